@@ -29,7 +29,7 @@ def official_client(kubeconfig: Path | None, overrides: Overrides) -> ApiClient:
             f"the kubeconfig {kubeconfig} does not exist: name one with --kubeconfig"
         )
     if part := overrides.part_of_kubeconfig if kubeconfig is None else "":
-        raise ClusterError(f"there is no kubeconfig, and so no {part}")
+        raise ClusterError(f"{part} is not available without a kubeconfig")
     for file in overrides.files:
         if not Path(file).is_file():
             raise ClusterError(f"there is no file {file}")

@@ -92,8 +92,9 @@ class MpiJobs:
         )
 
     def create(self, job: Object) -> None:
-        """Create a job; an existing one of its name is ours: an answer may have been lost.
+        """Create a job.
 
+        If an object with its name exists, it is ours, and an earlier answer was lost.
         Raises RefusedError if the cluster has no MPIJobs, or rejects this one.
         """
         status, answer = self._client.send("POST", self._path, job, "application/json")
@@ -167,7 +168,7 @@ class PodAccess:
         if self._client.impersonates:
             # The official client sends no headers of impersonation with a command.
             raise ClusterError(
-                "with --as, no command is run in a pod, since it would have your own rights"
+                "commands in pods are not supported with --as: they would run with your own rights"
             )
         core = CoreV1Api(self._client.api)
         try:

@@ -7,7 +7,7 @@ The code needed around it would be longer than this module.
 
     a watch ends, as it does every few minutes    watch again from the last version
     the API server has dropped the version (410)  list again at once: it was restarted
-    an optional kind is refused (403, 404)        as an empty list, and list again after a pause
+    an optional kind is refused (403, 404)        treat it as an empty list, and list again later
     anything goes wrong                           list again, after a pause
     it is too busy, and sends a Retry-After       try again after that time
 

@@ -73,7 +73,7 @@ class WatchedResource(Generic[_Projection_co]):
     #: Whether the webhook also works without it: a list refused because the kind does not exist
     #: (404) or may not be read (403) counts as empty.
     optional: bool = False
-    #: Whether only absence (404) counts as empty: a 403 is then a mistake to report.
+    #: Whether a 403 is a mistake to report, so that only absence (404) counts as empty.
     forbidden_is_error: bool = False
 
     @property

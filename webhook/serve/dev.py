@@ -117,7 +117,7 @@ def instructions(
 def _heading(problem: str, source: str) -> list[str]:
     if not problem:
         return [f"rdma-webhook is ready (Ctrl-C stops it); fabrics: {source}"]
-    waits = "rdma-webhook is running, but waits for a valid fabrics file (Ctrl-C stops it)"
+    waits = "rdma-webhook is running, but is waiting for a valid fabrics file (Ctrl-C stops it)"
     return [waits, f"  {problem}"]
 
 

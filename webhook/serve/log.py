@@ -61,7 +61,7 @@ class Log:
         try:
             os.write(self._descriptor, line)
         except OSError:
-            return  # the reader has gone
+            return  # the reader has closed the pipe
 
 
 def _is_writable(descriptor: int) -> bool:

@@ -7,9 +7,9 @@
 
 After SIGTERM the server keeps serving for a while, unready and with `Connection: close` on
 every answer: the API server keeps using its connections until its endpoints are updated, and
-does not repeat an interrupted request (kubernetes/kubernetes#127335). For the same reason it
-does not close idle connections to /mutate, where a request may be on its way: it waits until the
-API server closes them.
+does not repeat an interrupted request (kubernetes/kubernetes#127335). For the same reason,
+this server does not close idle connections to /mutate, where a request may be on its way: it waits
+until the API server closes them.
 """
 
 from __future__ import annotations

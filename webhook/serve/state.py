@@ -1,7 +1,8 @@
 """The state of the server: a snapshot, and `advance`, which makes the next one from an event.
 
 A configuration is upcoming for some seconds, since another replica may use it already; then it is
-current, and for a minute after that retired: the first call for a pod may have been decided by it.
+current. Once replaced, it stays retired for a minute, because it may have decided the first call
+for a pod.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ class State:
         #: Requests that wait for missing facts; None without a watch.
         self.pending_facts: PendingFacts | None = None
         self.draining = False
-        #: The other checks of `/readyz`: configuration, facts, certificate.
+        #: The other checks of `/readyz`: configuration, facts, nodes, guard, certificate.
         self.probes: list[Callable[[], ReadinessCheck]] = []
 
     def send(self, event: Event) -> None:

@@ -123,9 +123,9 @@ def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Con
         message = f"The last good configuration stays in use ({in_use})."
         return Condition("Active", False, "LastGoodInUse", message)
     if observed.loaded.fabrics.config_hash != used.config_hash:
-        message = f"It comes into use in a moment; the last one stays in use until then ({in_use})."
+        message = f"It takes effect in a moment; until then the previous one is used ({in_use})."
         return Condition("Active", False, "ComesIntoUse", message)
-    return Condition("Active", True, "InUse", f"Decisions use it ({in_use}).")
+    return Condition("Active", True, "InUse", f"The webhook uses it ({in_use}).")
 
 
 class NodeSummary:

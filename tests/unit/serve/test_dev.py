@@ -60,7 +60,7 @@ def test_instructions_do_not_claim_to_be_ready() -> None:
     text = instructions(PORTS, Path("ca"), Path("f"), None, problem="f:3: fabrics: is missing")
 
     assert text.splitlines()[:2] == [
-        "rdma-webhook is running, but waits for a valid fabrics file (Ctrl-C stops it)",
+        "rdma-webhook is running, but is waiting for a valid fabrics file (Ctrl-C stops it)",
         "  f:3: fabrics: is missing",
     ]
 

@@ -55,7 +55,7 @@ def test_a_configuration_in_use() -> None:
     assert (update.generation, update.fields["fabricNames"]) == (7, "v100-ib, h100-roce")
     valid, active = update.conditions
     assert valid == Condition("Valid", True, "Accepted", "There are no findings.")
-    message = "Decisions use it (config 0123456789ab)."
+    message = "The webhook uses it (config 0123456789ab)."
     assert active == Condition("Active", True, "InUse", message)
 
 

@@ -57,9 +57,11 @@ class AdmissionApp:
 
 # Health, readiness and metrics: plain HTTP, for the kubelet and Prometheus.
 #
-# A replica is unready only while it could not decide anyway: no valid configuration since start,
-# no facts yet, no valid certificate, or draining. A failed reload does not change readiness: its
-# line shows the error, and the last good configuration stays in use.
+# A replica is unready until its configuration and its facts have been read, while it has no valid
+# certificate, and while it drains. A fabrics file must have been valid once. With the object, a
+# replica is ready even if there is none or it is invalid: no other replica could do better. If the
+# object was written just before the start, the replica waits until all use it. A failed reload
+# does not change readiness: its line shows the error, and the last good one stays in use.
 
 
 class Health:

@@ -40,7 +40,8 @@ class Bodies:
     async def read(self, headers: Headers, receive: Receive) -> bytes:
         """Return a body.
 
-        Raises RequestError if it is too large, DisconnectedError if the client leaves meanwhile.
+        Raises RequestError if it is too large, DisconnectedError if the client disconnects in the
+        meantime.
         """
         declared = headers.get(b"content-length", b"")
         if declared.isdigit() and int(declared) > self._limit:
@@ -98,7 +99,7 @@ _Result = TypeVar("_Result")
 
 
 async def until_disconnect(work: Coroutine[None, None, _Result], receive: Receive) -> _Result:
-    """Await `work`; if the caller leaves first, cancel it and raise DisconnectedError.
+    """Await `work`; if the caller disconnects first, cancel it and raise DisconnectedError.
 
     The request's body must have been read before.
     """

@@ -220,7 +220,7 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 async def _broken_off(_request: Request, _error: Exception) -> Response:
-    return _line(400, "the caller has left")  # nobody receives it, but it is counted
+    return _line(400, "the client disconnected")  # nobody receives it, but it is counted
 
 
 async def _elsewhere(_request: Request, error: Exception) -> Response:

@@ -50,7 +50,7 @@ async def review_body(
 ) -> bytes:
     """Return the body of a request to `path`; raise RequestError if it cannot be a review.
 
-    The query string (`?timeout=5s`) is ignored. Raises DisconnectedError if the client leaves.
+    The query string (`?timeout=5s`) is ignored. Raises DisconnectedError if the client disconnects.
     """
     _check(path, scope, headers)
     body = await bodies.read(headers, receive)

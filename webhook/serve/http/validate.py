@@ -69,7 +69,8 @@ BYTES, EACH_BYTES = 8 << 20, 4 << 20
 NOT_CHECKED = "rdma-webhook could not check the configuration: "
 _ABOVE_OBJECT = 2  # `request.object`
 _GROUP = API_VERSION.partition("/")[0]
-#: Bytes of JSON beyond the maximum characters of an object: UTF-8 has up to four for each.
+#: More bytes than an object of the maximum length can have: UTF-8 uses up to four bytes per
+#: character.
 _TOO_LARGE = 4 * LIMITS.octets
 #: The unchecked fields, which may be large and come mostly from the API server.
 _UNCHECKED = ("metadata", "status")

@@ -1,7 +1,7 @@
 """A source of ResourceClaimTemplates and ResourceClaims, active while a fabric uses claims.
 
 Other sites have no use for them, so nothing is read there. The watch ends a minute after the last
-configuration with NICs by claim, since second calls may need that configuration for so long. In a
+configuration with NICs by claim, because a second call for a pod may need it that long. In a
 cluster that does not serve resource.k8s.io/v1 (Kubernetes before 1.34), or does not permit it, they
 stay unknown.
 """

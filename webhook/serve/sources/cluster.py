@@ -144,7 +144,8 @@ def facts_of(
 
 #: The minimum number of seconds between two inventories.
 PAUSE = 5.0
-#: The minimum pause as a multiple of the last one's duration: at most 1% of a processor's time.
+#: The minimum pause, as a multiple of the time that the last inventory took: at most 1% of a
+#: processor's time.
 PAUSE_FACTOR = 100.0
 
 

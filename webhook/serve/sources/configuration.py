@@ -67,7 +67,7 @@ class FileConfiguration:
         self._applied = 0
         self._prepared: PreparedConfiguration | None = None
         self._not_usable = f"{watch.path} is not usable, for the reason in the webhook's log"
-        self._no_fabrics = f"{watch.path} has none: add them below spec.fabrics"
+        self._no_fabrics = f"{watch.path} has no fabrics: add them under spec.fabrics"
         state.probes.append(self.check)
 
     def start(self) -> None:
@@ -120,7 +120,7 @@ class FileConfiguration:
 
 
 class PolledConfigFile:
-    """A fabrics file, read again by each `poll()`.
+    """A fabrics file that each `poll()` reads again.
 
     `poll()` blocks, so a server calls it in a thread.
     """

@@ -1,8 +1,9 @@
 """The configuration source for the object in the cluster.
 
-The thread of the watch reads each change and sorts the nodes by it, which may take a second. The
-event loop puts it to use three seconds after its arrival. By then all replicas have it. So for the
-second call for a pod, every replica has the configuration of the first, even if not yet in use.
+The thread of the watch reads each change and assigns the nodes to its fabrics, which may take a
+second. The event loop starts using it three seconds after its arrival. By then all replicas have
+it. So for the second call for a pod, every replica has the configuration of the first, even if that
+replica does not use it yet.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ NO_KIND = (
     "the cluster has no kind FabricConfiguration: kubectl apply -k manifests/crd, and then "
     f"{_APPLY}"
 )
-NO_FABRICS = f"{OBJECT} has none: add them below spec.fabrics, and {_APPLY}"
+NO_FABRICS = f"{OBJECT} has no fabrics: add them under spec.fabrics, then run {_APPLY}"
 NOT_USABLE = (
     f"{OBJECT} is not usable, for the reason in the webhook's log and Events: correct it, and "
     f"{_APPLY}"

@@ -114,7 +114,7 @@ class InformersLog:
 
 
 class Source(Protocol):
-    """A part of the state, or a report on it."""
+    """A source, which updates a part of the state or reports on it."""
 
     def start(self) -> None:
         """Start the work outside the event loop."""

@@ -24,7 +24,7 @@ HANDSHAKE_SECONDS = 10.0
 SHUTDOWN_SECONDS = 30.0
 #: Connections to accept before the event loop serves others again.
 _AT_ONCE = 64
-#: The number of ended connections that justifies some milliseconds to return their memory:
+#: After this many ended connections, returning their memory is worth a few milliseconds:
 #: OpenSSL's many small allocations leave the heap full of holes, and each hole keeps its page.
 _TRIM_AFTER = 100
 #: Seconds to wait if the system has no resources for another connection.

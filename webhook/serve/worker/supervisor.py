@@ -61,7 +61,7 @@ class Job(NamedTuple):
 
 
 class Worker:
-    """A child process for a request at a time, restarted on demand; callers take turns."""
+    """The supervisor: starts the child process on demand; it takes one request at a time."""
 
     def __init__(self, metrics: Metrics, log: Log, seconds: float) -> None:
         """Limit each answer to `seconds`."""

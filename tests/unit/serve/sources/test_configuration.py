@@ -144,7 +144,8 @@ def test_a_file_without_fabrics_is_valid_but_decides_nothing(tmp_path: Path) -> 
     server.poll()
     server.file.write_text(below_spec("fabrics: []\n"))
     server.poll()
-    check, lacking = server.configuration.check(), f"{server.file} has none: add them below spec"
+    check = server.configuration.check()
+    lacking = f"{server.file} has no fabrics: add them under spec"
 
     assert server.state.snapshot.current is None
     assert (
