@@ -46,7 +46,7 @@ from webhook.text.yaml.values import literal_value
 
 _STRING_TAGS = (None, "!", f"{TAG}str")
 #: The id of a mapping or list → key or index → offset of that key or item in the text.
-_Places = dict[int, dict[str | int, int]]
+_Offsets = dict[int, dict[str | int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class LocatedData:
     data: object
     first_line: int
     lines: LineIndex
-    places: _Places
+    offsets: _Offsets
 
     def line(self, path: Path) -> int:
         """Return the line of the value at a path, or of the nearest existing value around it."""
         node, offset = self.data, None
         for step in path:
-            places = self.places.get(id(node), {})
-            if step not in places:
+            offsets = self.offsets.get(id(node), {})
+            if step not in offsets:
                 break
-            node, offset = at(node, (step,)), places[step]
+            node, offset = at(node, (step,)), offsets[step]
         return self.first_line if offset is None else self.lines.line(offset)
 
 
@@ -122,12 +122,12 @@ class _Reading:
         self._name = name
         self._lines = lines
         self._findings = findings
-        self._places: _Places = {}
+        self._offsets: _Offsets = {}
         self._anchored: dict[YamlNode, object] = {}
 
     def document(self, root: Root) -> LocatedData:
         data = self._data_of(root.node)
-        return LocatedData(data, self._lines.line(root.node.start), self._lines, self._places)
+        return LocatedData(data, self._lines.line(root.node.start), self._lines, self._offsets)
 
     def _data_of(self, node: YamlNode) -> object:
         """Return the data of a node, which an anchor and its aliases share."""
@@ -151,26 +151,26 @@ class _Reading:
     def _mapping(self, node: YamlNode) -> dict[str, object]:
         self._check_tag(node)
         data: dict[str, object] = {}
-        places: dict[str | int, int] = {}
+        offsets: dict[str | int, int] = {}
         for key_node, value_node in node.pairs:
             key = self._key(key_node)
             if key == "<<" and key_node.plain:
                 self._report(
                     key_node, "merge keys (<<) are not supported: write the merged fields out"
                 )
-            elif key in places:
-                first = self._lines.line(places[key])
+            elif key in offsets:
+                first = self._lines.line(offsets[key])
                 self._report(key_node, f"{key!r:.80} is here and on line {first}: remove one")
             else:
-                places[key] = key_node.start
+                offsets[key] = key_node.start
             data[key] = self._data_of(value_node)
-        self._places[id(data)] = places
+        self._offsets[id(data)] = offsets
         return data
 
     def _sequence(self, node: YamlNode) -> list[object]:
         self._check_tag(node)
         data = [self._data_of(item) for item in node.children]
-        self._places[id(data)] = {index: item.start for index, item in enumerate(node.children)}
+        self._offsets[id(data)] = {index: item.start for index, item in enumerate(node.children)}
         return data
 
     def _key(self, node: YamlNode) -> str:

@@ -152,15 +152,15 @@ class _Values:
         self.fabric_bits |= fabric_bit
         for glob in filter(is_label_glob, globs):
             self._with[glob] = self._with.get(glob, 0) | fabric_bit
-            spelt = _spelt(glob)
-            self._spelling[spelt] = self._spelling.get(spelt, 0) | fabric_bit
+            literal = _literal(glob)
+            self._spelling[literal] = self._spelling.get(literal, 0) | fabric_bit
 
     def overlapping(self, globs: Iterable[str]) -> int:
         """Return the fabrics with a glob that overlaps one of `globs`, which were added before."""
         fabric_bits = 0
         for glob in filter(is_label_glob, globs):
             if glob not in self._overlaps:
-                self._overlaps[glob] = self._matching(_spelt(glob)) | self._matched(glob)
+                self._overlaps[glob] = self._matching(_literal(glob)) | self._matched(glob)
             fabric_bits |= self._overlaps[glob]
         return fabric_bits
 
@@ -191,5 +191,5 @@ def is_wild(glob: str) -> bool:
     return _WILD.search(glob) is not None
 
 
-def _spelt(glob: str) -> str:
+def _literal(glob: str) -> str:
     return glob.replace("*", "")

@@ -13,7 +13,7 @@ from webhook.model.pod import Path
 
 
 class Violation(NamedTuple):
-    """A violation of a rule: its place, and a sentence with the value and the correction."""
+    """A violation of a rule: its path, and a sentence with the value and the correction."""
 
     path: Path
     message: str

@@ -157,7 +157,7 @@ def _no(code: Code | Reason, text: str, remedy: str = "") -> Finding:
 
 
 def _not_opted_in(evidence: PodEvidence) -> Finding:
-    """Return why a pod has not opted in: no annotation, or a misspelt or misplaced one."""
+    """Return why a pod has not opted in: no annotation, or a misspelled or misplaced one."""
     hint = _hint(evidence)
     copied = (
         " Its rdma.lab/status was copied or set by hand." if STATUS in evidence.annotations else ""

@@ -20,7 +20,7 @@ from webhook.diagnose.tools.readers.notation import number
 
 #: The field of a key, and the function that reads its value (None: not understood).
 Filling = tuple[str, Callable[[str], object | None]]
-#: Key as spelt → its filling; None if the value is ignored.
+#: Key as spelled → its filling; None if the value is ignored.
 Keys = Mapping[str, Filling | None]
 
 _KEY = re.compile(r"\s{0,80}([A-Za-z][\w ]{0,40}?)\s{0,10}:(?:\s{1,80}(\S.{0,200}))?", re.ASCII)
