@@ -61,13 +61,13 @@ def configuration_source(
 class FileConfiguration:
     """A source that uses the fabrics file after each change; a broken file changes nothing."""
 
-    def __init__(self, watch: PolledConfigFile, state: State, in_use: ConfigurationInUse) -> None:
-        self._watch = watch
+    def __init__(self, file: PolledConfigFile, state: State, in_use: ConfigurationInUse) -> None:
+        self._file = file
         self._in_use = in_use
         self._applied = 0
         self._prepared: PreparedConfiguration | None = None
-        self._not_usable = f"{watch.path} is not usable, for the reason in the webhook's log"
-        self._no_fabrics = f"{watch.path} has no fabrics: add them under spec.fabrics"
+        self._not_usable = f"{file.path} is not usable, for the reason in the webhook's log"
+        self._no_fabrics = f"{file.path} has no fabrics: add them under spec.fabrics"
         state.probes.append(self.check)
 
     def start(self) -> None:
@@ -78,14 +78,14 @@ class FileConfiguration:
 
     def poll(self) -> bool:
         """Read the file, and return whether anything changed; blocks the calling thread."""
-        changed, now = self._watch.poll(), self._watch
+        changed, now = self._file.poll(), self._file
         if changed and now.loaded is not None and now.generation != self._applied:
             self._prepared = self._in_use.prepare(now.loaded)
         return changed
 
     def apply(self, _metrics: Metrics, _log: Log) -> None:
         """Use the result of `poll`, in the event loop."""
-        now = self._watch
+        now = self._file
         if now.loaded is not None and now.generation != self._applied:
             self._applied = now.generation
             self._in_use.use(now.loaded, self._prepared, reason_without_fabrics=self._no_fabrics)
@@ -97,8 +97,8 @@ class FileConfiguration:
     @property
     def missing_reason(self) -> str:
         """The reason why there are no fabrics to decide by, on one line; "" if there are."""
-        if self._watch.loaded is None:
-            return self._watch.error.partition("\n")[0] or "not read yet"
+        if self._file.loaded is None:
+            return self._file.error.partition("\n")[0] or "not read yet"
         return self._in_use.missing_reason
 
     def check(self) -> ReadinessCheck:
@@ -109,7 +109,7 @@ class FileConfiguration:
         )
 
     def _reason(self) -> str:
-        return "; ".join(self._watch.error.splitlines()) or "not read yet"
+        return "; ".join(self._file.error.splitlines()) or "not read yet"
 
 
 # Reload a changed fabrics file; while it is missing or invalid, keep the last good one.

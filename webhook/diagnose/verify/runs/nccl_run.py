@@ -64,7 +64,7 @@ class NcclRun:
     def __init__(self, plan: NcclPlan, environment: NcclEnvironment) -> None:
         self._plan = plan
         self._environment = environment
-        self._watch = PodPoll(environment.run, run_selector(plan.name))
+        self._pod_poll = PodPoll(environment.run, run_selector(plan.name))
         self._last_message = ""
 
     def measure(self) -> Evaluation:
@@ -86,7 +86,7 @@ class NcclRun:
         return remove_jobs_and_pods(self._environment, selector, sleep)
 
     def _measured(self) -> tuple[BenchmarkResult, ...]:
-        self._watch.with_retries(lambda: self._environment.jobs.create(mpi_job(self._plan)))
+        self._pod_poll.with_retries(lambda: self._environment.jobs.create(mpi_job(self._plan)))
         self._report_progress("MPIJob created")
         self._until(self._plan.start_timeout, self._launched)
         self._report_progress("running")
@@ -101,8 +101,8 @@ class NcclRun:
         run = self._environment.run
         deadline = run.now() + timeout
         while True:
-            self._watch.poll()
-            for pod in self._watch.pods.values():
+            self._pod_poll.poll()
+            for pod in self._pod_poll.pods.values():
                 self._check(pod)
             if (matching_pod := done()) is not None:
                 return matching_pod
@@ -157,7 +157,7 @@ class NcclRun:
             raise errors.pod_failed(role, node, pod)
         name = pod.metadata.name
         try:
-            return self._watch.with_retries(
+            return self._pod_poll.with_retries(
                 lambda: self._environment.run.pods.log(name, NCCL_CONTAINER)
             )
         except ClusterError as error:
@@ -176,7 +176,7 @@ class NcclRun:
         return errors.not_started(_role_of(pod), pod_state.node_of(pod), timeout, problem)
 
     def _of_role(self, role: str) -> list[Pod]:
-        return [pod for pod in self._watch.pods.values() if _role_of(pod) == role]
+        return [pod for pod in self._pod_poll.pods.values() if _role_of(pod) == role]
 
     def _report_progress(self, message: str) -> None:
         """Report progress, unless the last message was the same."""

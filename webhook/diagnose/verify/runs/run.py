@@ -44,7 +44,7 @@ class NodeRun:
     def __init__(self, plan: RunPlan, environment: RunEnvironment) -> None:
         self._plan = plan
         self._environment = environment
-        self._watch = PodPoll(environment, run_selector(plan.name))
+        self._pod_poll = PodPoll(environment, run_selector(plan.name))
         self._results: dict[int, PairResult] = {}
         self._findings: list[Finding] = []
 
@@ -81,10 +81,10 @@ class NodeRun:
         for pair in pairs:
             number = next(numbers)
             active[number] = PairRun(
-                self._plan, self._environment, self._watch, number, pair
+                self._plan, self._environment, self._pod_poll, number, pair
             ).steps()
         while active:
-            self._watch.poll()
+            self._pod_poll.poll()
             for number, steps in list(active.items()):
                 try:
                     next(steps)
@@ -113,13 +113,13 @@ class PairRun:
         self,
         plan: RunPlan,
         environment: RunEnvironment,
-        watch: PodPoll,
+        pod_poll: PodPoll,
         number: int,
         pair: NodePair,
     ) -> None:
         self._plan = plan
         self._environment = environment
-        self._watch = watch
+        self._pod_poll = pod_poll
         self._number = number
         self._pair = pair
         self._created: list[Pod] = []
@@ -132,7 +132,7 @@ class PairRun:
         except errors.MeasurementError as error:
             results = (error.result.located("", self._pair),)
         for pod in self._created:
-            self._watch.with_retries(_deletion(self._environment, pod))
+            self._pod_poll.with_retries(_deletion(self._environment, pod))
         self._report_progress(_summary(results))
         return PairResult(self._pair, results)
 
@@ -161,7 +161,7 @@ class PairRun:
         node, name = self._node(role), pod_name(self._plan, self._number, role)
         try:
             pod = Pod.read(
-                self._watch.with_retries(lambda: self._environment.pods.create(manifest))
+                self._pod_poll.with_retries(lambda: self._environment.pods.create(manifest))
             )
         except RefusedError as error:
             if error.code == _FORBIDDEN and "cannot create resource" in str(error):
@@ -205,7 +205,7 @@ class PairRun:
         The server may still print its last lines, and waits forever if no client connected.
         """
         for _ in range(_LAST_LOOKS):
-            if server not in self._watch.pods or pods.has_ended(self._watch.pods[server]):
+            if server not in self._pod_poll.pods or pods.has_ended(self._pod_poll.pods[server]):
                 break
             yield
         try:
@@ -217,7 +217,7 @@ class PairRun:
 
     def _pod(self, role: Role, name: str) -> Pod:
         """Return a pod as of the last poll; MeasurementError if it no longer exists."""
-        pod = self._watch.pods.get(name)
+        pod = self._pod_poll.pods.get(name)
         if pod is None:
             raise errors.pod_gone(role, self._node(role))
         return pod
@@ -230,7 +230,7 @@ class PairRun:
             raise errors.pod_failed(role, node, pod)
         name = pod.metadata.name
         try:
-            return self._watch.with_retries(lambda: self._environment.pods.log(name, CONTAINER))
+            return self._pod_poll.with_retries(lambda: self._environment.pods.log(name, CONTAINER))
         except ClusterError as error:
             raise errors.log_unreadable(role, node, str(error)) from None
 
