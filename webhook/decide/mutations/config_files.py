@@ -143,10 +143,7 @@ NOT_CONFIGURED = Reason(
 USER_MOUNT = Reason(
     "UserMount",
     "The pod mounts its own /etc/nccl.conf, or a directory above it.",
-    remedy=(
-        "Remove your own mount, or adapt it: /etc/nccl.conf needs the fabric's NCCL variables, "
-        "and /dev/shm the fabric's size."
-    ),
+    remedy="Remove your own mount, or add the fabric's NCCL variables to your /etc/nccl.conf.",
 )
 MENTIONED = Reason(
     "MentionedInCommand",

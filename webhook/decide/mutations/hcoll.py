@@ -32,10 +32,10 @@ IN_CASE = Reason(
     quiet=True,
 )
 PRESENT = Reason("Present", "The environment already switches hcoll off.", remedy="", quiet=True)
-USER_VALUE = Reason(
-    "UserValue",
+HCOLL_SET = Reason(
+    "HcollSet",
     "The user's own environment configures hcoll.",
-    remedy="Remove your value, unless you mean it to differ from the fabric's.",
+    remedy="If the job hangs, remove the variable; the webhook then switches hcoll off.",
 )
 ENV_FROM = Reason(
     "EnvFrom", "envFrom may set the variable, so it was not added.", remedy=CHECK_ENV_FROM
@@ -145,7 +145,7 @@ def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
             if item == _ENTRY:
                 draft.already(name, PRESENT, f"{HCOLL_VARIABLE}=0 is already set")
             else:
-                draft.skipped(name, USER_VALUE, f"kept your {item['name']}, which configures hcoll")
+                draft.skipped(name, HCOLL_SET, f"kept your {item['name']}, which configures hcoll")
             return True
     return False
 
@@ -190,7 +190,7 @@ MUTATION = Mutation(
     summary="switches off Open MPI's hcoll",
     needs=KnowledgeLevel.NOTHING,
     reasons=(
-        *(ADDED, IN_CASE, PRESENT, USER_VALUE, ENV_FROM, NO_MPI, CPU_RANKS, OFF),
+        *(ADDED, IN_CASE, PRESENT, HCOLL_SET, ENV_FROM, NO_MPI, CPU_RANKS, OFF),
         *(OTHER_USER, SCRIPT_TOO_LARGE, SCRIPT_UNCLEAR),
     ),
     mutate=mutate,

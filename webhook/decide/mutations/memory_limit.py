@@ -86,8 +86,8 @@ POOL = Reason(
     "NoGPU",
     "A container without a GPU may size its memory pool by the limit.",
     remedy=(
-        "If the container sizes a memory pool by its limit, set "
-        "rdma.lab/memory-limit: keep. For NVLink, request whole GPUs."
+        "If the container sizes a memory pool by its limit, set rdma.lab/memory-limit: keep. "
+        "Otherwise, no action is needed."
     ),
 )
 

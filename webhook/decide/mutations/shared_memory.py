@@ -19,13 +19,10 @@ VOLUME = "rdma-lab-shm"
 ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.", remedy="")
 PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.", remedy="")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric sets no sharedMemory.", remedy="", quiet=True)
-USER_MOUNT = Reason(
-    "UserMount",
+OWN_SHARED_MEMORY = Reason(
+    "OwnSharedMemory",
     "The pod mounts a volume at /dev/shm.",
-    remedy=(
-        "Remove your own mount, or adapt it: /etc/nccl.conf needs the fabric's NCCL variables, "
-        "and /dev/shm the fabric's size."
-    ),
+    remedy="Remove your own mount at /dev/shm, or give its volume the fabric's size.",
     quiet=True,
 )
 HOST_IPC = Reason("HostIPC", "With hostIPC, /dev/shm is the node's own.", remedy="", quiet=True)
@@ -59,7 +56,7 @@ def _mount(draft: Draft, scope: Scope, size: str) -> None:
     for target in scope.targets:
         mount = draft.container(target.path).mount_at(MOUNT_PATH)
         if mount is not None and (name_taken or mount.get("name") != VOLUME):
-            draft.skipped(target.name, USER_MOUNT, f"your own mount at {MOUNT_PATH} is kept")
+            draft.skipped(target.name, OWN_SHARED_MEMORY, f"your own mount at {MOUNT_PATH} is kept")
         elif name_taken:
             draft.skipped(
                 target.name, NAME_TAKEN, f"rename your volume {VOLUME}: the webhook uses that name"
@@ -82,6 +79,6 @@ MUTATION = Mutation(
     name="shared-memory",
     summary="mounts a memory volume of the fabric's size at /dev/shm",
     needs=KnowledgeLevel.NOTHING,
-    reasons=(ADDED, PRESENT, NOT_CONFIGURED, USER_MOUNT, HOST_IPC, NVLINK, NAME_TAKEN),
+    reasons=(ADDED, PRESENT, NOT_CONFIGURED, OWN_SHARED_MEMORY, HOST_IPC, NVLINK, NAME_TAKEN),
     mutate=mutate,
 )

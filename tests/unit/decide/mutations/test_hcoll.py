@@ -114,7 +114,7 @@ def test_commands_that_stay(command: str, refusal: str) -> None:
         (HCOLL_VARIABLE, "already", "Present", "OMPI_MCA_coll_hcoll_enable=0 is already set"),
         (
             {**HCOLL_VARIABLE, "value": "1"},
-            *("skipped", "UserValue"),
+            *("skipped", "HcollSet"),
             "kept your OMPI_MCA_coll_hcoll_enable, which configures hcoll",
         ),
         (
@@ -122,12 +122,12 @@ def test_commands_that_stay(command: str, refusal: str) -> None:
                 "name": HCOLL_VARIABLE["name"],
                 "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}},
             },
-            *("skipped", "UserValue"),
+            *("skipped", "HcollSet"),
             "kept your OMPI_MCA_coll_hcoll_enable, which configures hcoll",
         ),
         (
             {"name": "OMPI_MCA_coll", "value": "^tuned"},
-            *("skipped", "UserValue"),
+            *("skipped", "HcollSet"),
             "kept your OMPI_MCA_coll, which configures hcoll",
         ),
     ],
@@ -259,7 +259,7 @@ def test_a_sites_own_switch_settles_it() -> None:
     written = decide_on(pod(container(resources=gpus)), cluster)
     command = ["mpirun", "a"]
     hidden = decide_on(pod(container(command=command, resources=gpus, envFrom=sources)), cluster)
-    assert [outcome[1:3] for outcome in outcomes_of(written, "hcoll")] == [("skipped", "UserValue")]
+    assert [outcome[1:3] for outcome in outcomes_of(written, "hcoll")] == [("skipped", "HcollSet")]
     assert outcomes_of(hidden, "hcoll")[0][1:3] == ("skipped", "EnvFrom")
 
 

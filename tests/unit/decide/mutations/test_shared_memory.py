@@ -58,7 +58,7 @@ def test_a_mount_of_the_user_stays(path: str) -> None:
     mounts = [{"name": "shm", "mountPath": path}]
     manifest = pod(container("a", volumeMounts=mounts), container("b"), volumes=[{"name": "shm"}])
     draft = run(MUTATION, manifest, fabric=FABRIC)
-    assert verdicts(draft) == ["a skipped UserMount", "b applied Added"]
+    assert verdicts(draft) == ["a skipped OwnSharedMemory", "b applied Added"]
 
 
 @pytest.mark.parametrize("fabric", [None, Fabric(name="v100-ib")])
@@ -87,4 +87,4 @@ def test_a_volume_of_the_user_with_our_name_stays(source: dict[str, Any]) -> Non
     manifest = pod(container("a", volumeMounts=[MOUNT]), container("b"))
     manifest["spec"]["volumes"] = [{"name": "rdma-lab-shm", **source}]
     draft = run(MUTATION, manifest, fabric=FABRIC)
-    assert verdicts(draft) == ["a skipped UserMount", "b skipped VolumeNameTaken"]
+    assert verdicts(draft) == ["a skipped OwnSharedMemory", "b skipped VolumeNameTaken"]

@@ -23,19 +23,14 @@ NAMESPACE = Reason(
     remedy="Ask the cluster administrator to add the namespace to nvlink.allowNamespaces.",
 )
 NO_GPU = Reason(
-    "NoGPU",
+    "NVLinkWithoutGPU",
     "No target has whole GPUs of its own.",
-    remedy=(
-        "If the container sizes a memory pool by its limit, set "
-        "rdma.lab/memory-limit: keep. For NVLink, request whole GPUs."
-    ),
+    remedy="Request whole GPUs, or remove rdma.lab/nvlink.",
 )
 SHARED_GPU = Reason(
-    "SharedGPU",
+    "NVLinkSharedGPU",
     "A target has MIG slices or shared GPUs.",
-    remedy=(
-        "Request whole GPUs. To remove the memory limit anyway, set rdma.lab/memory-limit: drop."
-    ),
+    remedy="Request whole GPUs, or remove rdma.lab/nvlink.",
 )
 COMPUTE_DOMAIN = Reason(
     "ComputeDomain", "The pod uses a ComputeDomain, which needs no sharing.", remedy=""

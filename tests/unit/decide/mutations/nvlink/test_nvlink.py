@@ -331,7 +331,7 @@ def test_a_users_own_remap_keeps_the_other_container_from_ours() -> None:
             "VisibleDevicesSet",
             "container server sets CUDA_DEVICE_ORDER",
         ),
-        (ready(container("proxy")), "NoGPU", "no container has whole GPUs of its own"),
+        (ready(container("proxy")), "NVLinkWithoutGPU", "no container has whole GPUs of its own"),
         (
             ready(resourceClaims=[{"name": "imex-channel", "resourceClaimTemplateName": "x"}]),
             "ComputeDomain",
@@ -386,7 +386,11 @@ def test_a_namespace_that_is_not_allowed_is_named() -> None:
 def test_shared_gpus_are_refused() -> None:
     """A MIG slice has no ordinal, and a time-sliced GPU has no owner."""
     draft = share(ready(server(gpus=0)), shared_gpu=True)
-    assert verdicts(draft) == ["skipped SharedGPU", "warned SharedGPU", "warned NoGPU"]
+    assert verdicts(draft) == [
+        "skipped NVLinkSharedGPU",
+        "warned NVLinkSharedGPU",
+        "warned NVLinkWithoutGPU",
+    ]
 
 
 def test_every_obstacle_is_reported_at_once() -> None:
