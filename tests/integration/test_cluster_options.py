@@ -160,8 +160,8 @@ def test_no_command_is_run_for_somebody_else(lab: Lab, capsys: pytest.CaptureFix
         (["--cluster", "w"], "cannot connect with"),
         (["--user", "w"], "cannot connect with"),
         (["--client-key", "missing.key"], "there is no file missing.key"),
-        (["--as-group", "staff"], "--as-uid and --as-group need --as"),
-        (["--request-timeout", "soon"], "--request-timeout: 'soon' is not a duration: write"),
+        (["--as-group", "staff"], "--as-uid and --as-group require --as"),
+        (["--request-timeout", "soon"], "--request-timeout: 'soon' is not a duration such as"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )

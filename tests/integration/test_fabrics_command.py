@@ -89,7 +89,7 @@ def test_without_the_right_to_read_pods(desk: Desk) -> None:
     assert json.loads(answer.out)["fabrics"][0]["free"] is None
     assert answer.code == 0
     assert answer.err == (
-        "rdma-webhook: note: what is free is not known: cannot list pods: the API server answered "
+        "rdma-webhook: note: free amounts are unknown: cannot list pods: the API server answered "
         "403: cannot get /api/v1/pods\n"
     )
 
@@ -100,7 +100,7 @@ def test_without_the_right_to_read_nodes(desk: Desk) -> None:
     answer = desk.run()
     assert (answer.code, answer.out) == (2, "")
     assert "cannot list nodes: the API server answered 403" in answer.err
-    assert "the right to list nodes is all that is needed, beside the fabrics" in answer.err
+    assert "besides the fabrics, only the right to list nodes is needed" in answer.err
 
 
 def test_without_the_clusters_fabrics_a_file_is_needed(desk: Desk) -> None:
@@ -108,8 +108,8 @@ def test_without_the_clusters_fabrics_a_file_is_needed(desk: Desk) -> None:
     desk.api.answers[OBJECT] = 403
     answer = desk.run()
     assert answer.code == 2
-    assert "the cluster's fabrics are not known" in answer.err
-    assert "give the fabrics file with -c" in answer.err
+    assert "the cluster's fabrics are unknown" in answer.err
+    assert "pass the fabrics file with -c" in answer.err
     assert desk.run("-c", str(EXAMPLE)).code == 0
 
 
@@ -142,8 +142,11 @@ def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-f", "nodes.yaml"], "no fabrics: give the fabrics file with -c or $RDMA_WEBHOOK_CONFIG"),
-        (["-f", "nodes.yaml", "--free"], "--free needs the pods of a cluster: leave out -f"),
+        (
+            ["-f", "nodes.yaml"],
+            "no fabrics; pass the fabrics file with -c, or set $RDMA_WEBHOOK_CONFIG",
+        ),
+        (["-f", "nodes.yaml", "--free"], "--free counts the pods of a cluster; omit -f"),
         (["-f", "none.yaml", "-c", str(EXAMPLE)], "none.yaml"),
     ],
     ids=["no fabrics", "free without pods", "no such file"],

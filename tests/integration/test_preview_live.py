@@ -149,7 +149,7 @@ def test_without_rights_and_fabrics(desk: Desk) -> None:
     assert (refused.code, refused.out) == (2, "")
     lines = refused.err.splitlines()
     assert [line.partition(": ")[2].partition(":")[0] for line in lines] == ["note"] * 6 + ["error"]
-    assert "-o diff needs your fabrics, since it is applied to a cluster" in lines[-1]
+    assert "-o diff requires your fabrics, since its output is for a cluster" in lines[-1]
 
 
 def test_an_api_server_that_does_not_answer(desk: Desk) -> None:

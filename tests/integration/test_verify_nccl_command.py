@@ -185,8 +185,8 @@ def test_the_gpu_resource(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--gpus", "0"), "'0' is not a number of GPUs: write 1 to 64"),
-        (("--largest", "big"), "'big' is not a size: write, for example, 256M"),
+        (("--gpus", "0"), "'0' is not a number of GPUs from 1 to 64"),
+        (("--largest", "big"), "'big' is not a size such as 256M"),
     ],
     ids=["gpus", "largest"],
 )

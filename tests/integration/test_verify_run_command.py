@@ -167,7 +167,7 @@ def test_a_page(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "message"),
-    [("", " is a directory: name a file"), ("none/run.html", "run.html: there is no directory ")],
+    [("", " is a directory; pass the name of a file"), ("none/run.html", "run.html: directory ")],
     ids=["directory", "no-directory"],
 )
 def test_a_page_that_cannot_be_written(lab: Lab, tmp_path: Path, page: str, message: str) -> None:
@@ -227,7 +227,7 @@ def test_the_fabrics_of_the_cluster(lab: Lab) -> None:
     answer = lab("run", "-n", "lab")
     assert (answer.code, answer.out) == (2, "")
     source = "fabricconfigurations.rdma.lab/default"
-    assert f"name the fabric with --fabric; {source} has: v100-ib, a100-ib" in answer.err
+    assert f"choose a fabric with --fabric; {source} has: v100-ib, a100-ib" in answer.err
     del configuration["spec"]["fabrics"][1:]
     assert lab("run", "-n", "lab").code == 0
 
@@ -252,16 +252,16 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
             "--nodes: node 'gpu-00' does not exist (did you mean gpu-0?)",
         ),
         (["--nodes", "gpu-0,zzz"], "--nodes: node 'zzz' does not exist"),
-        (["--nodes", "GPU 0"], "'GPU 0' is not the name of an object"),
-        (["--seconds", "4"], "'4' is not a number of seconds: write 5 to 3600"),
-        (["--devices", "0"], "'0' is not a number of devices: write 1 to 64"),
+        (["--nodes", "GPU 0"], "'GPU 0' is not a valid object name"),
+        (["--seconds", "4"], "'4' is not a number of seconds from 5 to 3600"),
+        (["--devices", "0"], "'0' is not a number of devices from 1 to 64"),
         (["--timeout", "0"], "'0' is not a time from 1s to 1h"),
-        (["--timeout", "soon"], "'soon' is not a duration: write, for example, 90s"),
-        (["--toleration", "a=b=c"], "'a=b=c' is not KEY[=VALUE][:EFFECT]: write, for example,"),
+        (["--timeout", "soon"], "'soon' is not a duration such as 90s"),
+        (["--toleration", "a=b=c"], "'a=b=c' is not KEY[=VALUE][:EFFECT], such as"),
         (["--toleration", "a:Never"], "'a:Never' is not KEY[=VALUE][:EFFECT]"),
         (["--ring", "--all-pairs"], "not allowed with argument --ring"),
         (["--logs", "/proc/none"], "/proc/none: cannot be created: "),
-        (["--fabrics", "x"], "unrecognized arguments: --fabrics"),
+        (["--fabrics", "x"], "unknown option: --fabrics"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -361,7 +361,7 @@ def test_clean(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--run", "app=x"], "'app=x' is not the name of a run"),
+        (["--run", "app=x"], "'app=x' is not a valid run name"),
         (["-n", "lab", "-A"], "not allowed with argument"),
     ],
     ids=["run", "both"],

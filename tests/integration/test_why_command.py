@@ -106,13 +106,13 @@ def test_codes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a pod or a code (see rdma-webhook why --help)"),
+        ([], "missing POD or CODE (see rdma-webhook why --help)"),
         (["--codes", "train"], "--codes takes neither pods nor codes"),
         (["--codes", "-f", "pods.yaml"], "--codes takes neither pods nor codes"),
         (["FabricAmbigous"], "did you mean FabricAmbiguous"),
         (["-f", "missing.yaml"], "missing.yaml: no such file or directory"),
         (["train", "--kubeconfig", "missing"], "the kubeconfig missing does not exist: name one"),
-        (["job/train", "--kubeconfig", "{kubeconfig}"], "'job/train' is not a pod: name one of"),
+        (["job/train", "--kubeconfig", "{kubeconfig}"], "'job/train' is not a pod; pass one of"),
         (["train", "--kubeconfig", "{kubeconfig}", "--context", "y"], "cannot connect with "),
     ],
     ids=str,
@@ -142,7 +142,7 @@ def test_nonsense(text: str) -> None:
 def test_a_workload_is_no_pod(tmp_path: Path) -> None:
     """The error names the command for it."""
     _, _, err = run("-f", written(tmp_path, job()))
-    assert "contains no pods: give the output of kubectl get pod -o yaml" in err
+    assert "contains no pods; pass the output of kubectl get pod -o yaml" in err
     assert "rdma-webhook preview" in err
 
 

@@ -47,6 +47,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _internal(error: Exception) -> str:
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
     return (
-        f"internal error: {cause:.300}. Please report it with the traceback that {_TRACEBACK}=1 "
-        "shows"
+        f"internal error: {cause:.300}; please report it with the traceback, which {_TRACEBACK}=1 "
+        "prints"
     )

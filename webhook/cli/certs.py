@@ -34,16 +34,16 @@ _EXAMPLES = """examples:
   kubectl -n rdma-webhook port-forward svc/rdma-webhook 8443:443 &
   rdma-webhook certs verify --address 127.0.0.1:8443
 
-exit codes: 0 no problem found (rotate: requested), 1 a problem found, 2 wrong usage, or the API
-server did not answer
+exit codes: 0 no problem (rotate: requested), 1 a problem, 2 wrong usage, or the API server did not
+answer
 """
-_ACTION_HELP = "status: all checks; verify: only the TLS handshakes; rotate: request a new CA"
+_ACTION_HELP = (
+    "status: run all checks; verify: check only the TLS handshakes; rotate: request a new CA"
+)
 _REVOKE_HELP = (
-    "with rotate: stop trusting the present CAs as soon as the replicas have replaced them"
+    "with rotate: stop trusting the current CAs as soon as the replicas have replaced them"
 )
-_ADDRESS_HELP = (
-    "check the handshake with this address instead of the Service's endpoints; may be repeated"
-)
+_ADDRESS_HELP = "address for the handshake, instead of the Service's endpoints; may be repeated"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def _address(given: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Run the chosen action, and return the exit code."""
     if arguments.what is None:
-        arguments.command.error(f"name an action: certs {', certs '.join(_ACTIONS)}")
+        arguments.command.error(f"missing action; use certs {', certs '.join(_ACTIONS)}")
     try:
         api, installation = connect(*cluster_access(arguments)), _installation(arguments)
         return _ACTIONS[arguments.what](api, installation, arguments)

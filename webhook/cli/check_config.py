@@ -28,8 +28,8 @@ _EXAMPLES = """examples:
   rdma-webhook check-config fabrics.yaml
   kubectl get fabrics default -o yaml | rdma-webhook check-config -
 
-exit codes: 0 every file is valid, 1 one is invalid (with --strict: or has warnings),
-2 wrong usage, or a file that cannot be read
+exit codes: 0 every file is valid, 1 a file is invalid (with --strict: or has warnings), 2 wrong
+usage or unreadable input
 """
 
 
@@ -51,7 +51,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `check-config`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add_files(command, "a fabrics file, or - for standard input")
+    add_files(command, "fabrics file, or - for standard input")
     add("--strict", action="store_true", help="treat warnings as errors")
     add_form(command)
 

@@ -33,7 +33,7 @@ _EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `completion`."""
     command.epilog = _EXAMPLES
-    command.add_argument("shell", choices=_SHELLS, help="the shell to write the script for")
+    command.add_argument("shell", choices=_SHELLS, help="shell of the script")
 
 
 def run(arguments: argparse.Namespace) -> int:

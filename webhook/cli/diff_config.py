@@ -36,10 +36,10 @@ _EXAMPLES = """examples:
   rdma-webhook diff-config new.yaml -c old.yaml      against a file, for the pods of the cluster
   rdma-webhook diff-config new.yaml -c old.yaml -f workloads.yaml      without a cluster
 
-The pods of a workload are decided on as its template says, with both configurations. A pod that
-lives already keeps what it has; a change is for the pods that are created after it.
+It compares the decisions on the pod templates of the workloads. A new configuration does not change
+running pods, only pods that are created later.
 
-exit codes: 0 no decision changes, 1 at least one does, 2 wrong usage, or something cannot be read
+exit codes: 0 no decision changes, 1 a decision changes, 2 wrong usage or unreadable input
 """
 
 
@@ -47,13 +47,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `diff-config`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("new", type=input_name, metavar="NEW", help="the new fabrics file")
+    add("new", type=input_name, metavar="NEW", help="new fabrics file, or - for standard input")
     add(
         "-c",
         "--config",
         type=input_name,
         metavar="OLD",
-        help="the fabrics file in use (default: the cluster's)",
+        help="current fabrics file (default: the cluster's fabrics)",
     )
     add(
         "-f",
@@ -63,7 +63,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=input_name,
         dest="more",
         metavar="FILE",
-        help="workloads, instead of those in the cluster: a file, a directory, or -; may be "
+        help="file or directory of workloads, or -, instead of those in the cluster; may be "
         "repeated",
     )
     add_recursive(command)
@@ -71,8 +71,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         type=namespace_name,
-        help="the namespace to read (default: all that have the label rdma.lab/enable=true), or "
-        "with -f, that of objects that name none",
+        help="namespace to read (default: all labelled rdma.lab/enable=true); with -f, the "
+        "namespace of objects that set none",
     )
     add("--facts", type=input_name, metavar="FILE", help=FACTS_HELP)
     add_form(command)
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _UNREADABLE
     before = old or subject.fabrics
     if before is None:
-        raise ConfigError("\n".join((*subject.notes, "give the fabrics in use with -c OLD")))
+        raise ConfigError("\n".join((*subject.notes, "pass the current fabrics with -c OLD")))
     comparison = _compared(arguments, subject, before, new)
     if arguments.output == "json":
         write_json(changes_form(comparison))
@@ -152,7 +152,7 @@ def _cluster(arguments: argparse.Namespace, file_fabrics: Sequence[Fabrics | Non
     reading = read_live(
         reads,
         namespaces_of(given.documents, usual) if given else spaces,
-        fabrics_instead="" if arguments.config else "give them with -c",
+        fabrics_instead="" if arguments.config else "pass them with -c",
         claims=any(loaded.by_template for loaded in file_fabrics if loaded is not None),
     )
     arguments.namespace = usual

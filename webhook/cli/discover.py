@@ -11,10 +11,10 @@ from socket import gethostname
 from webhook.cli.config_files import read_text
 from webhook.cli.inputs import input_name, shown_name
 from webhook.cli.node_files import texts_in, texts_of
-from webhook.cli.options import add_cluster_options, cluster_access
+from webhook.cli.options import add_cluster_options, cluster_access, namespace_name
 from webhook.cli.output import colour, print_status, width, write, write_json
 from webhook.config.files import parse_yaml
-from webhook.config.names import LABEL_FORM, is_dns_label, is_network
+from webhook.config.names import is_network
 from webhook.diagnose.discover.cluster import COMMAND, Item, cluster_findings, items_of, kube_nodes
 from webhook.diagnose.discover.discovery import Discovery, discover_site
 from webhook.diagnose.discover.inputs import (
@@ -40,9 +40,9 @@ _LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
 _COLLECTORS = (["script"], ["daemonset"])
 _FROM_API = "-from the API server-"
 _EXAMPLES = """examples:
-  rdma-webhook discover script > collect.sh         a script that prints all of it on a node
+  rdma-webhook discover script > collect.sh         a script that collects the output on a node
   ansible gpu -m script -a collect.sh | rdma-webhook discover -
-  rdma-webhook discover --dir nodes/                a file or folder for each node: a report
+  rdma-webhook discover --dir nodes/                a file or directory for each node
   rdma-webhook discover --dir nodes/ -o yaml > fabrics.yaml
   rdma-webhook discover --dir nodes/ --plugin device-plugin/
   rdma-webhook discover node1.txt node2.txt --nodes nodes.yaml -o json
@@ -61,25 +61,32 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="*",
         type=input_name,
         metavar="FILE",
-        help="what tools printed on nodes, a node's folder, or - for standard input; or one of the "
-        "words script and daemonset, to print what collects it",
+        help="output of tools on nodes, a node's directory, or - for standard input; or the word "
+        "script or daemonset, to print a collector of that output",
     )
-    add("--dir", action="append", default=[], metavar="DIR", help="a file or folder for each node")
-    add("--run", action="store_true", help="collect on this machine")
+    add(
+        "--dir",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="directory with a file or directory for each node",
+    )
+    add("--run", action="store_true", help="run the tools on this node")
     add(
         "--nodes",
         nargs="?",
         const=_FROM_API,
         type=input_name,
         metavar="FILE",
-        help=f"what {COMMAND} printed, or -; without a file: from the API server",
+        help=f"output of {COMMAND}, or -; without FILE, read the cluster",
     )
     add(
         "-o",
         "--output",
         choices=("text", "json", "yaml"),
         default="text",
-        help="a report, everything for programs, or the fabrics file (default: text)",
+        help="output format: text for people, json for programs, yaml for the fabrics file "
+        "(default: text)",
     )
     _add_plan_options(command)
     add_cluster_options(command)
@@ -90,7 +97,7 @@ def _add_plan_options(command: argparse.ArgumentParser) -> None:
     add(
         "--mode",
         choices=("shared-device", "host-network", "sr-iov", "host-device"),
-        help="how pods get at the devices (default: what fits each fabric)",
+        help="how pods access the devices (default: chosen for each fabric)",
     )
     add(
         "--network",
@@ -99,15 +106,20 @@ def _add_plan_options(command: argparse.ArgumentParser) -> None:
         type=_network,
         dest="networks",
         metavar="[NAMESPACE/]NAME",
-        help="a Multus network for a RoCE device in mode shared-device; once for each device",
+        help="Multus network of a RoCE device in mode shared-device; repeat for each device",
     )
-    add("--svg", metavar="FILE", type=Path, help="also write a picture of the fabrics")
-    add("--html", metavar="FILE", type=Path, help="also write a page with picture and findings")
+    add("--svg", metavar="FILE", type=Path, help="also write a diagram of the fabrics")
+    add(
+        "--html",
+        metavar="FILE",
+        type=Path,
+        help="also write a page with the diagram and the findings",
+    )
     add(
         "--plugin",
         metavar="DIR",
         type=Path,
-        help="also write what the device plugins need: their configuration, policies and networks",
+        help="also write the device plugins' configuration, policies and networks to DIR",
     )
     add(
         "--ofed",
@@ -117,27 +129,19 @@ def _add_plan_options(command: argparse.ArgumentParser) -> None:
     add(
         "--namespace",
         default="default",
-        type=_namespace,
-        help="of networks that are written, and of daemonset (default: default)",
+        type=namespace_name,
+        help="namespace of the networks and the DaemonSet (default: default)",
     )
     add(
         "--image",
         default="busybox",
-        help="of daemonset: with sh, grep and cat (default: busybox)",
+        help="image of the DaemonSet, with sh, grep and cat (default: busybox)",
     )
 
 
 def _network(given: str) -> str:
     if not is_network(given):
         raise argparse.ArgumentTypeError(f"{given!r:.80} is not [NAMESPACE/]NAME[@INTERFACE]")
-    return given
-
-
-def _namespace(given: str) -> str:
-    if not is_dns_label(given):
-        raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not the name of a namespace: {LABEL_FORM}"
-        )
     return given
 
 
@@ -187,7 +191,7 @@ def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeT
 
 
 def _no_input(problems: tuple[str, ...]) -> str:
-    lead = "no input could be used" if problems else "no input: give files, --dir or --run"
+    lead = "no usable input" if problems else "missing input; pass files, --dir or --run"
     return (
         f"{lead}. On each node, run the script that rdma-webhook discover script prints, or at "
         "least: hostname; ibstat; ibdev2netdev; lspci -Dnn; nvidia-smi -L; nvidia-smi topo -m; "
@@ -209,7 +213,7 @@ def _from_file(given: str) -> list[Item]:
     text = read_text(given, _LIMITS.octets)
     items = [item for value in _documents(text, name) for item in items_of(value)]
     if not any(item.get("kind") == "Node" for item in items):
-        raise DocumentError(f"{name}: contains no Node; give the output of {COMMAND}")
+        raise DocumentError(f"{name}: contains no Node; pass the output of {COMMAND}")
     return items
 
 
@@ -261,12 +265,12 @@ def _unwritable(path: Path, error: OSError | ValueError) -> DocumentError:
 def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) -> None:
     """Write the device plugins' files; an existing file that differs stays."""
     if folder.is_file():
-        raise DocumentError(f"{folder}: is a file, but --plugin takes a folder")
+        raise DocumentError(f"{folder}: is a file; --plugin requires a directory")
     side = plugin_side(discovery.written, options)
     for note in side.notes:
         print_status("warning", note)
     if not side.files:
-        print_status("note", f"{folder}: nothing to write, since no fabric needs a device plugin")
+        print_status("note", f"{folder}: nothing written, since no fabric needs a device plugin")
     for file in side.files:
         _write_new(folder / file.name, visible_lines(file.text))
 
@@ -275,7 +279,7 @@ def _write_new(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.read_text(encoding="utf-8") != text:
-            raise DocumentError(f"{path}: exists and differs; move it away, or give another folder")
+            raise DocumentError(f"{path}: exists and differs; move it, or pass another directory")
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from None

@@ -18,23 +18,21 @@ if TYPE_CHECKING:
     from webhook.kube.reads import ApiReads
 
 _NO_PROBLEM, _PROBLEM = 0, 1
-_GIVE = "give the fabrics file with -c"
+_GIVE = "pass the fabrics file with -c"
 _EXAMPLES = f"""examples:
-  rdma-webhook fabrics                               of the cluster, with its own fabrics
-  rdma-webhook fabrics --free                        also what no pod has reserved
+  rdma-webhook fabrics                               nodes and fabrics of the cluster
+  rdma-webhook fabrics --free                        also the amounts that no pod has reserved
   rdma-webhook fabrics -c fabrics.yaml -o wide       with the names of all nodes
   kubectl get nodes -o yaml > nodes.yaml
   rdma-webhook fabrics -c fabrics.yaml -f nodes.yaml
 
-Without -c, the fabrics are the cluster's; with -f, those of ${CONFIG_VARIABLE}.
+Without -c, the fabrics are the cluster's, or with -f those of ${CONFIG_VARIABLE}.
 
-exit codes: 0 nothing is wrong, 1 something is: a fabric lacks nodes or a resource, or a node fits
-no fabric, or several; 2 wrong usage, or something cannot be read
+exit codes: 0 no problem, 1 a problem: a fabric lacks nodes or a resource, or a node fits several
+fabrics or none, 2 wrong usage or unreadable input
 """
-_OUTPUT_HELP = (
-    "; ".join(f"{output_format.name}: {output_format.summary}" for output_format in FABRICS_FORMATS)
-    + " (default: text)"
-)
+_FORMAT_HELP = "; ".join(f"{format_.name}: {format_.summary}" for format_ in FABRICS_FORMATS)
+_OUTPUT_HELP = f"output format (default: text); {_FORMAT_HELP}"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -46,19 +44,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--config",
         type=input_name,
         metavar="FABRICS",
-        help="fabrics file (default: the cluster's fabrics)",
+        help="fabrics file, or - for standard input (default: the cluster's fabrics)",
     )
     add(
         "-f",
         "--filename",
         type=input_name,
         metavar="FILE",
-        help="the output of kubectl get nodes -o yaml (or json), in place of the cluster",
+        help="output of kubectl get nodes -o yaml (or json), or -, instead of the cluster",
     )
     add(
         "--free",
         action="store_true",
-        help="also list all pods, and show which GPUs and RDMA resources none has reserved",
+        help="also list all pods, and show the GPUs and RDMA resources that none has reserved",
     )
     add(
         "-o",
@@ -80,10 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _from_file(arguments: argparse.Namespace) -> FabricInventory:
     if arguments.free:
-        raise DocumentError("--free needs the pods of a cluster: leave out -f")
+        raise DocumentError("--free counts the pods of a cluster; omit -f")
     path = configured(arguments.config)
     if path is None:
-        raise DocumentError(f"no fabrics: {_GIVE} or ${CONFIG_VARIABLE}")
+        raise DocumentError(f"no fabrics; {_GIVE}, or set ${CONFIG_VARIABLE}")
     facts = read_facts(arguments.filename)
     return build_inventory(facts.nodes, read_fabrics(path))
 
@@ -105,13 +103,13 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
         nodes = nodes_of_cluster(reads)
     except RefusedError as error:
         needs = error.code == FORBIDDEN
-        hint = ": the right to list nodes is all that is needed, beside the fabrics" * needs
+        hint = "; besides the fabrics, only the right to list nodes is needed" * needs
         raise ClusterError(f"cannot list nodes: {error}{hint}") from error
     reserved: Reserved | None = None
     if arguments.free:
         reserved, refused = reserved_in_cluster(reads)
         if refused:
-            print_status("note", f"what is free is not known: {refused}")
+            print_status("note", f"free amounts are unknown: {refused}")
     return build_inventory(nodes, fabrics, reserved)
 
 
@@ -123,7 +121,5 @@ def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:
 
     reading = read_live(reads, (), fabrics_instead=_GIVE)
     if reading.configuration is None:
-        raise DocumentError(
-            "\n".join(["the cluster's fabrics are not known", *reading.facts.notes])
-        )
+        raise DocumentError("\n".join(["the cluster's fabrics are unknown", *reading.facts.notes]))
     return reading.configuration.fabrics

@@ -22,7 +22,7 @@ _FILES = frozenset({"files", "more"})
 def input_name(word: str) -> str:
     """Parse the name of an input; by this type, `check_inputs` recognizes inputs."""
     if not word:
-        raise argparse.ArgumentTypeError("the name of the file is empty")
+        raise argparse.ArgumentTypeError("the file name is empty")
     return "-" if word == "/dev/stdin" else word
 
 

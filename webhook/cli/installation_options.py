@@ -11,19 +11,19 @@ _INSTALLED = (
     (
         "-n --namespace",
         None,
-        "namespace of the webhook's Service and Secret (default: the pod's; outside: rdma-webhook)",
+        "namespace of the Service and the Secret (default: the pod's, else rdma-webhook)",
     ),
-    ("--service", DEFAULTS.service, "the Service that the API server calls"),
-    ("--ca-secret", DEFAULTS.ca_secret, "the Secret with its CA; created if it does not exist"),
+    ("--service", DEFAULTS.service, "Service that the API server calls"),
+    ("--ca-secret", DEFAULTS.ca_secret, "Secret with the CA, created if it does not exist"),
     (
         "--webhook-configuration",
         DEFAULTS.webhook_configuration,
-        "the MutatingWebhookConfiguration whose caBundle the webhook maintains",
+        "MutatingWebhookConfiguration whose caBundle the webhook maintains",
     ),
     (
         "--validating-webhook-configuration",
         DEFAULTS.validating_webhook_configuration,
-        "the ValidatingWebhookConfiguration whose caBundle the webhook maintains",
+        "ValidatingWebhookConfiguration whose caBundle the webhook maintains",
     ),
 )
 

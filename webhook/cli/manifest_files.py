@@ -14,6 +14,7 @@ from typing import NoReturn
 from webhook.cli.inputs import read_input, shown_name, unreadable
 from webhook.cli.output import print_status
 from webhook.errors import DocumentError, NotKubernetesError
+from webhook.model.names import counted
 from webhook.preview.dry_run import unsupported_reason
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
 
@@ -46,8 +47,10 @@ class ManifestFiles:
         """The error of inputs without documents."""
         if not self._names:
             return "; ".join(self._built)
-        like_others = f", like {len(self._names) - 1} more" if len(self._names) > 1 else ""
-        return f"{self._names[0]}: contains no documents{like_others}"
+        first, *following = self._names
+        if not following:
+            return f"{first}: contains no documents"
+        return f"{first} and {counted(len(following), 'other input')} contain no documents"
 
     def _take(self, given: str, *, recursive: bool) -> None:
         try:

@@ -47,7 +47,7 @@ def texts_in(directory: str) -> Iterator[NodeText]:
         raise unreadable(directory, error) from None
     nodes = [entry for entry in entries if not entry.name.startswith(".")]
     if not nodes:
-        raise DocumentError(f"{directory}: is empty: expected a file or a folder for each node")
+        raise DocumentError(f"{directory}: is empty; expected a file or directory for each node")
     for entry in nodes:
         yield from texts_of(str(entry))
 
@@ -58,7 +58,7 @@ def _of_folder(folder: Path) -> Iterator[NodeText]:
     tree: list[str] = []
     paths = [*_files(folder)]
     if not paths:
-        raise DocumentError(f"{folder}: is empty: expected files with the output of tools")
+        raise DocumentError(f"{folder}: is empty; expected files with the output of tools")
     for path in paths:
         relative = path.relative_to(folder).as_posix()
         on_node = _on_node(relative)
@@ -78,7 +78,7 @@ def _files(folder: Path) -> Iterable[Path]:
         paths += (Path(parent, name) for name in sorted(names) if not name.startswith("."))
         if len(paths) > _SYSFS_FILES:
             raise DocumentError(
-                f"{folder}: holds more than {_SYSFS_FILES:,} files: copy only "
+                f"{folder}: contains more than {_SYSFS_FILES:,} files; copy only "
                 "/sys/class/infiniband, or use rdma-webhook discover script"
             )
     return (path for path in paths if path.is_file())
@@ -112,7 +112,7 @@ def _decoded(data: bytes, name: str) -> str:
     """Decode the output of tools; replace bytes in another encoding."""
     if len(data) > _LARGEST_TEXT:
         raise DocumentError(
-            f"{name}: is larger than {_LARGEST_TEXT >> 20} MiB: give one file for each node"
+            f"{name}: is larger than {_LARGEST_TEXT >> 20} MiB; pass a file for each node"
         )
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")

@@ -31,7 +31,7 @@ def duration(given: str) -> timedelta:
     match = _DURATION.fullmatch(given)
     if match is None:
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a duration: write, for example, 90s, 2m, 24h or 365d"
+            f"{given!r:.80} is not a duration such as 90s, 2m, 24h or 365d"
         )
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
@@ -40,14 +40,14 @@ def label_pair(given: str) -> tuple[str, str]:
     """Parse KEY=VALUE."""
     key, equals, value = given.partition("=")
     if not key or not equals:
-        raise argparse.ArgumentTypeError(f"{given!r} is not KEY=VALUE")
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not KEY=VALUE")
     return key, value
 
 
 def object_name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
     if len(given) > _LONGEST_NAME or not _NAME.fullmatch(given):
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not the name of an object")
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a valid object name")
     return given
 
 
@@ -65,7 +65,7 @@ def port_number(given: str) -> int:
     number = int(given) if given.isascii() and given.isdigit() else -1
     if not 0 <= number < 1 << 16:
         raise argparse.ArgumentTypeError(
-            f"{given!r} is not a port: write 0 to 65535 (0: any free port)"
+            f"{given!r:.80} is not a port from 0 to 65535 (0: any free port)"
         )
     return number
 
@@ -77,7 +77,9 @@ def positive_seconds(given: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= _LONGEST_DRAIN:
-        raise argparse.ArgumentTypeError(f"{given!r} is not a number from 0 to {_LONGEST_DRAIN}")
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not a number from 0 to {_LONGEST_DRAIN}"
+        )
     return number
 
 
@@ -101,20 +103,25 @@ def duration_text(span: timedelta) -> str:
 if TYPE_CHECKING:
     from webhook.kube.client import Client
 
-_TITLE = "the cluster (as for kubectl)"
+_TITLE = "cluster options (as in kubectl)"
 #: Options with a value: their names, the field of Overrides, what --help shows.
 _WORDS = (
-    (("--context",), "context", "NAME", "a context of the kubeconfig (default: the current one)"),
-    (("--cluster",), "cluster", "NAME", "a cluster of the kubeconfig"),
-    (("--user",), "user", "NAME", "a user of the kubeconfig"),
-    (("-s", "--server"), "server", "URL", "the API server"),
-    (("--token",), "token", "TOKEN", "a bearer token"),
-    (("--certificate-authority",), "certificate_authority", "FILE", "the CA of the API server"),
-    (("--client-certificate",), "client_certificate", "FILE", "a client certificate"),
-    (("--client-key",), "client_key", "FILE", "its key"),
-    (("--tls-server-name",), "tls_server_name", "NAME", "the name in the API server's certificate"),
-    (("--as",), "acting_as", "USER", "impersonate a user"),
-    (("--as-uid",), "acting_uid", "UID", "and this UID"),
+    (("--context",), "context", "NAME", "kubeconfig context to use (default: the current context)"),
+    (("--cluster",), "cluster", "NAME", "kubeconfig cluster to use"),
+    (("--user",), "user", "NAME", "kubeconfig user to use"),
+    (("-s", "--server"), "server", "URL", "address of the API server"),
+    (("--token",), "token", "TOKEN", "bearer token for the API server"),
+    (
+        ("--certificate-authority",),
+        "certificate_authority",
+        "FILE",
+        "CA certificate of the API server",
+    ),
+    (("--client-certificate",), "client_certificate", "FILE", "TLS client certificate"),
+    (("--client-key",), "client_key", "FILE", "private key of the client certificate"),
+    (("--tls-server-name",), "tls_server_name", "NAME", "name in the API server's certificate"),
+    (("--as",), "acting_as", "USER", "user to impersonate"),
+    (("--as-uid",), "acting_uid", "UID", "UID to impersonate, with --as"),
 )
 
 
@@ -129,7 +136,7 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
     """Add the options; `cluster_access` reads them."""
     group = command.add_argument_group(_TITLE)
     add = group.add_argument
-    help_ = "default: $KUBECONFIG, ~/.kube/config, or in a pod its service account"
+    help_ = "kubeconfig to use (default: $KUBECONFIG, ~/.kube/config, or the pod's service account)"
     add("--kubeconfig", type=Path, metavar="FILE", help=help_)
     for names, field, metavar, help_text in _WORDS:
         add(*names, dest=field, default="", metavar=metavar, help=help_text)
@@ -139,13 +146,13 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GROUP",
-        help="and this group; may be repeated",
+        help="group to impersonate, with --as; may be repeated",
     )
     add(
         "--insecure-skip-tls-verify",
         dest="insecure",
         action="store_true",
-        help="do not check the API server's certificate",
+        help="do not verify the API server's certificate",
     )
     add(
         "--request-timeout",
@@ -153,7 +160,7 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
         type=request_timeout,
         default=0.0,
         metavar="TIME",
-        help="the longest that a request may take, such as 5s (default: 10s to 30s)",
+        help="longest time for a request, such as 5s (default: 10s to 30s)",
     )
 
 
@@ -162,7 +169,7 @@ def cluster_access(arguments: argparse.Namespace) -> ClusterAccess:
     given = {field: getattr(arguments, field) for field in Overrides._fields}
     overrides = Overrides(**{**given, "acting_groups": tuple(arguments.acting_groups)})
     if (overrides.acting_uid or overrides.acting_groups) and not overrides.acting_as:
-        arguments.command.error("--as-uid and --as-group need --as")
+        arguments.command.error("--as-uid and --as-group require --as")
     return ClusterAccess(kubeconfig_or_pod(arguments.kubeconfig, os.environ), overrides)
 
 
@@ -190,7 +197,7 @@ def cluster_client(arguments: argparse.Namespace) -> tuple[Client, str]:
 # Options that several commands share.
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
-FACTS_HELP = "output of kubectl get ns,limitrange,quota,node -A -o yaml"
+FACTS_HELP = "facts of a cluster: the output of kubectl get ns,limitrange,quota,node -A -o yaml"
 
 
 def add_form(command: argparse.ArgumentParser) -> None:
@@ -200,7 +207,7 @@ def add_form(command: argparse.ArgumentParser) -> None:
         "--output",
         choices=("text", "json"),
         default="text",
-        help="text for people, or json for programs (default: text)",
+        help="output format: text for people, json for programs (default: text)",
     )
 
 
@@ -215,7 +222,7 @@ def add_files(command: argparse.ArgumentParser, help_text: str) -> None:
         type=input_name,
         dest="more",
         metavar="FILE",
-        help="the same, as in kubectl; may be repeated",
+        help="same as the argument FILE, as in kubectl; may be repeated",
     )
 
 
@@ -229,8 +236,13 @@ def given_files(arguments: argparse.Namespace, command: str) -> list[str]:
     """Return the files of the command line, each once; DocumentError if there are none."""
     given = list(dict.fromkeys([*arguments.files, *arguments.more]))
     if not given:
-        raise DocumentError(f"no file: name one, or - for standard input (see {command} --help)")
+        raise DocumentError(missing_files(command))
     return given
+
+
+def missing_files(command: str) -> str:
+    """Return the message of a command without files."""
+    return f"missing FILE; use - for standard input (see {command} --help)"
 
 
 def configured(given: str | None) -> str | None:

@@ -23,17 +23,17 @@ _OWN_OPTIONS = ("-h", "--help", "--version")
 _LONGEST_LINE = 200
 #: Command → summary; the module of a command has its name.
 COMMANDS = {
-    "serve": "run the webhook",
-    "preview": "show what the webhook would do with pods, and whether they would have RDMA",
+    "serve": "run the webhook server",
+    "preview": "show how the webhook would change pods, and whether they would have RDMA",
     "why": "explain why a pod has RDMA or not, and what to do",
-    "fabrics": "show the nodes of each fabric, what they offer, and what is wrong with them",
-    "discover": "find the fabrics of nodes in what tools printed there",
-    "verify": "measure the network between nodes, and judge what benchmarks printed",
-    "check-config": "check a fabrics file",
-    "diff-config": "say which decisions a new fabrics file would change",
+    "fabrics": "show the nodes of each fabric, their resources and problems",
+    "discover": "derive fabrics from the output of tools run on the nodes",
+    "verify": "measure the network between nodes, and grade benchmark output",
+    "check-config": "check fabrics files",
+    "diff-config": "show which decisions a new fabrics file would change",
     "certs": "check the webhook's certificates, or rotate its CA",
-    "schema": "print a JSON Schema",
-    "completion": "print a completion script for a shell",
+    "schema": "print a JSON Schema, or the CustomResourceDefinition",
+    "completion": "print a shell completion script",
 }
 _EXAMPLES = """examples:
   rdma-webhook preview -c fabrics.yaml train.yaml    will its pods have RDMA?
@@ -52,6 +52,39 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=32)
+
+    def start_section(self, heading: str | None) -> None:
+        """Name the arguments that are not options as kubectl does."""
+        super().start_section("arguments" if heading == "positional arguments" else heading)
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[argparse._MutuallyExclusiveGroup],
+        prefix: str | None = None,
+    ) -> None:
+        """Leave out the names of optional options, which are too many for a line."""
+        parts = ["%(prog)s", "[options]"]
+        for action in actions:
+            if action.option_strings and action.required:
+                parts.insert(1, self._format_action_invocation(action))
+            elif not action.option_strings:
+                parts.append(self._format_args(action, action.dest))
+        super().add_usage(usage or " ".join(parts), actions, groups, prefix)
+
+    def _format_action(self, action: argparse.Action) -> str:
+        """List commands like options, without a heading for them."""
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            return "".join(map(super()._format_action, action._get_subactions()))  # noqa: SLF001
+        return super()._format_action(action)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """Name the value of an option only once, as Python 3.13 does."""
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, action.dest.upper())
+        return f"{', '.join(action.option_strings)} {value}"
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         """Break help texts between words only, not at the hyphens of names and paths."""
@@ -86,7 +119,8 @@ class CommandParser(argparse.ArgumentParser):
         """Report unrecognized words."""
         options = [word for action in self._actions for word in action.option_strings]
         hint = _option_suggestion(words[0].partition("=")[0], options)
-        self.error(f"unrecognized arguments: {' '.join(words)}{hint}")
+        noun = "option" if _is_option(words[0]) else "argument"
+        self.error(f"unknown {noun}: {' '.join(words)}{hint}")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Check a word against its choices; the message begins with the word."""
@@ -94,7 +128,7 @@ class CommandParser(argparse.ArgumentParser):
         if not choices or value in choices:
             return
         if action.choices is self.commands:
-            known = suggestion(value, choices) or f"; the commands are {', '.join(choices)}"
+            known = suggestion(value, choices) or f"; use one of {', '.join(choices)}"
             self.error(f"unknown command {value!r:.80}{known}")
         hint = suggestion(value, choices)
         message = f"{value!r:.80} is not one of {', '.join(choices)}{hint}"
@@ -124,7 +158,7 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
         command.refuse(unparsed)
     check_inputs(command, arguments)
     if not hasattr(arguments, "module"):
-        arguments.parent.error(f"name a command: {', '.join(arguments.below)}")
+        arguments.parent.error(f"missing command; use one of {', '.join(arguments.below)}")
     return arguments
 
 
@@ -142,7 +176,7 @@ def _check_order(root: CommandParser, words: Sequence[str]) -> None:
         line = f"{command.prog} {shlex.join([*early, *rest])}"
         root.error(f"options come after the command: {line:.{_LONGEST_LINE}}")
     if command.commands and not all(map(_is_option, rest)):
-        command.error(f"name a command before {first}: {', '.join(command.commands)}")
+        command.error(f"missing command before {first}; use one of {', '.join(command.commands)}")
 
 
 def _is_option(word: str) -> bool:
@@ -162,7 +196,12 @@ def parser(named: Iterable[str] = COMMANDS) -> CommandParser:
         formatter_class=_Formatter,
         allow_abbrev=False,
     )
-    root.add_argument("--version", action="version", version=f"rdma-webhook {__version__}")
+    root.add_argument(
+        "--version",
+        action="version",
+        version=f"rdma-webhook {__version__}",
+        help="print the version and exit",
+    )
     add_commands(root, __package__, COMMANDS, named)
     return root
 
@@ -179,7 +218,7 @@ def add_commands(
     has subcommands.
     """
     parent.set_defaults(parent=parent, below=list(summaries))
-    commands = parent.add_subparsers(metavar="COMMAND")
+    commands = parent.add_subparsers(metavar="COMMAND", title="commands", prog=parent.prog)
     parent.commands = commands.choices
     for name, summary in summaries.items():
         command = commands.add_parser(

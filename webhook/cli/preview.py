@@ -47,34 +47,32 @@ _EXAMPLES = """examples:
 
 Without a fabrics file, text and json show what the webhook would do with example fabrics.
 
-exit codes: 0 no pod would be denied, 1 a pod would be denied (with --strict: or might not have
-RDMA), 2 wrong usage, or an input that cannot be read (the others are shown)
+exit codes: 0 no pod would be denied, 1 a pod would be denied (with --strict: or might lack RDMA),
+2 wrong usage or unreadable input (the other inputs are shown)
 """
-_OUTPUT_HELP = (
-    "; ".join(f"{output_format.name}: {output_format.summary}" for output_format in FORMATS)
-    + " (default: text)"
-)
+_FORMAT_HELP = "; ".join(f"{format_.name}: {format_.summary}" for format_ in FORMATS)
+_OUTPUT_HELP = f"output format (default: text); {_FORMAT_HELP}"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `preview`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add_files(command, "a manifest in YAML or JSON, a directory, or - for standard input")
+    add_files(command, "manifest in YAML or JSON, directory, or - for standard input")
     add_recursive(command)
     add(
         "-c",
         "--config",
         type=input_name,
         metavar="FABRICS",
-        help=f"the fabrics file (default: the cluster's with --live, else ${CONFIG_VARIABLE}, else "
+        help=f"fabrics file (default: with --live the cluster's, else ${CONFIG_VARIABLE}, else "
         f"{INSTALLED})",
     )
     add(
         "-n",
         "--namespace",
         type=namespace_name,
-        help="namespace for objects that name none (default: default; with --live, the context's)",
+        help="namespace of objects that set none (default: default; with --live, the context's)",
     )
     add(
         "--namespace-label",
@@ -82,7 +80,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=[],
         type=label_pair,
         metavar="KEY=VALUE",
-        help="a label that the pods' namespaces have; may be repeated",
+        help="label of the pods' namespaces; may be repeated",
     )
     add(
         "--facts",
@@ -93,14 +91,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "--live",
         action="store_true",
-        help="read the cluster: the pods' namespaces, the nodes, how the webhook is registered, "
-        "the fabrics",
+        help="read the cluster: the pods' namespaces, the nodes, the webhook's registration and "
+        "its fabrics",
     )
     add("--enable", action="store_true", help="decide as if every pod had opted in")
     add(
         "--strict",
         action="store_true",
-        help="exit with 1 unless every pod that opted in is equipped for RDMA, or is a launcher",
+        help="exit with 1 unless every pod that opted in is equipped for RDMA or is a launcher",
     )
     add(
         "-o",
@@ -130,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     if report.example and arguments.output == "json":
         print_status(
             "note",
-            f"these are example fabrics ({report.example}), not yours: pass yours with -c FABRICS",
+            f"these are example fabrics ({report.example}), not yours; pass yours with -c FABRICS",
         )
     display = OutputOptions(
         width=width(), colour=colour(), terminal=terminal(), max_characters=None
@@ -191,8 +189,8 @@ def _refuse_example(arguments: argparse.Namespace, notes: Sequence[str] = ()) ->
     for note in notes:
         print_status("note", note)
     raise ConfigError(
-        f"-o {arguments.output} needs your fabrics, since it is applied to a cluster: give "
-        f"them with -c FABRICS or ${CONFIG_VARIABLE} ({EXAMPLE.parent} has examples)"
+        f"-o {arguments.output} requires your fabrics, since its output is for a cluster; pass "
+        f"-c FABRICS or set ${CONFIG_VARIABLE} (examples: {EXAMPLE.parent})"
     )
 
 

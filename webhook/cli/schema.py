@@ -37,9 +37,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=tuple(_SCHEMAS),
         default="fabrics",
-        help="fabrics: the fabrics file (default), as a JSON Schema; crd: the same as a "
-        "CustomResourceDefinition; check-config, preview, why, "
-        "discover, verify (judge), verify-run, diff-config: that of the command with -o json",
+        help="fabrics: the fabrics file, as a JSON Schema; crd: the same as a "
+        "CustomResourceDefinition; fabrics-output, verify, verify-run: the JSON output of fabrics, "
+        "verify judge, verify run; others: the JSON output of that command (default: fabrics)",
     )
 
 

@@ -27,19 +27,23 @@ _EXAMPLES = """examples:
   rdma-webhook serve -c fabrics.yaml --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt
   rdma-webhook serve                           in a cluster, with its own certificates
 
-The configuration and the certificate are read again when they change. SIGTERM and Ctrl-C end it.
+The server reloads the configuration and the certificate when they change. SIGTERM and Ctrl-C stop
+it.
 """
 _PORTS = (
-    ("--port", DEFAULTS.port, "HTTPS port for the API server: /mutate"),
-    ("--preview-port", DEFAULTS.preview_port, "HTTPS port for people: /preview"),
-    ("--health-port", DEFAULTS.health_port, "HTTP port: /healthz, /readyz, /metrics"),
+    ("--port", DEFAULTS.port, "HTTPS port of /mutate, for the API server"),
+    ("--preview-port", DEFAULTS.preview_port, "HTTPS port of /preview, for people"),
+    ("--health-port", DEFAULTS.health_port, "HTTP port of /healthz, /readyz and /metrics"),
 )
 _TLS_FILES = (
-    ("--tls-cert", "the certificate, with its chain, in PEM"),
-    ("--tls-key", "its private key, in PEM"),
-    ("--client-ca", "CAs to check client certificates with, in PEM (default: not checked)"),
+    ("--tls-cert", "certificate with its chain, in PEM"),
+    ("--tls-key", "private key of the certificate, in PEM"),
+    (
+        "--client-ca",
+        "CAs of client certificates, in PEM (default: no client certificate is required)",
+    ),
 )
-_OWN_TITLE = "its own certificates (in a cluster, without --tls-cert and --dev)"
+_OWN_TITLE = "self-managed certificates (in a cluster, without --tls-cert and --dev)"
 #: Options for the lifetimes of those certificates. With lifetimes below a minute, tests see in
 #: minutes what otherwise takes a year.
 _LIFETIMES = (
@@ -49,20 +53,21 @@ _LIFETIMES = (
     (
         "--ca-propagation",
         DEFAULTS.lifetimes.propagation,
-        "how long until every API server is assumed to use a changed caBundle",
+        "time after which every API server is assumed to use a changed caBundle",
     ),
 )
 _SWITCH = ("on", "off")
 _KUBECONFIG_HELP = "kubeconfig to use (default: the pod's service account)"
 _LOG_LEVELS = ("debug", "info", "warning", "error")
-_WATCH_HELP = "in a cluster, watch namespaces, LimitRanges and quotas (default: on)"
+_WATCH_HELP = "watch the cluster's namespaces, LimitRanges and quotas (default: on)"
 _DEV_HELP = (
-    "for a try: on 127.0.0.1 only, with its own certificates and, without -c, example fabrics"
+    "try the webhook: listen on 127.0.0.1 only, with temporary certificates and, without -c, "
+    "example fabrics"
 )
-_PREVIEW_HELP = "serve the preview (default: on)"
-_DRAIN_HELP = f"how long to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
+_PREVIEW_HELP = "serve /preview (default: on)"
+_DRAIN_HELP = f"seconds to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
 _CONFIG_HELP = (
-    f"the fabrics file (default: ${CONFIG_VARIABLE}, else in a cluster the object "
+    f"fabrics file (default: ${CONFIG_VARIABLE}, else in a cluster the object "
     f"fabricconfigurations.rdma.lab/default, elsewhere {INSTALLED})"
 )
 
@@ -78,7 +83,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "--host",
         default=DEFAULTS.host,
-        help="the address to listen on (default: all addresses of this machine)",
+        help="address to listen on (default: all addresses)",
     )
     for flag, port, summary in _PORTS:
         add(

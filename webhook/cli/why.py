@@ -31,13 +31,13 @@ _WELL, _NOT_WELL, _UNREADABLE = 0, 1, 2
 _PODS = ("pod/", "pods/", "po/")
 _EXAMPLES = """examples:
   rdma-webhook why train-0-abcde -n lab        a pod in the cluster
-  rdma-webhook why train-0-abcde --logs        the same, with what NCCL and UCX logged
+  rdma-webhook why train-0-abcde --logs        the same, with lines of NCCL and UCX in its log
   kubectl get pod train-0-abcde -o yaml | rdma-webhook why -f -
   rdma-webhook why FabricAmbiguous             the meaning of a code
   rdma-webhook why --codes                     a list of all codes
 
-exit codes: 0 each pod has RDMA, or is a launcher, and nothing keeps it from running (for codes:
-always), 1 one does not, or it is not certain, 2 wrong usage, or something cannot be read
+exit codes: 0 every pod has RDMA or is a launcher, and nothing prevents it from running (always for
+codes), 1 a pod has no RDMA, may have none, or cannot run, 2 wrong usage or unreadable input
 """
 
 
@@ -45,7 +45,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `why`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("words", nargs="*", metavar="POD|CODE", help="the name of a pod, or a code")
+    add("words", nargs="*", metavar="POD|CODE", help="name of a pod, or a code")
     add(
         "-f",
         "--filename",
@@ -54,28 +54,28 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=input_name,
         dest="files",
         metavar="FILE",
-        help="a file with the output of kubectl get pod -o yaml (or json), or -; may be repeated",
+        help="output of kubectl get pod -o yaml (or json), or -; may be repeated",
     )
     add(
         "-n",
         "--namespace",
-        help="the pods' namespace (default: the context's, or in a pod its own)",
+        help="namespace of the pods (default: the context's, or in a pod its own)",
     )
-    add("--logs", action="store_true", help="also search the logs for what NCCL and UCX wrote")
+    add("--logs", action="store_true", help="also search the pods' logs for lines of NCCL and UCX")
     add(
         "--exec",
         action="store_true",
         dest="look",
-        help="also run a shell in the containers to see whether processes hold registered memory",
+        help="also run a shell in the containers to check whether processes have registered memory",
     )
     add(
         "-c",
         "--config",
         type=input_name,
         metavar="FABRICS",
-        help="fabrics file: also say what would be decided today",
+        help="fabrics file; also show what the webhook would decide with it today",
     )
-    add("--codes", action="store_true", help="list the codes of all commands, with their meaning")
+    add("--codes", action="store_true", help="list the codes of all commands with their meanings")
     add_form(command)
     add_cluster_options(command)
 
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.codes:
         return _list_codes(arguments)
     if not words and not arguments.files:
-        raise DocumentError("name a pod or a code (see rdma-webhook why --help)")
+        raise DocumentError("missing POD or CODE (see rdma-webhook why --help)")
     # A pod's name has no capitals, and a code begins with one.
     codes = _explained([word for word in words if word != word.lower()])
     pods = [word for word in words if word == word.lower()]
@@ -184,7 +184,7 @@ def _name(word: str) -> str:
     if "/" in word:
         kind, _, name = word.partition("/")
         raise DocumentError(
-            f"{word!r:.80} is not a pod: name one of the pods of {kind} {name} (kubectl get pods)"
+            f"{word!r:.80} is not a pod; pass one of the pods of {kind} {name} (kubectl get pods)"
         )
     return word
 
@@ -192,8 +192,8 @@ def _name(word: str) -> str:
 def _no_pod(files: list[str]) -> str:
     names = ", ".join(map(shown_name, files))
     return (
-        f"{names}: contains no pods: give the output of kubectl get pod -o yaml; for the pods of "
-        "a workload, use rdma-webhook preview"
+        f"{names}: contains no pods; pass the output of kubectl get pod -o yaml, or use "
+        "rdma-webhook preview for the pods of a workload"
     )
 
 

@@ -27,7 +27,5 @@ def test_a_number_and_a_unit(given: str, read: timedelta) -> None:
 @pytest.mark.parametrize("given", ["", "90", "s", "1.5h", "-1s", "1m30s", "1y", "٣s", "9999999d"])
 def test_a_malformed_duration(given: str) -> None:
     """The error message shows what a valid value looks like."""
-    with pytest.raises(
-        argparse.ArgumentTypeError, match="is not a duration: write, for example, 90s"
-    ):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a duration such as 90s"):
         duration(given)

@@ -69,27 +69,27 @@ def test_a_usage_error_is_a_single_line(shell: Shell, arguments: list[str]) -> N
     [
         (
             [],
-            "name a command: serve, preview, why, fabrics, discover, verify, check-config, ",
+            "missing command; use one of serve, preview, why, fabrics, discover, verify, ",
         ),
         (["previw"], "(did you mean preview?)"),
         (
             ["preview", "--enabled", "pod.yaml"],
-            "unrecognized arguments: --enabled (did you mean --enable?)",
+            "unknown option: --enabled (did you mean --enable?)",
         ),
         (["preview", "--enabled", "pod.yaml"], "(see rdma-webhook preview --help)"),
-        (["why", "--enabel"], "unrecognized arguments: --enabel (see rdma-webhook why --help)"),
+        (["why", "--enabel"], "unknown option: --enabel (see rdma-webhook why --help)"),
         (
             ["preview", "--name", "lab"],
-            "unrecognized arguments: --name (did you mean --namespace?)",
+            "unknown option: --name (did you mean --namespace?)",
         ),
         (["check", "fabrics.yaml"], "(did you mean check-config?)"),
         (["preview", "-o", "yml", "pod.yaml"], "(did you mean yaml?)"),
         (
             ["certs"],
-            ("name an action: certs status, certs verify, certs rotate (see rdma-webhook certs"),
+            ("missing action; use certs status, certs verify, certs rotate (see "),
         ),
         (["certs", "stats"], "(did you mean status?)"),
-        (["--bogus"], "unrecognized arguments: --bogus (see rdma-webhook --help)"),
+        (["--bogus"], "unknown option: --bogus (see rdma-webhook --help)"),
         (
             ["certs", "status", "--kubeconfig", "none"],
             "the kubeconfig none does not exist: name one with",
@@ -147,11 +147,14 @@ def test_a_long_line_is_cut(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-n", "lab"], "name a command before -n: serve, preview, why, "),
-        (["-n", "lab", "previw"], "name a command before -n: serve, preview, why, "),
-        (["verify", "-n", "lab"], "name a command before -n: judge, run, nccl, clean (see "),
-        (["lab", "preview"], "unknown command 'lab'; the commands are serve, preview, why, "),
-        (["verify", "lab"], "unknown command 'lab'; the commands are judge, run, nccl, clean ("),
+        (["-n", "lab"], "missing command before -n; use one of serve, preview, why, "),
+        (["-n", "lab", "previw"], "missing command before -n; use one of serve, preview, why, "),
+        (
+            ["verify", "-n", "lab"],
+            "missing command before -n; use one of judge, run, nccl, clean (see ",
+        ),
+        (["lab", "preview"], "unknown command 'lab'; use one of serve, preview, why, "),
+        (["verify", "lab"], "unknown command 'lab'; use one of judge, run, nccl, clean ("),
         (["previw"], "unknown command 'previw' (did you mean preview?) (see rdma-webhook --help)"),
     ],
 )
@@ -348,7 +351,7 @@ def test_without_a_fabrics_file_the_report_is_an_example(shell: Shell) -> None:
     form = json.loads(answer.out)
     assert (form["example"], form["decisions"][0]["fabric"]) == (True, "v100-ib")
     assert answer.err == (
-        "rdma-webhook: note: these are example fabrics (v100-ib, a100-ib), not yours: pass yours "
+        "rdma-webhook: note: these are example fabrics (v100-ib, a100-ib), not yours; pass yours "
         "with -c FABRICS\n"
     )
     assert json.loads(preview(shell, "pod.yaml", "-o", "json").out)["example"] is False
@@ -359,8 +362,8 @@ def test_nothing_to_apply_is_made_from_the_example(shell: Shell, output: str) ->
     """Piped to kubectl, the two HCAs of the example would stay in use at a site with four."""
     answer = shell("preview", "pod.yaml", "-o", output)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
-    assert f"error: -o {output} needs your fabrics" in answer.err
-    assert "-c FABRICS or $RDMA_WEBHOOK_CONFIG" in answer.err
+    assert f"error: -o {output} requires your fabrics" in answer.err
+    assert "-c FABRICS or set $RDMA_WEBHOOK_CONFIG" in answer.err
 
 
 def test_the_installed_fabrics_are_the_default(
@@ -614,7 +617,8 @@ def test_an_input_without_documents_is_an_error(shell: Shell) -> None:
     assert preview(shell, "empty.yaml") == (2, "", f"{message}\n")
     shell.file("none.yaml", "")
     twice = preview(shell, "-o", "yaml", "empty.yaml", "none.yaml")
-    assert twice == (2, "", f"{message}, like 1 more\n")
+    error = "rdma-webhook: error: empty.yaml and 1 other input contain no documents\n"
+    assert twice == (2, "", error)
     assert preview(shell, "empty.yaml", "pod.yaml").code == 0
 
 
@@ -806,8 +810,8 @@ def test_a_defect_is_a_single_line_unless_a_traceback_is_requested(
         assert main(["schema", "preview"]) == 2
         assert capsys.readouterr().err == (
             "rdma-webhook: error: internal error: AttributeError: '_io.StringIO' object has no "
-            "attribute 'buffer'. Please report it with the traceback that "
-            "RDMA_WEBHOOK_TRACEBACK=1 shows\n"
+            "attribute 'buffer'; please report it with the traceback, which "
+            "RDMA_WEBHOOK_TRACEBACK=1 prints\n"
         )
         patched.setenv("RDMA_WEBHOOK_TRACEBACK", "1")
         with pytest.raises(AttributeError):

@@ -159,7 +159,7 @@ def test_a_directory_is_no_file(files: Shell, tmp_path: Path, line: str) -> None
     answer = files(*words(line, "folder"))
     assert (answer.code, answer.out) == (2, "")
     assert re.match(
-        r"rdma-webhook: error: folder: (is a directory: name a file in it$|is empty: |no \.yaml)",
+        r"rdma-webhook: error: folder: (is a directory: name a file in it$|is empty; |no \.yaml)",
         answer.err,
         re.MULTILINE,
     )
@@ -179,8 +179,8 @@ def test_a_name_is_not_empty(files: Shell) -> None:
     """A variable that is not set gives an empty name, which is not the current directory."""
     answer = files("preview", "-f", "")
     assert (answer.code, answer.out) == (2, "")
-    assert "argument -f/--filename: the name of the file is empty (see" in answer.err
-    assert "argument FILE: the name" in files("preview", "pod.yaml", "-n", "lab", "").err
+    assert "argument -f/--filename: the file name is empty (see" in answer.err
+    assert "argument FILE: the file name" in files("preview", "pod.yaml", "-n", "lab", "").err
 
 
 def test_pods_may_stand_between_options(files: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ from webhook.cli.parser import CommandParser, add_commands
 
 #: Command → summary; the module of a command has its name.
 _COMMANDS = {
-    "judge": "say whether what benchmarks or NCCL printed is good",
-    "run": "let the nodes of a fabric measure each other, and judge the results",
-    "nccl": "run nccl-tests over the nodes of a fabric, and judge the results",
-    "clean": "delete the pods and jobs that runs left",
+    "judge": "grade the output of benchmarks or NCCL",
+    "run": "measure the links between the nodes of a fabric, and grade the results",
+    "nccl": "run nccl-tests on the nodes of a fabric, and grade the results",
+    "clean": "delete the pods and jobs of earlier runs",
 }
 _EXAMPLES = """examples:
   rdma-webhook verify judge client.txt --rate 200

@@ -25,9 +25,9 @@ _EXAMPLES = """examples:
   rdma-webhook verify clean -n lab --run verify-1a2b3c4d
   rdma-webhook verify clean -A
 
-A run that is still going on loses its pods, too, unless --run names another one.
+Without --run, this also ends the runs in progress.
 
-exit codes: 0 none is left, 2 usage, or pods that could not be deleted
+exit codes: 0 nothing is left, 2 wrong usage, or pods that could not be deleted
 """
 
 
@@ -39,22 +39,24 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         type=namespace_name,
-        help="the pods' namespace (default: the context's, or in a pod its own)",
+        help="namespace of the pods (default: the context's, or in a pod its own)",
     )
-    scope.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")
+    scope.add_argument(
+        "-A", "--all-namespaces", action="store_true", help="delete the pods in all namespaces"
+    )
     command.add_argument(
         "--run",
         type=_run_name,
         dest="name",
         metavar="NAME",
-        help="only the pods of this run, by the name that it told at its start",
+        help="delete only the pods of run NAME, as printed when the run started",
     )
     add_cluster_options(command)
 
 
 def _run_name(given: str) -> str:
     if not _RUN.fullmatch(given):
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not the name of a run")
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a valid run name")
     return given
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import input_name, read_input, shown_name
-from webhook.cli.options import CONFIG_VARIABLE, configured
+from webhook.cli.options import CONFIG_VARIABLE, configured, missing_files
 from webhook.cli.output import print_status
 from webhook.cli.verify.options import add_result_options, fabric_named, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
@@ -22,7 +22,8 @@ _EXAMPLES = f"""examples:
   kubectl logs perftest-client | rdma-webhook verify judge --rate 100 -
   rdma-webhook verify judge -o json train.log | jq .level
 
-{EXIT_CODES}"""
+{EXIT_CODES}
+"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -34,11 +35,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="*",
         type=input_name,
         metavar="FILE",
-        help="what benchmarks or NCCL printed, or -",
+        help="output of benchmarks, NCCL log, or - for standard input",
     )
-    add("--rate", type=given_rate, metavar="GBPS", help="the port's rate, as ibstat shows it")
-    add("-c", "--config", type=input_name, metavar="FABRICS", help="a fabrics file, with --fabric")
-    add("--fabric", metavar="NAME", help="the fabric whose rateGbps and hcas are expected")
+    add("--rate", type=given_rate, metavar="GBPS", help="rate of the port, as ibstat shows it")
+    add(
+        "-c",
+        "--config",
+        type=input_name,
+        metavar="FABRICS",
+        help="fabrics file with the fabric of --fabric",
+    )
+    add("--fabric", metavar="NAME", help="fabric whose rateGbps and hcas are expected")
     add_result_options(command)
 
 
@@ -46,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Judge the files, and return the exit code; report unreadable files, and show the rest."""
     names = list(dict.fromkeys(arguments.files))
     if not names:
-        raise DocumentError("no file: name one, or - for standard input")
+        raise DocumentError(missing_files("rdma-webhook verify judge"))
     fabric = _fabric(arguments)
     rate = port_rate(arguments.rate, fabric)
     read = [parts for name in names if (parts := _files(name))]
@@ -65,11 +72,13 @@ def _fabric(arguments: argparse.Namespace) -> Fabric | None:
     """Return the named fabric; ConfigError if it does not exist."""
     if not arguments.fabric:
         if arguments.config:
-            raise DocumentError("-c FABRICS needs --fabric NAME: which fabric was measured")
+            raise DocumentError("-c FABRICS requires --fabric NAME, the measured fabric")
         return None
     path = configured(arguments.config)
     if path is None:
-        raise DocumentError(f"--fabric needs the fabrics file: -c FABRICS or ${CONFIG_VARIABLE}")
+        raise DocumentError(
+            f"--fabric requires a fabrics file; pass -c FABRICS or set ${CONFIG_VARIABLE}"
+        )
     return fabric_named(arguments.fabric, read_fabrics(path), shown_name(path))
 
 

@@ -40,9 +40,9 @@ _EXAMPLES = f"""examples:
   rdma-webhook verify nccl --fabric h100-ib --image IMAGE --test alltoall_perf --largest 256M
 
 The cluster needs mpi-operator (MPIJob, kubeflow.org/v2beta1), and the image nccl-tests, Open MPI
-and sshd. Ctrl-C deletes the job; rdma-webhook verify clean deletes what a run left.
+and sshd. Ctrl-C deletes the job. After a run that was killed, rdma-webhook verify clean deletes it.
 
-{EXIT_CODES}130 after Ctrl-C, 143 after SIGTERM
+{EXIT_CODES}, 130 after Ctrl-C, 143 after SIGTERM
 """
 
 
@@ -50,28 +50,30 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `verify nccl`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("--image", required=True, help="an image with nccl-tests, Open MPI and sshd")
-    add("--gpus", type=_gpus, default=1, metavar="N", help="GPUs of each node (default: 1)")
+    add("--image", required=True, help="image with nccl-tests, Open MPI and sshd")
+    add("--gpus", type=_gpus, default=1, metavar="N", help="GPUs per node (default: 1)")
     add(
         "--gpu-resource",
         metavar="NAME",
-        help=f"the resource of these GPUs (default: the fabric's only one, else {_ANY_GPU})",
+        help=f"resource name of the GPUs (default: the fabric's only one, else {_ANY_GPU})",
     )
-    add("--fabric", metavar="NAME", help="the fabric (default: the only one)")
+    add("--fabric", metavar="NAME", help="fabric to measure (default: the only one)")
     add(
         "-c",
         "--config",
         type=input_name,
         metavar="FABRICS",
-        help="the fabrics file (default: the cluster's)",
+        help="fabrics file (default: the cluster's fabrics)",
     )
     add_nodes_option(command)
-    add("--test", default="all_reduce_perf", metavar="PROGRAM", help="(default: %(default)s)")
-    add("--largest", type=_size, default="1G", metavar="SIZE", help="of a message (default: 1G)")
+    help_text = "program of nccl-tests to run (default: %(default)s)"
+    add("--test", default="all_reduce_perf", metavar="PROGRAM", help=help_text)
+    help_text = "size of the largest message (default: 1G)"
+    add("--largest", type=_size, default="1G", metavar="SIZE", help=help_text)
     add_pod_options(command)
-    add("--logs", type=Path, metavar="DIR", help="keep what the launcher prints")
+    add("--logs", type=Path, metavar="DIR", help="save the log of the launcher")
     add_result_options(command)
-    add("-q", "--quiet", action="store_true", help="do not tell what happens on standard error")
+    add("-q", "--quiet", action="store_true", help="print no progress to standard error")
     add_cluster_options(command)
 
 
@@ -81,7 +83,7 @@ def _gpus(given: str) -> int:
 
 def _size(given: str) -> str:
     if not _SIZE.fullmatch(given):
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a size: write, for example, 256M")
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a size such as 256M")
     return given
 
 

@@ -25,7 +25,7 @@ def add_pod_options(command: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         type=namespace_name,
-        help="the pods' namespace (default: the context's, or in a pod its own)",
+        help="namespace of the pods (default: the context's, or in a pod its own)",
     )
     add(
         "--image-pull-secret",
@@ -34,7 +34,7 @@ def add_pod_options(command: argparse.ArgumentParser) -> None:
         type=object_name,
         dest="pull_secrets",
         metavar="NAME",
-        help="a Secret for the image's registry; may be repeated",
+        help="Secret for the registry of the image; may be repeated",
     )
     add(
         "--toleration",
@@ -43,14 +43,14 @@ def add_pod_options(command: argparse.ArgumentParser) -> None:
         type=toleration,
         dest="tolerations",
         metavar="KEY[=VALUE][:EFFECT]",
-        help="a taint of the nodes to tolerate; may be repeated (those of GPUs are tolerated)",
+        help="taint of nodes to tolerate, besides those of GPUs; may be repeated",
     )
     add(
         "--timeout",
         type=start_patience,
         default=300.0,
         metavar="TIME",
-        help="the longest that a pod may take to start (default: 5m)",
+        help="longest time for a pod to start (default: 5m)",
     )
 
 
@@ -62,20 +62,20 @@ def add_nodes_option(command: argparse.ArgumentParser) -> None:
         default=[],
         type=node_names,
         metavar="A,B,...",
-        help="the nodes (default: those of the fabric that are ready and offer its RDMA resources)",
+        help="nodes to measure (default: the fabric's ready nodes that offer its RDMA resources)",
     )
 
 
 def add_result_options(command: argparse.ArgumentParser) -> None:
     """Add the options for the exit code and the format of the results."""
     add = command.add_argument
-    add("--strict", action="store_true", help="exit with 1 also for a warning")
+    add("--strict", action="store_true", help="also exit with 1 for a warning")
     add(
         "-o",
         "--output",
         choices=("text", "json", "junit"),
         default="text",
-        help="for people, for programs, or as tests of a CI system (default: text)",
+        help="output format: text for people, json for programs, junit for CI (default: text)",
     )
 
 
@@ -97,8 +97,7 @@ def toleration(given: str) -> dict[str, str]:
     match = _TOLERATION.fullmatch(given)
     if match is None:
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not KEY[=VALUE][:EFFECT]: write, for example, "
-            "nvidia.com/gpu:NoSchedule"
+            f"{given!r:.80} is not KEY[=VALUE][:EFFECT], such as nvidia.com/gpu:NoSchedule"
         )
     key, value, effect = match.groups()
     parsed = {"key": key, "operator": "Exists"}
@@ -112,7 +111,7 @@ def whole_number(given: str, minimum: int, maximum: int, noun: str) -> int:
     number = int(given) if given.isascii() and given.isdigit() and len(given) <= 4 else -1  # noqa: PLR2004
     if not minimum <= number <= maximum:
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a number of {noun}: write {minimum} to {maximum}"
+            f"{given!r:.80} is not a number of {noun} from {minimum} to {maximum}"
         )
     return number
 
@@ -138,7 +137,7 @@ def given_rate(given: str) -> float:
         rate = 0.0
     if not 0 < rate <= _HIGHEST:
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a rate in Gb/s: give a number up to {_HIGHEST} such as 200"
+            f"{given!r:.80} is not a rate in Gb/s up to {_HIGHEST:,}, such as 200"
         )
     return rate
 

@@ -22,9 +22,8 @@ def print_evaluation(evaluation: Evaluation, form: str) -> None:
 
 #: Wrong usage, or something that cannot be read.
 UNREADABLE = 2
-EXIT_CODES = """exit codes: 0 ok or warning, 1 error, 2 wrong usage or unreadable input, 3 unsure;
-with --strict, 1 also for a warning
-"""
+EXIT_CODES = """exit codes: 0 ok or warning, 1 error (with --strict: or warning), 2 wrong usage or
+unreadable input, 3 unsure"""
 _CODES: dict[Level, int] = {"ok": 0, "info": 0, "warning": 0, "error": 1, "unsure": 3}
 
 

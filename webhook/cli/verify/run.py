@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 #: The image of docs/verify.md, which must be on the nodes under this name.
 _IMAGE = f"rdma-webhook-perftest:{__version__}"
-_CONFIG_HELP = f"the fabrics file (default: the cluster's, else ${CONFIG_VARIABLE})"
+_CONFIG_HELP = f"fabrics file (default: the cluster's fabrics, else ${CONFIG_VARIABLE})"
 _SECONDS, _SHORTEST, _LONGEST = 10, 5, 3600
 _MOST_DEVICES = 64
 _EXAMPLES = f"""examples:
@@ -51,10 +51,10 @@ _EXAMPLES = f"""examples:
   rdma-webhook verify run --fabric v100-ib --nodes gpu-0,gpu-1 --seconds 30 --logs logs/
   rdma-webhook verify run -c fabrics.yaml --fabric v100-ib -o junit > verify.xml
 
-Ctrl-C deletes the pods of the run, and shows what was measured so far; rdma-webhook verify clean
-deletes what a run left that could not do so.
+Ctrl-C deletes the pods of the run and prints the results so far. After a run that was killed,
+rdma-webhook verify clean deletes its pods.
 
-{EXIT_CODES}130 after Ctrl-C, 143 after SIGTERM
+{EXIT_CODES}, 130 after Ctrl-C, 143 after SIGTERM
 """
 
 
@@ -64,38 +64,47 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     _add_what(command)
     add_pod_options(command)
     add = command.add_argument
-    add("--image", default=_IMAGE, help="an image with perftest (default: %(default)s)")
+    add("--image", default=_IMAGE, help="image with perftest (default: %(default)s)")
     add(
         "--devices",
         type=_devices,
         metavar="N",
-        help="RDMA devices for each pod, where the fabric counts them by GPUs",
+        help="RDMA devices per pod, if the fabric counts them by GPUs",
     )
-    add("--rate", type=given_rate, metavar="GBPS", help="the ports' rate (default: rateGbps)")
-    add("--logs", type=Path, metavar="DIR", help="keep what the pods print, a file for each pair")
-    add("--html", type=Path, metavar="FILE", help="write a page with the matrix as heat maps, too")
+    add(
+        "--rate",
+        type=given_rate,
+        metavar="GBPS",
+        help="rate of the ports (default: the fabric's rateGbps)",
+    )
+    add("--logs", type=Path, metavar="DIR", help="save the pods' logs, a file for each pair")
+    add("--html", type=Path, metavar="FILE", help="also write a page with heat maps")
     add_result_options(command)
-    add("-q", "--quiet", action="store_true", help="do not tell what happens on standard error")
+    add("-q", "--quiet", action="store_true", help="print no progress to standard error")
     add_cluster_options(command)
 
 
 def _add_what(command: argparse.ArgumentParser) -> None:
-    """Add the options that say what is measured."""
+    """Add the options for the measurements."""
     add = command.add_argument
-    add("--fabric", metavar="NAME", help="the fabric (default: the only one)")
+    add("--fabric", metavar="NAME", help="fabric to measure (default: the only one)")
     add("-c", "--config", type=input_name, metavar="FABRICS", help=_CONFIG_HELP)
     add_nodes_option(command)
     pairs = command.add_mutually_exclusive_group()
-    pairs.add_argument("--ring", action="store_true", help="each node with the next one (default)")
-    pairs.add_argument("--all-pairs", action="store_true", help="each node with every other one")
+    pairs.add_argument(
+        "--ring", action="store_true", help="measure each node with the next one (default)"
+    )
+    pairs.add_argument(
+        "--all-pairs", action="store_true", help="measure each node with every other node"
+    )
     add(
         "--seconds",
         type=_seconds,
         default=_SECONDS,
         metavar="N",
-        help="how long to measure each HCA (default: %(default)s)",
+        help="seconds of measurement for each HCA (default: %(default)s)",
     )
-    add("--latency", action="store_true", help="measure latencies, too")
+    add("--latency", action="store_true", help="also measure latencies")
 
 
 def _seconds(given: str) -> int:
@@ -200,6 +209,6 @@ def write_page(report: RunReport, path: Path) -> None:
 def check_page(path: Path) -> None:
     """Raise DocumentError, before anything is measured, if no page can be written there."""
     if path.is_dir():
-        raise DocumentError(f"{path} is a directory: name a file")
+        raise DocumentError(f"{path} is a directory; pass the name of a file")
     if not path.parent.is_dir():
-        raise DocumentError(f"{path}: there is no directory {path.parent}")
+        raise DocumentError(f"{path}: directory {path.parent} does not exist")

@@ -69,7 +69,7 @@ def chosen_fabric(name: str | None, source: FabricSource) -> Fabric:
     names = list(source.fabrics.fabrics)
     if len(names) != 1:
         listed = ", ".join(names) or "none"
-        raise ConfigError(f"name the fabric with --fabric; {source.source} has: {listed}")
+        raise ConfigError(f"choose a fabric with --fabric; {source.source} has: {listed}")
     return source.fabrics.fabrics[names[0]]
 
 

@@ -105,7 +105,7 @@ def test_an_unknown_text_is_quoted(discover: Discover) -> None:
     assert ran.out == ""
     first, second = ran.err.splitlines()
     assert "n1.txt:3: 'bash: ibstat: command not found' is not the output of a known" in first
-    assert "no input could be used" in second
+    assert "no usable input" in second
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_a_bad_file_does_not_hide_the_others(discover: Discover) -> None:
     [
         (["missing.txt"], "missing.txt: no such file or directory"),
         (["--dir", "missing"], "missing: no such file or directory"),
-        (["--dir", "."], ".: is empty: expected a file or a folder for each node"),
-        (["."], ".: is empty: expected files with the output of tools"),
+        (["--dir", "."], ".: is empty; expected a file or directory for each node"),
+        (["."], ".: is empty; expected files with the output of tools"),
         (["--nodes", "missing.yaml"], "missing.yaml: no such file or directory"),
         (["--nodes", "--kubeconfig", "missing"], "missing"),
         (["a\0b"], "cannot be read"),
@@ -174,7 +174,7 @@ def test_nodes_come_from_the_cluster_too(discover: Discover) -> None:
     assert fabric["match"]["gpuResources"] == ["nvidia.com/v100"]
     ran = discover("n1.txt", "--nodes", "pods.yaml")
     assert ran.code == 2
-    assert "pods.yaml: contains no Node; give the output of kubectl get nodes" in ran.err
+    assert "pods.yaml: contains no Node; pass the output of kubectl get nodes" in ran.err
 
 
 def test_nodes_alone_are_no_fabric(discover: Discover) -> None:
@@ -243,5 +243,5 @@ def test_a_file_is_no_folder_for_the_plugins(discover: Discover) -> None:
     ran = discover("n1.txt", "--plugin", "n1.txt")
     assert (ran.code, ran.err) == (
         2,
-        "rdma-webhook: error: n1.txt: is a file, but --plugin takes a folder\n",
+        "rdma-webhook: error: n1.txt: is a file; --plugin requires a directory\n",
     )

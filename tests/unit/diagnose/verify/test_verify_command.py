@@ -133,18 +133,24 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "name a command: judge, run, nccl, clean (see rdma-webhook verify --help)"),
+        (
+            [],
+            "missing command; use one of judge, run, nccl, clean (see rdma-webhook verify --help)",
+        ),
         (
             ["juge"],
             "unknown command 'juge' (did you mean judge?) (see rdma-webhook verify --help)",
         ),
-        (["judge"], "no file: name one, or - for standard input"),
-        (["judge", "good", "--rate", "fast"], "'fast' is not a rate in Gb/s: give a number"),
+        (["judge"], "missing FILE; use - for standard input"),
+        (
+            ["judge", "good", "--rate", "fast"],
+            "'fast' is not a rate in Gb/s up to 10,000, such as 200",
+        ),
         (["judge", "good", "--rate", "0"], "'0' is not a rate in Gb/s"),
         (["judge", "good", "--rate", "nan"], "'nan' is not a rate in Gb/s"),
         (["judge", "good", "--rate", "10001"], "'10001' is not a rate in Gb/s"),
-        (["judge", "good", "-c", "fabrics.yaml"], "-c FABRICS needs --fabric NAME"),
-        (["judge", "good", "--fabric", "v100-ib"], "--fabric needs the fabrics file"),
+        (["judge", "good", "-c", "fabrics.yaml"], "-c FABRICS requires --fabric NAME"),
+        (["judge", "good", "--fabric", "v100-ib"], "--fabric requires a fabrics file"),
         (
             ["judge", "good", "-c", "fabrics.yaml", "--fabric", "v100_ib"],
             "fabrics.yaml: no fabric 'v100_ib' (did you mean v100-ib?)",
