@@ -60,12 +60,12 @@ class ReadInputs(NamedTuple):
 
     #: By node.
     nodes: dict[str, list[SourcedObservation]]
-    #: A sentence for each text without a recognised line.
+    #: A sentence for each text without a recognized line.
     problems: tuple[str, ...]
 
 
 def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
-    """Read texts; a text without a recognised line becomes a problem."""
+    """Read texts; a text without a recognized line becomes a problem."""
     nodes: dict[str, list[SourcedObservation]] = {}
     problems: list[str] = []
     for text in texts:
@@ -95,10 +95,11 @@ def _by_node(text: NodeText) -> dict[str, list[Observation]]:
 
 
 def _read(part: NodeOutput, *, begins: bool) -> tuple[Observation, ...] | None:
-    """Return the observations of a part, possibly none; None if no line is recognised."""
+    """Return the observations of a part, possibly none; None if no line is recognized."""
     reading = read(part.lines)
     answers = tuple(short_answers(part, reading.recognised_lines, begins=begins))
-    return (*reading.observations, *answers) if reading.recognised_lines or answers else None
+    observations = (*reading.observations, *answers)
+    return observations if observations or reading.recognised_lines else None
 
 
 def _hostnames(observations: Iterable[Observation]) -> set[str]:
