@@ -26,7 +26,7 @@ from webhook.diagnose.discover.inputs import (
 )
 from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
-from webhook.diagnose.discover.plugin.files import plugin_side
+from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import DiscoverOptions
 from webhook.diagnose.discover.svg import picture
 from webhook.errors import DocumentError
@@ -266,12 +266,12 @@ def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) 
     """Write the device plugins' files; an existing file that differs stays."""
     if folder.is_file():
         raise DocumentError(f"{folder}: is a file; --plugin requires a directory")
-    side = plugin_side(discovery.written, options)
-    for note in side.notes:
+    plugin = plugin_files(discovery.written, options)
+    for note in plugin.notes:
         print_status("warning", note)
-    if not side.files:
+    if not plugin.files:
         print_status("note", f"{folder}: nothing written, since no fabric needs a device plugin")
-    for file in side.files:
+    for file in plugin.files:
         _write_new(folder / file.name, visible_lines(file.text))
 
 

@@ -54,19 +54,19 @@ NODES_SLOWER = Code(
 )
 
 
-def outside_fabrics(choice: PortSelection) -> Iterator[Finding]:
+def outside_fabrics(selection: PortSelection) -> Iterator[Finding]:
     """Yield why a node is in no fabric, and its cards without an RDMA device."""
-    node = choice.node
+    node = selection.node
     if not any(port.device for port in node.ports):
         text = "no tool shows an RDMA device"
-        yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=choice.location())
-    elif choice.card is None:
+        yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=selection.location())
+    elif selection.card is None:
         text = "no tool shows the link layer of any port, so the node is in no fabric"
-        yield LINK_LAYER_UNKNOWN.finding("error", text, location=choice.location())
+        yield LINK_LAYER_UNKNOWN.finding("error", text, location=selection.location())
     for port in node.ports:
         if port.device is None and any(other.device for other in node.ports):
             text = f"{port.model or 'a card'} at {port.pci} has no RDMA device"
-            yield CARD_WITHOUT_RDMA_DEVICE.finding("warning", text, location=choice.location())
+            yield CARD_WITHOUT_RDMA_DEVICE.finding("warning", text, location=selection.location())
 
 
 def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
@@ -115,46 +115,46 @@ def exclusive_devices(plan: FabricPlan) -> Iterator[Finding]:
         "RDMA devices belong to one network namespace (netns exclusive), so the RDMA shared device "
         "plugin offers none"
     )
-    for choice in plan.group.choices:
-        if plan.mode == "shared-device" and choice.node.settings.get("netns") == "exclusive":
-            yield RDMA_NETNS_EXCLUSIVE.finding("error", text, location=choice.location())
+    for selection in plan.group.selections:
+        if plan.mode == "shared-device" and selection.node.settings.get("netns") == "exclusive":
+            yield RDMA_NETNS_EXCLUSIVE.finding("error", text, location=selection.location())
 
 
 def limited_memlock(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes on which containerd limits the memory that containers may lock."""
-    for choice in plan.group.choices:
-        memlock = choice.node.settings.get("memlock")
+    for selection in plan.group.selections:
+        memlock = selection.node.settings.get("memlock")
         if memlock is not None and memlock != "infinity":
             text = (
                 f"containerd limits locked memory to {memlock} bytes, so RDMA fails in containers "
                 "that do not run as root: IPC_LOCK has no effect there"
             )
-            yield NODE_MEMLOCK_LIMITED.finding("info", text, location=choice.location())
+            yield NODE_MEMLOCK_LIMITED.finding("info", text, location=selection.location())
 
 
 def missing_peer_memory(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with GPUs on which the module for GPUDirect RDMA is not loaded."""
     text = "nvidia_peermem is not loaded, so GPUDirect RDMA needs DMA-BUF"
-    for choice in plan.group.choices:
-        if choice.node.gpus and choice.node.settings.get("peermem") == "no":
-            yield PEER_MEMORY_NOT_LOADED.finding("info", text, location=choice.location())
+    for selection in plan.group.selections:
+        if selection.node.gpus and selection.node.settings.get("peermem") == "no":
+            yield PEER_MEMORY_NOT_LOADED.finding("info", text, location=selection.location())
 
 
 def different_drivers(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with an RDMA driver other than the most common one."""
     drivers = Counter(
         driver
-        for choice in plan.group.choices
-        if (driver := choice.node.settings.get("driver")) is not None
+        for selection in plan.group.selections
+        if (driver := selection.node.settings.get("driver")) is not None
     )
     if len(drivers) < 2:  # noqa: PLR2004
         return
     usual = most_common(drivers.elements())
-    for choice in plan.group.choices:
-        driver = choice.node.settings.get("driver", usual)
+    for selection in plan.group.selections:
+        driver = selection.node.settings.get("driver", usual)
         if driver != usual:
             text = f"the RDMA driver is {driver}, but most nodes have {usual}"
-            yield DRIVERS_DIFFER.finding("warning", text, location=choice.location())
+            yield DRIVERS_DIFFER.finding("warning", text, location=selection.location())
 
 
 NODE_CODES = (
@@ -191,7 +191,7 @@ _CHECKS: tuple[Callable[[FabricPlan], Iterable[Finding]], ...] = (
 
 def site_findings(
     nodes: Iterable[SiteNode],
-    choices: Iterable[PortSelection],
+    selections: Iterable[PortSelection],
     plans: Sequence[FabricPlan],
     earlier: Iterable[Finding] = (),
 ) -> list[Finding]:
@@ -199,8 +199,8 @@ def site_findings(
     findings: list[Finding] = [*earlier]
     for node in nodes:
         findings += node.findings
-    for choice in choices:
-        findings += outside_fabrics(choice)
+    for selection in selections:
+        findings += outside_fabrics(selection)
     for plan in plans:
         for check in _CHECKS:
             findings += check(plan)

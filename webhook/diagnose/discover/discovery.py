@@ -26,7 +26,7 @@ class Discovery(NamedTuple):
     """The fabrics of a site, and the nodes and findings that they come from."""
 
     nodes: tuple[SiteNode, ...]
-    choices: tuple[PortSelection, ...]
+    selections: tuple[PortSelection, ...]
     plans: tuple[FabricPlan | Refused, ...]
     findings: tuple[Finding, ...]
     #: The fabrics file.
@@ -65,13 +65,13 @@ def discover_site(
             paired.items(), key=lambda pair: natural_key(pair[0])
         )
     )
-    choices = tuple(select_ports(node) for node in nodes)
-    plans = tuple(plan_fabrics(group_nodes(choices), options))
+    selections = tuple(select_ports(node) for node in nodes)
+    plans = tuple(plan_fabrics(group_nodes(selections), options))
     refused = [plan.finding for plan in plans if isinstance(plan, Refused)]
     planned = [plan for plan in plans if isinstance(plan, FabricPlan)]
-    findings = site_findings(nodes, choices, planned, [*refused, *earlier])
+    findings = site_findings(nodes, selections, planned, [*refused, *earlier])
     text = fabrics_yaml(plans, len(nodes))
-    return Discovery(nodes, choices, plans, tuple(findings), text, tuple(accepted(plans, text)))
+    return Discovery(nodes, selections, plans, tuple(findings), text, tuple(accepted(plans, text)))
 
 
 def _paired(
@@ -107,17 +107,17 @@ def unplaced_nodes(discovery: Discovery) -> Iterator[tuple[str, str]]:
     refused = {
         name for plan in discovery.plans if isinstance(plan, Refused) for name in plan.group.nodes
     }
-    for choice in discovery.choices:
-        name = choice.node.name
+    for selection in discovery.selections:
+        name = selection.node.name
         if name not in placed:
-            yield name, "see the findings" if name in refused else "; ".join(_lacking(choice))
+            yield name, "see the findings" if name in refused else "; ".join(_lacking(selection))
 
 
-def _lacking(choice: PortSelection) -> Iterator[str]:
-    if not choice.node.ports:
+def _lacking(selection: PortSelection) -> Iterator[str]:
+    if not selection.node.ports:
         yield "no tool shows an RDMA device"
     reasons: dict[str, list[str]] = {}
-    for port, reason in choice.left_out.items():
+    for port, reason in selection.left_out.items():
         reasons.setdefault(reason, []).append(port.name)
     for reason, names in reasons.items():
         yield f"{', '.join(names)}: {reason}"

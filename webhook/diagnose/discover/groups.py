@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.discover.port_selection import Card, PortSelection
+from webhook.diagnose.discover.port_selection import CardKind, PortSelection
 from webhook.diagnose.discover.site import SitePort, gbps
 from webhook.model.names import natural_key
 
@@ -19,26 +19,28 @@ class Group(NamedTuple):
     """Nodes that form one fabric."""
 
     product: str | None
-    card: Card
+    card: CardKind
     rate: float | None
-    choices: tuple[PortSelection, ...]
+    selections: tuple[PortSelection, ...]
     #: Why a group with the same GPUs, card and rate is separate; "" if there is none.
     split_reason: str = ""
 
     @property
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes."""
-        return tuple(choice.node.name for choice in self.choices)
+        return tuple(selection.node.name for selection in self.selections)
 
     @property
     def without_gpus(self) -> bool:
         """Whether no node has a GPU; False if that is unknown for any."""
-        return all(choice.node.without_gpus for choice in self.choices)
+        return all(selection.node.without_gpus for selection in self.selections)
 
     @property
     def model(self) -> str | None:
         """The model of the cards, for messages."""
-        models = {port.model for choice in self.choices for port in choice.ports if port.model}
+        models = {
+            port.model for selection in self.selections for port in selection.ports if port.model
+        }
         return min(models, default=None)
 
 
@@ -51,13 +53,13 @@ class Devices(NamedTuple):
     left_out: Mapping[str, str]
 
 
-def group_nodes(choices: Iterable[PortSelection]) -> list[Group]:
+def group_nodes(selections: Iterable[PortSelection]) -> list[Group]:
     """Group the nodes whose ports are known, in natural order of products and nodes."""
-    by_key: dict[tuple[str | None, Card, float | None], list[PortSelection]] = {}
-    for choice in choices:
-        if choice.card is not None:
-            key = (choice.node.product, choice.card, choice.rate)
-            by_key.setdefault(key, []).append(choice)
+    by_key: dict[tuple[str | None, CardKind, float | None], list[PortSelection]] = {}
+    for selection in selections:
+        if selection.card is not None:
+            key = (selection.node.product, selection.card, selection.rate)
+            by_key.setdefault(key, []).append(selection)
     for key in [key for key in by_key if key[2] is None]:
         _join_with_rate(by_key, key)
     groups = [group for key, members in by_key.items() for group in _split(*key, members)]
@@ -67,8 +69,8 @@ def group_nodes(choices: Iterable[PortSelection]) -> list[Group]:
 
 
 def _join_with_rate(
-    by_key: dict[tuple[str | None, Card, float | None], list[PortSelection]],
-    key: tuple[str | None, Card, float | None],
+    by_key: dict[tuple[str | None, CardKind, float | None], list[PortSelection]],
+    key: tuple[str | None, CardKind, float | None],
 ) -> None:
     """Add nodes without an Active port to the only group with their GPUs and card."""
     like = [other for other in by_key if other[:2] == key[:2] and other[2] is not None]
@@ -80,60 +82,60 @@ class _Part:
     """Nodes of a group on which each device name means one card."""
 
     def __init__(self) -> None:
-        self.choices: list[PortSelection] = []
+        self.selections: list[PortSelection] = []
         #: Device → a node where it is the fabric's; below, a node where it is another card.
         self._ours: dict[str, PortSelection] = {}
         self._foreign: dict[str, PortSelection] = {}
 
-    def add(self, choice: PortSelection) -> None:
-        self.choices.append(choice)
-        for device in choice.devices:
-            self._ours.setdefault(device, choice)
-        for device in _foreign(choice):
-            self._foreign.setdefault(device, choice)
+    def add(self, selection: PortSelection) -> None:
+        self.selections.append(selection)
+        for device in selection.devices:
+            self._ours.setdefault(device, selection)
+        for device in _foreign(selection):
+            self._foreign.setdefault(device, selection)
 
-    def clash(self, choice: PortSelection) -> str:
+    def clash(self, selection: PortSelection) -> str:
         """Describe a device that is the fabric's on only one of two nodes, or return ""."""
-        for device in sorted(choice.devices, key=natural_key):
+        for device in sorted(selection.devices, key=natural_key):
             if device in self._foreign:
-                return _two_cards(device, self._foreign[device], choice)
-        for device in sorted(_foreign(choice), key=natural_key):
+                return _two_cards(device, self._foreign[device], selection)
+        for device in sorted(_foreign(selection), key=natural_key):
             if device in self._ours:
-                return _two_cards(device, choice, self._ours[device])
+                return _two_cards(device, selection, self._ours[device])
         return ""
 
 
 def _split(
-    product: str | None, card: Card, rate: float | None, choices: Sequence[PortSelection]
+    product: str | None, card: CardKind, rate: float | None, selections: Sequence[PortSelection]
 ) -> list[Group]:
     """Split nodes on which one device name means two cards."""
     parts: list[_Part] = []
     reasons: list[str] = []
     #: Names of the fabric's devices and of other devices → the part of nodes with these names.
     homes: dict[tuple[frozenset[str], frozenset[str]], int] = {}
-    for choice in sorted(choices, key=lambda choice: natural_key(choice.node.name)):
-        names = frozenset(choice.devices), frozenset(_foreign(choice))
+    for selection in sorted(selections, key=lambda selection: natural_key(selection.node.name)):
+        names = frozenset(selection.devices), frozenset(_foreign(selection))
         if names not in homes:
-            clashes = [part.clash(choice) for part in parts]
+            clashes = [part.clash(selection) for part in parts]
             homes[names] = next((at for at, clash in enumerate(clashes) if not clash), len(parts))
             if homes[names] == len(parts):
                 parts.append(_Part())
                 reasons.append(clashes[0] if clashes else "")
-        parts[homes[names]].add(choice)
+        parts[homes[names]].add(selection)
     if len(parts) > 1:
         reasons[0] = reasons[1]
     return [
-        Group(product, card, rate, tuple(part.choices), reason)
+        Group(product, card, rate, tuple(part.selections), reason)
         for part, reason in zip(parts, reasons, strict=True)
     ]
 
 
-def _foreign(choice: PortSelection) -> dict[str, SitePort]:
+def _foreign(selection: PortSelection) -> dict[str, SitePort]:
     """Return the devices of a node that its fabric does not use."""
-    ours = choice.devices
+    ours = selection.devices
     return {
         port.device: port
-        for port in choice.left_out
+        for port in selection.left_out
         if port.device is not None and port.device not in ours
     }
 
@@ -153,8 +155,8 @@ def _described(port: SitePort) -> str:
 def devices_of(group: Group) -> Devices:
     """Return the devices that a group uses, and the devices of the same card that it leaves out."""
     ports: dict[tuple[str, int | None], list[SitePort]] = {}
-    for choice in group.choices:
-        for port in choice.ports:
+    for selection in group.selections:
+        for port in selection.ports:
             if port.device is not None:
                 ports.setdefault((port.device, port.port), []).append(port)
     left_out: dict[tuple[str, int | None], str] = {}
@@ -165,7 +167,7 @@ def devices_of(group: Group) -> Devices:
     if not used:
         used, left_out = list(ports), {}
     partly = {device for device, _ in left_out} | {
-        port.device for choice in group.choices for port in choice.left_out
+        port.device for selection in group.selections for port in selection.left_out
     }
     names = {
         f"{device}:{port}" if port is not None and device in partly else device

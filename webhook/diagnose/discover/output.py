@@ -11,7 +11,7 @@ from webhook.diagnose.discover.fabrics_yaml import unused_devices
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.site import SiteNode, SitePort
-from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes, rails_of
+from webhook.diagnose.discover.used_ports import EqualNodes, ShownPort, equal_nodes, rails_of
 from webhook.diagnose.tools.observations import LinkLayer, PortState
 from webhook.model.finding import LEVELS
 from webhook.model.names import counted, natural_key, shortened_list
@@ -224,19 +224,23 @@ def _ports_words(group: EqualNodes) -> str:
     """Return the ports by their rate or state: "400: mlx5_0, mlx5_1; Down: mlx5_2"."""
     by_state: dict[str, list[str]] = {}
     for port in group.ports:
-        lead = f"unused ({port.words})" if port.standing == "unused" else port.words
+        lead = (
+            f"unused ({port.rate_or_state})" if port.condition == "unused" else port.rate_or_state
+        )
         by_state.setdefault(lead, []).append(port.name)
     ports = "; ".join(f"{words}: {', '.join(names)}" for words, names in by_state.items())
     return f"{ports}; {_details(group)}"
 
 
-def _cell(port: PortGroup | None) -> Span:
+def _cell(port: ShownPort | None) -> Span:
     """Return the rate of a port, or its state; in parentheses if the fabric does not use it."""
     if port is None:
         return Span("-")
-    if port.standing == "unused":
-        return Span(f"({port.words})", "dim")
-    return Span(port.words, "" if port.standing == "fine" else _ODD.get(port.standing, "yellow"))
+    if port.condition == "unused":
+        return Span(f"({port.rate_or_state})", "dim")
+    return Span(
+        port.rate_or_state, "" if port.condition == "fine" else _ODD.get(port.condition, "yellow")
+    )
 
 
 def _unplaced(sheet: Sheet, discovery: Discovery) -> None:

@@ -10,7 +10,7 @@ from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.output import UNPLACED_TITLE, findings_title, summary
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.svg import picture
-from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes
+from webhook.diagnose.discover.used_ports import EqualNodes, ShownPort, equal_nodes
 from webhook.model.finding import Finding
 from webhook.model.names import natural_key, shortened_list
 from webhook.text.escape import visible, visible_lines
@@ -82,8 +82,8 @@ def _row(group: EqualNodes, devices: Sequence[str], *, named: bool) -> str:
     return f'<tr><td class="nodes">{_escaped(group.title)}</td>{cells}{port_cells}</tr>\n'
 
 
-def _cell(port: PortGroup | None) -> str:
+def _cell(port: ShownPort | None) -> str:
     if port is None:
         return "<td>-</td>"
-    text = f"({port.words})" if port.standing == "unused" else port.words
-    return f'<td class="{port.standing}">{_escaped(text)}</td>'
+    text = f"({port.rate_or_state})" if port.condition == "unused" else port.rate_or_state
+    return f'<td class="{port.condition}">{_escaped(text)}</td>'

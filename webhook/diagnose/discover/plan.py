@@ -125,7 +125,7 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
         return "shared-device", "InfiniBand needs no additional network in the pod"
     if options.networks:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
-    virtual = any(port.virtual for choice in group.choices for port in choice.left_out)
+    virtual = any(port.virtual for selection in group.selections for port in selection.left_out)
     if virtual:
         return "sr-iov", "RoCE, and the nodes already have virtual functions"
     return "host-network", (
@@ -136,7 +136,7 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
 
 def claimable_of(group: Group) -> ClaimableDevices | None:
     """Return the devices that pods can claim on every node of a group; None if there are none."""
-    kubes = [choice.node.kube for choice in group.choices]
+    kubes = [selection.node.kube for selection in group.selections]
     offers = [kube.claimable for kube in kubes if kube and kube.claimable]
     if len(offers) != len(kubes) or not offers[0].device_class:
         return None
@@ -216,8 +216,8 @@ def _used(devices: Devices) -> str:
 def _rate_reason(group: Group) -> str:
     active = [
         port
-        for choice in group.choices
-        for port in choice.ports
+        for selection in group.selections
+        for port in selection.ports
         if port.rate_gbps == group.rate and port.state == "Active"
     ]
     tools = sorted({tool for port in active for tool in port.sources})
@@ -258,7 +258,7 @@ def _resources(
 
 def _offered(group: Group) -> str:
     """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
-    kubes = [choice.node.kube for choice in group.choices]
+    kubes = [selection.node.kube for selection in group.selections]
     offered = [set(kube.rdma_resources) if kube else set() for kube in kubes]
     common = set.intersection(*offered)
     if len(common) != 1:

@@ -61,7 +61,9 @@ def hca_list(group: Group, devices: Devices) -> HcaList:
 
 def _other_devices(group: Group) -> tuple[str, ...]:
     """Return the devices of the nodes that the fabric leaves out."""
-    names = {port.device for choice in group.choices for port in choice.left_out if port.device}
+    names = {
+        port.device for selection in group.selections for port in selection.left_out if port.device
+    }
     return tuple(sorted(names, key=natural_key))
 
 
@@ -76,9 +78,9 @@ def _prefix(devices: Devices, unused: tuple[str, ...]) -> str:
 def _exact(group: Group, devices: Devices) -> str:
     absent = {
         name: tuple(
-            choice.node.name
-            for choice in group.choices
-            if name.partition(":")[0] not in choice.devices
+            selection.node.name
+            for selection in group.selections
+            if name.partition(":")[0] not in selection.devices
         )
         for name in devices.used
     }
@@ -116,18 +118,18 @@ def host_interface(group: Group) -> HostInterface:
 
     With RoCE, a node may have only the interface of its RDMA port, which carries TCP too.
     """
-    with_interfaces = [choice for choice in group.choices if choice.node.interfaces]
+    with_interfaces = [selection for selection in group.selections if selection.node.interfaces]
     if not with_interfaces:
         return HostInterface("", "no tool lists the interfaces (add the output of ip -br a)")
-    if len(with_interfaces) < len(group.choices):
+    if len(with_interfaces) < len(group.selections):
         return HostInterface(
             "", "the interfaces of some nodes are unknown (add the output of ip -br a)"
         )
     separate = set.intersection(
-        *(_reached(choice) - _of_rdma(choice) for choice in with_interfaces)
+        *(_reached(selection) - _of_rdma(selection) for selection in with_interfaces)
     )
     common = separate or set.intersection(
-        *(_reached(choice) & _of_roce(choice) for choice in with_interfaces)
+        *(_reached(selection) & _of_roce(selection) for selection in with_interfaces)
     )
     if len(common) != 1:
         listed = ", ".join(sorted(common)) or "none"
@@ -141,11 +143,11 @@ def host_interface(group: Group) -> HostInterface:
     )
 
 
-def _reached(choice: PortSelection) -> set[str]:
+def _reached(selection: PortSelection) -> set[str]:
     """Return the interfaces whose addresses other nodes may reach."""
     return {
         interface.netdev.partition("@")[0]
-        for interface in choice.node.interfaces
+        for interface in selection.node.interfaces
         if interface.state != "DOWN"
         and any("." in address for address in interface.addresses)
         and not _INNER.match(interface.netdev)
@@ -153,12 +155,12 @@ def _reached(choice: PortSelection) -> set[str]:
     }
 
 
-def _of_rdma(choice: PortSelection) -> set[str]:
-    return {netdev for port in choice.ports for netdev in port.netdevs}
+def _of_rdma(selection: PortSelection) -> set[str]:
+    return {netdev for port in selection.ports for netdev in port.netdevs}
 
 
-def _of_roce(choice: PortSelection) -> set[str]:
-    ports = (port for port in choice.ports if port.link_layer == "Ethernet")
+def _of_roce(selection: PortSelection) -> set[str]:
+    ports = (port for port in selection.ports if port.link_layer == "Ethernet")
     return {netdev for port in ports for netdev in port.netdevs}
 
 
@@ -220,11 +222,11 @@ def _resources(group: Group) -> tuple[str, ...] | None:
     """Return the GPU resources of the nodes, () if they have no GPU; None if unknown."""
     if group.without_gpus:
         return ()
-    kubes = [choice.node.kube for choice in group.choices]
+    kubes = [selection.node.kube for selection in group.selections]
     if not all(kubes):
         return None
     names = {name for kube in kubes if kube for name in kube.gpu_resources}
-    if not names and any(choice.node.gpus for choice in group.choices):
+    if not names and any(selection.node.gpus for selection in group.selections):
         return None  # the GPU plugin is not ready, or not yet installed
     return tuple(sorted(names))
 
@@ -270,11 +272,11 @@ def _distinguishing_label(groups: Sequence[Group]) -> tuple[str, str]:
 def _values(group: Group, key: str) -> tuple[str, ...]:
     """Return the values of a label on the nodes of a group; "" for a node without it."""
     values: dict[str, None] = {}
-    for choice in group.choices:
-        kube = choice.node.kube
+    for selection in group.selections:
+        kube = selection.node.kube
         value = kube.labels.get(key, "") if kube else ""
         if key == _HOSTNAME and not value:
-            value = choice.node.name
+            value = selection.node.name
         if value == "" or is_label_glob(value):
             values[value] = None
     return tuple(values)

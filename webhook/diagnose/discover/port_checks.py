@@ -9,7 +9,7 @@ from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.ports import pci_key
 from webhook.diagnose.discover.site import SiteNode, SitePort, gbps
 from webhook.diagnose.discover.used_ports import most_common, used_devices, used_ports
-from webhook.diagnose.tools.hardware import card_model, data_rate, expected_rate
+from webhook.diagnose.tools.hardware import card_model, data_rate, link_capacity
 from webhook.diagnose.tools.observations import CardObservation, PcieLink
 from webhook.model.finding import Code, Finding, Location
 
@@ -59,7 +59,7 @@ def different_firmware(plan: FabricPlan) -> Iterator[Finding]:
     usual = most_common(versions.elements())
     for other in sorted(set(versions) - {usual}):
         nodes = dict.fromkeys(
-            choice.node.name for choice, port in used_ports(plan) if port.firmware == other
+            selection.node.name for selection, port in used_ports(plan) if port.firmware == other
         )
         cards = f"{plan.group.model} cards" if plan.group.model else "cards"
         text = f"the firmware is {other}, but most {cards} have {usual}"
@@ -68,13 +68,13 @@ def different_firmware(plan: FabricPlan) -> Iterator[Finding]:
 
 def slow_slots(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports whose PCI Express link is too slow for their rate."""
-    for choice, port in used_ports(plan):
-        card = _card_of(choice.node, port)
+    for selection, port in used_ports(plan):
+        card = _card_of(selection.node, port)
         if card is None or card.link is None:
             continue
         model = card_model(port.vendor_id, port.device_id)
         best_link = card.best_link or (model.best_link if model else None)
-        expected = expected_rate(port.rate_gbps or 0, port.link_layer, card.link)
+        expected = link_capacity(port.rate_gbps or 0, port.link_layer, card.link)
         too_slow = expected.gbps < _ENOUGH * data_rate(port.rate_gbps or 0, port.link_layer)
         if expected.limit == "PCIe" and too_slow:
             text = (
@@ -82,7 +82,7 @@ def slow_slots(plan: FabricPlan) -> Iterator[Finding]:
                 f"{expected.gbps:.0f} of {gbps(port.rate_gbps)}"
                 f"{f'; the card supports {_link(best_link)}' if best_link else ''}"
             )
-            yield PCIE_LINK_SLOW.finding("error", text, location=choice.location(port))
+            yield PCIE_LINK_SLOW.finding("error", text, location=selection.location(port))
 
 
 def _card_of(node: SiteNode, port: SitePort) -> CardObservation | None:
@@ -98,25 +98,25 @@ def _link(link: PcieLink) -> str:
 
 def bad_counters(plan: FabricPlan) -> Iterator[Finding]:
     """Yield error counters that are not zero."""
-    for choice in plan.group.choices:
-        used = used_devices(choice, plan)
-        for counter in choice.node.counters:
+    for selection in plan.group.selections:
+        used = used_devices(selection, plan)
+        for counter in selection.node.counters:
             if counter.device in used and counter.counter in _BAD_COUNTERS and counter.value > 0:
                 text = f"{counter.counter} of {counter.device} is {counter.value}"
-                location = Location(nodes=(choice.node.name,), device=counter.device)
+                location = Location(nodes=(selection.node.name,), device=counter.device)
                 yield PORT_ERRORS_COUNTED.finding("warning", text, location=location)
 
 
 def bad_cables(plan: FabricPlan) -> Iterator[Finding]:
     """Yield cables that could be faster or wider according to iblinkinfo."""
-    for choice in plan.group.choices:
-        for cable in choice.node.cables:
+    for selection in plan.group.selections:
+        for cable in selection.node.cables:
             if cable.complaint:
                 text = (
                     f"iblinkinfo reports on the link from {cable.device or f'port {cable.port}'} "
                     f"to {cable.switch or 'the switch'}: {cable.complaint}"
                 )
-                location = Location(nodes=(choice.node.name,), device=cable.device or "")
+                location = Location(nodes=(selection.node.name,), device=cable.device or "")
                 yield CABLE_BELOW_CAPABILITY.finding("warning", text, location=location)
 
 
@@ -182,10 +182,10 @@ _WHEN_DOWN = {
 
 def ports_down(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports that are not Active."""
-    for choice, port in used_ports(plan):
+    for selection, port in used_ports(plan):
         physical = f" ({port.physical_state})" if port.physical_state else ""
         text = f"{port.name} is {port.state}{physical}"
-        location = choice.location(port)
+        location = selection.location(port)
         if port.state == "Down":
             remedy = _WHEN_DOWN.get(port.physical_state or "")
             yield PORT_IS_DOWN.finding("error", text, remedy, location)
@@ -210,26 +210,29 @@ def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
 
 def unknown_states(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with a port whose state no tool shows."""
-    for choice in plan.group.choices:
-        if any(port.state is None for port in choice.ports):
+    for selection in plan.group.selections:
+        if any(port.state is None for port in selection.ports):
             text = "the state of RDMA ports is unknown"
-            yield PORT_STATE_UNKNOWN.finding("warning", text, location=choice.location())
+            yield PORT_STATE_UNKNOWN.finding("warning", text, location=selection.location())
 
 
 def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports slower than the fabric."""
-    for choice, port in used_ports(plan):
+    for selection, port in used_ports(plan):
         if port.rate_gbps is not None and port.rate_gbps < (plan.group.rate or 0):
             text = (
                 f"{port.name} runs at {gbps(port.rate_gbps)}, but the fabric runs at "
                 f"{gbps(plan.group.rate)}"
             )
-            yield PORT_SLOW.finding("error", text, location=choice.location(port))
+            yield PORT_SLOW.finding("error", text, location=selection.location(port))
 
 
 def devices_missing(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with fewer devices than most nodes of the group."""
-    counts = {choice.node.name: len(used_devices(choice, plan)) for choice in plan.group.choices}
+    counts = {
+        selection.node.name: len(used_devices(selection, plan))
+        for selection in plan.group.selections
+    }
     usual = most_common(counts.values())
     for node, count in counts.items():
         if count < usual:
@@ -245,11 +248,11 @@ def missing_gids(plan: FabricPlan) -> Iterator[Finding]:
     """Yield RoCE ports without a RoCE v2 GID in their table."""
     if plan.group.card.link_layer != "Ethernet":
         return
-    for choice, port in used_ports(plan):
-        rows = (gid for gid in choice.node.gids if gid.device == port.device)
+    for selection, port in used_ports(plan):
+        rows = (gid for gid in selection.node.gids if gid.device == port.device)
         table = [gid for gid in rows if gid.version is not None]  # ibstatus shows one GID only
         usable = any(gid.version == "v2" and gid.gid.strip("0:") for gid in table)
         if table and not usable and port.state == "Active":
             text = f"{port.name} has no RoCE v2 GID"
             remedy = f"Give {', '.join(port.netdevs)} an IP address." if port.netdevs else None
-            yield ROCE_GID_MISSING.finding("error", text, remedy, choice.location(port))
+            yield ROCE_GID_MISSING.finding("error", text, remedy, selection.location(port))

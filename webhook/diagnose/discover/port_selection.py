@@ -20,7 +20,7 @@ DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 _NEAR = DISTANCES[:2]
 
 
-class Card(NamedTuple):
+class CardKind(NamedTuple):
     """A kind of card: two cards of one kind are equal for a fabric."""
 
     link_layer: LinkLayer
@@ -32,7 +32,7 @@ class PortSelection(NamedTuple):
     """The ports of a node that its fabric uses."""
 
     node: SiteNode
-    card: Card | None
+    card: CardKind | None
     #: The most common rate of the Active ports in Gb/s.
     rate: float | None
     #: The ports of the fabric's card, also those that are down or slower.
@@ -54,15 +54,15 @@ class PortSelection(NamedTuple):
         return by_device
 
 
-def card_of(port: SitePort) -> Card | None:
+def card_of(port: SitePort) -> CardKind | None:
     """Return the kind of card of a port; None if no tool shows its link layer."""
     if port.link_layer is None:
         return None
     kind = f"{port.device_id:04x}" if port.device_id is not None else port.model
-    return Card(port.link_layer, kind)
+    return CardKind(port.link_layer, kind)
 
 
-def nearest(node: SiteNode) -> dict[str, str]:
+def gpu_distances(node: SiteNode) -> dict[str, str]:
     """Return the distance of each RDMA device to its nearest GPU."""
     distances: dict[str, str] = {}
     for row in node.distances:
@@ -76,8 +76,8 @@ def select_ports(node: SiteNode) -> PortSelection:
     """Choose the ports of a node for its fabric."""
     usable = [port for port in node.ports if port.device is not None]
     real = [port for port in usable if not port.virtual] or usable
-    distances = nearest(node)
-    by_card: dict[Card, list[SitePort]] = {}
+    distances = gpu_distances(node)
+    by_card: dict[CardKind, list[SitePort]] = {}
     for port in real:
         card = card_of(port)
         if card is not None:
@@ -98,7 +98,7 @@ def select_ports(node: SiteNode) -> PortSelection:
 
 
 def _weight(
-    card: Card, ports: Sequence[SitePort], distances: Mapping[str, str]
+    card: CardKind, ports: Sequence[SitePort], distances: Mapping[str, str]
 ) -> tuple[bool, float, bool, int, str]:
     """Return the rank of a kind of card: near GPUs first, then by the total rate of its ports."""
     near = any(distances.get(port.device or "") in _NEAR for port in ports)
@@ -120,7 +120,7 @@ def _common_rate(ports: Iterable[SitePort]) -> float | None:
 
 
 def _exclusion_reason(
-    port: SitePort, fabric_card: Card, *, usable_virtual: bool, distances: Mapping[str, str]
+    port: SitePort, fabric_card: CardKind, *, usable_virtual: bool, distances: Mapping[str, str]
 ) -> str:
     if port.device is None or card_of(port) is None:
         return _unusable_reason(port)

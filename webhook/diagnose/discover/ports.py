@@ -56,17 +56,17 @@ def join_ports(node: str, observations: Sequence[SourcedObservation]) -> JoinedP
     ports = [_PortEvidence(file, port) for file, port in _only(observations, PortObservation)]
     cards = [_PortEvidence(file, card) for file, card in _only(observations, CardObservation)]
     devices: dict[str, list[_PortEvidence]] = {}
-    for filed in ports:
-        if isinstance(filed.observation, PortObservation) and filed.observation.device is not None:
-            devices.setdefault(filed.observation.device, []).append(filed)
-    strangers = _attach(devices, ports, cards)
+    for piece in ports:
+        if isinstance(piece.observation, PortObservation) and piece.observation.device is not None:
+            devices.setdefault(piece.observation.device, []).append(piece)
+    unmatched_by_pci = _attach(devices, ports, cards)
     joined, findings = [], []
     for device in sorted(devices, key=natural_key):
         for port in _numbers(devices[device]):
             site_port, differences = _port(node, device, port, devices[device])
             joined.append(site_port)
             findings += differences
-    joined += _without_device(joined, strangers)
+    joined += _without_device(joined, unmatched_by_pci)
     return JoinedPorts(tuple(joined), tuple(dict.fromkeys(findings)))
 
 
@@ -85,23 +85,23 @@ def _attach(
 ) -> dict[str, list[_PortEvidence]]:
     """Add observations without a device name to their device; return the others by PCI address."""
     nameless = [
-        filed
-        for filed in ports
-        if isinstance(filed.observation, PortObservation) and filed.observation.device is None
+        piece
+        for piece in ports
+        if isinstance(piece.observation, PortObservation) and piece.observation.device is None
     ]
     by_pci = _owners(devices, _pcis)
     by_netdev = _owners(devices, _netdevs)
     attached: list[tuple[str, _PortEvidence]] = []
-    strangers: dict[str, list[_PortEvidence]] = {}
-    for filed in [*nameless, *cards]:
-        owner = _only_owner(by_pci, _pcis(filed)) or _only_owner(by_netdev, _netdevs(filed))
+    unmatched_by_pci: dict[str, list[_PortEvidence]] = {}
+    for piece in [*nameless, *cards]:
+        owner = _only_owner(by_pci, _pcis(piece)) or _only_owner(by_netdev, _netdevs(piece))
         if owner:
-            attached.append((owner, filed))
-        elif filed.observation.pci:
-            strangers.setdefault(pci_key(filed.observation.pci), []).append(filed)
-    for owner, filed in attached:
-        devices[owner].append(filed)
-    return strangers
+            attached.append((owner, piece))
+        elif piece.observation.pci:
+            unmatched_by_pci.setdefault(pci_key(piece.observation.pci), []).append(piece)
+    for owner, piece in attached:
+        devices[owner].append(piece)
+    return unmatched_by_pci
 
 
 def _owners(
@@ -109,7 +109,7 @@ def _owners(
 ) -> dict[str, set[str]]:
     owners: dict[str, set[str]] = {}
     for device, evidence in devices.items():
-        for key in (key for filed in evidence for key in keys(filed)):
+        for key in (key for piece in evidence for key in keys(piece)):
             owners.setdefault(key, set()).add(device)
     return owners
 
@@ -119,28 +119,28 @@ def _only_owner(owners: dict[str, set[str]], keys: Iterable[str]) -> str | None:
     return devices.pop() if len(devices) == 1 else None
 
 
-def _pcis(filed: _PortEvidence) -> tuple[str, ...]:
-    return (pci_key(filed.observation.pci),) if filed.observation.pci else ()
+def _pcis(piece: _PortEvidence) -> tuple[str, ...]:
+    return (pci_key(piece.observation.pci),) if piece.observation.pci else ()
 
 
-def _netdevs(filed: _PortEvidence) -> tuple[str, ...]:
+def _netdevs(piece: _PortEvidence) -> tuple[str, ...]:
     return (
-        (filed.observation.netdevs or ()) if isinstance(filed.observation, PortObservation) else ()
+        (piece.observation.netdevs or ()) if isinstance(piece.observation, PortObservation) else ()
     )
 
 
 def _numbers(evidence: Sequence[_PortEvidence]) -> list[int | None]:
     counted = {
-        filed.observation.port
-        for filed in evidence
-        if isinstance(filed.observation, PortObservation)
+        piece.observation.port
+        for piece in evidence
+        if isinstance(piece.observation, PortObservation)
     } - {None}
     numbers: list[int | None] = [*sorted(number for number in counted if number is not None)]
     return numbers or [None]
 
 
-class _Joining:
-    """A port in the making, from the observations of it and of its device."""
+class _PortMerge:
+    """Merge the observations of a port and of its device."""
 
     def __init__(self, node: str, port: SitePort, evidence: Sequence[_PortEvidence]) -> None:
         self._location = Location(nodes=(node,), device=port.device or "")
@@ -176,7 +176,7 @@ class _Joining:
             )
             return None
         address = min(common)
-        spelt = {filed.observation.pci for filed in self.evidence if filed.observation.pci}
+        spelt = {piece.observation.pci for piece in self.evidence if piece.observation.pci}
         return max((spelling for spelling in spelt if pci_key(spelling) == address), key=len)
 
     def interfaces(self, observations: Iterable[tuple[str, PortObservation]]) -> tuple[str, ...]:
@@ -207,18 +207,18 @@ def _port(
     node: str, device: str | None, number: int | None, evidence: Sequence[_PortEvidence]
 ) -> tuple[SitePort, list[Finding]]:
     """Merge the observations of one port and of its device."""
-    of_port = [filed for filed in evidence if _port_number(filed) in (None, number)]
-    joining = _Joining(node, SitePort(device=device, port=number), of_port)
+    of_port = [piece for piece in evidence if _port_number(piece) in (None, number)]
+    merge = _PortMerge(node, SitePort(device=device, port=number), of_port)
     ports = [(file, port) for file, port in of_port if isinstance(port, PortObservation)]
-    state: PortState | None = joining.field("state", ports, lambda port: port.state)
+    state: PortState | None = merge.field("state", ports, lambda port: port.state)
     rates = [(file, port) for file, port in ports if _active(port)]
-    rate = joining.field("rate_gbps", rates, lambda port: port.rate_gbps)
+    rate = merge.field("rate_gbps", rates, lambda port: port.rate_gbps)
     several = len(_numbers(evidence)) > 1
-    vendor = joining.field(
+    vendor = merge.field(
         "vendor_id", of_port, lambda observation: observation.vendor_id, _pci_vendor
     )
     vendor = _pci_vendor(vendor) if vendor is not None else None
-    device_id = joining.field("device_id", of_port, lambda observation: observation.device_id)
+    device_id = merge.field("device_id", of_port, lambda observation: observation.device_id)
     if (
         vendor is None
         and device_id is not None
@@ -229,39 +229,39 @@ def _port(
     site_port = SitePort(
         device=device,
         port=number,
-        netdevs=joining.interfaces(
+        netdevs=merge.interfaces(
             (file, port) for file, port in ports if not several or port.port is not None
         ),
         state=state,
-        physical_state=joining.field("physical_state", ports, lambda port: port.physical_state),
-        link_layer=joining.field("link_layer", ports, lambda port: port.link_layer),
+        physical_state=merge.field("physical_state", ports, lambda port: port.physical_state),
+        link_layer=merge.field("link_layer", ports, lambda port: port.link_layer),
         rate_gbps=rate
         if state == "Active" or not _is_reported(ports, lambda port: port.state)
         else None,
-        pci=joining.address(),
+        pci=merge.address(),
         model=card.model if card else _model(of_port),
         vendor_id=vendor,
         device_id=device_id,
-        board_id=joining.field("board_id", ports, lambda port: port.board_id),
-        firmware=joining.field("firmware", ports, lambda port: port.firmware),
-        numa=joining.field(
+        board_id=merge.field("board_id", ports, lambda port: port.board_id),
+        firmware=merge.field("firmware", ports, lambda port: port.firmware),
+        numa=merge.field(
             "numa",
-            [filed for filed in of_port if (filed.observation.numa or 0) >= 0],
+            [piece for piece in of_port if (piece.observation.numa or 0) >= 0],
             lambda observation: observation.numa,
         ),
-        virtual=joining.field("virtual", of_port, lambda observation: observation.virtual)
+        virtual=merge.field("virtual", of_port, lambda observation: observation.virtual)
         or (True if card and card.virtual else None),
-        sources=tuple(sorted({filed.observation.origin.tool for filed in of_port})),
+        sources=tuple(sorted({piece.observation.origin.tool for piece in of_port})),
     )
-    return site_port, joining.findings
+    return site_port, merge.findings
 
 
 def _pci_vendor(number: int) -> int:
     return _PCI_VENDORS.get(number, number)
 
 
-def _port_number(filed: _PortEvidence) -> int | None:
-    return filed.observation.port if isinstance(filed.observation, PortObservation) else None
+def _port_number(piece: _PortEvidence) -> int | None:
+    return piece.observation.port if isinstance(piece.observation, PortObservation) else None
 
 
 def _active(observation: PortObservation) -> bool:
@@ -310,12 +310,12 @@ def _field_text(name: str, value: object) -> str:
 
 def _model(evidence: Iterable[_PortEvidence]) -> str | None:
     """Return the longest model that a tool shows: it has the most detail."""
-    models = {filed.observation.model for filed in evidence if filed.observation.model}
+    models = {piece.observation.model for piece in evidence if piece.observation.model}
     return max(models, key=lambda model: (len(model), model), default=None)
 
 
 def _without_device(
-    ports: list[SitePort], strangers: dict[str, list[_PortEvidence]]
+    ports: list[SitePort], unmatched_by_pci: dict[str, list[_PortEvidence]]
 ) -> list[SitePort]:
     """Return the cards without an RDMA device.
 
@@ -323,5 +323,5 @@ def _without_device(
     """
     if any(port.pci is None for port in ports):
         return []
-    cards = [_port("", None, None, evidence)[0] for _, evidence in sorted(strangers.items())]
+    cards = [_port("", None, None, evidence)[0] for _, evidence in sorted(unmatched_by_pci.items())]
     return [card for card in cards if card.vendor_id == NVIDIA]

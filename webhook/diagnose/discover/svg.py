@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import gbps
-from webhook.diagnose.discover.used_ports import EqualNodes, PortGroup, equal_nodes
+from webhook.diagnose.discover.used_ports import EqualNodes, ShownPort, equal_nodes
 from webhook.model.names import counted, natural_key
 from webhook.text.escape import visible
 
@@ -165,7 +165,7 @@ def _gpus_height(nodes: EqualNodes) -> int:
 
 
 def _last_port(box: _Box) -> int:
-    used = [at for at, port in enumerate(box.nodes.ports) if port.standing != "unused"]
+    used = [at for at, port in enumerate(box.nodes.ports) if port.condition != "unused"]
     places = (
         _port_place(box, at)[0] + (_PORT_W // 2 if at < _PER_ROW else _PORT_W + _PORT_GAP // 2)
         for at in used
@@ -188,8 +188,8 @@ def _node(box: _Box, bus: int) -> Iterator[str]:
     gpus = _gpu_places(box)
     for at, port in enumerate(nodes.ports):
         x, y = _port_place(box, at)
-        if port.standing != "unused":
-            yield _path(_to_bus(x, y, bus, first_row=at < _PER_ROW), port.standing)
+        if port.condition != "unused":
+            yield _path(_to_bus(x, y, bus, first_row=at < _PER_ROW), port.condition)
         for gpu in port.gpus:
             yield _path(_to_gpu(box, at, gpus[gpu]), "near")
     for at, port in enumerate(nodes.ports):
@@ -260,11 +260,15 @@ def _to_bus(x: int, y: int, bus: int, *, first_row: bool) -> str:
     return f"M{x + _PORT_W} {y + _PORT_H // 2}h{_PORT_GAP // 2}V{bus}"
 
 
-def _port(port: PortGroup, x: int, y: int) -> Iterator[str]:
-    yield _rect(x, y, _PORT_W, _PORT_H, port.standing)
-    rate = f"{port.words} Gb/s" if port.words.replace(".", "").isdigit() else port.words
-    if port.standing == "unused":
-        rate = f"unused, {port.words}"
+def _port(port: ShownPort, x: int, y: int) -> Iterator[str]:
+    yield _rect(x, y, _PORT_W, _PORT_H, port.condition)
+    rate = (
+        f"{port.rate_or_state} Gb/s"
+        if port.rate_or_state.replace(".", "").isdigit()
+        else port.rate_or_state
+    )
+    if port.condition == "unused":
+        rate = f"unused, {port.rate_or_state}"
     yield _text(x + _PORT_W // 2, y + 18, port.name, "name mid", longest=_NAME, room=_PORT_W - 6)
     yield _text(x + _PORT_W // 2, y + 35, rate, "mid soft", longest=17)
 

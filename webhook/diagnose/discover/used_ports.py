@@ -14,14 +14,14 @@ from webhook.model.names import natural_key, shortened_list
 # Equal nodes of a fabric, which a report or a picture shows once.
 
 
-class PortGroup(NamedTuple):
+class ShownPort(NamedTuple):
     """A port as reports show it."""
 
     name: str
     #: The rate in Gb/s or the state: "200", "Down", "unknown".
-    words: str
+    rate_or_state: str
     #: fine, slow, down or unknown; unused if the fabric does not use it.
-    standing: str
+    condition: str
     #: The GPUs nearest to it.
     gpus: tuple[str, ...]
 
@@ -35,7 +35,7 @@ class EqualNodes(NamedTuple):
     #: The number of GPUs in a node; 0 if unknown.
     gpu_number: int
     firmware: str
-    ports: tuple[PortGroup, ...]
+    ports: tuple[ShownPort, ...]
 
     @property
     def title(self) -> str:
@@ -52,25 +52,29 @@ class EqualNodes(NamedTuple):
 def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
     """Group the nodes of a fabric that look the same in a report."""
     groups: dict[EqualNodes, list[str]] = {}
-    for choice in plan.group.choices:
+    for selection in plan.group.selections:
         alike = EqualNodes(
             names=(),
-            machine_type=choice.node.machine_type or "",
-            gpus=gpu_words(choice.node),
-            gpu_number=sum(gpu.number or 0 for gpu in choice.node.gpus),
-            firmware=", ".join(sorted({port.firmware for port in choice.ports if port.firmware})),
-            ports=_ports(choice, plan),
+            machine_type=selection.node.machine_type or "",
+            gpus=gpu_words(selection.node),
+            gpu_number=sum(gpu.number or 0 for gpu in selection.node.gpus),
+            firmware=", ".join(
+                sorted({port.firmware for port in selection.ports if port.firmware})
+            ),
+            ports=_ports(selection, plan),
         )
-        groups.setdefault(alike, []).append(choice.node.name)
+        groups.setdefault(alike, []).append(selection.node.name)
     return [alike._replace(names=tuple(names)) for alike, names in groups.items()]
 
 
-def _ports(choice: PortSelection, plan: FabricPlan) -> tuple[PortGroup, ...]:
+def _ports(selection: PortSelection, plan: FabricPlan) -> tuple[ShownPort, ...]:
     """Return the ports that the fabric uses, then the others."""
     groups = [
-        _port_group(port, choice, plan) for port in choice.node.ports if port.device is not None
+        _shown_port(port, selection, plan)
+        for port in selection.node.ports
+        if port.device is not None
     ]
-    return tuple(sorted(groups, key=lambda port: port.standing == "unused"))
+    return tuple(sorted(groups, key=lambda port: port.condition == "unused"))
 
 
 def gpu_words(node: SiteNode) -> str:
@@ -82,14 +86,14 @@ def gpu_words(node: SiteNode) -> str:
     )
 
 
-def _port_group(port: SitePort, choice: PortSelection, plan: FabricPlan) -> PortGroup:
-    near = nearest_gpus(choice.node, port.device or "")
-    return PortGroup(
-        port.name, _words(port), _standing(port, choice, plan), near[0] if near else ()
+def _shown_port(port: SitePort, selection: PortSelection, plan: FabricPlan) -> ShownPort:
+    near = nearest_gpus(selection.node, port.device or "")
+    return ShownPort(
+        port.name, _rate_or_state(port), _condition(port, selection, plan), near[0] if near else ()
     )
 
 
-def _words(port: SitePort) -> str:
+def _rate_or_state(port: SitePort) -> str:
     if port.state is None:
         return "unknown" if port.rate_gbps is None else f"{port.rate_gbps:g}?"
     if port.state != "Active":
@@ -97,9 +101,9 @@ def _words(port: SitePort) -> str:
     return f"{port.rate_gbps:g}" if port.rate_gbps is not None else "Active"
 
 
-def _standing(port: SitePort, choice: PortSelection, plan: FabricPlan) -> str:
+def _condition(port: SitePort, selection: PortSelection, plan: FabricPlan) -> str:
     used = {name.partition(":")[0] for name in plan.devices.used}
-    if port not in choice.ports or port.device not in used:
+    if port not in selection.ports or port.device not in used:
         return "unused"
     if port.state is None:
         return "unknown"
@@ -136,8 +140,8 @@ def rails_of(plan: FabricPlan) -> list[Rail]:
         device = name.partition(":")[0]
         nearest = {
             near
-            for choice in plan.group.choices
-            if (near := nearest_gpus(choice.node, device)) is not None
+            for selection in plan.group.selections
+            if (near := nearest_gpus(selection.node, device)) is not None
         }
         if len(nearest) != 1:
             return []
@@ -164,15 +168,15 @@ _Counted = TypeVar("_Counted", int, str)
 def used_ports(plan: FabricPlan) -> Iterator[tuple[PortSelection, SitePort]]:
     """Yield the ports of a fabric that its pods use, node by node."""
     used = _devices(plan)
-    for choice in plan.group.choices:
-        for port in choice.ports:
+    for selection in plan.group.selections:
+        for port in selection.ports:
             if port.device in used:
-                yield choice, port
+                yield selection, port
 
 
-def used_devices(choice: PortSelection, plan: FabricPlan) -> set[str]:
+def used_devices(selection: PortSelection, plan: FabricPlan) -> set[str]:
     """Return the devices of a node that its fabric uses."""
-    return set(choice.devices) & _devices(plan)
+    return set(selection.devices) & _devices(plan)
 
 
 def _devices(plan: FabricPlan) -> set[str]:

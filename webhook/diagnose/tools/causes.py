@@ -7,7 +7,7 @@ reads, and the source of the text.
     transport  the network that carries the traffic, with the flag `rdma`
     setting    a setting in the environment that turns RDMA off
     slower     RDMA works, but not at full speed
-    trouble    a failure
+    failure    a program, a transfer or a device fails
 
 `layer` is the part of the stack where the failure is. A failure in a low layer makes the higher
 ones fail too, so the lowest is named first:
@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple, get_args
 
 from webhook.model.finding import Finding, Level
 
-CauseKind = Literal["transport", "setting", "slower", "trouble"]
+CauseKind = Literal["transport", "setting", "slower", "failure"]
 Layer = Literal["link", "gid", "memory", "verbs", "socket", "ucx", "mpi", "nccl"]
 #: Lowest first.
 LAYERS: tuple[Layer, ...] = get_args(Layer)
@@ -157,9 +157,9 @@ SLOWER = (
     ),
 )  # fmt: skip
 
-TROUBLES = (
+FAILURES = (
     Cause(
-        "NoDeviceFound", "trouble", "verbs", "NET/IB : No device found", None,
+        "NoDeviceFound", "failure", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
         "NCCL found no RDMA device and silently uses TCP sockets.",
         "Check whether the container has /dev/infiniband. If not, it has no RDMA resource. If it "
@@ -167,14 +167,14 @@ TROUBLES = (
         _NET_IB,
     ),
     Cause(
-        "LibraryMissing", "trouble", "verbs", "Failed to open libibverbs.so", None,
+        "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
         "The image has no libibverbs, so NCCL silently uses TCP sockets.",
         "Add rdma-core to the image (on Debian and Ubuntu: libibverbs1 and ibverbs-providers).",
         "nccl, src/misc/ibvwrap.cc",
     ),
     Cause(
-        "ProviderMissing", "trouble", "verbs", "no userspace device-specific driver found", None,
+        "ProviderMissing", "failure", "verbs", "no userspace device-specific driver found", None,
         "libibverbs: Warning: no userspace device-specific driver found for "
         "/sys/class/infiniband_verbs/uverbs0",
         "The image has libibverbs, but not its driver for this NIC.",
@@ -182,7 +182,7 @@ TROUBLES = (
         "rdma-core, libibverbs/init.c",
     ),
     Cause(
-        "RegistrationRefused", "trouble", "memory", "Cannot allocate memory",
+        "RegistrationRefused", "failure", "memory", "Cannot allocate memory",
         re.compile(
             r"\bibv_(?:reg_\w{1,20}|create_\w{1,20})\b.{0,200}Cannot allocate memory"
             r"(?! : Please set max locked memory)"
@@ -196,7 +196,7 @@ TROUBLES = (
         "linux, drivers/infiniband/core/umem.c",
     ),
     Cause(
-        "MemlockTooSmall", "trouble", "memory", "Please set max locked memory", None,
+        "MemlockTooSmall", "failure", "memory", "Please set max locked memory", None,
         "[1765653660.705652] [node-0:640743:0] ib_md.c:287 UCX  ERROR ibv_reg_mr(address="
         "0x15213b956010, length=65536, access=0xf) failed. Please set max locked memory "
         "(ulimit -l) to 'unlimited' (current: 8192 kbytes)",
@@ -206,7 +206,7 @@ TROUBLES = (
         "openucx/ucx, src/uct/ib/base",
     ),
     Cause(
-        "PerftestNoMemory", "trouble", "memory", "Couldn't allocate MR",
+        "PerftestNoMemory", "failure", "memory", "Couldn't allocate MR",
         re.compile(r"Couldn't allocate MR(?! with error=14\b)"),
         "Couldn't allocate MR",
         "perftest could not register memory.",
@@ -215,7 +215,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
-        "LockedMemoryOpenMpi", "trouble", "memory", "trying to allocate some locked memory",
+        "LockedMemoryOpenMpi", "failure", "memory", "trying to allocate some locked memory",
         re.compile(r"OpenFabrics|locked memory"),
         "initialize while trying to allocate some locked memory.  This typically can",
         "Open MPI could not register memory: the limit on locked memory is too low.",
@@ -224,7 +224,7 @@ TROUBLES = (
         "open-mpi/ompi, help-mpi-btl-openib.txt",
     ),
     Cause(
-        "PeerMemoryMissing", "trouble", "memory", "Bad address",
+        "PeerMemoryMissing", "failure", "memory", "Bad address",
         re.compile(r"\bibv_reg_\w{1,20}\b.{0,200}Bad address"),
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Bad address",
@@ -234,7 +234,7 @@ TROUBLES = (
         "linux-rdma/perftest, issue 126",
     ),
     Cause(
-        "PerftestNoGpuMemory", "trouble", "memory", "Couldn't allocate MR with error=14", None,
+        "PerftestNoGpuMemory", "failure", "memory", "Couldn't allocate MR with error=14", None,
         "Couldn't allocate MR with error=14",
         "The NIC cannot register the GPU's memory.",
         "Ask the cluster administrator to load nvidia-peermem on the node, or to install a driver "
@@ -242,7 +242,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c; issue 126",
     ),
     Cause(
-        "KilledForMemory", "trouble", "memory", "ut of memory: Killed process", None,
+        "KilledForMemory", "failure", "memory", "ut of memory: Killed process", None,
         "[   63.657952] Memory cgroup out of memory: Killed process 269 (ib_write_bw) "
         "total-vm:71644kB, anon-rss:25460kB",
         "The kernel killed a process: the memory that it had registered counts against the memory "
@@ -251,14 +251,14 @@ TROUBLES = (
         "linux, mm/oom_kill.c",
     ),
     Cause(
-        "OOMKilled", "trouble", "memory", "OOMKilled", None,
+        "OOMKilled", "failure", "memory", "OOMKilled", None,
         "Reason:       OOMKilled",
         "The container was killed: registered memory counts against its memory limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help against this.",
         "Kubernetes, status of a container",
     ),
     Cause(
-        "ExitCode137", "trouble", "memory", "137",
+        "ExitCode137", "failure", "memory", "137",
         re.compile(r"[Ee]xit [Cc]ode:?\s{1,10}137\b"),
         "command terminated with exit code 137",
         "A signal killed the process. The kernel does this if registered memory exceeds the memory "
@@ -268,7 +268,7 @@ TROUBLES = (
         "kubectl exec; Kubernetes, status of a container",
     ),
     Cause(
-        "ProcessKilled", "trouble", "memory", "Killed",
+        "ProcessKilled", "failure", "memory", "Killed",
         re.compile(
             r"(?:^\s{0,40}|<stderr>:|\]\s)Killed\s{0,40}$|:\s{1,40}\d{1,10} Killed\s"
             r"|exited on signal 9 \(Killed\)"
@@ -281,7 +281,7 @@ TROUBLES = (
         "dash, bash and busybox, run; open-mpi/ompi, help-orterun.txt",
     ),
     Cause(
-        "PortDown", "trouble", "link", "state is Down",
+        "PortDown", "failure", "link", "state is Down",
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
         "The port of this RDMA device is down.",
@@ -290,14 +290,14 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
-        "PortError", "trouble", "link", "Got async event : port error", None,
+        "PortError", "failure", "link", "Got async event : port error", None,
         "node-0:528:5402 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
         "The port of the RDMA device went down while NCCL was using it.",
         "Read the port's counters (link_downed), and report the port to the cluster administrator.",
         _NET_IB,
     ),
     Cause(
-        "DeviceNotFound", "trouble", "verbs", "not found",
+        "DeviceNotFound", "failure", "verbs", "not found",
         re.compile(r"\bIB device [\w.-]{1,64} not found"),
         "IB device mlx5_bond_0 not found",
         "The container has no RDMA device with that name.",
@@ -306,7 +306,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
-        "NoRdmaDevice", "trouble", "verbs", "Unable to find the Infiniband/RoCE device", None,
+        "NoRdmaDevice", "failure", "verbs", "Unable to find the Infiniband/RoCE device", None,
         "Unable to find the Infiniband/RoCE device",
         "The container has no RDMA device that perftest can use.",
         "Request the RDMA resource of the fabric; without it, the devices are listed, but cannot "
@@ -314,7 +314,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(
-        "QueuePairRefused", "trouble", "gid", "odify",
+        "QueuePairRefused", "failure", "gid", "odify",
         re.compile(r"Failed to modify QP\b.{0,80}\bRTR|\bibv_modify_qp failed with"),
         "node-0:528:5379 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with "
         "error Invalid argument",
@@ -326,7 +326,7 @@ TROUBLES = (
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     Cause(
-        "CompletionError", "trouble", "verbs", "Got completion from peer", None,
+        "CompletionError", "failure", "verbs", "Got completion from peer", None,
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
         "An RDMA transfer failed. Error 12 means that the other node did not answer in time.",
@@ -336,7 +336,7 @@ TROUBLES = (
         _NET_IB,
     ),
     Cause(
-        "MixedLinkTypes", "trouble", "nccl", "Try selecting NICs of only one link type", None,
+        "MixedLinkTypes", "failure", "nccl", "Try selecting NICs of only one link type", None,
         "node-0:528:528 [0] NCCL WARN NET/IB : Attempted to connect incompatible devices: "
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
         "using NCCL_IB_HCA",
@@ -346,7 +346,7 @@ TROUBLES = (
         _NET_IB,
     ),
     Cause(
-        "PeerClosed", "trouble", "nccl", "Connection closed by remote peer", None,
+        "PeerClosed", "failure", "nccl", "Connection closed by remote peer", None,
         "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
         "remote peer node-1<35396>",
         "Another rank ended, and this rank lost its connection to it.",
@@ -355,7 +355,7 @@ TROUBLES = (
         "nccl, src/misc/socket.cc",
     ),
     Cause(
-        "CrashInProxy", "trouble", "nccl", "ncclProxyServiceUDS", None,
+        "CrashInProxy", "failure", "nccl", "ncclProxyServiceUDS", None,
         "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
         "NCCL crashed after one of its calls had failed.",
         "Read the NCCL WARN lines above it, in the logs of all ranks. A known cause is memory that "
@@ -363,7 +363,7 @@ TROUBLES = (
         "a published report on vLLM over InfiniBand",
     ),
     Cause(
-        "SystemError", "trouble", "nccl", "unhandled system error", None,
+        "SystemError", "failure", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
         "A system call of NCCL failed; the line does not name it.",
         "Read the NCCL WARN lines above it. If there are none, run the job again with "
@@ -371,14 +371,14 @@ TROUBLES = (
         "nccl, src/init.cc",
     ),
     Cause(
-        "PeerFailedFirst", "trouble", "socket", "Couldn't read remote address", None,
+        "PeerFailedFirst", "failure", "socket", "Couldn't read remote address", None,
         "ethernet_read_keys: Couldn't read remote address",
         "The other end of perftest ended first.",
         "Look for the cause in the output of the other end.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     Cause(
-        "HcasNotConnected", "trouble", "gid", "Unable to Connect the HCA's through the link", None,
+        "HcasNotConnected", "failure", "gid", "Unable to Connect the HCA's through the link", None,
         "Unable to Connect the HCA's through the link",
         "The two ends of perftest could not connect their queue pairs. On RoCE, the GID does not "
         "belong to this network namespace.",
@@ -387,7 +387,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/write_bw.c",
     ),
     Cause(
-        "GidUnreadable", "trouble", "gid", "read sgid of index", None,
+        "GidUnreadable", "failure", "gid", "read sgid of index", None,
         "can't read sgid of index 3",
         "The port has no GID with that index in this network namespace.",
         "On RoCE: give the pod a secondary network of the fabric, or hostNetwork. Choose a GID "
@@ -395,14 +395,14 @@ TROUBLES = (
         "rdma-core, libibverbs/examples/rc_pingpong.c",
     ),
     Cause(
-        "IbResourcesMissing", "trouble", "verbs", "Couldn't create IB resources", None,
+        "IbResourcesMissing", "failure", "verbs", "Couldn't create IB resources", None,
         "Couldn't create IB resources",
         "perftest could not create the queue pairs and other resources of the RDMA device.",
         "Read the lines above it. If there are none, read the output of the other end.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     Cause(
-        "TransferFailed", "trouble", "verbs", "Failed status",
+        "TransferFailed", "failure", "verbs", "Failed status",
         re.compile(r"Failed status \d{1,2}: wr_id"),
         "Failed status 12: wr_id 0 syndrom 0x81",
         "An RDMA transfer failed. Status 12 means that the other node did not answer in time.",
@@ -411,7 +411,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_resources.h",
     ),
     Cause(
-        "RdmaCmFailed", "trouble", "verbs", "cma event RDMA_CM_EVENT_",
+        "RdmaCmFailed", "failure", "verbs", "cma event RDMA_CM_EVENT_",
         re.compile(r"cma event RDMA_CM_EVENT_\w{1,30}, error"),
         "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
         "The RDMA connection manager could not connect. With ADDR_ERROR or ROUTE_ERROR, the "
@@ -421,7 +421,7 @@ TROUBLES = (
         "rdma-core, librdmacm/examples/rping.c",
     ),
     Cause(
-        "ServerUnreachable", "trouble", "socket", "Couldn't connect to",
+        "ServerUnreachable", "failure", "socket", "Couldn't connect to",
         re.compile(r"Couldn't connect to \S{1,255}:\d{1,5}\b"),
         "Couldn't connect to 10.244.1.17:18515",
         "The client of perftest could not reach the server over TCP, which both use to set up the "
@@ -431,7 +431,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     Cause(
-        "SocketNotInitialized", "trouble", "socket", "Unable to init the socket connection", None,
+        "SocketNotInitialized", "failure", "socket", "Unable to init the socket connection", None,
         "Unable to init the socket connection",
         "perftest could not set up the TCP connection between its two ends.",
         "Start the server first, check its address and port, and look for a firewall or a "
@@ -439,7 +439,7 @@ TROUBLES = (
         "linux-rdma/perftest, src/write_bw.c",
     ),
     Cause(
-        "DaemonsNotStarted", "trouble", "mpi", "unable to reliably start one or more daemons", None,
+        "DaemonsNotStarted", "failure", "mpi", "unable to reliably start one or more daemons", None,
         "ORTE was unable to reliably start one or more daemons.",
         "Open MPI could not start its daemon on another node.",
         "Check that ssh from the launcher to each worker works without a password, and that the "
@@ -447,14 +447,14 @@ TROUBLES = (
         "open-mpi/ompi, help-errmgr-base.txt",
     ),
     Cause(
-        "NoSocketInterface", "trouble", "socket", "no socket interface found", None,
+        "NoSocketInterface", "failure", "socket", "no socket interface found", None,
         "node-0:528:528 [0] NCCL WARN Bootstrap : no socket interface found",
         "NCCL_SOCKET_IFNAME matches no network interface of the pod.",
         "Set NCCL_SOCKET_IFNAME to an interface of the pod (eth0), or remove it.",
         "nccl, src/bootstrap.cc",
     ),
     Cause(
-        "SharedMemoryTooSmall", "trouble", "nccl", "/dev/shm/nccl-",  # noqa: S108
+        "SharedMemoryTooSmall", "failure", "nccl", "/dev/shm/nccl-",  # noqa: S108
         re.compile(r"failed to extend /dev/shm/nccl-|shared memory segment /dev/shm/nccl-"),
         "node-0:168:168 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
         "/dev/shm/nccl-UbzKZ9 to 9637892 bytes",
@@ -464,7 +464,7 @@ TROUBLES = (
         "NCCL documentation, Troubleshooting",
     ),
     Cause(
-        "UcxDeviceMissing", "trouble", "ucx", "is not available, please use one or more of",
+        "UcxDeviceMissing", "failure", "ucx", "is not available, please use one or more of",
         re.compile(r"network device '[^']{1,80}' is not available"),
         "[1669031880.738755] [node-0:588291:0] ucp_context.c:969  UCX  WARN  network device "
         "'mlx5_9:1' is not available, please use one or more of: 'eth0'(tcp), 'mlx5_0:1'(ib)",
@@ -474,7 +474,7 @@ TROUBLES = (
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     Cause(
-        "UcxNothingUsable", "trouble", "ucx", "no usable transports/devices", None,
+        "UcxNothingUsable", "failure", "ucx", "no usable transports/devices", None,
         "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
         "transports/devices (asked tcp on network:mlx5_0:1)",
         "UCX_NET_DEVICES and UCX_TLS together exclude all devices.",
@@ -483,7 +483,7 @@ TROUBLES = (
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     Cause(
-        "OtherLauncher", "trouble", "mpi", "unrecognized argument",
+        "OtherLauncher", "failure", "mpi", "unrecognized argument",
         re.compile(r"unrecognized argument (?:mca|x|allow-run-as-root)\b"),
         "[mpiexec@node-0] match_arg (lib/utils/args.c:166): unrecognized argument mca",
         "This mpirun belongs to MPICH or Intel MPI, but was given an option of Open MPI.",
@@ -492,4 +492,4 @@ TROUBLES = (
     ),
 )  # fmt: skip
 
-CAUSES: tuple[Cause, ...] = (*TRANSPORTS, *SETTINGS, *SLOWER, *TROUBLES)
+CAUSES: tuple[Cause, ...] = (*TRANSPORTS, *SETTINGS, *SLOWER, *FAILURES)

@@ -208,7 +208,7 @@ _PCIE_PACKETS = 256 / (256 + 24)
 _PACKET_OVERHEAD: dict[LinkLayer, int] = {"Ethernet": 82, "InfiniBand": 26}
 
 
-class Expectation(NamedTuple):
+class LinkCapacity(NamedTuple):
     """The capacity of a port of a node."""
 
     #: In Gb/s.
@@ -239,12 +239,12 @@ def pcie_rate(link: PcieLink) -> float | None:
     return None if data is None else link.speed * link.width * data * _PCIE_PACKETS
 
 
-def expected_rate(
+def link_capacity(
     rate_gbps: float, link_layer: LinkLayer | None, link: PcieLink | None
-) -> Expectation:
+) -> LinkCapacity:
     """Return the capacity of a port: the slower of its data rate and its PCIe link."""
     port = data_rate(rate_gbps, link_layer)
-    bus = pcie_rate(link) if link else None
-    if bus is not None and bus < port:
-        return Expectation(bus, "PCIe")
-    return Expectation(port, "port")
+    pcie = pcie_rate(link) if link else None
+    if pcie is not None and pcie < port:
+        return LinkCapacity(pcie, "PCIe")
+    return LinkCapacity(port, "port")

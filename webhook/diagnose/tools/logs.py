@@ -19,8 +19,8 @@ _LINE_END = re.compile("\n")
 _NCCL, _NCCL_INFO = ("NCCL version", " NCCL INFO ", " NCCL WARN "), " NCCL INFO "
 
 
-class MatchedLine(NamedTuple):
-    """A kind of line that occurs in a log."""
+class CauseCount(NamedTuple):
+    """A cause that a log shows, and the number of its lines."""
 
     cause: Cause
     #: The first such line.
@@ -28,7 +28,7 @@ class MatchedLine(NamedTuple):
     times: int
 
 
-class CauseLine(NamedTuple):
+class MatchedLine(NamedTuple):
     """A line of a log that matches a row of the table."""
 
     #: The number of the line; 1 is the first.
@@ -41,7 +41,7 @@ class LogReport(NamedTuple):
     """The causes and the transport that a log shows."""
 
     #: In the order of the table.
-    matched_lines: tuple[MatchedLine, ...]
+    cause_counts: tuple[CauseCount, ...]
     #: Whether traffic to other nodes went over RDMA: "yes", "no", "mixed", or "" if unknown.
     transport: str
     #: Whether NCCL wrote anything, and whether it did so at level INFO.
@@ -61,7 +61,7 @@ def read_log(text: str) -> LogReport:
         if lines:
             lines_by_cause[cause.code] = lines
     matched = tuple(
-        MatchedLine(cause, lines_by_cause[cause.code][0], len(lines_by_cause[cause.code]))
+        CauseCount(cause, lines_by_cause[cause.code][0], len(lines_by_cause[cause.code]))
         for cause in CAUSES
         if cause.code in lines_by_cause
     )
@@ -75,16 +75,16 @@ def read_log(text: str) -> LogReport:
     )
 
 
-def cause_lines(text: str) -> list[CauseLine]:
+def matched_lines(text: str) -> list[MatchedLine]:
     """Return all lines of a text that match a row of the table, in the order of the text."""
     ends = [line_end.start() for line_end in _LINE_END.finditer(text)]
     causes = [
-        CauseLine(bisect_left(ends, at) + 1, cause, line.strip())
+        MatchedLine(bisect_left(ends, at) + 1, cause, line.strip())
         for cause in CAUSES
         for at, line in _with(text, cause.clue)
         if cause.fits(line)
     ]
-    return sorted(causes, key=lambda cause_line: cause_line.number)
+    return sorted(causes, key=lambda matched_line: matched_line.number)
 
 
 def _with(text: str, clue: str) -> Iterator[tuple[int, str]]:

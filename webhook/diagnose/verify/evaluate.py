@@ -15,7 +15,7 @@ from webhook.diagnose.tools.benchmarks.measurements import (
 )
 from webhook.diagnose.tools.causes import LAYERS, Cause
 from webhook.diagnose.tools.hardware import pcie_rate
-from webhook.diagnose.tools.logs import CauseLine, LogReport
+from webhook.diagnose.tools.logs import LogReport, MatchedLine
 from webhook.diagnose.tools.observations import (
     CardObservation,
     Line,
@@ -34,7 +34,7 @@ from webhook.diagnose.verify.grade import (
     location_of,
 )
 from webhook.diagnose.verify.outliers import flag_outliers
-from webhook.diagnose.verify.results import BenchmarkResult, BusRate, Evaluation, PortRate
+from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, PcieRate, PortRate
 from webhook.model.finding import Code, Finding, Location
 
 MIXED_TRANSPORTS = Code(
@@ -57,7 +57,9 @@ FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED)
 _LONGEST = 200
 
 
-def grade_failure(failures: Sequence[CauseLine], run: Measurement | None = None) -> BenchmarkResult:
+def grade_failure(
+    failures: Sequence[MatchedLine], run: Measurement | None = None
+) -> BenchmarkResult:
     """Grade the log lines of a failure, of a run if it is known."""
     first, *further = _lowest_first(failure.cause for failure in failures)
     line = next(failure.line for failure in failures if failure.cause is first)
@@ -92,7 +94,7 @@ def grade_log(log: LogReport) -> BenchmarkResult | None:
 
 
 def _over_rdma(log: LogReport) -> BenchmarkResult:
-    slower = next((line.cause for line in log.matched_lines if line.cause.kind == "slower"), None)
+    slower = next((line.cause for line in log.cause_counts if line.cause.kind == "slower"), None)
     if slower is not None:
         finding = Finding("warning", slower.code, slower.meaning, slower.remedy)
         return BenchmarkResult(finding, source=slower.source)
@@ -102,8 +104,8 @@ def _over_rdma(log: LogReport) -> BenchmarkResult:
 
 
 def _sockets(log: LogReport) -> BenchmarkResult:
-    matched = [line.cause for line in log.matched_lines]
-    reasons = [cause for cause in matched if cause.kind in ("setting", "trouble")]
+    matched = [line.cause for line in log.cause_counts]
+    reasons = [cause for cause in matched if cause.kind in ("setting", "failure")]
     transports = [cause for cause in matched if cause.rdma is False]
     causes: list[Cause] = [*_lowest_first(reasons), *transports]
     first, *further = causes
@@ -140,7 +142,7 @@ class PortContext(NamedTuple):
         rate = _agreed(rates)
         return rate and PortRate(rate[0], f"{rate[0]:g} Gb/s ({_tool_line(rate[1])})")
 
-    def bus(self, run: Measurement) -> BusRate | None:
+    def pcie_rate(self, run: Measurement) -> PcieRate | None:
         """Return the rate of the card's PCIe link; None if unknown."""
         addresses = {_without_domain(port.pci) for port in self._ports(run) if port.pci}
         link = _agreed(
@@ -151,7 +153,7 @@ class PortContext(NamedTuple):
         gbps = pcie_rate(link[0]) if link else None
         if link is None or gbps is None:
             return None
-        return BusRate(gbps, f"{_link_title(link[0])} ({_tool_line(link[1])})")
+        return PcieRate(gbps, f"{_link_title(link[0])} ({_tool_line(link[1])})")
 
     def _ports(self, run: Measurement) -> list[PortObservation]:
         return [
@@ -269,14 +271,14 @@ def _first_line(result: BenchmarkResult) -> int:
 
 
 def _run_context(file: BenchmarkFile, run: Measurement, rate: PortRate | None) -> RunContext:
-    return RunContext(rate or file.ports.rate(run), file.ports.bus(run), file.output.log)
+    return RunContext(rate or file.ports.rate(run), file.ports.pcie_rate(run), file.output.log)
 
 
-_Failures = dict[int, list[CauseLine]]
+_Failures = dict[int, list[MatchedLine]]
 
 
 def _by_run(
-    failures: Sequence[CauseLine], runs: Sequence[Measurement]
+    failures: Sequence[MatchedLine], runs: Sequence[Measurement]
 ) -> tuple[_Failures, _Failures]:
     """Return the failures of each run, and all others by the index of the run before them.
 

@@ -89,8 +89,8 @@ class HealthyPairs:
             > 0
         )
 
-    def clears(self, part: FabricPart, pairs: Sequence[MeasuredPair]) -> bool:
-        """Return whether enough partners of a part measure well without it."""
+    def implicates(self, part: FabricPart, pairs: Sequence[MeasuredPair]) -> bool:
+        """Return whether a part is the culprit: enough of its partners measure well without it."""
         if part.node is None:
             node_pairs = {frozenset(pair.ends) for pair in pairs}
             return (

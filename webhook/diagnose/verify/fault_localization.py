@@ -99,7 +99,7 @@ class _FaultSearch:
                     by_part[part].append(pair)
         for part, unexplained in by_part.items():
             pairs = self._by_part[part]
-            if all(pair.level in bad for pair in pairs) and healthy.clears(part, unexplained):
+            if all(pair.level in bad for pair in pairs) and healthy.implicates(part, unexplained):
                 self._name(part, pairs, unexplained)
                 self._explain(pairs)
 

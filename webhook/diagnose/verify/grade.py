@@ -16,10 +16,10 @@ from webhook.diagnose.verify.results import (
     OK_SHARE,
     WARNING_SHARE,
     BenchmarkResult,
-    BusRate,
-    DueRate,
+    ExpectedRate,
+    PcieRate,
     PortRate,
-    due_rate,
+    expected_rate,
 )
 from webhook.model.finding import Code, Finding, Level, Location
 from webhook.model.names import counted
@@ -119,71 +119,73 @@ class RunContext(NamedTuple):
     """Facts about a run from outside its own output."""
 
     rate: PortRate | None
-    bus: BusRate | None
+    pcie_rate: PcieRate | None
     #: The log of NCCL and UCX in the same file.
     log: LogReport
 
 
-def grade_run(run: Measurement, context: RunContext) -> BenchmarkResult:
+def grade_run(measurement: Measurement, context: RunContext) -> BenchmarkResult:
     """Grade a run without a failure in its output."""
-    result = _graded(run, context)
-    finding = result.finding._replace(location=location_of(run))
-    return result._replace(finding=finding, measurement=run)
+    result = _graded(measurement, context)
+    finding = result.finding._replace(location=location_of(measurement))
+    return result._replace(finding=finding, measurement=measurement)
 
 
-def location_of(run: Measurement) -> Location:
+def location_of(measurement: Measurement) -> Location:
     """Return the location of a run in its file."""
-    return Location(line=run.lines[0], device=run.device or "")
+    return Location(line=measurement.lines[0], device=measurement.device or "")
 
 
-def _graded(run: Measurement, context: RunContext) -> BenchmarkResult:
-    if not run.rows:
+def _graded(measurement: Measurement, context: RunContext) -> BenchmarkResult:
+    if not measurement.rows:
         return BenchmarkResult(NO_RESULT.finding("unsure", NO_RESULT.meaning))
-    if run.kind == "connection":
-        return BenchmarkResult(_connected(run))
-    if run.kind == "latency":
-        return _latency(run)
-    if run.kind == "collective":
-        finding = _collective(run, context.log)
+    if measurement.kind == "connection":
+        return BenchmarkResult(_connected(measurement))
+    if measurement.kind == "latency":
+        return _latency(measurement)
+    if measurement.kind == "collective":
+        finding = _collective(measurement, context.log)
         layer: Layer | None = "nccl" if finding.level == "error" else None
-        return BenchmarkResult(finding, gbps=run.best_gbps, layer=layer)
-    return _bandwidth(run, context)
+        return BenchmarkResult(finding, gbps=measurement.best_gbps, layer=layer)
+    return _bandwidth(measurement, context)
 
 
-def _connected(run: Measurement) -> Finding:
-    pings = run.rows[0].iterations
+def _connected(measurement: Measurement) -> Finding:
+    pings = measurement.rows[0].iterations
     return CONNECTED.finding(
         "ok", f"RDMA connects and carries data ({pings} pings). rping measures no bandwidth."
     )
 
 
-def _bandwidth(run: Measurement, context: RunContext) -> BenchmarkResult:
-    gbps = run.best_gbps
+def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult:
+    gbps = measurement.best_gbps
     if gbps == 0:
         text = (
-            f"{run.program} printed a bandwidth of 0. Most likely it could not measure the CPU "
-            "clock, as on a busy node (Correlation coefficient r^2)."
+            f"{measurement.program} printed a bandwidth of 0. Most likely it could not measure the "
+            "CPU clock, as on a busy node (Correlation coefficient r^2)."
         )
         return BenchmarkResult(ZERO_BANDWIDTH.finding("unsure", text))
     if gbps is None:
         text = "No row has a bandwidth whose unit the message rate proves."
         return BenchmarkResult(UNIT_UNPROVEN.finding("unsure", text))
-    if run.program == "ucx_perftest" and context.log.transport == "no":
+    if measurement.program == "ucx_perftest" and context.log.transport == "no":
         finding = NOT_RDMA.finding(
             "error",
             f"UCX carried {_rate_text(gbps)} over TCP, not over RDMA.",
             "Check UCX_TLS and UCX_NET_DEVICES; rdma-webhook why --logs names the cause.",
         )
         return BenchmarkResult(finding, gbps=gbps, layer="ucx")
-    if run.loopback:
-        return BenchmarkResult(_loopback(_rate_text(gbps), run.loopback), gbps=gbps)
+    if measurement.loopback:
+        return BenchmarkResult(_loopback(_rate_text(gbps), measurement.loopback), gbps=gbps)
     if context.rate is None:
         finding = NO_RATE.finding("unsure", f"{_rate_text(gbps)}; the port's rate is unknown.")
         return BenchmarkResult(finding, gbps=gbps)
-    due = due_rate(run, context.rate, context.bus)
-    finding = _against(run, gbps, due)
+    expected = expected_rate(measurement, context.rate, context.pcie_rate)
+    finding = _against(measurement, gbps, expected)
     layer: Layer | None = "link" if finding.level == "error" else None
-    return BenchmarkResult(finding, gbps=gbps, expected=due.gbps, source=due.source, layer=layer)
+    return BenchmarkResult(
+        finding, gbps=gbps, expected=expected.gbps, source=expected.source, layer=layer
+    )
 
 
 def _loopback(figure: str, reason: str) -> Finding:
@@ -191,18 +193,18 @@ def _loopback(figure: str, reason: str) -> Finding:
     return LOOPBACK.finding("unsure", text)
 
 
-def _against(run: Measurement, gbps: float, due: DueRate) -> Finding:
+def _against(measurement: Measurement, gbps: float, expected: ExpectedRate) -> Finding:
     """Compare a bandwidth with the expectation."""
-    ratio = gbps / due.gbps
-    text = f"{_rate_text(gbps)}, {ratio:.0%} of the expected {due.gbps:g} Gb/s"
+    ratio = gbps / expected.gbps
+    text = f"{_rate_text(gbps)}, {ratio:.0%} of the expected {expected.gbps:g} Gb/s"
     if ratio > _TOO_FAST:
         return FASTER_THAN_RATE.finding("unsure", f"{text}: more than the port can carry.")
     level, code = _level(ratio)
-    if level != "ok" and _small(run):
+    if level != "ok" and _small(measurement):
         return SMALL_MESSAGES.finding(
             "unsure", f"{text}: one queue pair with messages below 1 MiB may not fill the link."
         )
-    return code.finding(level, f"{text}.", code.remedy + _gpu_hint(run, level))
+    return code.finding(level, f"{text}.", code.remedy + _gpu_hint(measurement, level))
 
 
 def _level(ratio: float) -> tuple[Level, Code]:
@@ -211,26 +213,26 @@ def _level(ratio: float) -> tuple[Level, Code]:
     return ("warning", BELOW_RATE) if ratio >= WARNING_SHARE else ("error", FAR_BELOW_RATE)
 
 
-def _small(run: Measurement) -> bool:
+def _small(measurement: Measurement) -> bool:
     """Return whether no row is certain to fill the link; unknown queue pairs count as one."""
-    return (run.qps or 1) == 1 and all((row.size or 0) < LARGE for row in run.rows)
+    return (measurement.qps or 1) == 1 and all((row.size or 0) < LARGE for row in measurement.rows)
 
 
-def _gpu_hint(run: Measurement, level: Level) -> str:
-    if level == "ok" or not run.cuda:
+def _gpu_hint(measurement: Measurement, level: Level) -> str:
+    if level == "ok" or not measurement.cuda:
         return ""
     return " For GPU memory, use the HCA closest to the GPU (nvidia-smi topo -m)."
 
 
-def _latency(run: Measurement) -> BenchmarkResult:
-    row = min(run.rows, key=lambda row: row.size or 0)
+def _latency(measurement: Measurement) -> BenchmarkResult:
+    row = min(measurement.rows, key=lambda row: row.size or 0)
     latency = _typical_latency(row)
     if latency is None:
         return BenchmarkResult(NO_RESULT.finding("unsure", "No row has a latency."))
     figure = f"{latency:g} µs at {row.size} bytes"
-    if run.loopback:
-        return BenchmarkResult(_loopback(figure, run.loopback), latency_us=latency)
-    quick = _QUICK.get(run.test or "")
+    if measurement.loopback:
+        return BenchmarkResult(_loopback(figure, measurement.loopback), latency_us=latency)
+    quick = _QUICK.get(measurement.test or "")
     if quick is not None and latency <= quick and (row.size or 0) <= _SMALL:
         source = _QUICK_SOURCE.format(quick)
         return BenchmarkResult(QUICK.finding("ok", f"{figure}."), latency_us=latency, source=source)
@@ -245,20 +247,20 @@ def _typical_latency(row: MeasuredRow) -> float | None:
     return row.latency.typical if row.latency.typical is not None else row.latency.average
 
 
-def _collective(run: Measurement, log: LogReport) -> Finding:
+def _collective(measurement: Measurement, log: LogReport) -> Finding:
     """Grade nccl-tests by what is certain: correct results, and the network in use.
 
     The bus bandwidth within a job's reach depends on NVLink, on the number of HCAs and on NCCL's
     algorithm (NVIDIA/nccl-tests, doc/PERFORMANCE.md), so no ratio makes it fail.
     """
-    gbps = run.best_gbps
+    gbps = measurement.best_gbps
     figure = "The collective ran" if gbps is None else f"Bus bandwidth {_rate_text(gbps)}"
-    if run.wrong_elements:
-        elements = counted(run.wrong_elements, "wrong element")
+    if measurement.wrong_elements:
+        elements = counted(measurement.wrong_elements, "wrong element")
         return WRONG_RESULTS.finding("error", f"The results have {elements}.")
     if log.transport == "no":
         return NOT_RDMA.finding("error", f"{figure} over TCP sockets, not over RDMA.")
-    if run.nodes == 1:
+    if measurement.nodes == 1:
         text = f"{figure} within one node. No cable was tested."
         return LOOPBACK.finding("unsure", text, "Run it on at least two nodes.")
     if log.transport == "yes":

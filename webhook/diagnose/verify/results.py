@@ -85,14 +85,14 @@ class PortRate(NamedTuple):
     source: str
 
 
-class BusRate(NamedTuple):
+class PcieRate(NamedTuple):
     """The rate of a PCI Express link in Gb/s, and its source."""
 
     gbps: float
     source: str
 
 
-class DueRate(NamedTuple):
+class ExpectedRate(NamedTuple):
     """The expectation for a run, in Gb/s."""
 
     gbps: float
@@ -100,7 +100,9 @@ class DueRate(NamedTuple):
     source: str
 
 
-def due_rate(measurement: Measurement, rate: PortRate, bus: BusRate | None = None) -> DueRate:
+def expected_rate(
+    measurement: Measurement, rate: PortRate, pcie_rate: PcieRate | None = None
+) -> ExpectedRate:
     """Return the expectation for a run on ports of this rate and cards with this PCIe link."""
     gbps, source, comparison = data_rate(rate.gbps, measurement.link_layer), rate.source, ""
     if gbps != rate.gbps:
@@ -109,12 +111,12 @@ def due_rate(measurement: Measurement, rate: PortRate, bus: BusRate | None = Non
         share = payload_share(measurement.mtu, measurement.link_layer)
         gbps *= share
         source += f" × {share:.3f} payload share at MTU {measurement.mtu}"
-    if bus is not None and bus.gbps < gbps:
-        gbps, source, comparison = bus.gbps, bus.source, f", slower than {rate.source}"
+    if pcie_rate is not None and pcie_rate.gbps < gbps:
+        gbps, source, comparison = pcie_rate.gbps, pcie_rate.source, f", slower than {rate.source}"
     if measurement.bidirectional:
         gbps *= 2
         source += " × 2 directions"
-    return DueRate(round(gbps, 2), source + comparison)
+    return ExpectedRate(round(gbps, 2), source + comparison)
 
 
 # The results of a run over a fabric's nodes, pair by pair, independent of their output.

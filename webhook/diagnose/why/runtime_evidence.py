@@ -125,9 +125,9 @@ def _log(log: ContainerLog) -> Iterator[Finding]:
     report = log.report
     suffix = " from before its last restart" if log.previous else ""
     title = f"The log of container {log.container}{suffix}"
-    if report.transport or report.nccl or not report.matched_lines:
+    if report.transport or report.nccl or not report.cause_counts:
         yield _transport(report, title)
-    for line in report.matched_lines:
+    for line in report.cause_counts:
         cause = line.cause
         times = f" ({line.times} times)" if line.times > 1 else ""
         text = f"{cause.meaning} In the log{times}: {line.line:.{_LONGEST}}"
@@ -138,7 +138,7 @@ _LEVELS: dict[CauseKind, Level] = {
     "transport": "info",
     "setting": "error",
     "slower": "unsure",
-    "trouble": "error",
+    "failure": "error",
 }
 
 
@@ -190,8 +190,8 @@ def cause_before_rdma(evidence: PodEvidence) -> Cause | None:
     causes = [
         line.cause
         for report in reports
-        for line in report.matched_lines
-        if line.cause.kind == "trouble"
+        for line in report.cause_counts
+        if line.cause.kind == "failure"
         and line.cause.layer in _BELOW_TRAFFIC
         and line.cause.code not in _KILLED
     ]

@@ -11,7 +11,7 @@ from tests.growth import DOUBLE, lines
 from tests.unit.diagnose.discover.observed_nodes import discovered, ethernet, gpus, observed, port
 from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
-from webhook.diagnose.discover.plugin.files import plugin_side
+from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import DiscoverOptions, SourcedObservation
 from webhook.diagnose.discover.svg import picture
 
@@ -34,7 +34,7 @@ def _everything(node: Node, count: int) -> None:
     discovery = discovered({f"n{number}": node(number) for number in range(count)})
     discover_text(discovery, width=120, colour=False)
     discover_form(discovery)
-    plugin_side(discovery.written, DiscoverOptions())
+    plugin_files(discovery.written, DiscoverOptions())
     picture(discovery.fabrics)
     site_page(discovery)
 

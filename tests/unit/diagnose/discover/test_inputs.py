@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from webhook.diagnose.discover.inputs import NodeText, SourcedObservation, read_texts
+from webhook.diagnose.discover.inputs import NodeText, read_texts
+from webhook.diagnose.discover.site import SourcedObservation
 from webhook.diagnose.tools.observations import Origin, PortObservation
 
 

@@ -11,7 +11,7 @@ from tests.case_names import case_name
 from tests.unit.diagnose.discover.observed_nodes import discovered, gpus, observed, port
 from webhook.diagnose.discover.cluster import claimable_devices, cluster_findings, kube_nodes
 from webhook.diagnose.discover.plan_fields import FabricEntry
-from webhook.diagnose.discover.plugin.files import plugin_side
+from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, KubeNode
 
 ROOT = "resource.kubernetes.io/pcieRoot"
@@ -184,9 +184,9 @@ def test_the_fewest_nics_of_all_nodes_are_claimed() -> None:
     small = slices("dra.net", device(rdma=True), node="n2")
     kube = nodes(NICS, small, NIC_CLASS, names=("n1", "n2"), gpu="8")
     discovery = discovered({name: observed(port("mlx5_0"), gpus()) for name in kube}, kube)
-    side = plugin_side(discovery.written, DiscoverOptions(namespace="lab"))
-    (file,) = side.files
-    assert (file.name, side.notes) == ("claims-a100-ib.yaml", ())
+    plugin = plugin_files(discovery.written, DiscoverOptions(namespace="lab"))
+    (file,) = plugin.files
+    assert (file.name, plugin.notes) == ("claims-a100-ib.yaml", ())
     (template,) = yaml.safe_load_all(file.text)
     assert template["metadata"] == {"name": "a100-ib-nics", "namespace": "lab"}
     assert template["spec"]["spec"]["devices"] == {

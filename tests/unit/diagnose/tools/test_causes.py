@@ -20,7 +20,7 @@ each_cause = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(caus
 @each_cause
 def test_the_example_is_recognised(cause: Cause) -> None:
     """The line of a row is of that kind, and of no other."""
-    (matched,) = read(cause.example).matched_lines
+    (matched,) = read(cause.example).cause_counts
     assert (matched.cause, matched.line, matched.times) == (cause, cause.example, 1)
 
 
@@ -65,7 +65,7 @@ def test_codes_are_unique() -> None:
 )
 def test_other_lines_tell_nothing(line: str) -> None:
     """A line that only looks similar is no cause."""
-    assert read(line).matched_lines == ()
+    assert read(line).cause_counts == ()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_other_lines_tell_nothing(line: str) -> None:
 )
 def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
     """The shells dash and busybox print only that word, bash and mpirun more."""
-    assert [matched.cause.code for matched in read(line).matched_lines] == ["ProcessKilled"]
+    assert [matched.cause.code for matched in read(line).cause_counts] == ["ProcessKilled"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
 def test_networks_of_nccl(network: str, rdma: bool | None) -> None:
     """NET/IB, the plugins of HPC-X, libfabric and Google are RDMA; NET/Socket is not."""
     line = f"n:1:1 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/{network}"
-    transports = [matched.cause.rdma for matched in read(line).matched_lines]
+    transports = [matched.cause.rdma for matched in read(line).cause_counts]
     assert transports == ([] if rdma is None else [rdma])
 
 
@@ -151,13 +151,13 @@ def test_what_nccl_was_asked_to_tell() -> None:
 def test_lines_are_counted() -> None:
     """The report has the first line of a kind, and the number of such lines."""
     other = _SOCKET.replace("00/0", "01/0")
-    (matched,) = read(f"  {_SOCKET}  ", other, other).matched_lines
+    (matched,) = read(f"  {_SOCKET}  ", other, other).cause_counts
     assert (matched.line, matched.times) == (_SOCKET, 3)
 
 
 def test_long_lines_are_cut() -> None:
     """Only the start of a line is read, so that no line takes long."""
-    assert read("x" * 5000 + _SOCKET).matched_lines == ()
+    assert read("x" * 5000 + _SOCKET).cause_counts == ()
 
 
 def test_refused_memory_is_reported_once() -> None:
@@ -166,10 +166,10 @@ def test_refused_memory_is_reported_once() -> None:
         "ib_iface.c:1060 UCX  ERROR ibv_create_cq(cqe=4096) failed: Cannot allocate memory : "
         "Please set max locked memory (ulimit -l) to 'unlimited' (current: 64 kbytes)"
     )
-    assert [matched.cause.code for matched in read(line).matched_lines] == ["MemlockTooSmall"]
+    assert [matched.cause.code for matched in read(line).cause_counts] == ["MemlockTooSmall"]
 
 
 def test_lines_that_overwrite_each_other() -> None:
     """A progress bar ends its lines with a carriage return."""
-    (matched,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").matched_lines
+    (matched,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").cause_counts
     assert matched.line == _SOCKET

@@ -6,9 +6,9 @@ import pytest
 
 from webhook.diagnose.tools.hardware import (
     INFINIBAND_SPEEDS,
-    Expectation,
+    LinkCapacity,
     data_rate,
-    expected_rate,
+    link_capacity,
     payload_share,
     pcie_rate,
 )
@@ -81,12 +81,12 @@ def test_pcie_links_carry_less_than_they_transfer(link: PcieLink, gbps: float) -
 def test_an_unknown_speed_is_unknown() -> None:
     """A speed that PCI Express lacks is ignored."""
     assert pcie_rate(PcieLink(7, 16)) is None
-    assert expected_rate(100, "InfiniBand", PcieLink(7, 16)) == Expectation(100, "port")
+    assert link_capacity(100, "InfiniBand", PcieLink(7, 16)) == LinkCapacity(100, "port")
 
 
 def test_the_narrower_of_the_two_decides() -> None:
     """HDR on eight lanes of PCIe 4.0 cannot carry 200 Gb/s, and EDR can carry its 100."""
-    narrow = expected_rate(200, "InfiniBand", PcieLink(16, 8))
+    narrow = link_capacity(200, "InfiniBand", PcieLink(16, 8))
     assert (round(narrow.gbps, 1), narrow.limit) == (115.2, "PCIe")
-    assert expected_rate(100, "InfiniBand", PcieLink(16, 8)) == Expectation(100, "port")
-    assert expected_rate(40, "InfiniBand", None) == Expectation(32, "port")
+    assert link_capacity(100, "InfiniBand", PcieLink(16, 8)) == LinkCapacity(100, "port")
+    assert link_capacity(40, "InfiniBand", None) == LinkCapacity(32, "port")

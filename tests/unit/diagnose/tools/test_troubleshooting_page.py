@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tests.generated_pages import DOCS, assert_up_to_date
-from webhook.diagnose.tools.causes import CAUSES, SETTINGS, SLOWER, TRANSPORTS, TROUBLES, Cause
+from webhook.diagnose.tools.causes import CAUSES, FAILURES, SETTINGS, SLOWER, TRANSPORTS, Cause
 
 PAGE = DOCS / "troubleshooting.md"
 TABLES: dict[str, tuple[Cause, ...]] = {
     "The network that carries the traffic": TRANSPORTS,
     "Settings that turn RDMA off": SETTINGS,
     "Causes of slower traffic": SLOWER,
-    "Failures": TROUBLES,
+    "Failures": FAILURES,
 }
 _NO_ACTION = "No action is needed."
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from tests.unit.diagnose.tools.benchmarks import outputs
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, nccl_tests, row
 from tests.unit.diagnose.verify.evaluated import evaluated, only_result
-from webhook.diagnose.tools.causes import CAUSES, SETTINGS, SLOWER, TRANSPORTS, TROUBLES, Cause
+from webhook.diagnose.tools.causes import CAUSES, FAILURES, SETTINGS, SLOWER, TRANSPORTS, Cause
 from webhook.diagnose.verify.output import verify_form, verify_schema, verify_text
 from webhook.diagnose.verify.results import Evaluation
 from webhook.model.finding import Location
@@ -26,7 +26,7 @@ def codes(evaluation: Evaluation) -> list[tuple[str, str]]:
     return [(result.finding.level, result.finding.code) for result in evaluation.results]
 
 
-@pytest.mark.parametrize("cause", TROUBLES, ids=lambda cause: str(cause.code))
+@pytest.mark.parametrize("cause", FAILURES, ids=lambda cause: str(cause.code))
 def test_every_known_failure(cause: Cause) -> None:
     """A line of the table of causes fails, with its meaning and its remedy."""
     result = only_result(f"x\n{cause.example}\n")

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
-from webhook.diagnose.verify.results import PortRate, due_rate
+from webhook.diagnose.verify.results import PortRate, expected_rate
 
 _RUN = Measurement("perftest", "ib_write_bw", "bandwidth", (1, 1))
 
@@ -15,7 +15,7 @@ _RUN = Measurement("perftest", "ib_write_bw", "bandwidth", (1, 1))
 @pytest.mark.parametrize("mtu", [None, 0, 1500, 9000])
 def test_sizes_that_no_packet_of_rdma_has(mtu: int | None) -> None:
     """An MTU that RDMA does not have is ignored, and nothing is subtracted."""
-    assert due_rate(_RUN._replace(link_layer="Ethernet", mtu=mtu), PortRate(25, "x")) == (
+    assert expected_rate(_RUN._replace(link_layer="Ethernet", mtu=mtu), PortRate(25, "x")) == (
         25,
         "x",
     )
@@ -35,7 +35,7 @@ def test_sizes_that_no_packet_of_rdma_has(mtu: int | None) -> None:
 )
 def test_encoding(rate: float, link: Literal["InfiniBand", "Ethernet"] | None, data: float) -> None:
     """InfiniBand up to FDR is named after its signalling rate, not after its data rate."""
-    assert due_rate(_RUN._replace(link_layer=link), PortRate(rate, "x")).gbps == data
+    assert expected_rate(_RUN._replace(link_layer=link), PortRate(rate, "x")).gbps == data
 
 
 def test_all_of_it() -> None:
@@ -45,4 +45,4 @@ def test_all_of_it() -> None:
         "--rate 40 (32 Gb/s after InfiniBand's encoding) × 0.987 payload share at MTU 2048 "
         "× 2 directions"
     )
-    assert due_rate(run, PortRate(40, "--rate 40")) == (63.2, source)
+    assert expected_rate(run, PortRate(40, "--rate 40")) == (63.2, source)

@@ -18,7 +18,7 @@ from webhook.diagnose.tools.observations import (
     SettingObservation,
 )
 from webhook.diagnose.verify.evaluate import PortContext, shown_ports
-from webhook.diagnose.verify.results import BusRate, DueRate, PortRate, due_rate
+from webhook.diagnose.verify.results import ExpectedRate, PcieRate, PortRate, expected_rate
 
 IBSTAT = Origin("ibstat", 12)
 LSPCI = Origin("lspci", 40)
@@ -77,10 +77,10 @@ def test_the_link_of_the_card(pci: str) -> None:
         CardObservation(LSPCI, pci, link=GEN3),
         CardObservation(LSPCI, "0000:5e:00.0", link=None),
     )
-    bus = PortContext((port(pci="0000:3b:00.0"),), cards).bus(RUN)
-    assert bus is not None
-    assert bus.gbps == pytest.approx(115.2, abs=0.1)
-    assert bus.source == "PCIe 8 GT/s x16 (lspci, line 40)"
+    pcie_rate = PortContext((port(pci="0000:3b:00.0"),), cards).pcie_rate(RUN)
+    assert pcie_rate is not None
+    assert pcie_rate.gbps == pytest.approx(115.2, abs=0.1)
+    assert pcie_rate.source == "PCIe 8 GT/s x16 (lspci, line 40)"
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_the_link_of_the_card(pci: str) -> None:
 )
 def test_a_link_that_is_not_certain(cards: tuple[CardObservation, ...]) -> None:
     """A link of another card, of an unknown speed, or contradicted, is not used."""
-    assert PortContext((port(pci="0000:3b:00.0"),), cards).bus(RUN) is None
-    assert PortContext((port(),), cards).bus(RUN) is None
+    assert PortContext((port(pci="0000:3b:00.0"),), cards).pcie_rate(RUN) is None
+    assert PortContext((port(),), cards).pcie_rate(RUN) is None
 
 
 def test_what_is_taken() -> None:
@@ -114,13 +114,13 @@ def test_what_is_taken() -> None:
 
 def test_a_slow_slot() -> None:
     """A PCIe link slower than the port sets the expectation, also in both directions."""
-    bus = BusRate(110.0, "PCIe 8 GT/s x16 (lspci, line 40)")
+    pcie_rate = PcieRate(110.0, "PCIe 8 GT/s x16 (lspci, line 40)")
     rate = PortRate(200, "--rate 200")
     source, comparison = "PCIe 8 GT/s x16 (lspci, line 40)", ", slower than --rate 200"
-    assert due_rate(RUN, rate, bus) == DueRate(110, source + comparison)
-    bidirectional = due_rate(RUN._replace(bidirectional=True), rate, bus)
-    assert bidirectional == DueRate(220, f"{source} × 2 directions{comparison}")
-    assert due_rate(RUN, PortRate(110, "x"), bus) == DueRate(110, "x")
+    assert expected_rate(RUN, rate, pcie_rate) == ExpectedRate(110, source + comparison)
+    bidirectional = expected_rate(RUN._replace(bidirectional=True), rate, pcie_rate)
+    assert bidirectional == ExpectedRate(220, f"{source} × 2 directions{comparison}")
+    assert expected_rate(RUN, PortRate(110, "x"), pcie_rate) == ExpectedRate(110, "x")
 
 
 TOOLS = """\

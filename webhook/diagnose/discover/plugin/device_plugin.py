@@ -215,7 +215,7 @@ class Selectors(NamedTuple):
     interfaces: tuple[str, ...] = ()
     link_types: tuple[str, ...] = ()
 
-    def take(self, port: SitePort) -> bool:
+    def matches(self, port: SitePort) -> bool:
         """Return whether the device of a port is selected."""
         return all(
             not accepted or value in accepted
@@ -263,8 +263,8 @@ class PortCensus:
 
 def _ports_of(plan: FabricPlan) -> Iterator[SitePort]:
     """Yield all RDMA ports of a fabric's nodes, also unused ones."""
-    for choice in plan.group.choices:
-        yield from (port for port in choice.node.ports if port.device)
+    for selection in plan.group.selections:
+        yield from (port for port in selection.node.ports if port.device)
 
 
 def own_interface(port: SitePort) -> str | None:
@@ -280,7 +280,7 @@ def select_devices(plan: FabricPlan, census: PortCensus) -> Selected | None:
     candidates = []
     for selectors in _candidates(plan):
         mismatches = tuple(dict.fromkeys(_mismatches(selectors, plan)))
-        here = sum(map(selectors.take, _ports_of(plan)))
+        here = sum(map(selectors.matches, _ports_of(plan)))
         candidates.append(Selected(selectors, mismatches, census.count_selected(selectors) - here))
     return min(
         candidates,
@@ -319,9 +319,9 @@ def _hex(number: int | None) -> str | None:
 
 
 def _mismatches(selectors: Selectors, plan: FabricPlan) -> Iterator[str]:
-    used = {(choice.node.name, port.device) for choice, port in used_ports(plan)}
-    for choice in plan.group.choices:
-        for port in choice.node.ports:
-            is_used = (choice.node.name, port.device) in used
-            if port.device and selectors.take(port) != is_used:
-                yield f"{port.name} on {choice.node.name}"
+    used = {(selection.node.name, port.device) for selection, port in used_ports(plan)}
+    for selection in plan.group.selections:
+        for port in selection.node.ports:
+            is_used = (selection.node.name, port.device) in used
+            if port.device and selectors.matches(port) != is_used:
+                yield f"{port.name} on {selection.node.name}"

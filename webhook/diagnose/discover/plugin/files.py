@@ -27,7 +27,7 @@ from webhook.diagnose.discover.plugin.networks import network_files
 from webhook.diagnose.discover.site import DiscoverOptions
 
 
-class PluginSide(NamedTuple):
+class PluginFiles(NamedTuple):
     """The files that make device plugins offer the fabrics' resources."""
 
     files: tuple[PluginFile, ...]
@@ -35,7 +35,7 @@ class PluginSide(NamedTuple):
     notes: tuple[str, ...]
 
 
-def plugin_side(plans: Sequence[FabricPlan], options: DiscoverOptions) -> PluginSide:
+def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> PluginFiles:
     """Return the files for all fabrics."""
     entries = shared_entries(plans)
     files = [
@@ -57,7 +57,7 @@ def plugin_side(plans: Sequence[FabricPlan], options: DiscoverOptions) -> Plugin
         for shared in entries
         if shared.selected.mismatches
     ]
-    return PluginSide(tuple(files), tuple(notes))
+    return PluginFiles(tuple(files), tuple(notes))
 
 
 # The ResourceClaimTemplates of fabrics with mode dra, for the namespace of the pods.

@@ -14,7 +14,7 @@ from webhook.diagnose.tools.benchmarks.nccl_tests import read_nccl_tests
 from webhook.diagnose.tools.benchmarks.perftest import read_perftest
 from webhook.diagnose.tools.benchmarks.perftest_json import read_perftest_json
 from webhook.diagnose.tools.benchmarks.ucx_perftest import read_rping, read_ucx_perftest
-from webhook.diagnose.tools.logs import CauseLine, LogReport, cause_lines, read_log
+from webhook.diagnose.tools.logs import LogReport, MatchedLine, matched_lines, read_log
 from webhook.diagnose.tools.observations import Line
 
 _Read = Callable[[Sequence[Line]], list[Measurement]]
@@ -34,7 +34,7 @@ class ToolOutput(NamedTuple):
     #: In the order of the text.
     measurements: tuple[Measurement, ...]
     #: Lines with the cause of a failure, in the order of the text.
-    failures: tuple[CauseLine, ...]
+    failures: tuple[MatchedLine, ...]
     #: The log of NCCL and UCX.
     log: LogReport
 
@@ -48,9 +48,9 @@ def read_output_lines(lines: Sequence[Line]) -> ToolOutput:
     """Read the lines of one node, numbered as in the whole text."""
     text = "\n".join(line.text for line in lines)
     failures = tuple(
-        cause_line._replace(number=lines[cause_line.number - 1].number)
-        for cause_line in cause_lines(text)
-        if cause_line.cause.kind == "trouble"
+        matched_line._replace(number=lines[matched_line.number - 1].number)
+        for matched_line in matched_lines(text)
+        if matched_line.cause.kind == "failure"
     )
     runs = [run for clue, reader in _READERS if clue in text for run in reader(lines)]
     if any(clue in text for clue in _PERFTEST):

@@ -19,9 +19,9 @@ from webhook.diagnose.tools.readers.notation import number
 # port gets the values of another.
 
 #: The field of a key, and the function that reads its value (None: not understood).
-Filling = tuple[str, Callable[[str], object | None]]
-#: Key as spelled → its filling; None if the value is ignored.
-Keys = Mapping[str, Filling | None]
+FieldReader = tuple[str, Callable[[str], object | None]]
+#: Key as spelled → the reader of its field; None if the value is ignored.
+Keys = Mapping[str, FieldReader | None]
 
 _KEY = re.compile(r"\s{0,80}([A-Za-z][\w ]{0,40}?)\s{0,10}:(?:\s{1,80}(\S.{0,200}))?", re.ASCII)
 #: The maximum characters of a line of these tools.
@@ -143,10 +143,10 @@ class _BlockCollector:
         return new
 
 
-def _fill(block: Block, filling: Filling | None, value: str) -> bool:
-    if filling is None:
+def _fill(block: Block, field_reader: FieldReader | None, value: str) -> bool:
+    if field_reader is None:
         return True
-    field_name, understand = filling
+    field_name, understand = field_reader
     understood = understand(value)
     if understood is not None:
         block.fields[field_name] = understood

@@ -53,8 +53,8 @@ _LONGEST = 1000
 _NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 
 #: The field of a file, and the function that reads its value; None for an ignored file.
-_Filling = tuple[str, Callable[[str], object | None]] | None
-_OF_DEVICE: dict[str, _Filling] = {
+_FieldReader = tuple[str, Callable[[str], object | None]] | None
+_OF_DEVICE: dict[str, _FieldReader] = {
     "board_id": ("board_id", single_word),
     "device/device": ("device_id", hexadecimal),
     "device/numa_node": ("numa", number),
@@ -67,7 +67,7 @@ _OF_DEVICE: dict[str, _Filling] = {
     "node_type": None,
     "sys_image_guid": None,
 }
-_OF_PORT: dict[str, _Filling] = {
+_OF_PORT: dict[str, _FieldReader] = {
     "cap_mask": None,
     "has_smi": None,
     "lid": ("lid", hexadecimal),
@@ -229,8 +229,8 @@ def _filled(path: re.Match[str], value: str) -> tuple[str, object | None] | None
     table = _OF_PORT if path["port"] else _OF_DEVICE
     if file not in table:
         return None
-    filling = table[file]
-    return (filling[0], filling[1](value)) if filling else ("", None)
+    field_reader = table[file]
+    return (field_reader[0], field_reader[1](value)) if field_reader else ("", None)
 
 
 IB_SYSFS = Reader(_IB_SYSFS, read_ib_sysfs)

@@ -67,17 +67,17 @@ def find_ansible(lines: Sequence[Line], at: int) -> NodeMarker | None:
 
 def _enclosed(result: re.Match[str], lines: Sequence[Line], at: int) -> NodeMarker:
     """Return a marker with the indented lines below a result, and a closing brace."""
-    behind = at + 1
+    end = at + 1
     if result["json"] is None or not result["json"].rstrip().endswith("}"):
-        while behind < len(lines) and (lines[behind].text[:1] in ("", " ")):
-            behind += 1
-        behind += behind < len(lines) and lines[behind].text.rstrip() == "}"
-    below = lines[at + 1 : behind]
+        while end < len(lines) and (lines[end].text[:1] in ("", " ")):
+            end += 1
+        end += end < len(lines) and lines[end].text.rstrip() == "}"
+    below = lines[at + 1 : end]
     node = result["play"] or result["adhoc"]
     if result["json"] is None:
-        return NodeMarker((node,), behind, enclosed=lines_in_yaml(below))
+        return NodeMarker((node,), end, enclosed=lines_in_yaml(below))
     first = lines[at]._replace(text=result["json"])
-    return NodeMarker((node,), behind, enclosed=lines_in_json((first, *below)))
+    return NodeMarker((node,), end, enclosed=lines_in_json((first, *below)))
 
 
 # The lines of a registered output in a result of Ansible, as JSON or as YAML.

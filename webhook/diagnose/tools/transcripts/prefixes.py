@@ -205,7 +205,7 @@ _NAMED = tuple(
     )
 )
 #: Prompts without a name.
-_BARE = re.compile(
+_UNNAMED = re.compile(
     rf"\s{{0,8}}(?:(?:ba|da|z|k)?sh-\d{{1,3}}\.\d{{1,3}}\w{{0,20}}[#$]|{_PATH} [#$]|\$){_COMMAND}",
     re.ASCII,
 )
@@ -227,14 +227,14 @@ class Prompts:
         if prompt is None:
             return None
         named = prompt.groupdict().get("node")
-        command, behind = (prompt["command"] or "").strip(), at + 1
-        while command.endswith("\\") and behind < len(lines) and len(command) <= _LONGEST:
-            command = f"{command[:-1].strip()} {lines[behind].text.strip().removeprefix('> ')}"
-            behind += 1
+        command, end = (prompt["command"] or "").strip(), at + 1
+        while command.endswith("\\") and end < len(lines) and len(command) <= _LONGEST:
+            command = f"{command[:-1].strip()} {lines[end].text.strip().removeprefix('> ')}"
+            end += 1
         # A prompt with a name ends the shell that an earlier command opened.
         shell = None if named else self._shell
         output, self._shell = nodes_of_command(command, named or shell, shell)
-        return NodeMarker((output,), behind, command or None)
+        return NodeMarker((output,), end, command or None)
 
 
 def _prompt(text: str) -> re.Match[str] | None:
@@ -243,4 +243,4 @@ def _prompt(text: str) -> re.Match[str] | None:
     root = _ROOT.fullmatch(text)
     if root is not None:
         return root if is_command(root["command"]) else None
-    return next(filter(None, (pattern.fullmatch(text) for pattern in (_BARE, *_NAMED))), None)
+    return next(filter(None, (pattern.fullmatch(text) for pattern in (_UNNAMED, *_NAMED))), None)

@@ -47,7 +47,7 @@ class NodeMarker(NamedTuple):
     #: The nodes; (None,) for an unknown one.
     nodes: tuple[str | None, ...]
     #: The index of the first line after the marker.
-    behind: int
+    end: int
     command: str | None = None
     exit_status: int | None = None
     #: The lines inside the marker; None for the lines after it, up to the next marker.
@@ -73,7 +73,7 @@ def split(output: NodeOutput, finders: Sequence[FindsMarker]) -> Iterator[NodeOu
         if marker.enclosed is not None:
             yield from _captures(nodes, marker.enclosed, command, status)
             nodes, command, status = (None,), None, None
-        start = at = marker.behind
+        start = at = marker.end
     yield from _captures(nodes, lines[start:], command, status)
 
 

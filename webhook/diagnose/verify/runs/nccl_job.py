@@ -34,7 +34,7 @@ def mpi_job(plan: NcclPlan) -> JsonObject:
             "runPolicy": {
                 "cleanPodPolicy": "Running",
                 "backoffLimit": 0,
-                "activeDeadlineSeconds": int(2 * plan.start_timeout) + plan.limit,
+                "activeDeadlineSeconds": int(2 * plan.start_timeout) + plan.program_timeout,
                 "ttlSecondsAfterFinished": _TTL_SECONDS,
             },
             "mpiReplicaSpecs": {
@@ -54,7 +54,7 @@ def _labels(plan: NcclPlan) -> dict[str, str]:
 
 
 def _launcher(plan: NcclPlan) -> JsonObject:
-    words = [str(plan.ranks), str(plan.limit), plan.test, plan.largest]
+    words = [str(plan.ranks), str(plan.program_timeout), plan.test, plan.largest]
     template = _template(plan, [*_script("launch.sh"), *words], {"requests": {"cpu": "100m"}})
     template["spec"]["affinity"] = {"nodeAffinity": _on(plan.nodes)}
     return template
@@ -156,6 +156,6 @@ class NcclPlan(NamedTuple):
         return self.gpus * len(self.nodes)
 
     @property
-    def limit(self) -> int:
+    def program_timeout(self) -> int:
         """Seconds after which mpirun is terminated."""
         return _LIMIT

@@ -90,7 +90,7 @@ class NcclRun:
         self._report_progress("MPIJob created")
         self._until(self._plan.start_timeout, self._launched)
         self._report_progress("running")
-        launcher = self._until(self._plan.limit + _LAUNCHER_OVERHEAD, self._ended)
+        launcher = self._until(self._plan.program_timeout + _LAUNCHER_OVERHEAD, self._ended)
         self._report_progress("reading the launcher's log")
         log = self._log(launcher, _LAUNCHER)
         self._environment.save_log(log)
@@ -114,7 +114,7 @@ class NcclRun:
     def _launched(self) -> Pod | None:
         """Return the launcher if its container runs, or has ended; None otherwise."""
         launcher = self._of_role(_LAUNCHER)
-        if launcher and pod_state.is_running(launcher[0]):
+        if launcher and pod_state.has_started(launcher[0]):
             return launcher[0]
         for pod in (*launcher, *self._of_role(_WORKER)):
             if awaited := pod_state.waiting_reason(pod):
@@ -145,7 +145,7 @@ class NcclRun:
         """Raise the error for a worker that ended before the launcher began."""
         log = self._log(pod, _WORKER)
         if missing := missing_program(log):
-            raise errors.MeasurementError(lacks(missing))
+            raise errors.MeasurementError(missing_program_result(missing))
         raise errors.pod_failed(_WORKER, node, pod, before="the launcher began")
 
     def _log(self, pod: Pod, role: str) -> str:
@@ -169,7 +169,7 @@ class NcclRun:
         if not pods:
             return errors.MeasurementError(_no_pods(timeout))
         launcher = self._of_role(_LAUNCHER)
-        if launcher and pod_state.is_running(launcher[0]):
+        if launcher and pod_state.has_started(launcher[0]):
             return errors.late(_LAUNCHER, pod_state.node_of(launcher[0]), timeout)
         pod = next((pod for pod in pods if not pod_state.is_ready(pod)), pods[0])
         problem = self._environment.run.explain(pod.metadata.name)
@@ -220,7 +220,7 @@ _NOTE = "rdma-verify: this image has no "
 def grade_launcher(name: str, log: str) -> tuple[BenchmarkResult, ...]:
     """Return the results of the log of a launcher, at least one; `name` is their file."""
     if missing := missing_program(log):
-        return (lacks(missing).located(name, ()),)
+        return (missing_program_result(missing).located(name, ()),)
     results = evaluate(read_benchmark_files(name, log), None).results
     return results or (_no_result(log).located(name, ()),)
 
@@ -233,7 +233,7 @@ def missing_program(log: str) -> str:
     return ""
 
 
-def lacks(program: str) -> BenchmarkResult:
+def missing_program_result(program: str) -> BenchmarkResult:
     """Return the result for an image without a program."""
     return BenchmarkResult(NO_NCCL_TESTS.finding("unsure", f"The image has no {program}."))
 

@@ -130,14 +130,14 @@ class RunPlan(NamedTuple):
     tolerations: tuple[dict[str, str], ...] = ()
 
     @property
-    def limit(self) -> int:
+    def program_timeout(self) -> int:
         """Seconds after which a program without a result is terminated."""
         return self.seconds + _TEST_OVERHEAD
 
     @property
-    def time_limit(self) -> int:
+    def pair_timeout(self) -> int:
         """Seconds that all tests of a pair may take once both pods run."""
-        return self.limit * len(self.tests) * (len(self.fabric.hcas) or _MOST_HCAS)
+        return self.program_timeout * len(self.tests) * (len(self.fabric.hcas) or _MOST_HCAS)
 
     @property
     def pairs(self) -> int:

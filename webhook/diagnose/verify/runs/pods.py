@@ -71,7 +71,7 @@ def client_pod(plan: RunPlan, number: int, pair: NodePair, address: str, count: 
 
 
 def _arguments(plan: RunPlan, role: Role, address: str, count: int) -> list[str]:
-    numbers = (str(count), str(plan.seconds), str(plan.limit))
+    numbers = (str(count), str(plan.seconds), str(plan.program_timeout))
     return ["rdma-verify", role, address, *numbers, " ".join(plan.tests), *plan.fabric.hcas]
 
 
@@ -100,7 +100,7 @@ def _spec(plan: RunPlan, node: str) -> JsonObject:
     spec: JsonObject = {
         "restartPolicy": "Never",
         # Ends a pod that nobody deletes.
-        "activeDeadlineSeconds": int(2 * plan.start_timeout) + plan.time_limit,
+        "activeDeadlineSeconds": int(2 * plan.start_timeout) + plan.pair_timeout,
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -203,7 +203,7 @@ def is_ready(pod: Pod) -> bool:
     return pod.status.is_ready
 
 
-def is_running(pod: Pod) -> bool:
+def has_started(pod: Pod) -> bool:
     """Return whether the container of a pod runs, or has ended."""
     return has_ended(pod) or _container(pod).state.is_running
 

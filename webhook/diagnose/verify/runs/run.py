@@ -145,7 +145,7 @@ class PairRun:
         client = self._create(
             "client", client_pod(self._plan, self._number, self._pair, pod.status.pod_ip, count)
         )
-        yield from self._started("client", client, pods.is_running)
+        yield from self._started("client", client, pods.has_started)
         self._report_progress("measuring")
         ended = yield from self._ended("client", client)
         self._report_progress("reading both logs")
@@ -192,10 +192,10 @@ class PairRun:
                 self._report_progress(f"{role} on {self._node(role)} is waiting: {awaited}")
 
     def _ended(self, role: Role, name: str) -> _Steps[Pod]:
-        deadline = self._environment.now() + self._plan.time_limit
+        deadline = self._environment.now() + self._plan.pair_timeout
         while not pods.has_ended(pod := self._pod(role, name)):
             if self._environment.now() > deadline:
-                raise errors.late(role, self._node(role), self._plan.time_limit)
+                raise errors.late(role, self._node(role), self._plan.pair_timeout)
             yield
         return pod
 

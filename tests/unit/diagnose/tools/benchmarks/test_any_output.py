@@ -20,7 +20,7 @@ from webhook.diagnose.tools.benchmarks.measurements import (
     printed_number,
     proven_throughput,
 )
-from webhook.diagnose.tools.logs import cause_lines
+from webhook.diagnose.tools.logs import matched_lines
 
 FAILED = "Couldn't allocate MR\nfailed to create mr\nPort number 1 state is Down\n"
 COMMAND = "$ ib_write_bw -d mlx5_4 -i 1 -D 5 127.0.0.1 --report_gbits\n"
@@ -125,11 +125,11 @@ def test_digits_of_a_number() -> None:
 
 def test_lines_of_causes() -> None:
     """Each line of the table is returned, with its number, in the order of the text."""
-    causes = cause_lines(
+    causes = matched_lines(
         "\nPort number 1 state is Down\nx\n  Couldn't allocate MR\nPort number 2 state is Down"
     )
     assert [
-        (cause_line.number, cause_line.cause.code, cause_line.line) for cause_line in causes
+        (matched_line.number, matched_line.cause.code, matched_line.line) for matched_line in causes
     ] == [
         (2, "PortDown", "Port number 1 state is Down"),
         (4, "PerftestNoMemory", "Couldn't allocate MR"),
