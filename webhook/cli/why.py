@@ -95,21 +95,29 @@ def run(arguments: argparse.Namespace) -> int:
         return _list_codes(arguments)
     if not words and not arguments.files:
         raise DocumentError("missing POD or CODE (see rdma-webhook why --help)")
-    # A pod's name has no capitals, and a code begins with one.
-    codes = _explained([word for word in words if word != word.lower()])
-    pods = [word for word in words if word == word.lower()]
-    fabrics = read_fabrics(arguments.config) if arguments.config else None
-    collected, failures = _collected(arguments, pods, fabrics)
-    # A word without capitals is a code, too, if it is not a pod.
-    lower_codes = _print_failures(failures)
-    codes += _explained(lower_codes)
-    failed = len(lower_codes) < len(failures)
-    report = _Report(codes, [explain_pod(evidence) for evidence in collected], failed)
+    report = _report(arguments, words)
     if report.codes or report.pods:
         _print(report, arguments.output)
     if report.unreadable:
         return _UNREADABLE
     return _WELL if all(pod.well for pod in report.pods) else _NOT_WELL
+
+
+def _report(arguments: argparse.Namespace, words: Sequence[str]) -> _Report:
+    """Explain each word: a pod's name has no capitals, and a code begins with one.
+
+    A word without capitals is a code, too, if there is no such pod.
+    """
+    codes = _explained([word for word in words if word != word.lower()])
+    pods = [word for word in words if word == word.lower()]
+    fabrics = read_fabrics(arguments.config) if arguments.config else None
+    evidence, failures = _collected(arguments, pods, fabrics)
+    lower_codes = _print_failures(failures)
+    return _Report(
+        codes=[*codes, *_explained(lower_codes)],
+        pods=[explain_pod(pod) for pod in evidence],
+        unreadable=len(lower_codes) < len(failures),
+    )
 
 
 def _list_codes(arguments: argparse.Namespace) -> int:
@@ -126,6 +134,7 @@ def _list_codes(arguments: argparse.Namespace) -> int:
 
 
 def _explained(words: Sequence[str]) -> list[CodeExplanation]:
+    """Explain codes, in any case; UnknownCodeError for other words."""
     if not words:
         return []
     from webhook.diagnose.codes import explain_code  # noqa: PLC0415 -- it imports all tools
