@@ -182,7 +182,7 @@ def test_readers_understand_the_output(node: Node) -> None:
         if capture.command and "modinfo" not in capture.command:
             reading = read(capture.lines)
             numbers = {line.number for line in capture.lines if line.text.strip()}
-            assert (capture.node, numbers - reading.recognised_lines) == ("gpu-01", set())
+            assert (capture.node, numbers - reading.recognized_lines) == ("gpu-01", set())
             observations += reading.observations
     ports = [
         observation for observation in observations if isinstance(observation, PortObservation)

@@ -120,7 +120,7 @@ def test_noise_does_no_harm(name: str, noise: list[tuple[int, str]]) -> None:
         reading = read(capture.lines)
         assert {
             observation.origin.line for observation in reading.observations
-        } | reading.recognised_lines <= numbers
+        } | reading.recognized_lines <= numbers
 
 
 @given(st.lists(st.text(max_size=60), max_size=20))

@@ -133,7 +133,7 @@ def _made_up(part: Sequence[Line], complete: Sequence[Line]) -> list[Observation
     return [
         observation
         for observation in read(part).observations
-        if observation.origin.line in reading.recognised_lines
+        if observation.origin.line in reading.recognized_lines
         and not any(_is_left(observation, other) for other in reading.observations)
     ]
 
@@ -191,7 +191,7 @@ def test_no_text_is_too_odd(data: st.DataObject) -> None:
     columns = data.draw(st.integers(1, 120))
     narrow = data.draw(st.permutations([line[:columns] for line in text.split("\n")]))
     for capture in split_by_node("\n".join(narrow)):
-        assert read(capture.lines).recognised_lines <= {line.number for line in capture.lines}
+        assert read(capture.lines).recognized_lines <= {line.number for line in capture.lines}
 
 
 WORDS = ("n1", ": ", "CA 'x'", "\n", "ok: [n1] => {", '"', "[", "]", "-" * 15, "$ ", "\x1b[", "\\")

@@ -47,7 +47,7 @@ class Discovery(NamedTuple):
 
     @property
     def needs_a_fix(self) -> bool:
-        """Whether jobs would fail or run slower than possible."""
+        """Whether any finding is an error."""
         return any(finding.level == "error" for finding in self.findings)
 
 

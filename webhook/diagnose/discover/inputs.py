@@ -97,9 +97,9 @@ def _by_node(text: NodeText) -> dict[str, list[Observation]]:
 def _read(part: NodeOutput, *, begins: bool) -> tuple[Observation, ...] | None:
     """Return the observations of a part, possibly none; None if no line is recognized."""
     reading = read(part.lines)
-    answers = tuple(short_answers(part, reading.recognised_lines, begins=begins))
+    answers = tuple(short_answers(part, reading.recognized_lines, begins=begins))
     observations = (*reading.observations, *answers)
-    return observations if observations or reading.recognised_lines else None
+    return observations if observations or reading.recognized_lines else None
 
 
 def _hostnames(observations: Iterable[Observation]) -> set[str]:

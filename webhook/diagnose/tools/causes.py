@@ -247,14 +247,14 @@ FAILURES = (
         "total-vm:71644kB, anon-rss:25460kB",
         "The kernel killed a process: the memory that it had registered counts against the memory "
         "limit.",
-        "Raise or remove the container's memory limit. IPC_LOCK does not help against this.",
+        "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
         "linux, mm/oom_kill.c",
     ),
     Cause(
         "OOMKilled", "failure", "memory", "OOMKilled", None,
         "Reason:       OOMKilled",
         "The container was killed: registered memory counts against its memory limit.",
-        "Raise or remove the container's memory limit. IPC_LOCK does not help against this.",
+        "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
         "Kubernetes, status of a container",
     ),
     Cause(
@@ -330,7 +330,7 @@ FAILURES = (
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
         "An RDMA transfer failed. Error 12 means that the other node did not answer in time.",
-        "Read the log of the other rank first, which may have ended. If it is running, the two may "
+        "Read the other rank's log first: that rank may have ended. If it is running, the two may "
         "use devices on different networks (compare NCCL_IB_HCA), or packets are lost (RoCE "
         "without flow control). Error 4 points to GPUDirect on the node.",
         _NET_IB,
@@ -406,7 +406,7 @@ FAILURES = (
         re.compile(r"Failed status \d{1,2}: wr_id"),
         "Failed status 12: wr_id 0 syndrom 0x81",
         "An RDMA transfer failed. Status 12 means that the other node did not answer in time.",
-        "Read the output of the other end first, which may have ended. If it is running, the two "
+        "Read the other end's output first: that end may have ended. If it is running, the two "
         "may use devices on different networks, or packets are lost (RoCE without flow control).",
         "linux-rdma/perftest, src/perftest_resources.h",
     ),

@@ -239,5 +239,5 @@ class Reading(NamedTuple):
     """The observations that a reader takes from lines."""
 
     observations: tuple[Observation, ...]
-    #: The numbers of all lines that it recognised, with or without an observation.
-    recognised_lines: frozenset[int]
+    #: The numbers of all lines that it recognized, with or without an observation.
+    recognized_lines: frozenset[int]

@@ -1,9 +1,9 @@
-"""Recognise the machine type of a node, such as DGX H100, exactly or not at all.
+"""Recognize the machine type of a node, such as DGX H100, exactly or not at all.
 
-A machine type is recognised by the product and the number of its GPUs, and by a unique property:
+A machine type is recognized by the product and the number of its GPUs, and by a unique property:
 its DMI fields, the names that a cloud gives to its RDMA devices, or the addresses of its cards. No
 other observation may contradict: if two tools disagree, or a part of the evidence is missing, none
-is recognised.
+is recognized.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MachineType(NamedTuple):
 
 
 class Recognition(NamedTuple):
-    """A recognised machine type, and the evidence."""
+    """A recognized machine type, and the evidence."""
 
     name: str
     #: The evidence as text: "8 x NVIDIA H200, RDMA devices mlx5_ib0 to mlx5_ib7".
@@ -198,11 +198,11 @@ def is_known_product(text: str) -> bool:
 
 def machine_type_of(observations: Iterable[Observation]) -> str | None:
     """Return the name of the machine type with these observations, or None."""
-    recognition = recognised(observations)
+    recognition = recognized(observations)
     return recognition.name if recognition else None
 
 
-def recognised(observations: Iterable[Observation]) -> Recognition | None:
+def recognized(observations: Iterable[Observation]) -> Recognition | None:
     """Return the known machine type with these observations; None unless exactly one fits."""
     evidence = _evidence(observations)
     machine_types = [

@@ -24,7 +24,7 @@ from webhook.diagnose.verify.fabric_parts import (
 )
 from webhook.diagnose.verify.matrix import PairMatrix, pair_words
 from webhook.model.finding import LEVELS, Code, Finding, Level, Location, severity
-from webhook.model.names import shortened_list
+from webhook.model.names import counted, shortened_list
 from webhook.text.findings import tally
 
 SUSPECT_PATH = Code(
@@ -135,7 +135,7 @@ class _FaultSearch:
         if slow:
             text = (
                 f"Bad measurements of {shortened_list(_pair_names(slow))} ({tally_of(slow)}). "
-                "Too few others were made to distinguish a node from the path."
+                "Too few other pairs were measured to distinguish a node from the path."
             )
             self._add(slow, NOT_LOCATED, text, Location(nodes=self._nodes(slow)))
 
@@ -168,9 +168,10 @@ class _FaultSearch:
         devices = list(dict.fromkeys(pair.device for pair in pairs if pair.device))
         on = f" on {shortened_list(devices)}" if devices else ""
         text = (
-            f"Bad measurements of {' and '.join(_pair_names(pairs))}{on} ({tally_of(pairs)}). Good "
-            f"ones with other nodes: {healthy.count_elsewhere(first, nodes)} of {first}, "
-            f"{healthy.count_elsewhere(second, nodes)} of {second}."
+            f"Bad measurements of {' and '.join(_pair_names(pairs))}{on} ({tally_of(pairs)}). With "
+            f"other nodes, {first} has "
+            f"{counted(healthy.count_elsewhere(first, nodes), 'good measurement')}, and {second} "
+            f"has {healthy.count_elsewhere(second, nodes)}."
         )
         device = devices[0] if len(devices) == 1 else ""
         self._add(pairs, SUSPECT_PATH, text, Location(nodes=nodes, device=device))

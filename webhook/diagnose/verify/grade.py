@@ -250,7 +250,7 @@ def _typical_latency(row: MeasuredRow) -> float | None:
 def _collective(measurement: Measurement, log: LogReport) -> Finding:
     """Grade nccl-tests by what is certain: correct results, and the network in use.
 
-    The bus bandwidth within a job's reach depends on NVLink, on the number of HCAs and on NCCL's
+    The bus bandwidth that a job can reach depends on NVLink, on the number of HCAs and on NCCL's
     algorithm (NVIDIA/nccl-tests, doc/PERFORMANCE.md), so no ratio makes it fail.
     """
     gbps = measurement.best_gbps

@@ -18,7 +18,7 @@ each_cause = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(caus
 
 
 @each_cause
-def test_the_example_is_recognised(cause: Cause) -> None:
+def test_the_example_is_recognized(cause: Cause) -> None:
     """The line of a row is of that kind, and of no other."""
     (matched,) = read(cause.example).cause_counts
     assert (matched.cause, matched.line, matched.times) == (cause, cause.example, 1)

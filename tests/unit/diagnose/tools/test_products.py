@@ -1,4 +1,4 @@
-"""Known machines are recognised exactly, or not at all."""
+"""Known machines are recognized exactly, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhook.diagnose.tools.observations import (
     Setting,
     SettingObservation,
 )
-from webhook.diagnose.tools.products import MACHINE_TYPES, MachineType, machine_type_of, recognised
+from webhook.diagnose.tools.products import MACHINE_TYPES, MachineType, machine_type_of, recognized
 
 L = Origin("nvidia-smi -L", 1)
 QUERY = Origin("nvidia-smi --query-gpu", 20)
@@ -80,10 +80,10 @@ DGX = [*gpus(H100, 8), *dmi(product="DGXH100")]
 
 
 @each_machine_type
-def test_a_machine_is_recognised_by_what_it_shows(machine_type: MachineType) -> None:
-    """A machine of the table is recognised by its evidence, with any other observations."""
+def test_a_machine_is_recognized_by_what_it_shows(machine_type: MachineType) -> None:
+    """A machine of the table is recognized by its evidence, with any other observations."""
     ethernet = PortObservation(L, "mlx5_an0", 1, link_layer="Ethernet")
-    recognition = recognised([ethernet, GpuObservation(L, 0, numa=0), *shows(machine_type)])
+    recognition = recognized([ethernet, GpuObservation(L, 0, numa=0), *shows(machine_type)])
     assert recognition is not None
     assert (recognition.name, recognition.source) == (machine_type.name, machine_type.source)
     assert recognition.because.startswith(f"{machine_type.gpus} x {machine_type.products[-1]}, ")
@@ -91,7 +91,7 @@ def test_a_machine_is_recognised_by_what_it_shows(machine_type: MachineType) -> 
 
 @each_machine_type
 def test_every_part_is_needed(machine_type: MachineType) -> None:
-    """Without any one part of the evidence, the machine is not recognised."""
+    """Without any one part of the evidence, the machine is not recognized."""
     parts = shows(machine_type)
     for left_out in range(len(parts)):
         assert machine_type_of(parts[:left_out] + parts[left_out + 1 :]) != machine_type.name
@@ -139,7 +139,7 @@ def test_rows_of_machines_are_whole(machine_type: MachineType) -> None:
     ],
 )
 def test_nothing_is_guessed(observations: Sequence[Observation]) -> None:
-    """If evidence is missing or contradictory, no machine is recognised."""
+    """If evidence is missing or contradictory, no machine is recognized."""
     assert machine_type_of(observations) is None
 
 
@@ -175,13 +175,13 @@ def test_addresses_without_a_domain_are_in_the_first() -> None:
 
 def test_it_says_what_it_rests_on() -> None:
     """The evidence is named, so that people can check it."""
-    azure, dgx = recognised(AZURE), recognised(DGX)
+    azure, dgx = recognized(AZURE), recognized(DGX)
     assert azure is not None
     assert dgx is not None
     assert azure.because == f"8 x {H100}, RDMA devices mlx5_ib0 to mlx5_ib7"
     assert dgx.because == f"8 x {H100}, product DGXH100"
     machine_type = next(row for row in MACHINE_TYPES if row.name == "OCI BM.GPU.H100.8")
-    oracle = recognised(shows(machine_type))
+    oracle = recognized(shows(machine_type))
     assert oracle is not None
     assert oracle.because.endswith(
         ", asset-tag OracleCloud.com, 18 network cards at their addresses"

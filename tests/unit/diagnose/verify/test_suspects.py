@@ -93,13 +93,13 @@ def test_two_nodes() -> None:
 
 
 def test_a_node_in_a_ring() -> None:
-    """Two neighbours that measure well with their other neighbour are enough."""
+    """Two neighbors that measure well with their other neighbor are enough."""
     ring = [NodePair(client, server) for client, server in zip(NODES, "bcda", strict=True)]
     report = measured_run(NODES, lambda pair, _: 12 if "b" in pair else 96, pairs=ring)
     assert suspects(report) == [("SuspectNode", ("b",), "")]
 
 
-def test_a_single_neighbour_is_not_enough() -> None:
+def test_a_single_neighbor_is_not_enough() -> None:
     """In a chain, a node at the end and the path to it look the same."""
     chain = [NodePair("a", "b"), NodePair("b", "c"), NodePair("c", "d")]
     report = measured_run(NODES, lambda pair, _: 12 if "a" in pair else 96, pairs=chain)
@@ -168,8 +168,8 @@ def test_a_path() -> None:
         "mlx5_0",
     )
     assert suspect.text == (
-        "Bad measurements of a → d and d → a on mlx5_0 (2 errors). Good ones with other nodes: 4 "
-        "of a, 4 of d."
+        "Bad measurements of a → d and d → a on mlx5_0 (2 errors). With other nodes, a has 4 good "
+        "measurements, and d has 4."
     )
 
 
@@ -212,8 +212,8 @@ def test_two_bad_nodes_alone() -> None:
         "warning",
     )
     assert suspect.text == (
-        "Bad measurements of a → b, b → a (2 warnings). Too few others were made to distinguish a "
-        "node from the path."
+        "Bad measurements of a → b, b → a (2 warnings). Too few other pairs were measured to "
+        "distinguish a node from the path."
     )
     assert suspect.remedy.endswith("with --all-pairs, or with more nodes in --nodes.")
 

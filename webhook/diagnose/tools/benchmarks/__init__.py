@@ -1,4 +1,4 @@
-"""Readers for the output of benchmarks: one file per program.
+"""Readers for the output of benchmarks: one file per program and format.
 
 `read_output` reads a whole text. Several programs and runs may follow each other in it or, if two
 processes share a terminal, be mixed.

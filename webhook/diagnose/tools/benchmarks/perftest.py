@@ -114,7 +114,7 @@ def _run_of(line: Line, runs: list[_Run]) -> _Run | None:
 
 
 def _read(run: _Run, line: Line) -> bool:
-    """Add a line to a run; return whether the line is recognised."""
+    """Add a line to a run; return whether the line is recognized."""
     if row := _row(run, line):
         run.rows.setdefault(*row)
     elif "#bytes" in line.text and "#iterations" in line.text:

@@ -1,4 +1,4 @@
-"""Readers for the output of tools, which they recognise by its content; a file for each family.
+"""Readers for the output of tools, which they recognize by its content; a file for each family.
 
 A `Reader` takes only lines that are certainly its tool's, and assumes nothing that the tool did not
 show; the comment above it has the format and its source. `READERS` is the only table of them. A
@@ -78,5 +78,5 @@ def read(lines: Sequence[Line]) -> Reading:
     observations = [observation for reading in readings for observation in reading.observations]
     return Reading(
         tuple(sorted(observations, key=lambda observation: observation.origin.line)),
-        frozenset().union(*(reading.recognised_lines for reading in readings)),
+        frozenset().union(*(reading.recognized_lines for reading in readings)),
     )

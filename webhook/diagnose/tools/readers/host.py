@@ -85,7 +85,7 @@ _INFINITE = frozenset({"infinity", "unlimited", str(2**64 - 1)})
 def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
     """Read the limits of containerd; if both are shown, the soft limit counts."""
     limits: list[tuple[bool, SettingObservation]] = []
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     unit = ""
     for line in lines:
         named = _UNIT.fullmatch(line.text)
@@ -93,14 +93,14 @@ def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
         limit = _LIMIT_LINE.fullmatch(line.text) or _PROC.fullmatch(line.text)
         value = limit and _bytes(limit["value"])
         if value or named or _is_other(line.text, unit):
-            recognised.add(line.number)
+            recognized.add(line.number)
         if limit and value and "containerd" in (unit or "containerd"):
             soft = limit.groupdict().get("soft") is not None
             origin = Origin(_CONTAINERD_MEMLOCK, line.number)
             limits.append((soft, SettingObservation(origin, "memlock", value)))
     only_soft = any(soft for soft, _ in limits)
     return Reading(
-        tuple(memlock for soft, memlock in limits if soft or not only_soft), frozenset(recognised)
+        tuple(memlock for soft, memlock in limits if soft or not only_soft), frozenset(recognized)
     )
 
 
@@ -147,19 +147,19 @@ _DMIDECODE_SETTINGS: dict[tuple[str, str], Setting] = {
 def read_dmidecode(lines: Sequence[Line]) -> Reading:
     """Read the fields of the system and the chassis below their headings."""
     observations: list[SettingObservation] = []
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     part = ""
     for line in lines:
         heading, field = _PART.fullmatch(line.text), _DMIDECODE_FIELD.fullmatch(line.text)
         if heading or field is None:
             part = heading[1] if heading else ""
         if part or _FRAME.fullmatch(line.text.rstrip()):
-            recognised.add(line.number)
+            recognized.add(line.number)
         setting = _DMIDECODE_SETTINGS.get((part, field[1])) if field else None
         value = dmi_value(field[2]) if field else None
         if setting and value:
             observations.append(SettingObservation(Origin(_DMIDECODE, line.number), setting, value))
-    return Reading(tuple(observations), frozenset(recognised))
+    return Reading(tuple(observations), frozenset(recognized))
 
 
 DMIDECODE = Reader(_DMIDECODE, read_dmidecode)
@@ -239,7 +239,7 @@ _MODULE = re.compile(
 def read_lsmod(lines: Sequence[Line]) -> Reading:
     """Read the rows of the modules that matter; other rows only below the header."""
     observations: list[SettingObservation] = []
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     above: set[str] | None = None  # the names in lsmod's list so far
     for line in lines:
         module = _MODULE.fullmatch(line.text)
@@ -249,10 +249,10 @@ def read_lsmod(lines: Sequence[Line]) -> Reading:
             above.add(module["name"])
         loaded = _peermem(module, above) if module else None
         if above is not None or loaded or (module and module["live"]):
-            recognised.add(line.number)
+            recognized.add(line.number)
         if loaded:
             observations.append(SettingObservation(Origin(_LSMOD, line.number), "peermem", loaded))
-    return Reading(tuple(observations), frozenset(recognised))
+    return Reading(tuple(observations), frozenset(recognized))
 
 
 def _peermem(module: re.Match[str], above: set[str] | None) -> str | None:
@@ -293,7 +293,7 @@ _MODINFO_FIELD = re.compile(
 def read_modinfo(lines: Sequence[Line]) -> Reading:
     """Read the description of the module mlx5_core, and of no other module."""
     observations: list[SettingObservation] = []
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     module = ""
     for line in lines:
         start, field = _FILE.fullmatch(line.text), _MODINFO_FIELD.fullmatch(line.text)
@@ -302,10 +302,10 @@ def read_modinfo(lines: Sequence[Line]) -> Reading:
         elif field is None:
             module = ""
         if module:
-            recognised.add(line.number)
+            recognized.add(line.number)
         if module == "mlx5_core":
             observations.extend(_driver(line, start, field))
-    return Reading(tuple(observations), frozenset(recognised))
+    return Reading(tuple(observations), frozenset(recognized))
 
 
 def _driver(

@@ -160,7 +160,7 @@ def read_rdma_link_json(lines: Sequence[Line]) -> Reading:
     text = "\n".join(line.text for line in lines)
     starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
     observations: list[PortObservation] = []
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     for begun in _BEGIN.finditer(text):
         fields, end = _pairs(text, begun.end())
         first, last = (bisect_right(starts, at) - 1 for at in (begun.start(), end))
@@ -168,8 +168,8 @@ def read_rdma_link_json(lines: Sequence[Line]) -> Reading:
         observations.append(observation)
         states = {"state": observation.state, "physical_state": observation.physical_state}
         if text[end : end + 1] == "}" and None not in (states.get(key, "") for key in fields):
-            recognised.update(line.number for line in lines[first : last + 1])
-    return Reading(tuple(observations), frozenset(recognised))
+            recognized.update(line.number for line in lines[first : last + 1])
+    return Reading(tuple(observations), frozenset(recognized))
 
 
 def _pairs(text: str, at: int) -> tuple[dict[str, str], int]:

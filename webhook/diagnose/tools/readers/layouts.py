@@ -82,10 +82,10 @@ def read_blocks(
     without a known key is the tool's.
     """
     collector = _BlockCollector(shape, takes_other)
-    recognised = frozenset(line.number for line in lines if collector.takes(line))
+    recognized = frozenset(line.number for line in lines if collector.takes(line))
     return Reading(
         tuple(observation for block in collector.blocks for observation in observe(block)),
-        recognised,
+        recognized,
     )
 
 
@@ -175,13 +175,13 @@ RowReader = Callable[[Line], RowReading | None]
 def read_rows(lines: Iterable[Line], read_row: RowReader) -> Reading:
     """Read line by line; `read_row` returns None for a line of another tool."""
     observations: list[Observation] = []
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     for line in lines:
         row = read_row(line) if len(line.text) <= _LONGEST_ROW else None
         if row is not None:
             observations.extend(row.observations)
-            recognised.update({line.number} if row.understood else ())
-    return Reading(tuple(observations), frozenset(recognised))
+            recognized.update({line.number} if row.understood else ())
+    return Reading(tuple(observations), frozenset(recognized))
 
 
 class Reader(NamedTuple):

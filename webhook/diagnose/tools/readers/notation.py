@@ -1,6 +1,6 @@
 """Parsers for the tools' spellings of states, rates, numbers and addresses.
 
-Each function returns None for a text that it does not recognise with certainty.
+Each function returns None for a text that it does not recognize with certainty.
 """
 
 from __future__ import annotations

@@ -68,12 +68,12 @@ _NO_MODEL = "Unknown"
 def read_nvidia_proc(lines: Sequence[Line]) -> Reading:
     """Read the GPUs, one for each path."""
     gpus: dict[str, GpuObservation] = {}
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     for line in lines:
         field = _FILE.fullmatch(line.text)
         if field is None:
             continue
-        recognised.add(line.number)
+        recognized.add(line.number)
         gpu = gpus.get(
             field["pci"], GpuObservation(Origin(_NVIDIA_PROC, line.number), pci=field["pci"])
         )
@@ -83,7 +83,7 @@ def read_nvidia_proc(lines: Sequence[Line]) -> Reading:
         elif field["name"] == "GPU UUID" and _UUID.fullmatch(value):
             gpu = gpu._replace(uuid=value)
         gpus[field["pci"]] = gpu
-    return Reading(tuple(gpus.values()), frozenset(recognised))
+    return Reading(tuple(gpus.values()), frozenset(recognized))
 
 
 NVIDIA_PROC = Reader(_NVIDIA_PROC, read_nvidia_proc)
@@ -123,7 +123,7 @@ _MOST_GPUS = 250
 def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
     """Read each header, and the rows that follow it."""
     gpus: list[GpuObservation] = []
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     header: list[str] = []
     for line in lines:
         if "," not in line.text:
@@ -132,15 +132,15 @@ def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
         fields = [field.strip() for field in line.text.split(",", _MOST_GPUS)]
         if _is_header(fields):
             header = [_COLUMNS.get(field, "") for field in fields]
-            recognised.add(line.number)
+            recognized.add(line.number)
             continue
         gpu = _gpu(Origin(_NVIDIA_SMI_QUERY, line.number), header, fields)
         if gpu is None:
             header = []
         else:
             gpus.append(gpu)
-            recognised.add(line.number)
-    return Reading(tuple(gpus), frozenset(recognised))
+            recognized.add(line.number)
+    return Reading(tuple(gpus), frozenset(recognized))
 
 
 def _is_header(fields: Sequence[str]) -> bool:
@@ -220,26 +220,26 @@ class _Matrix(NamedTuple):
 
 def read_nvidia_smi_topo(lines: Sequence[Line]) -> Reading:
     """Read each matrix, with the legend that follows it."""
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     observations: list[DistanceObservation | GpuObservation] = []
-    for matrix in _matrices(lines, recognised):
+    for matrix in _matrices(lines, recognized):
         for line, words in matrix.rows:
             if _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
                 observations.extend(_of_gpu(Origin(_NVIDIA_SMI_TOPO, line.number), words, matrix))
-    return Reading(tuple(observations), frozenset(recognised))
+    return Reading(tuple(observations), frozenset(recognized))
 
 
-def _matrices(lines: Sequence[Line], recognised: set[int]) -> list[_Matrix]:
-    """Return the matrices, and add the numbers of their lines to `recognised`."""
+def _matrices(lines: Sequence[Line], recognized: set[int]) -> list[_Matrix]:
+    """Return the matrices, and add the numbers of their lines to `recognized`."""
     matrices: list[_Matrix] = []
     for line in lines:
         text = _UNDERLINE.sub(" ", line.text) if "[" in line.text else line.text
         words = text.split(maxsplit=_MOST_COLUMNS)
         if matrix := _header(words):
             matrices.append(matrix)
-            recognised.add(line.number)
+            recognized.add(line.number)
         elif matrices and _take(matrices[-1], line, text, words):
-            recognised.add(line.number)
+            recognized.add(line.number)
     return matrices
 
 

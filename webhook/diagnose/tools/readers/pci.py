@@ -56,16 +56,16 @@ def read_pci_sysfs(lines: Sequence[Line]) -> Reading:
     """Read the known files of each function; a function without a class may not be a card."""
     functions: dict[str, dict[str, str]] = {}
     first: dict[str, int] = {}
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     for line in lines:
         file = _FILE.fullmatch(line.text)
         form = _VALUES.get(file["file"]) if file else None
         if file and form and form.fullmatch(file["value"]):
             functions.setdefault(file["pci"], {})[file["file"]] = file["value"]
             first.setdefault(file["pci"], line.number)
-            recognised.add(line.number)
+            recognized.add(line.number)
     cards = (_pci_sysfs_card(pci, first[pci], files) for pci, files in functions.items())
-    return Reading(tuple(card for card in cards if card), frozenset(recognised))
+    return Reading(tuple(card for card in cards if card), frozenset(recognized))
 
 
 def _pci_sysfs_card(pci: str, line: int, files: Mapping[str, str]) -> CardObservation | None:
@@ -153,16 +153,16 @@ _CLASSES = frozenset(_CONTROLLERS.values())
 def read_lspci(lines: Sequence[Line]) -> Reading:
     """Read each function with the lines below it."""
     cards: list[CardObservation] = []
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     for head, below in _functions(lines):
-        recognised.update(line.number for line in below)
+        recognized.update(line.number for line in below)
         match = _HEAD.fullmatch(head.text)
         card = match and _lspci_card(Origin(_LSPCI, head.number), match)
         if match and (card or not _is_network(match)):
-            recognised.add(head.number)
+            recognized.add(head.number)
         if card:
             cards.append(_with_details(card, below))
-    return Reading(tuple(cards), frozenset(recognised))
+    return Reading(tuple(cards), frozenset(recognized))
 
 
 def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:

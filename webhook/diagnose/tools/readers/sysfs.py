@@ -98,11 +98,11 @@ _SLOT = re.compile(rf"PCI_SLOT_NAME=({PCI})", re.ASCII)
 def read_ib_sysfs(lines: Sequence[Line]) -> Reading:
     """Read the known files: an observation for each device, port, counter and GID."""
     tree = _Tree()
-    recognised: set[int] = set()
+    recognized: set[int] = set()
     for numbers, path, value in _files(lines):
         if tree.takes(numbers[-1], path, value):
-            recognised.update(numbers)
-    return Reading(tuple(tree.observations()), frozenset(recognised))
+            recognized.update(numbers)
+    return Reading(tuple(tree.observations()), frozenset(recognized))
 
 
 def read_tree(files: Mapping[str, str]) -> tuple[Observation, ...]:
@@ -272,7 +272,7 @@ _ADDRESS = re.compile(rf"{PCI}(?=/|$)", re.ASCII)
 
 
 def _device_list_row(line: Line) -> RowReading | None:
-    """Read the rows."""
+    """Read a row."""
     origin = Origin(_DEVICE_LIST, line.number)
     link = _LINK.fullmatch(line.text) or _DEVICE_LINK.fullmatch(line.text)
     if link is not None:
@@ -332,7 +332,7 @@ _FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
 
 
 def _host_sysfs_row(line: Line) -> RowReading | None:
-    """Read the known files."""
+    """Read a line of a known file."""
     file = _HOST_SYSFS_FILE.fullmatch(line.text)
     if file is None or file[1] not in _FILES:
         return None

@@ -55,7 +55,7 @@ _HEAD = re.compile(r"\s{0,8}(?:device\s{1,40}node GUID|-{6}\s{1,40}-{16})\s*")
 
 
 def _ibv_devices_row(line: Line) -> RowReading | None:
-    """Read the rows."""
+    """Read a row."""
     row = _IBV_DEVICES_ROW.fullmatch(line.text)
     if row is None:
         return RowReading() if _HEAD.fullmatch(line.text) else None
@@ -99,7 +99,7 @@ _UNKNOWN = (None, "", "NA")
 
 
 def _ibdev2netdev_row(line: Line) -> RowReading | None:
-    """Read the rows, one for each port."""
+    """Read a row, which shows a port."""
     row = _IBDEV2NETDEV_ROW.match(line.text)
     if row is None or (row["state"] is None) != (row["verbose"] is None):
         return None
@@ -269,7 +269,7 @@ _OTHER = re.compile(
 
 
 def _show_gids_row(line: Line) -> RowReading | None:
-    """Read the rows, one for each GID."""
+    """Read a row, which shows a GID."""
     row = _SHOW_GIDS_ROW.fullmatch(line.text)
     address = gid(row["gid"]) if row else None
     if row is None or address is None:

@@ -119,7 +119,7 @@ def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
 #
 # Without the command, a text may begin with the output of hostname, as for `hostname; ibstat`: a
 # word in the form of a host name, above a line of a tool. Only the product of a known machine
-# type is then recognised. Sources: dmidecode, dmiopt.c; coreutils, uname.c.
+# type is then recognized. Sources: dmidecode, dmiopt.c; coreutils, uname.c.
 
 #: Command → the setting that it prints; options may follow `hostname`.
 _ANSWERS: dict[str, Setting] = {
@@ -146,9 +146,9 @@ _LONGEST = 300
 
 
 def short_answers(
-    capture: NodeOutput, recognised: Collection[int], *, begins: bool
+    capture: NodeOutput, recognized: Collection[int], *, begins: bool
 ) -> Iterator[SettingObservation]:
-    """Yield the answers of short commands; `recognised` are the line numbers of other tools.
+    """Yield the answers of short commands; `recognized` are the line numbers of other tools.
 
     `begins`: whether the text begins with these lines.
     """
@@ -156,12 +156,12 @@ def short_answers(
     if capture.command is not None:
         yield from _of_command(capture.command, lines)
         return
-    if begins and len(lines) > 1 and lines[1].number in recognised:
+    if begins and len(lines) > 1 and lines[1].number in recognized:
         name = lines[0].text.strip()
-        if lines[0].number not in recognised and _is_node(name):
+        if lines[0].number not in recognized and _is_node(name):
             yield SettingObservation(Origin("hostname", lines[0].number), "hostname", name)
     for line in lines:
-        if line.number not in recognised and is_known_product(line.text.strip()):
+        if line.number not in recognized and is_known_product(line.text.strip()):
             product = line.text.strip()
             yield SettingObservation(Origin("dmidecode -s", line.number), "product", product)
 

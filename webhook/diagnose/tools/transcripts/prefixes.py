@@ -20,7 +20,7 @@ from webhook.diagnose.tools.transcripts.segments import (
 #
 #   gpu-01: mlx5_0 port 1 ==> ibs1 (Up)
 #
-# Tools write "state: Active", too. So a word is the name of a node only if a reader recognises a
+# Tools write "state: Active", too. So a word is the name of a node only if a reader recognizes a
 # line after it, or if it differs from such a name only in digits (gpu-03, which has no such
 # command).
 

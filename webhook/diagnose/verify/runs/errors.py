@@ -23,7 +23,7 @@ NOT_CALLED = Code(
 NO_RDMA = Code(
     "NoRdma",
     "The webhook could not equip a pod for RDMA; the run ends.",
-    "Explain the pod while a run waits for it: rdma-webhook why POD.",
+    "While a run waits for the pod, run: rdma-webhook why POD",
 )
 POD_REJECTED = Code(
     "PodRejected",
@@ -95,7 +95,7 @@ def not_called(pod: str, problem: Finding | None) -> RunStopError:
 def without_rdma(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that has no RDMA according to its status."""
     text = f"The webhook could not equip pod {pod} for RDMA."
-    remedy = f"Explain it while a run waits for it: rdma-webhook why {pod}."
+    remedy = f"While a run waits for the pod, run: rdma-webhook why {pod}"
     return RunStopError(_error(problem) if problem else NO_RDMA.finding("error", text, remedy))
 
 
@@ -114,7 +114,7 @@ def not_started(role: str, node: str, seconds: float, problem: Finding | None) -
 
 
 def late(role: str, node: str, seconds: float) -> MeasurementError:
-    """Return the error for a client that did not end."""
+    """Return the error for a client or a launcher that did not end."""
     return _unsure(NOT_ENDED, f"The {role} on {node} did not end within {seconds:g} s.")
 
 

@@ -241,6 +241,6 @@ def missing_program_result(program: str) -> BenchmarkResult:
 def _no_result(log: str) -> BenchmarkResult:
     last = next((line for line in reversed(log.splitlines()) if line.strip()), "")
     quote = f" Its last line: {last.strip():.200}" if last else ""
-    text = f"The launcher printed nothing that was recognized.{quote}"
+    text = f"The launcher printed nothing recognizable.{quote}"
     remedy = "Read its complete output, which --logs DIR saves."
     return BenchmarkResult(NO_RESULT.finding("unsure", text, remedy))

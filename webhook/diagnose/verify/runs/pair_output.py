@@ -25,7 +25,7 @@ TIMED_OUT = Code(
 )
 NO_PERFTEST = Code(
     "NoPerftest",
-    "The image has no ib_write_bw or no ib_write_lat.",
+    "The image lacks ib_write_bw or ib_write_lat.",
     "Use an image with perftest: --image names it.",
 )
 PAIR_CODES = (TIMED_OUT, NO_PERFTEST)
@@ -161,11 +161,12 @@ def _by_notes(section: SectionOfTest) -> BenchmarkResult:
     """Grade a test without known output at either end."""
     kind: Kind = "latency" if section.test.endswith("_lat") else "bandwidth"
     run = Measurement("perftest", section.test, kind, section.lines, device=section.device)
-    note = next(iter(section.notes), f"{section.device} ({section.test}) printed no result")
+    note = next(iter(section.notes), "")
     if "no result within" in note:
         finding = TIMED_OUT.finding("error", f"{note}.", location=location_of(run))
     else:
-        text = f"{note}, and nothing that was recognized."
+        silent = f"{section.device} ({section.test}) printed no result."
+        text = f"{note}, and printed nothing recognizable." if note else silent
         finding = NO_RESULT.finding("unsure", text, TIMED_OUT.remedy, location_of(run))
     return BenchmarkResult(finding, run)
 
@@ -182,5 +183,5 @@ def _without_tests(log: PairLog, results: Sequence[BenchmarkResult]) -> Benchmar
             return BenchmarkResult(finding, source=_NO_DEVICE.source, layer=_NO_DEVICE.layer)
     if results:
         return results[0]
-    text = "The pods ended, but printed nothing that was recognized."
+    text = "The pods ended, but printed nothing recognizable."
     return BenchmarkResult(NO_RESULT.finding("unsure", text, TIMED_OUT.remedy))

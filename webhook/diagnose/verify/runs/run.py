@@ -39,7 +39,7 @@ _PAUSE = 1.0
 
 
 class NodeRun:
-    """A run; `remove_pods` deletes the pods that remain."""
+    """A run; `pods.remove_pods` deletes the pods that remain."""
 
     def __init__(self, plan: RunPlan, environment: RunEnvironment) -> None:
         self._plan = plan

@@ -35,7 +35,7 @@ def expected(lines: list[Line]) -> str:
     """Write the observations, then the lines that no reader understands."""
     reading = read(lines)
     unread = [
-        line for line in lines if line.number not in reading.recognised_lines and line.text.strip()
+        line for line in lines if line.number not in reading.recognized_lines and line.text.strip()
     ]
     return "".join(
         f"{text}\n"
@@ -67,13 +67,13 @@ def test_every_tool_has_a_saved_output() -> None:
 def test_a_line_has_a_single_reader(fixture: Path) -> None:
     """Two readers never take the same line: one of them would be wrong."""
     (capture,) = split_by_node(fixture.read_text(encoding="utf-8"))
-    recognised = [
-        number for reader in READERS for number in reader.read(capture.lines).recognised_lines
+    recognized = [
+        number for reader in READERS for number in reader.read(capture.lines).recognized_lines
     ]
-    assert len(recognised) == len(set(recognised))
+    assert len(recognized) == len(set(recognized))
 
 
 def test_a_very_long_line_is_nobodys() -> None:
     """No tool writes lines of thousands of characters, so none is searched."""
     header, long = Line(1, "CA 'mlx5_0'"), Line(2, f"Firmware version: 1{' ' * 3000}")
-    assert read([header, long]).recognised_lines == {1}
+    assert read([header, long]).recognized_lines == {1}

@@ -22,7 +22,7 @@ def answers(text: str) -> list[tuple[str, str, str]]:
     return [
         (answer.origin.tool, answer.setting, answer.value)
         for at, part in enumerate(split_by_node(text))
-        for answer in short_answers(part, read(part.lines).recognised_lines, begins=at == 0)
+        for answer in short_answers(part, read(part.lines).recognized_lines, begins=at == 0)
     ]
 
 

@@ -79,11 +79,10 @@ def test_nothing_known_was_printed() -> None:
     result = the_only(FakeOperator(logs={"launcher": "what\nis this\n\n"}))
     assert (result.finding.level, result.finding.code) == ("unsure", "NoResult")
     assert (
-        result.finding.text
-        == "The launcher printed nothing that was recognized. Its last line: is this"
+        result.finding.text == "The launcher printed nothing recognizable. Its last line: is this"
     )
     silent = the_only(FakeOperator(logs={"launcher": ""}))
-    assert silent.finding.text == "The launcher printed nothing that was recognized."
+    assert silent.finding.text == "The launcher printed nothing recognizable."
 
 
 def test_workers_that_do_not_start() -> None:

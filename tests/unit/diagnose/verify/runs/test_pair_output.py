@@ -112,9 +112,9 @@ def test_the_lower_layer_of_both_ends(client: str, server: str, code: str, also:
             "rdma-verify: mlx5_0 (ib_write_bw) ended with exit code 139\n",
             "unsure",
             "NoResult",
-            "mlx5_0 (ib_write_bw) ended with exit code 139, and nothing that was recognized.",
+            "mlx5_0 (ib_write_bw) ended with exit code 139, and printed nothing recognizable.",
         ),
-        ("", "unsure", "NoResult", "mlx5_0 (ib_write_bw) printed no result"),
+        ("", "unsure", "NoResult", "mlx5_0 (ib_write_bw) printed no result."),
     ],
     ids=["late", "killed", "crashed", "silent"],
 )
