@@ -133,7 +133,7 @@ def test_the_clusters_fabrics_go_before_the_variables(
     assert answer["decisions"][0]["fabric"] == "mine"
     assert answer["notes"][0] == (
         "fabricconfigurations.rdma.lab/default: not read, as you lack the right to get "
-        f"fabricconfigurations; used: the fabrics of {mine}"
+        f"fabricconfigurations; using the fabrics of {mine}"
     )
 
 

@@ -178,7 +178,7 @@ def test_the_gpu_resource(lab: Lab, tmp_path: Path) -> None:
     words = ("-c", str(path), "--nodes", "gpu-0,gpu-1")
     answer = lab(*words)
     assert (answer.code, answer.out) == (2, "")
-    assert "has several GPU resources, nvidia.com/h100, nvidia.com/h200: choose" in answer.err
+    assert "has several GPU resources, nvidia.com/h100, nvidia.com/h200; choose" in answer.err
     assert lab(*words, "--gpu-resource", "nvidia.com/h200").code == 0
 
 

@@ -245,8 +245,8 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
     ("words", "message"),
     [
         (["--fabric", "v100_ib"], "no fabric 'v100_ib' (did you mean v100-ib?)"),
-        (["--fabric", "a100-ib"], "fabric a100-ib has no node that can measure: a pair needs two"),
-        (["--nodes", "gpu-0"], "--nodes names one node, gpu-0: a pair needs two (--nodes A,B)"),
+        (["--fabric", "a100-ib"], "fabric a100-ib has no node that can measure; a pair needs two"),
+        (["--nodes", "gpu-0"], "--nodes names one node, gpu-0; a pair needs two (--nodes A,B)"),
         (
             ["--nodes", "gpu-0,gpu-00"],
             "--nodes: node 'gpu-00' does not exist (did you mean gpu-0?)",
@@ -279,7 +279,7 @@ def test_rights_that_are_lacking(lab: Lab) -> None:
     lab.api.answers.clear()
     answer = lab.run()
     assert answer.code == 2
-    assert "(you lack the right to list nodes): name them with --nodes A,B" in answer.err
+    assert "(you lack the right to list nodes); name them with --nodes A,B" in answer.err
     assert lab.run("--nodes", "gpu-0,gpu-1").code == 0
     answer = lab("run", "--fabric", "v100-ib", "-n", "lab", "--nodes", "gpu-0,gpu-1")
     assert answer.code == 2

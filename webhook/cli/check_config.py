@@ -58,7 +58,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings in fabrics files, and return the exit code."""
-    files = given_files(arguments, "rdma-webhook check-config")
+    files = given_files(arguments)
     checked = [file for name in files if (file := _check(name))]
     readable = len(checked) == len(files)
     if checked and arguments.output == "json":

@@ -128,9 +128,7 @@ def _compared(
 def _files(arguments: argparse.Namespace) -> _Subject:
     """Read the workloads from files."""
     arguments.files = []
-    manifests = ManifestFiles(
-        given_files(arguments, "rdma-webhook diff-config"), recursive=arguments.recursive
-    )
+    manifests = ManifestFiles(given_files(arguments), recursive=arguments.recursive)
     if not manifests.documents and not manifests.unreadable:
         raise DocumentError(manifests.no_documents)
     return _Subject(manifests.documents, LiveFacts(), unreadable=bool(manifests.unreadable))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.inputs import input_name
 from webhook.config.names import LABEL_FORM, is_dns_label
-from webhook.errors import DocumentError
 from webhook.kube.access import Overrides, kubeconfig_or_pod
 
 #: An RFC 1123 subdomain, which the name of a Kubernetes object must be.
@@ -197,6 +196,7 @@ def cluster_client(arguments: argparse.Namespace) -> tuple[Client, str]:
 # Options that several commands share.
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
+MISSING_FILE = "missing FILE; use - for standard input"
 FACTS_HELP = "facts of a cluster: the output of kubectl get ns,limitrange,quota,node -A -o yaml"
 
 
@@ -232,17 +232,12 @@ def add_recursive(command: argparse.ArgumentParser) -> None:
     command.add_argument("-R", "--recursive", action="store_true", help=help_text)
 
 
-def given_files(arguments: argparse.Namespace, command: str) -> list[str]:
-    """Return the files of the command line, each once; DocumentError if there are none."""
+def given_files(arguments: argparse.Namespace) -> list[str]:
+    """Return the files of the command line, each once; exit if there are none."""
     given = list(dict.fromkeys([*arguments.files, *arguments.more]))
     if not given:
-        raise DocumentError(missing_files(command))
+        arguments.command.error(MISSING_FILE)
     return given
-
-
-def missing_files(command: str) -> str:
-    """Return the message of a command without files."""
-    return f"missing FILE; use - for standard input (see {command} --help)"
 
 
 def configured(given: str | None) -> str | None:

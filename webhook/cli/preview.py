@@ -115,9 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     live = arguments.live or names_cluster(arguments)
     if not live:
         _refuse_example(arguments)
-    manifests = ManifestFiles(
-        given_files(arguments, "rdma-webhook preview"), recursive=arguments.recursive
-    )
+    manifests = ManifestFiles(given_files(arguments), recursive=arguments.recursive)
     if manifests.unreadable and not manifests.documents:
         return _UNREADABLE
     if not manifests.documents:
@@ -149,7 +147,7 @@ def _read_cluster(
 
     client, arguments.namespace = cluster_client(arguments)
     path = _fabrics_file(arguments)
-    instead = f"used: the fabrics of {path}" if path else "used: an example's fabrics"
+    instead = f"using the fabrics of {path}" if path else "using example fabrics"
     reading = read_live(
         ApiReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),

@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.codes:
         return _list_codes(arguments)
     if not words and not arguments.files:
-        raise DocumentError("missing POD or CODE (see rdma-webhook why --help)")
+        raise DocumentError(f"missing POD or CODE (see {arguments.command.prog} --help)")
     report = _report(arguments, words)
     if report.codes or report.pods:
         _print(report, arguments.output)

@@ -146,7 +146,7 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
     refused = preview("--kubeconfig", nobody, "-o", "yaml", pod)
     assert (refused.code, refused.out) == (2, "")
     lacking_right = "as you lack the right to get fabricconfigurations"
-    assert f"{lacking_right}; used: an example's fabrics" in refused.err
+    assert f"{lacking_right}; using example fabrics" in refused.err
 
 
 def test_an_invalid_token(space: Space, pod: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ NODES = "/api/v1/nodes"
 RESOURCE = "/apis/resource.k8s.io/v1/namespaces/lab"
 TEMPLATES, CLAIMS = f"{RESOURCE}/resourceclaimtemplates", f"{RESOURCE}/resourceclaims"
 FABRICS = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
-INSTEAD = "used: the fabrics of mine.yaml"
+INSTEAD = "using the fabrics of mine.yaml"
 
 
 class PreparedReads:
@@ -128,7 +128,7 @@ def test_with_no_rights() -> None:
         ),
         (
             "fabricconfigurations.rdma.lab/default: not read, as you lack the right to get "
-            "fabricconfigurations; used: the fabrics of mine.yaml"
+            "fabricconfigurations; using the fabrics of mine.yaml"
         ),
         (
             "namespace lab: not read, as you lack the right to get namespaces; assumed: no Pod "
@@ -156,7 +156,7 @@ def test_missing_objects() -> None:
     reading = read({HOOKS: {"items": []}, **empty_lists})
     assert reading.facts.webhooks == ()
     assert reading.facts.notes == (
-        "fabricconfigurations.rdma.lab/default: does not exist; used: the fabrics of mine.yaml",
+        "fabricconfigurations.rdma.lab/default: does not exist; using the fabrics of mine.yaml",
         (
             "namespace lab: does not exist; assumed: no Pod Security level and no fabric of its "
             "own; its labels remain unknown"

@@ -6,7 +6,7 @@ import argparse
 
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import input_name, read_input, shown_name
-from webhook.cli.options import CONFIG_VARIABLE, configured, missing_files
+from webhook.cli.options import CONFIG_VARIABLE, MISSING_FILE, configured
 from webhook.cli.output import print_status
 from webhook.cli.verify.options import add_result_options, fabric_named, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Judge the files, and return the exit code; report unreadable files, and show the rest."""
     names = list(dict.fromkeys(arguments.files))
     if not names:
-        raise DocumentError(missing_files("rdma-webhook verify judge"))
+        arguments.command.error(MISSING_FILE)
     fabric = _fabric(arguments)
     rate = port_rate(arguments.rate, fabric)
     read = [parts for name in names if (parts := _files(name))]
@@ -93,7 +93,7 @@ def _files(name: str) -> list[BenchmarkFile] | None:
     if len(data) > _LARGEST:
         print_status(
             "error",
-            f"{shown}: larger than {_LARGEST >> 20} MiB; pass only the benchmark's part of it",
+            f"{shown}: is larger than {_LARGEST >> 20} MiB; pass only the benchmark's part of it",
         )
         return None
     return read_benchmark_files(shown, data.decode("utf-8", "replace"))

@@ -130,7 +130,7 @@ def _gpu_resource(fabric: Fabric) -> str:
     names = sorted(fabric.gpu_resources)
     if len(names) > 1:
         raise DocumentError(
-            f"fabric {fabric.name} has several GPU resources, {', '.join(names)}: choose one with "
+            f"fabric {fabric.name} has several GPU resources, {', '.join(names)}; choose one with "
             "--gpu-resource"
         )
     return names[0] if names else _ANY_GPU

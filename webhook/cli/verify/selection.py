@@ -99,7 +99,7 @@ def chosen_nodes(
 def _unlisted(permitted: BestEffortReads) -> str:
     (unread,) = permitted.unread
     cause = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.message
-    return f"the nodes could not be listed ({cause}): name them with --nodes A,B"
+    return f"the nodes could not be listed ({cause}); name them with --nodes A,B"
 
 
 def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
@@ -124,7 +124,7 @@ def _unfit(members: FabricNodes) -> str:
 def _two(nodes: tuple[str, ...], start: str, restriction: str) -> tuple[str, ...]:
     if len(nodes) < 2:  # noqa: PLR2004 -- a pair
         has = f"one node{restriction}, {nodes[0]}" if nodes else f"no node{restriction}"
-        raise DocumentError(f"{start} {has}: a pair needs two (--nodes A,B)")
+        raise DocumentError(f"{start} {has}; a pair needs two (--nodes A,B)")
     return nodes
 
 

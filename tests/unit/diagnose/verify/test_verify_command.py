@@ -183,7 +183,7 @@ def test_a_file_that_is_too_large(judge: Judge, monkeypatch: pytest.MonkeyPatch)
     Path("large").write_bytes(b"x" * 3001)
     answer = judge("judge", "large", "good", "--rate", "100")
     assert answer.code == 2
-    assert "large: larger than 0 MiB; pass only the benchmark's part of it" in answer.err
+    assert "large: is larger than 0 MiB; pass only the benchmark's part of it" in answer.err
     assert "good:2" in answer.out
 
 
