@@ -329,3 +329,27 @@ def test_each_node_takes_little() -> None:
         return lines(lambda: build_inventory(nodes, fabrics(V100, H100), reserved))
 
     assert run(400) < DOUBLE * run(200)
+
+
+def test_nodes_outside_fabrics_are_findings() -> None:
+    """The text counts them and says what they lack, or what several fabrics have in common."""
+    several = UnassignedNodes(("a", "b"), ("x", "y"), "", "nvidia.com/gpu fits all of them")
+    without = UnassignedNodes(("c",), (), "", "there are no fabrics")
+    near = without._replace(nearest="x", why="label net is missing (ib)")
+    inventory = FabricInventory((), (several, without, near), 4, 0)
+    assert [
+        (finding.level, finding.code, finding.text, finding.location.nodes)
+        for finding in inventory.findings
+    ] == [
+        (
+            *("error", "NodeInSeveralFabrics"),
+            "2 nodes fit x and y: nvidia.com/gpu fits all of them",
+            ("a", "b"),
+        ),
+        ("error", "NodeWithoutFabric", "1 node fits no fabric: there are no fabrics", ("c",)),
+        (
+            *("error", "NodeWithoutFabric"),
+            "1 node fits no fabric (nearest: x): label net is missing (ib)",
+            ("c",),
+        ),
+    ]

@@ -7,6 +7,7 @@ import pytest
 from webhook.diagnose.tools.causes import CAUSES, TRANSPORTS, Cause
 from webhook.diagnose.tools.logs import LogReport, read_log
 from webhook.diagnose.why.reasons import REASONS
+from webhook.model.finding import Finding
 
 
 def read(*lines: str) -> LogReport:
@@ -173,3 +174,11 @@ def test_lines_that_overwrite_each_other() -> None:
     """A progress bar ends its lines with a carriage return."""
     (matched,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").cause_counts
     assert matched.line == _SOCKET
+
+
+def test_a_cause_makes_findings_with_its_remedy() -> None:
+    """Without a remedy of its own, a finding has the row's; "" is a remedy of its own."""
+    cause = next(cause for cause in CAUSES if cause.remedy)
+    finding = cause.finding("error", "It failed.")
+    assert finding == Finding("error", cause.code, "It failed.", cause.remedy)
+    assert not cause.finding("error", "It failed.", "").remedy

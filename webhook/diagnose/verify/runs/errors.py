@@ -23,7 +23,7 @@ NOT_CALLED = Code(
 NO_RDMA = Code(
     "NoRdma",
     "The webhook could not equip a pod for RDMA; the run ends.",
-    "While a run waits for the pod, run: rdma-webhook why POD",
+    "While a run waits for the pod, run rdma-webhook why POD.",
 )
 POD_REJECTED = Code(
     "PodRejected",
@@ -95,7 +95,7 @@ def not_called(pod: str, problem: Finding | None) -> RunStopError:
 def without_rdma(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that has no RDMA according to its status."""
     text = f"The webhook could not equip pod {pod} for RDMA."
-    remedy = f"While a run waits for the pod, run: rdma-webhook why {pod}"
+    remedy = f"While a run waits for the pod, run rdma-webhook why {pod}."
     return RunStopError(_error(problem) if problem else NO_RDMA.finding("error", text, remedy))
 
 
