@@ -51,7 +51,7 @@ def read_failure(error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError):
         return "no such file or directory"
     if isinstance(error, IsADirectoryError):
-        return "is a directory: name a file in it"
+        return "is a directory; name a file in it"
     return f"cannot be read: {getattr(error, 'strerror', None) or error}"
 
 

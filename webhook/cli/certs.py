@@ -50,7 +50,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `certs`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("what", nargs="?", choices=tuple(_ACTIONS), help=_ACTION_HELP)
+    add("action", nargs="?", choices=tuple(_ACTIONS), help=_ACTION_HELP)
     add("--revoke", action="store_true", help=_REVOKE_HELP)
     add(
         "--address",
@@ -74,11 +74,11 @@ def _address(given: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the chosen action, and return the exit code."""
-    if arguments.what is None:
+    if arguments.action is None:
         arguments.command.error(f"missing action; use certs {', certs '.join(_ACTIONS)}")
     try:
         api, installation = connect(*cluster_access(arguments)), _installation(arguments)
-        return _ACTIONS[arguments.what](api, installation, arguments)
+        return _ACTIONS[arguments.action](api, installation, arguments)
     except CertsError as error:
         return fail(str(error))
 

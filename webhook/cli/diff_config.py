@@ -71,7 +71,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         type=namespace_name,
-        help="namespace to read (default: all labelled rdma.lab/enable=true); with -f, the "
+        help="namespace to read (default: all labeled rdma.lab/enable=true); with -f, the "
         "namespace of objects that set none",
     )
     add("--facts", type=input_name, metavar="FILE", help=FACTS_HELP)

@@ -14,7 +14,8 @@ from typing import cast
 from webhook.errors import DocumentError, read_failure
 
 STDIN = "<stdin>"
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+#: The URLs that curl reads.
+_URL = re.compile(r"(https?|ftp|file)://", re.IGNORECASE)
 #: The arguments that add to one list of files.
 _FILES = frozenset({"files", "more"})
 

@@ -36,7 +36,7 @@ def texts_of(given: str) -> Iterator[NodeText]:
     if folder:
         yield from _of_folder(path)
     else:
-        yield NodeText(given, _stem(path), _text(path))
+        yield NodeText(given, _stem(path), _text(given))
 
 
 def texts_in(directory: str) -> Iterator[NodeText]:
@@ -63,7 +63,7 @@ def _of_folder(folder: Path) -> Iterator[NodeText]:
         relative = path.relative_to(folder).as_posix()
         on_node = _on_node(relative)
         if on_node is None:
-            yield NodeText(str(path), node, _text(path))
+            yield NodeText(str(path), node, _text(str(path)))
         else:
             value = _sysfs_value(path)
             tree += (f"{on_node}:{line}" for line in value.splitlines() if line.strip())
@@ -104,8 +104,8 @@ def _sysfs_value(path: Path) -> str:
         return ""
 
 
-def _text(path: Path) -> str:
-    return _decoded(read_input(str(path), _LARGEST_TEXT), str(path))
+def _text(name: str) -> str:
+    return _decoded(read_input(name, _LARGEST_TEXT), name)
 
 
 def _decoded(data: bytes, name: str) -> str:

@@ -81,10 +81,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         """Name the value of an option only once, as Python 3.13 does."""
-        if not action.option_strings or action.nargs == 0:
+        if not action.option_strings:
             return super()._format_action_invocation(action)
         value = self._format_args(action, action.dest.upper())
-        return f"{', '.join(action.option_strings)} {value}"
+        return f"{', '.join(action.option_strings)} {value}".rstrip()
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         """Break help texts between words only, not at the hyphens of names and paths."""
@@ -99,7 +99,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error on a line, and exit."""
-        self.exit(_USAGE, f"rdma-webhook: error: {visible(message)} (see {self.prog} --help)\n")
+        plain = message.replace("the following arguments are required:", "missing")
+        self.exit(_USAGE, f"rdma-webhook: error: {visible(plain)} (see {self.prog} --help)\n")
 
     def place(self, words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
         """Append words between options to the argument that takes any number; return the rest."""
@@ -117,10 +118,12 @@ class CommandParser(argparse.ArgumentParser):
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Report unrecognized words."""
-        options = [word for action in self._actions for word in action.option_strings]
-        hint = _option_suggestion(words[0].partition("=")[0], options)
-        noun = "option" if _is_option(words[0]) else "argument"
-        self.error(f"unknown {noun}: {' '.join(words)}{hint}")
+        names = [name for action in self._actions for name in action.option_strings]
+        hint = _option_suggestion(words[0].partition("=")[0], names)
+        options = [word for word in words if _is_option(word)]  # a value may follow each
+        noun = "option" if options else "argument"
+        listed = options or words
+        self.error(f"unknown {noun}{'s' * (len(listed) > 1)}: {' '.join(listed)}{hint}")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Check a word against its choices; the message begins with the word."""
@@ -128,8 +131,8 @@ class CommandParser(argparse.ArgumentParser):
         if not choices or value in choices:
             return
         if action.choices is self.commands:
-            known = suggestion(value, choices) or f"; use one of {', '.join(choices)}"
-            self.error(f"unknown command {value!r:.80}{known}")
+            hint = suggestion(value, choices) or f"; use one of {', '.join(choices)}"
+            self.error(f"unknown command {value!r:.80}{hint}")
         hint = suggestion(value, choices)
         message = f"{value!r:.80} is not one of {', '.join(choices)}{hint}"
         raise argparse.ArgumentError(action, message)
@@ -165,17 +168,21 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
 def _check_order(root: CommandParser, words: Sequence[str]) -> None:
     """Exit if options come before the command, with the line in the right order."""
     early: list[str] = []
-    command, rest = root, list(words)
-    while names := [word for word in rest if word in command.commands]:
-        place = rest.index(names[0])
-        command, early, rest = command.commands[names[0]], early + rest[:place], rest[place + 1 :]
-    first = next(iter([*early, *rest]), "")
+    command, following = root, list(words)
+    while names := [word for word in following if word in command.commands]:
+        place = following.index(names[0])
+        command, early, following = (
+            command.commands[names[0]],
+            early + following[:place],
+            following[place + 1 :],
+        )
+    first = next(iter([*early, *following]), "")
     if not _is_option(first) or first in _OWN_OPTIONS:
         return
     if early:
-        line = f"{command.prog} {shlex.join([*early, *rest])}"
+        line = f"{command.prog} {shlex.join([*early, *following])}"
         root.error(f"options come after the command: {line:.{_LONGEST_LINE}}")
-    if command.commands and not all(map(_is_option, rest)):
+    if command.commands and not all(map(_is_option, following)):
         command.error(f"missing command before {first}; use one of {', '.join(command.commands)}")
 
 

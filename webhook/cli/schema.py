@@ -33,7 +33,7 @@ _SCHEMAS = {
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `schema`."""
     command.add_argument(
-        "what",
+        "schema",
         nargs="?",
         choices=tuple(_SCHEMAS),
         default="fabrics",
@@ -45,5 +45,5 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print one of the schemas."""
-    write(_SCHEMAS[arguments.what]())
+    write(_SCHEMAS[arguments.schema]())
     return 0

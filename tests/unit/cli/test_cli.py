@@ -83,6 +83,14 @@ def test_a_usage_error_is_a_single_line(shell: Shell, arguments: list[str]) -> N
             "unknown option: --name (did you mean --namespace?)",
         ),
         (["check", "fabrics.yaml"], "(did you mean check-config?)"),
+        (["preview", "a.yaml", "--bo", "x", "--gus"], "error: unknown options: --bo --gus (see "),
+        (["certs", "status", "x", "y"], "error: unknown arguments: x y (see rdma-webhook certs "),
+        (
+            ["diff-config", "x", "--facs", "y"],
+            "error: unknown option: --facs (did you mean --facts",
+        ),
+        (["verify", "nccl"], "error: missing --image (see rdma-webhook verify nccl --help)"),
+        (["certs", "x"], "error: argument action: 'x' is not one of status, verify, rotate (see "),
         (["preview", "-o", "yml", "pod.yaml"], "(did you mean yaml?)"),
         (
             ["certs"],

@@ -36,7 +36,7 @@ def _visible(command: CommandParser) -> list[argparse.Action]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_texts_have_one_style(name: str) -> None:
+def test_help_texts_share_a_style(name: str) -> None:
     """They begin in lower case, have no full stop, and no phrases of a translation."""
     command = COMMANDS[name]
     for action in _visible(command):

@@ -101,6 +101,7 @@ def test_a_missing_file_has_the_same_message_everywhere(files: Shell, line: str)
 @pytest.mark.parametrize("line", INPUTS)
 def test_a_url_is_no_file(files: Shell, line: str) -> None:
     """No command reads from the network."""
+    assert "s3://a: no such file or directory\n" in files(*words(line, "s3://a")).err
     answer = files(*words(line, "HTTPS://example.org/a.yaml"))
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert "error: HTTPS://example.org/a.yaml: URLs are not supported; use curl -s" in answer.err
@@ -143,7 +144,7 @@ def test_standard_input_is_read_once(files: Shell, line: str, options: str) -> N
     assert f"rdma-webhook: error: {message} (see rdma-webhook " in answer.err
 
 
-def test_one_list_of_files_may_repeat_standard_input(files: Shell) -> None:
+def test_a_list_of_files_may_repeat_standard_input(files: Shell) -> None:
     """As any file, it is read once, by position, as -f, or both."""
     answer = files.piped(POD, "preview", "-c", "fabrics.yaml", "-", "-f", "-", "-f", "/dev/stdin")
     assert (answer.code, answer.err) == (0, "")
@@ -159,7 +160,7 @@ def test_a_directory_is_no_file(files: Shell, tmp_path: Path, line: str) -> None
     answer = files(*words(line, "folder"))
     assert (answer.code, answer.out) == (2, "")
     assert re.match(
-        r"rdma-webhook: error: folder: (is a directory: name a file in it$|is empty; |no \.yaml)",
+        r"rdma-webhook: error: folder: (is a directory; name a file in it$|is empty; |no \.yaml)",
         answer.err,
         re.MULTILINE,
     )

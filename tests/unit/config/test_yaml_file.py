@@ -230,7 +230,7 @@ def test_what_is_no_readable_file_is_reported(tmp_path: Path) -> None:
     large.write_bytes(b"12345")
     messages = {
         tmp_path / "none": "no such file or directory",
-        tmp_path: "is a directory: name a file in it",
+        tmp_path: "is a directory; name a file in it",
         pipe: "is not a regular file",
         large: "is larger than the maximum of 4 bytes",
         large / "x": "cannot be read: Not a directory",

@@ -322,7 +322,7 @@ def _hidden_notes(notes: int) -> list[str]:
 def _unknown(namespaces: list[str], wording: Wording) -> str:
     names = first_names(namespaces, max_names=_MAX_NAMES)
     place = f"namespace{'s' * (len(namespaces) > 1)} {names}"
-    return f"assumes the label {LABEL}=true on {place}; {wording.labels}"
+    return f"assumes label {LABEL}=true on {place}; {wording.labels}"
 
 
 def _summary(report: Report, warnings: int) -> Iterator[Span]:

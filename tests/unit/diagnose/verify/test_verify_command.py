@@ -157,7 +157,7 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
         ),
         (["judge", "good", "-c", "fabrics.yaml", "--fabric", "x"], "no fabric 'x'\n"),
         (["judge", "absent"], "absent: no such file or directory"),
-        (["judge", "."], ".: is a directory: name a file in it"),
+        (["judge", "."], ".: is a directory; name a file in it"),
         (
             ["judge", "prose"],
             "prose: none of its 3 lines was recognized; pass the output of perftest",

@@ -167,10 +167,10 @@ def test_unknown_labels_of_namespaces_are_noted_once_with_the_remedy() -> None:
     """Without facts it holds for every pod; a pod that did not opt in does not mention it."""
     pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
     assert render(*pods, width=90).splitlines()[-2] == (
-        "note: assumes the label rdma.lab/enable=true on namespaces a, b; --live checks it"
+        "note: assumes label rdma.lab/enable=true on namespaces a, b; --live checks it"
     )
     assert render(pods[0], width=80).splitlines()[-2] == (
-        "note: assumes the label rdma.lab/enable=true on namespace a; --live checks it"
+        "note: assumes label rdma.lab/enable=true on namespace a; --live checks it"
     )
     assert "note:" not in render(preview(not_opted_in(), called=None))
 
