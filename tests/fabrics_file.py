@@ -1,8 +1,11 @@
-"""The text of a fabrics file around its configuration."""
+"""Fabrics files: the text around a configuration, and what a file has."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import indent
+
+from webhook.config.load import Loaded, parse_fabrics
 
 HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
 
@@ -10,6 +13,11 @@ HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
 def below_spec(body: str) -> str:
     """Write a fabrics file from the YAML of its spec, whose first line becomes line 4."""
     return f"{HEAD}spec:\n{indent(body, '  ')}"
+
+
+def load_fabrics(path: Path) -> Loaded:
+    """Load a fabrics file."""
+    return parse_fabrics(path.read_text(encoding="utf-8"), str(path))
 
 
 def single_fabric(name: str, gpu: str, resource: str) -> str:

@@ -21,10 +21,10 @@ import pytest
 import yaml
 
 from tests.api_server import defaulted, patched, post, review_of, without_status
+from tests.fabrics_file import load_fabrics
 from tests.server_state import configured
 from webhook.cli import main
 from webhook.config.files import load_facts
-from webhook.config.load import load_fabrics
 from webhook.decide import decide
 from webhook.model.facts import Facts
 from webhook.serve.http.mutate import Mutate

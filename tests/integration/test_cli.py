@@ -123,7 +123,7 @@ def test_nonsense_never_ends_in_a_traceback(name: str) -> None:
 def test_an_endless_device_is_refused() -> None:
     """Reading stops at the largest size that a document may have."""
     done = run("preview", "/dev/zero")
-    assert (done.returncode, b"longer than 8 MiB" in done.stderr) == (2, True)
+    assert (done.returncode, b"longer than the maximum of 8 MiB" in done.stderr) == (2, True)
 
 
 def test_a_closed_pipe_is_not_an_error(pod: str) -> None:

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 
 from tests.api_server import defaulted, patched, post, review_of, without_status
+from tests.fabrics_file import load_fabrics
 from tests.property.strategies import pods
 from tests.server_state import configured
 from webhook.cli import main
-from webhook.config.load import load_fabrics
 from webhook.decide import decide
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.http.preview import PreviewApp

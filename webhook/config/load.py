@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path as File
 from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
@@ -11,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from webhook.config.compile import compile_fabrics
 from webhook.config.custom_resource import JsonData, kind_errors, object_errors, type_errors
-from webhook.config.files import LocatedData, decode, parse_yaml, read_file
+from webhook.config.files import LocatedData, parse_yaml
 from webhook.config.findings import (
     CONFIGURATION_TOO_LARGE,
     INVALID_VALUE,
@@ -93,11 +92,6 @@ class _Readings(NamedTuple):
         if rule.per_value:
             return self.readable
         return self.sound if rule.level == "error" else self.certain
-
-
-def load_fabrics(path: File) -> Loaded:
-    """Load a fabrics file; raise InvalidConfiguration, with all errors, if it cannot be used."""
-    return parse_fabrics(decode(read_file(path, LIMITS), str(path)), str(path))
 
 
 def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:

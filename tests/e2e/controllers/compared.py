@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.api_server import defaulted
 from tests.e2e.controllers.lab import WORKLOADS, Document, Lab, status
+from tests.fabrics_file import load_fabrics
 from webhook.config import EXAMPLE
-from webhook.config.load import load_fabrics
 from webhook.model.facts import LABEL
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.report.record import Preview

@@ -16,8 +16,8 @@ from tests.cluster.kwok import FAKE
 from tests.e2e.admission.pods import Answer, create
 from tests.e2e.asking import apply
 from tests.e2e.live.lab import Lab, send, trainer
+from tests.fabrics_file import load_fabrics
 from tests.waiting import until
-from webhook.config.load import load_fabrics
 from webhook.model.facts import Facts
 from webhook.model.inventory import build_inventory
 from webhook.preview.fabrics.record import anonymous_form

@@ -176,6 +176,19 @@ def test_more_than_the_limit_is_not_read(tmp_path: Path, size: int) -> None:
         assert len(read_input("-", 4)) == min(size, 5)
 
 
+def test_a_file_is_named_as_it_was_given(files: Shell, tmp_path: Path) -> None:
+    """Messages begin with the name as given, so that editors can jump to the line."""
+    (tmp_path / "latin.yaml").write_bytes(b"\xe9")
+    for name, text, message in (
+        ("./a.yaml", "a: 1", "./a.yaml:1: apiVersion: is missing"),
+        (f"{tmp_path}/latin.yaml", "", f"{tmp_path}/latin.yaml:1: byte 0xe9 is not UTF-8"),
+    ):
+        if text:
+            files.file(name, text)
+        answer = files("preview", "-c", name, "pod.yaml")
+        assert answer.err.startswith(f"rdma-webhook: error: {message}")
+
+
 def test_a_name_is_not_empty(files: Shell) -> None:
     """A variable that is not set gives an empty name, which is not the current directory."""
     answer = files("preview", "-f", "")

@@ -10,9 +10,10 @@ import jsonschema
 import pytest
 import yaml
 
+from tests.fabrics_file import load_fabrics
 from tests.unit.config.test_schema import EXAMPLES
 from webhook.config.crd import definition, definition_text
-from webhook.config.load import load_fabrics, parse_object
+from webhook.config.load import parse_object
 from webhook.config.messages import rows
 from webhook.config.model import FabricConfigurationSpec
 

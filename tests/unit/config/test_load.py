@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.fabrics_file import HEAD, below_spec
 from tests.unit.config.files import fabric, findings, text
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import load_fabrics, parse_fabrics
+from webhook.config.load import parse_fabrics
 from webhook.errors import ConfigError
 from webhook.model.finding import Finding, Location
 from webhook.text.findings import compiler_line
@@ -525,17 +524,3 @@ def test_null_is_as_absent() -> None:
     written = below_spec("defaults:\nfabrics:\n- name: ib\n  qos:\n  match: {gpuResources: null}\n")
     loaded = parse_fabrics(written, "f.yaml").fabrics
     assert loaded == parse_fabrics(below_spec("fabrics: [{name: ib}]"), "f.yaml").fabrics
-
-
-def test_the_file_is_named_as_it_was_given(tmp_path: Path) -> None:
-    """Messages begin with the path as given, so that editors can jump to the line."""
-    path = tmp_path / "fabrics.yaml"
-    path.write_text("a: 1")
-    with pytest.raises(InvalidConfiguration, match=f"^{path}:1: apiVersion: is missing"):
-        load_fabrics(path)
-    path.write_bytes(b"\xe9")
-    with pytest.raises(InvalidConfiguration, match=f"^{path}:1: byte 0xe9 is not UTF-8"):
-        load_fabrics(path)
-    path.write_text(text(fabric()))
-    loaded = load_fabrics(path)
-    assert (list(loaded.fabrics.fabrics), loaded.name) == (["ib"], str(path))

@@ -10,9 +10,10 @@ import jsonschema
 import pytest
 
 import webhook.config
+from tests.fabrics_file import load_fabrics
 from tests.unit.config.files import fabric, roce, sriov, text
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import load_fabrics, parse_fabrics
+from webhook.config.load import parse_fabrics
 from webhook.config.messages import rows
 from webhook.config.model import FabricConfiguration
 from webhook.config.schema import json_schema, schema_text

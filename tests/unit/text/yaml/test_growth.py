@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
+from tests.fabrics_file import load_fabrics
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
 from tests.unit.text.yaml import hostile
 from webhook.config import EXAMPLE
-from webhook.config.load import load_fabrics
 from webhook.errors import DocumentError
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.patches import patches, rewrite
