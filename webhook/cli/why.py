@@ -145,7 +145,7 @@ def _explained(words: Sequence[str]) -> list[CodeExplanation]:
 def _print_failures(failures: Mapping[str, str]) -> list[str]:
     """Print the error of each word that is neither a pod nor a code; return the codes among them.
 
-    The names of codes have no punctuation, unlike those of most pods.
+    Unlike the names of most pods, codes have no punctuation.
     """
     if not failures:
         return []
