@@ -40,8 +40,9 @@ HASHES = re.compile(r"#*+")
 PLAIN = re.compile(rf"[^{BREAK}$`\"'\\]*+")
 JOINED = re.compile(rf"(?:{_CONTINUED})++")
 
-#: A redirection without its target, but not `<<` or `<( )`.
-_REDIRECT = rf"(?:&>>?|<&?|>[>|&]?)[ \t]*+(?=[^{BREAK}#])(?![0-9]++[<>])"
+#: A redirection without its target, but not `<<` or `<( )`, and not before a joined line, whose
+#: target may be missing.
+_REDIRECT = rf"(?:&>>?|<&?|>[>|&]?)[ \t]*+(?=[^{BREAK}#])(?!{_CONTINUED}|[0-9]++[<>])"
 _WORDS = rf"[^\n|&;()<>$`\"'\\#]++|{_HASH}|{_PIECES}|{_CONTINUED_WORDS}"
 #: The words of a command, with blanks and redirections.
 WORDS = re.compile(rf"(?:{_WORDS}|{_REDIRECT})*+")

@@ -242,6 +242,8 @@ def test_words_behind_redirections() -> None:
         *(
             "{ a; } 2x; mpirun",
             "a 2>\nmpirun",
+            "a 2>\\\n",
+            "mpirun >\\\n\n",
             "case a\\x",
             "case a in\\x) mpirun;; esac",
             "mpirun a \\",
