@@ -222,7 +222,7 @@ def test_a_container_that_exceeds_its_memory(space: Space, planted: dict[str, st
 def test_a_missing_image(space: Space, planted: dict[str, str]) -> None:
     """The text names the container that waits, and the reason."""
     pod = planted["no-image"]
-    until(lambda: "its image cannot be pulled" in texts(explained(space, pod), "status"))
+    until(lambda: "ErrImageNeverPull: Container main" in texts(explained(space, pod), "status"))
 
 
 def test_a_namespace_without_the_label(space: Space) -> None:
