@@ -55,26 +55,28 @@ class Rule(NamedTuple):
     #: "error" or "warning".
     level: Level
     check: Check
+    #: Of its findings: the function's name in CamelCase, as in RoceNetworks.
+    code: Code
     #: Whether it checks single values, so that it also runs on fabrics with other errors.
     per_value: bool = False
 
-    @property
-    def code(self) -> Code:
-        """The code of its findings: the function's name in CamelCase, as in RoceNetworks."""
-        name = "".join(word.capitalize() for word in self.check.__name__.split("_"))
-        return Code(name, " ".join((self.check.__doc__ or "").partition("\n\n")[0].split()))
+
+def _code(check: Check) -> Code:
+    name = "".join(word.capitalize() for word in check.__name__.split("_"))
+    return Code(name, " ".join((check.__doc__ or "").partition("\n\n")[0].split()))
 
 
 def file_rule(level: Level, *, per_value: bool = False) -> Callable[[Check], Rule]:
     """Make a function of a file's parts a rule; `webhook.config.rules` finds it in its module."""
-    return lambda check: Rule(level, check, per_value)
+    return lambda check: Rule(level, check, _code(check), per_value)
 
 
 def rule(
     level: Level, *, per_value: bool = False
 ) -> Callable[[Callable[[FabricEntry], Iterable[Violation]]], Rule]:
     """Make a function of one fabric a rule for all fabrics of a file."""
-    return lambda check: Rule(level, _per_fabric(check), per_value)
+    as_rule = file_rule(level, per_value=per_value)
+    return lambda check: as_rule(_per_fabric(check))
 
 
 def _per_fabric(check: Callable[[FabricEntry], Iterable[Violation]]) -> Check:
