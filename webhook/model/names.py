@@ -17,10 +17,13 @@ def natural_key(name: str) -> list[tuple[int, str]]:
 
 def shortened_list(names: Sequence[str], limit: int = 4) -> str:
     """List at most `limit` names; of more, the first ones and a count: "n1, n2, n3 and 5 more"."""
-    if len(names) <= limit:
-        return ", ".join(names)
-    listed = max(limit - 1, 1)
-    return f"{', '.join(names[:listed])} and {len(names) - listed} more"
+    return first_names(names, max_names=limit if len(names) <= limit else max(limit - 1, 1))
+
+
+def first_names(names: Sequence[str], *, max_names: int) -> str:
+    """Join names with commas; beyond `max_names`, only count the rest."""
+    suffix = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    return ", ".join(names[:max_names]) + suffix
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
 from webhook.kube.objects import Event, Node
 from webhook.model.finding import Code, Finding
+from webhook.model.names import first_names
 
 TERMINATING = Code("Terminating", "The pod is being deleted.")
 EVICTED = Code(
@@ -151,10 +152,9 @@ def _insufficient(evidence: PodEvidence, name: str, message: str) -> Finding:
     if not offering:
         text = f"{start}: no node of the cluster offers it.{report}"
         return OFFERED_NOWHERE.finding("error", text)
-    names = ", ".join(node.metadata.name for node in offering[:_MOST_NODES])
-    suffix = f" and {len(offering) - _MOST_NODES} more" if len(offering) > _MOST_NODES else ""
+    names = first_names([node.metadata.name for node in offering], max_names=_MOST_NODES)
     text = (
-        f"{start}: {names}{suffix} offer it, but have too little free, or are excluded by the "
+        f"{start}: {names} offer it, but have too little free, or are excluded by the "
         f"pod's other requirements.{report}"
     )
     return INSUFFICIENT.finding("error", text)

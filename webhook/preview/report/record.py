@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from webhook.decide.examine import HOST_NETWORK_MISSING
 from webhook.decide.reasons import FULLY_MUTATED, NOT_OPTED_IN
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.model.facts import LABEL
-from webhook.model.names import counted
+from webhook.model.names import counted, first_names
 from webhook.model.pod import Path, PodManifest, dotted
 from webhook.text.escape import visible
 
@@ -161,12 +161,6 @@ def folded(sentences: Iterable[str], *, max_names: int) -> list[str]:
         else predicate
         for predicate, subjects in subjects_by_predicate.items()
     ]
-
-
-def first_names(names: Sequence[str], *, max_names: int) -> str:
-    """Join names with commas; beyond `max_names`, only count the rest."""
-    suffix = f" and {len(names) - max_names} more" if len(names) > max_names else ""
-    return ", ".join(names[:max_names]) + suffix
 
 
 def _remarks_on(preview: Preview) -> Iterator[tuple[str, str]]:

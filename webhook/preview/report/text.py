@@ -17,7 +17,7 @@ from webhook.decide.verdict import EQUIPPED
 from webhook.model.annotations import ENABLE
 from webhook.model.decision import Decision, Outcome, Status, Verdict
 from webhook.model.facts import LABEL
-from webhook.model.names import counted
+from webhook.model.names import counted, first_names
 from webhook.model.pod import dotted
 from webhook.preview.report.record import (
     CLI_WORDING,
@@ -27,7 +27,6 @@ from webhook.preview.report.record import (
     Report,
     Wording,
     barrier_of,
-    first_names,
     folded,
     headline_of,
     not_opted_in,

@@ -13,6 +13,7 @@ from itertools import islice
 
 from webhook.kube.records import Record, Text
 from webhook.model.annotations import ENABLE, REQUESTED, WRITTEN
+from webhook.model.names import first_names
 from webhook.model.pod import Path, dotted
 from webhook.preview.workloads.objects import Header, below, nodes_on
 from webhook.preview.workloads.templates import NOBODY, Owner, Place, Template, places_of
@@ -213,8 +214,7 @@ def _embedded(place: Place) -> Iterator[str]:
             kinds = _kinds_with_containers(text)
             if kinds:
                 text_path = dotted((*place.path[len(place.owner.path) :], key))
-                suffix = f" and {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
-                named = ", ".join(kinds[:_MOST_KINDS]) + suffix
+                named = first_names(kinds, max_names=_MOST_KINDS)
                 yield (
                     f"{place.owner} ({text_path}): a manifest stored as text ({named}): "
                     f"{_NOT_EDITED}"
