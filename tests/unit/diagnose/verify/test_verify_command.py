@@ -6,13 +6,12 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.unit.cli.shell import Answer, Shell
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
-from webhook.cli import main
 from webhook.cli.parser import parse_words
 from webhook.cli.verify import judge as command
 from webhook.diagnose.verify.output import verify_schema
@@ -36,28 +35,12 @@ spec:
 """
 
 
-class Answer(NamedTuple):
-    """The exit code and the output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Judge:
+class Judge(Shell):
     """The command `verify judge`, which runs in its own folder."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
 
     def __call__(self, *words: str) -> Answer:
         """Run it; a usage error of argparse is an answer as well."""
-        try:
-            code = main(["verify", *words])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        written = self._capsys.readouterr()
-        return Answer(code, written.out, written.err)
+        return super().__call__("verify", *words)
 
 
 @pytest.fixture
@@ -77,7 +60,7 @@ def judge(
     }
     for name, content in files.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
-    return Judge(capsys)
+    return Judge(tmp_path, capsys)
 
 
 @pytest.mark.parametrize(
