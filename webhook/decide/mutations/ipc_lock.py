@@ -235,7 +235,7 @@ MUTATION = Mutation(
 # The annotations that make the NRI ulimit-adjuster raise RLIMIT_MEMLOCK for one container.
 #
 # Source: containerd/nri, plugins/ulimit-adjuster. Newer versions read the first key, older ones
-# only the second. The limits are unsigned integers of 64 bits, the largest of which is unlimited;
+# only the second. The limits are unsigned integers of 64 bits, and the largest means unlimited;
 # `-1` does not parse, and the container fails.
 
 _DOMAINS = ("ulimits.noderesource.dev", "ulimits.nri.containerd.io")

@@ -47,7 +47,7 @@ NOT_USABLE = (
     f"{OBJECT} is not usable, for the reason in the webhook's log and Events: correct it, and "
     f"{_APPLY}"
 )
-#: Seconds by which a timer may be early.
+#: How early a timer may fire, in seconds.
 _SOON = 0.001
 
 
