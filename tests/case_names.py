@@ -1,4 +1,4 @@
-"""Names of parametrised cases, derived from their values: `ids=case_name`.
+"""Names of parametrized cases, derived from their values: `ids=case_name`.
 
 pytest numbers pods and other mappings, and `ids=str` differs between the workers of pytest-xdist.
 """

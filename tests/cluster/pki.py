@@ -126,8 +126,8 @@ def _builder(
 
 
 def _subject(name: str, groups: Iterable[str]) -> x509.Name:
-    organisations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-    return x509.Name([*organisations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    organizations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def _alternative(host: str) -> x509.GeneralName:

@@ -200,7 +200,7 @@ def test_the_detector_finds_pods_that_ignore_let_through(cluster: Cluster, deaf:
 
 # The advice.
 
-UNLABELLED = (
+UNLABELED = (
     "annotation rdma.lab/enable does nothing here: namespace policies-plain has no label"
     ' rdma.lab/enable: "true" (a platform engineer sets it)'
 )
@@ -217,17 +217,17 @@ def test_correct_use_gets_no_advice(cluster: Cluster) -> None:
             assert ask(cluster, workload(kind, "policies-on", template(choice))).advice == []
 
 
-def test_a_pod_in_an_unlabelled_namespace(cluster: Cluster) -> None:
+def test_a_pod_in_an_unlabeled_namespace(cluster: Cluster) -> None:
     """The annotation alone does nothing; the pod's author gets advice about the missing label."""
     answer = ask(cluster, pod("policies-plain", {ENABLE: "true"}))
-    assert (answer.created, answer.advice) == (True, [UNLABELLED])
+    assert (answer.created, answer.advice) == (True, [UNLABELED])
 
 
 @each_kind
-def test_a_workload_in_an_unlabelled_namespace(cluster: Cluster, kind: str) -> None:
+def test_a_workload_in_an_unlabeled_namespace(cluster: Cluster, kind: str) -> None:
     """The same holds for every kind of workload, whose pods' warnings reach only a controller."""
     answer = ask(cluster, workload(kind, "policies-plain", template({ENABLE: "true"})))
-    assert (answer.created, answer.advice) == (True, [UNLABELLED])
+    assert (answer.created, answer.advice) == (True, [UNLABELED])
 
 
 @pytest.mark.parametrize("space", ["policies-true", "policies-yes"])
@@ -243,7 +243,7 @@ def test_a_label_that_is_not_true(cluster: Cluster, space: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["True", "yes", "1", ""])
-def test_labelling_a_namespace_wrongly(cluster: Cluster, value: str) -> None:
+def test_labeling_a_namespace_wrongly(cluster: Cluster, value: str) -> None:
     """A user who sets another value gets advice at once; "true" and "false" are fine."""
     answer = ask(cluster, namespace("policies-new", value))
     assert answer.advice == [
@@ -367,7 +367,7 @@ def test_pods_of_controllers_are_passed_over(cluster: Cluster) -> None:
     owned = pod("policies-plain", {ENABLE: "true"}, ownerReferences=[owner])
     assert ask(cluster, owned).advice == []
     owner["controller"] = False
-    assert ask(cluster, owned).advice == [UNLABELLED]
+    assert ask(cluster, owned).advice == [UNLABELED]
 
 
 # RBAC, before the guard is tested with more rights.

@@ -11,7 +11,7 @@ from webhook.serve.http.mutate import NOT_CONFIGURED
 #: sends half of the new connections there until the kubelet has noticed, and nothing retries them.
 _CAUSES = {
     "in flight": ("EOF", "connection reset", "broken pipe", "server closed idle connection"),
-    "dialled before it was noticed": ("connection refused",),
+    "dialed before it was noticed": ("connection refused",),
 }
 
 

@@ -24,7 +24,7 @@ import yaml
 from tests.cluster.binaries import binary
 from tests.cluster.fabrics import OBJECT, apply_fabrics, in_use
 from tests.cluster.install import Webhook
-from tests.e2e.admission.neighbour import AFTER, Ops, limits_memory, running
+from tests.e2e.admission.neighbor import AFTER, Ops, limits_memory, running
 from tests.e2e.asking import Document, make_namespaces, namespace
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.installed.load import Creations, creating
@@ -184,12 +184,12 @@ def _while_it_changes(
     with ExitStack() as stack:
         # The check runs with the lowest priority, and has no time while so many pods are created.
         stack.enter_context(unchecked(webhook))
-        neighbour = stack.enter_context(running(webhook.cluster, folder))
-        neighbour.space, neighbour.takes = NAME, BETWEEN
+        neighbor = stack.enter_context(running(webhook.cluster, folder))
+        neighbor.space, neighbor.takes = NAME, BETWEEN
         changes.make(0)
         changes.in_use()
-        stack.enter_context(neighbour.moved_in(AFTER, changes.habit, "Never"))
-        until(lambda: space.proposed(pod) and neighbour.answered)
+        stack.enter_context(neighbor.moved_in(AFTER, changes.habit, "Never"))
+        until(lambda: space.proposed(pod) and neighbor.answered)
         creations = stack.enter_context(creating(space, pod, folder, SCALE.changed))
         for pair in range(SCALE.pairs):
             changes.make(2 * pair + 1)

@@ -23,7 +23,7 @@ import yaml
 from tests.cluster.fabrics import apply_fabrics, in_use, stored, used
 from tests.cluster.images import previous_stand_in
 from tests.cluster.install import DEPLOYMENT, NAME, Webhook
-from tests.e2e.admission.neighbour import AFTER, limits_memory, running
+from tests.e2e.admission.neighbor import AFTER, limits_memory, running
 from tests.e2e.asking import Document, make_namespaces, namespace
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.installed.load import Creations, creating
@@ -154,10 +154,10 @@ def versions(
     versions = Versions(webhook, previous.name, space, folder)
     make_namespaces(webhook.cluster, namespace(PLAIN, None))
     in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(COMPATIBLE)))
-    with running(webhook.cluster, folder) as neighbour:
-        neighbour.space, neighbour.period = space.name, PERIOD
-        with neighbour.moved_in(AFTER, limits_memory, "Never"):
-            until(lambda: space.proposed(versions.pod) and neighbour.answered)
+    with running(webhook.cluster, folder) as neighbor:
+        neighbor.space, neighbor.period = space.name, PERIOD
+        with neighbor.moved_in(AFTER, limits_memory, "Never"):
+            until(lambda: space.proposed(versions.pod) and neighbor.answered)
             roll(webhook, previous.name, [WAITING])
             until(lambda: (len(versions.newer), len(versions.older)) == (2, 1))
             _disconnect(versions)

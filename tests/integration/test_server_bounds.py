@@ -16,7 +16,7 @@ _FIELD = b"X-A: "
 
 
 @contextmanager
-def _dialled(server: Running, name: str) -> Iterator[socket.socket]:
+def _dialed(server: Running, name: str) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.1", server.ports[name]), 20) as raw:
         if name == "health":
             yield raw
@@ -27,7 +27,7 @@ def _dialled(server: Running, name: str) -> Iterator[socket.socket]:
 
 def _answers(server: Running, name: str, *pieces: bytes) -> bytes:
     """Send pieces on a connection, and return all that arrives until the server closes it."""
-    with _dialled(server, name) as client:
+    with _dialed(server, name) as client:
         received = b""
         with suppress(OSError):  # the server may close it meanwhile
             for piece in pieces:

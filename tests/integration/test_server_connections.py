@@ -54,14 +54,14 @@ def test_hundreds_at_once_are_served(process: Process) -> None:
     body = review()
     request = b"POST /mutate HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     with ExitStack() as stack:
-        dialled = []
+        dialed = []
         for _ in range(400):  # all are open before the first request
             raw = _dial(process, "mutate")
             tls = process.tls.client.wrap_socket(raw, server_hostname="localhost")
-            dialled.append(stack.enter_context(tls))
-        for client in dialled:
+            dialed.append(stack.enter_context(tls))
+        for client in dialed:
             client.sendall(request)
-        assert Counter(client.recv(12) for client in dialled) == {b"HTTP/1.1 200": 400}
+        assert Counter(client.recv(12) for client in dialed) == {b"HTTP/1.1 200": 400}
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,8 @@ def lab(
     monkeypatch.setattr(nccl_run, "_PAUSE", 0.01)
     monkeypatch.setenv("COLUMNS", "100")
     nodes = [node("gpu-0"), node("gpu-1")]
-    for labelled in nodes:
-        labelled["metadata"]["labels"] = LABEL
+    for labeled in nodes:
+        labeled["metadata"]["labels"] = LABEL
     answers = {"/api/v1/nodes": {"items": nodes}}
     with OperatorApi(FakeOperator(), answers, tmp_path) as api:
         yield Lab(api, capsysbinary)

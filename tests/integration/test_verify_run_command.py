@@ -93,11 +93,11 @@ def heeded(number: signal.Signals) -> Iterator[None]:
         signal.signal(number, before)
 
 
-def labelled(name: str, **how: Any) -> dict[str, Any]:
+def labeled(name: str, **how: Any) -> dict[str, Any]:
     """Return a node of the fabric."""
-    labelled_node = node(name, **how)
-    labelled_node["metadata"]["labels"] = LABEL
-    return labelled_node
+    labeled_node = node(name, **how)
+    labeled_node["metadata"]["labels"] = LABEL
+    return labeled_node
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def lab(
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
     pods = FakePods(logs=lambda pod: client_log() if role_of(pod) == "client" else "")
-    items = [labelled("gpu-0"), labelled("gpu-1"), labelled("gpu-2", cordoned=True)]
+    items = [labeled("gpu-0"), labeled("gpu-1"), labeled("gpu-2", cordoned=True)]
     nodes = {"metadata": {"resourceVersion": "1"}, "items": items}
     with PodsApi(pods, {"/api/v1/nodes": nodes}, tmp_path) as api:
         yield Lab(api, capsysbinary)
@@ -316,7 +316,7 @@ def test_a_webhook_that_is_not_called(lab: Lab) -> None:
     lab.api.answers["/api/v1/namespaces/lab"] = {"metadata": {"name": "lab"}}
     answer = lab.run("-o", "json")
     form = json.loads(answer.out)
-    assert (answer.code, form["level"], form["code"]) == (1, "error", "NamespaceNotLabelled")
+    assert (answer.code, form["level"], form["code"]) == (1, "error", "NamespaceNotLabeled")
     assert not lab.api.pods.pods
 
 

@@ -89,7 +89,7 @@ def test_several_files(tmp_path: Path) -> None:
     pods = written(tmp_path, unseen())
     (tmp_path / "ns.json").write_text(json.dumps(namespace({})))
     _, answer = form("-f", pods, "-f", str(tmp_path / "ns.json"))
-    assert answer["pods"][0]["answer"]["code"] == "NamespaceNotLabelled"
+    assert answer["pods"][0]["answer"]["code"] == "NamespaceNotLabeled"
 
 
 def test_codes() -> None:

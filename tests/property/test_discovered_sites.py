@@ -115,7 +115,7 @@ def test_the_file_always_loads(
     assert loaded.findings == ()
     assert list(loaded.fabrics.fabrics) == [fabric["name"] for fabric in discovery.entries]
     assert not any(_VALIDATOR.iter_errors(json.loads(json.dumps(discover_form(discovery)))))
-    assert discover_text(discovery, width=80, colour=False).isprintable() is False  # it has lines
+    assert discover_text(discovery, width=80, color=False).isprintable() is False  # it has lines
 
 
 @settings(deadline=None)

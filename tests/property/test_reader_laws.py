@@ -176,8 +176,8 @@ def test_mixed_outputs_of_two_tools_stay_separate(data: st.DataObject) -> None:
 
 
 @each_text
-def test_colours_and_line_ends_change_nothing(text: str) -> None:
-    """Colours and the line ends of Windows are not part of a tool's output."""
+def test_colors_and_line_ends_change_nothing(text: str) -> None:
+    """Colors and the line ends of Windows are not part of a tool's output."""
     painted = "\r\n".join(f"\x1b[1;31m{line}\x1b[0m" for line in text.split("\n"))
     assert split_by_node(painted) == split_by_node(text)
 

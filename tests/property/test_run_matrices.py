@@ -100,10 +100,10 @@ def test_junit_has_each_result_once(report: RunReport) -> None:
 
 
 @given(reports(), st.integers(20, 200), st.booleans())
-def test_the_text_has_each_pair_once(report: RunReport, width: int, colour: bool) -> None:
+def test_the_text_has_each_pair_once(report: RunReport, width: int, color: bool) -> None:
     """Each measured pair has a cell in the matrix, or a line in the list."""
     tame = _with_tame_names(report)
-    text = re.sub("\x1b\\[[0-9;]*m", "", matrix_text(tame, width=width, colour=colour))
+    text = re.sub("\x1b\\[[0-9;]*m", "", matrix_text(tame, width=width, color=color))
     overview = re.split("\nexpected: |\n\n", text.split("\n\n", 1)[1])[0]
     signs = len(re.findall(r"[✔!?✘](?= |$)", overview, re.MULTILINE))
     if overview.splitlines()[1].startswith("from"):

@@ -146,7 +146,7 @@ UNADVISED = {
 
 
 def test_the_advice_is_about_every_kind_with_a_known_controller() -> None:
-    """A kind that the preview knows, and the advice not, would be misspelt in silence."""
+    """A kind that the preview knows, and the advice not, would be misspelled in silence."""
     rules = documents("base/admission/advice.yaml")[0]["spec"]["matchConstraints"]["resourceRules"]
     advised = {
         (group, resource)

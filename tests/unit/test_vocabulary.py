@@ -33,6 +33,12 @@ _STILTED = re.compile(
     r"|as (?:it|they) (?:is|are|was|were) (?:sent|said))\b",
     re.IGNORECASE,
 )
+#: British spellings: messages, codes and names are American, as in Kubernetes.
+_BRITISH = re.compile(
+    r"colour|neighbour|behaviour|honour|favour|labelled|labelling|misspelt|learnt|dialled"
+    r"|signalling|organis|utilis|recognis|normalis|parametris",
+    re.IGNORECASE,
+)
 _Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -72,3 +78,11 @@ def test_docstrings_are_plain_english(part: str) -> None:
     documented = (node for node in _nodes(part) if isinstance(node, _Definition))
     docstrings = (ast.get_docstring(node) or "" for node in documented)
     assert not [docstring for docstring in docstrings if _STILTED.search(docstring)]
+
+
+@pytest.mark.parametrize("part", _FOLDERS)
+def test_spelling_is_american(part: str) -> None:
+    """Names, messages and docstrings have one spelling, that of Kubernetes."""
+    strings = (node.value for node in _nodes(part) if isinstance(node, ast.Constant))
+    texts = (text for text in strings if isinstance(text, str) and _BRITISH.pattern != text)
+    assert not [text for text in (*_bound_names(part), *texts) if _BRITISH.search(text)]

@@ -20,7 +20,7 @@ from webhook.cli.options import (
     names_cluster,
     namespace_name,
 )
-from webhook.cli.output import colour, width, write, write_json
+from webhook.cli.output import color, width, write, write_json
 from webhook.errors import ConfigError, DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.preview.comparison import Comparison, changes_form, changes_text, compared
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output == "json":
         write_json(changes_form(comparison))
     else:
-        write(changes_text(comparison, width=width(), colour=colour()))
+        write(changes_text(comparison, width=width(), color=color()))
     if subject.unreadable:
         return _UNREADABLE
     return _DIFFERENT if comparison.changes else _EQUAL

@@ -12,7 +12,7 @@ from webhook.cli.config_files import read_text
 from webhook.cli.inputs import input_name, shown_name
 from webhook.cli.node_files import texts_in, texts_of
 from webhook.cli.options import add_cluster_options, cluster_access, namespace_name
-from webhook.cli.output import colour, print_status, width, write, write_json
+from webhook.cli.output import color, print_status, width, write, write_json
 from webhook.config.files import parse_yaml
 from webhook.config.names import is_network
 from webhook.diagnose.discover.cluster import COMMAND, Item, cluster_findings, items_of, kube_nodes
@@ -292,4 +292,4 @@ def _print(discovery: Discovery, form: str) -> None:
     elif form == "yaml":
         write(visible_lines(discovery.text))
     else:
-        write(discover_text(discovery, width=width(), colour=colour()))
+        write(discover_text(discovery, width=width(), color=color()))

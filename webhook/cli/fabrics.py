@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webhook.cli.config_files import read_fabrics, read_facts
 from webhook.cli.inputs import input_name
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_access, configured
-from webhook.cli.output import colour, print_status, width, write
+from webhook.cli.output import color, print_status, width, write
 from webhook.errors import ClusterError, DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import FabricInventory, Reserved, build_inventory
@@ -71,7 +71,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the inventory, print it, and return the exit code."""
     inventory = _from_file(arguments) if arguments.filename else _from_cluster(arguments)
-    reader = FabricsReader(width=width(), colour=colour())
+    reader = FabricsReader(width=width(), color=color())
     write(fabrics_output(inventory, arguments.output, reader))
     return _NO_PROBLEM if inventory.is_healthy else _PROBLEM
 

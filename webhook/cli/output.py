@@ -55,7 +55,7 @@ def terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def colour() -> bool:
+def color() -> bool:
     """Return whether to use colors: on a terminal, unless turned off (no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return terminal() and not plain

@@ -21,7 +21,7 @@ from webhook.cli.options import (
     names_cluster,
     namespace_name,
 )
-from webhook.cli.output import colour, print_status, terminal, width, write
+from webhook.cli.output import color, print_status, terminal, width, write
 from webhook.config import EXAMPLE, INSTALLED
 from webhook.errors import ConfigError, DocumentError
 from webhook.model.fabric import Fabrics
@@ -128,9 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
             "note",
             f"these are example fabrics ({report.example}), not yours; pass yours with -c FABRICS",
         )
-    display = OutputOptions(
-        width=width(), colour=colour(), terminal=terminal(), max_characters=None
-    )
+    display = OutputOptions(width=width(), color=color(), terminal=terminal(), max_characters=None)
     _print(writer(arguments.output)(manifests.documents, report, display))
     if manifests.unreadable:
         return _UNREADABLE

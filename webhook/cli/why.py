@@ -9,7 +9,7 @@ from typing import NamedTuple
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import add_cluster_options, add_form, cluster_client
-from webhook.cli.output import colour, print_status, terminal, width, write, write_json
+from webhook.cli.output import color, print_status, terminal, width, write, write_json
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.code_output import (
     CodeExplanation,
@@ -129,7 +129,7 @@ def _list_codes(arguments: argparse.Namespace) -> int:
     if arguments.output == "json":
         write_json(why_form([], map(code_form, codes)))
     else:
-        write(codes_text(codes, width=width() if terminal() else None, colour=colour()))
+        write(codes_text(codes, width=width() if terminal() else None, color=color()))
     return _WELL
 
 
@@ -226,6 +226,6 @@ def _print(report: _Report, form: str) -> None:
     if form == "json":
         write_json(why_form(report.pods, map(code_form, report.codes)))
         return
-    codes = [code_text(code, width=width(), colour=colour()) for code in report.codes]
-    pods = [why_text(report.pods, width=width(), colour=colour())] if report.pods else []
+    codes = [code_text(code, width=width(), color=color()) for code in report.codes]
+    pods = [why_text(report.pods, width=width(), color=color())] if report.pods else []
     write("\n".join((*codes, *pods)))

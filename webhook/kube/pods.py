@@ -20,7 +20,7 @@ _LARGEST_LOG = 8 << 20
 _PAGE = "500"
 
 
-class LabelledPods:
+class LabeledPods:
     """The pods of one or all namespaces; raises RefusedError and ClusterError as reads do."""
 
     def __init__(self, client: Client, namespace: str) -> None:

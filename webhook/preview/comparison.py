@@ -214,9 +214,9 @@ _LONGEST = 60
 _STYLES = {"yes": "green", "none": "green", "unsure": "yellow", "no": "bold red"}
 
 
-def changes_text(comparison: Comparison, *, width: int = 100, colour: bool = False) -> str:
+def changes_text(comparison: Comparison, *, width: int = 100, color: bool = False) -> str:
     """Return a comparison as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    sheet = Sheet(max(width, _NARROWEST), color=color)
     for change in comparison.changes:
         _write(sheet, change)
         sheet.blank()

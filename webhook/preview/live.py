@@ -175,14 +175,14 @@ class _Reading:
         self._notes: list[str] = []
 
     def all(self, namespace: str) -> LiveTemplates:
-        namespaces = [namespace] if namespace else self._labelled()
+        namespaces = [namespace] if namespace else self._labeled()
         objects = [workload for name in namespaces for workload in self._workloads_of(name)]
         unread_notes = [
             f"{unread.subject}: not read: {unread.message}" for unread in self._permitted.unread
         ]
         return LiveTemplates(objects, namespaces, [*self._notes, *unread_notes])
 
-    def _labelled(self) -> list[str]:
+    def _labeled(self) -> list[str]:
         query = {"labelSelector": f"{LABEL}=true"}
         namespaces = self._permitted.list(_NAMESPACE, "the namespaces with the label", query)
         if namespaces == []:

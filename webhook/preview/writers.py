@@ -24,7 +24,7 @@ class OutputOptions(NamedTuple):
     #: Columns of a line of text.
     width: int = 100
     #: Whether to use ANSI colors.
-    colour: bool = False
+    color: bool = False
     #: Whether a terminal shows the output: characters in the documents could act as commands to it.
     terminal: bool = False
     #: The reader's words for requesting another report.
@@ -65,7 +65,7 @@ def _diffs(
         before = joined([document.text for document, _ in input_pairs])
         after = joined([new.text for _, new in input_pairs])
         heading = name.strip("<>").lstrip("/")
-        yield diff(heading, before, after, colour=display.colour, terminal=display.terminal)
+        yield diff(heading, before, after, color=display.color, terminal=display.terminal)
 
 
 # `json`: the documented form, for programs.
@@ -93,7 +93,7 @@ def write_text(_: Sequence[Document], report: Report, display: OutputOptions) ->
     """Write the report."""
     from webhook.preview.report.text import report_text  # noqa: PLC0415 -- it loads rich
 
-    text = report_text(report, width=display.width, colour=display.colour, wording=display.wording)
+    text = report_text(report, width=display.width, color=display.color, wording=display.wording)
     return Output(text)
 
 

@@ -152,9 +152,9 @@ class WebhookServer:
     def stop(self) -> None:
         """Stop serving, from any thread; a second call ends the draining at once."""
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._signalled)
+        self._loop.call_soon_threadsafe(self._signaled)
 
-    def _signalled(self) -> None:
+    def _signaled(self) -> None:
         if self._stop.is_set():
             self._hurry.set()
         self._stop.set()
@@ -168,7 +168,7 @@ class WebhookServer:
         assert self._loop is not None
         signals = (signal.SIGINT, signal.SIGTERM)
         for number in signals:
-            self._loop.add_signal_handler(number, self._signalled)
+            self._loop.add_signal_handler(number, self._signaled)
         try:
             yield
         finally:

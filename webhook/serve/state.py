@@ -135,7 +135,7 @@ class Snapshot:
         ]
 
 
-class ConfigurationLearnt(NamedTuple):
+class ConfigurationLearned(NamedTuple):
     """A configuration is about to come into use; another replica may use it already."""
 
     configuration: PreparedConfiguration
@@ -172,7 +172,7 @@ class ClaimsChanged(NamedTuple):
     claims: KnownClaims | None
 
 
-ConfigurationEvent = ConfigurationLearnt | ConfigurationApplied | ConfigurationMissing
+ConfigurationEvent = ConfigurationLearned | ConfigurationApplied | ConfigurationMissing
 Event = ConfigurationEvent | NamespacesChanged | NodesChanged | ClaimsChanged
 
 
@@ -182,7 +182,7 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
     Takes microseconds for clusters of any size: the sender of the event made the inventory.
     """
     match event:
-        case ConfigurationLearnt(configuration):
+        case ConfigurationLearned(configuration):
             added = {configuration.config_hash: configuration}
             return replace(snapshot, upcoming={**snapshot.upcoming, **added})
         case ConfigurationApplied(configuration):

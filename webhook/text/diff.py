@@ -12,15 +12,13 @@ from webhook.text.escape import visible, visible_lines
 # The diff, as `diff -u` writes it.
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
-_COLOURS = {"@": "\033[36m", "-": "\033[31m", "+": "\033[32m"}  # cyan, red, green
+_COLORS = {"@": "\033[36m", "-": "\033[31m", "+": "\033[32m"}  # cyan, red, green
 _HEADING = 2  # lines: `--- a/name` and `+++ b/name`
 _CONTEXT = 3  # lines around a change, as `diff -u` and git show
 _UNENDED = "\n\\ No newline at end of file\n"
 
 
-def diff(
-    name: str, before: str, after: str, *, colour: bool = False, terminal: bool = False
-) -> str:
+def diff(name: str, before: str, after: str, *, color: bool = False, terminal: bool = False) -> str:
     r"""Return the unified diff of one input, "" if nothing changes.
 
     Only "\n" ends a line here, since other line breaks may be text inside a value in YAML. A last
@@ -32,9 +30,9 @@ def diff(
         before, after = visible_lines(before), visible_lines(after)
     changes = _unified(visible(name), _lines(before), _lines(after))
     lines = [line if line.endswith("\n") else f"{line}{_UNENDED}" for line in changes]
-    if colour:
+    if color:
         heading, body = lines[:_HEADING], lines[_HEADING:]
-        lines = [_painted(line, _BOLD) for line in heading] + [_coloured(line) for line in body]
+        lines = [_painted(line, _BOLD) for line in heading] + [_colored(line) for line in body]
     return "".join(lines)
 
 
@@ -66,13 +64,13 @@ def _lines(text: str) -> list[str]:
     return [*lines, rest] if rest else lines
 
 
-def _coloured(line: str) -> str:
-    colour = _COLOURS.get(line[0])
-    return _painted(line, colour) if colour else line
+def _colored(line: str) -> str:
+    color = _COLORS.get(line[0])
+    return _painted(line, color) if color else line
 
 
-def _painted(line: str, colour: str) -> str:
-    return f"{colour}{line[:-1]}{_PLAIN}\n"
+def _painted(line: str, color: str) -> str:
+    return f"{color}{line[:-1]}{_PLAIN}\n"
 
 
 # Compare two lists of lines in a time that grows linearly with their length.

@@ -42,9 +42,9 @@ class TableColumn(NamedTuple):
 class Sheet:
     """A text that grows line by line; no line ends with a space, and all characters are visible."""
 
-    def __init__(self, width: int, *, colour: bool = False) -> None:
+    def __init__(self, width: int, *, color: bool = False) -> None:
         self._width = width
-        self._colour = colour
+        self._color = color
         self._lines: list[str] = []
 
     @property
@@ -132,12 +132,12 @@ class Sheet:
     def _wrapped(self, spans: Sequence[Span], width: int) -> list[str]:
         words = "".join(span.words for span in spans)
         lines = lines_of(words, width)
-        if not self._colour:
+        if not self._color:
             return [words[start:end] for start, end in lines]
         return ["".join(map(self._painted, _between(spans, *line))) for line in lines]
 
     def _painted(self, span: Span) -> str:
-        if not self._colour or not span.style or not span.words:
+        if not self._color or not span.style or not span.words:
             return span.words
         return _style(span.style).render(span.words, color_system=ColorSystem.STANDARD)
 

@@ -64,7 +64,7 @@ PLACES = {
     "restricted": Place("informed", level="restricted"),
     "baseline-uninformed": Place("uninformed", level="baseline"),
     "baseline-strict": Place("strict", level="baseline"),
-    "neighbour": Place("informed"),
+    "neighbor": Place("informed"),
 }
 
 

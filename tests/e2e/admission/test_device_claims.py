@@ -167,12 +167,12 @@ def test_why_names_a_claim_that_is_missing(place: Place) -> None:
 
 
 def test_why_names_a_device_class_that_is_missing(place: Place) -> None:
-    """A misspelt class is named with its request.
+    """A misspelled class is named with its request.
 
     `why` recognizes the scheduler's words, as in the next tests: they may change.
     """
-    place.claim("misspelt", ("nic", "rmda.dra.test"))
-    text = sentence(place, place.create(claim="misspelt"), "DeviceClassMissing")
+    place.claim("misspelled", ("nic", "rmda.dra.test"))
+    text = sentence(place, place.create(claim="misspelled"), "DeviceClassMissing")
     assert "request nic of its claim names the DeviceClass rmda.dra.test, which does not" in text
 
 

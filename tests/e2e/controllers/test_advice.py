@@ -32,7 +32,7 @@ def kinds(cluster: Cluster, lab: Lab) -> Lab:
     return lab
 
 
-def _misspelt(manifest: str, lab: Lab) -> Document:
+def _misspelled(manifest: str, lab: Lab) -> Document:
     """Return a workload whose last template alone opts in, with an invalid value."""
     (value,) = yaml.safe_load_all((WORKLOADS / f"{manifest}.yaml").read_text())
     value["metadata"]["namespace"] = lab.namespace
@@ -52,12 +52,12 @@ def _within(kind: str, field: str, cluster: Document, **spec: Any) -> Document:
 @pytest.mark.parametrize("manifest", ["mpijob", "raycluster", "leaderworkerset", "jobset"])
 def test_a_value_that_denies_the_pods_is_reported(kinds: Lab, manifest: str) -> None:
     """The author of the workload gets the advice, since nobody reads a controller's warnings."""
-    assert ask(kinds.cluster, _misspelt(manifest, kinds)).advice == [DENIES]
+    assert ask(kinds.cluster, _misspelled(manifest, kinds)).advice == [DENIES]
 
 
 def test_so_are_templates_of_ray_jobs_and_services(kinds: Lab) -> None:
     """RayJob and RayService hold the whole cluster."""
-    cluster = _misspelt("raycluster", kinds)
+    cluster = _misspelled("raycluster", kinds)
     job = _within("RayJob", "rayClusterSpec", cluster, entrypoint="x")
     service = _within("RayService", "rayClusterConfig", cluster)
     assert ask(kinds.cluster, job).advice == [DENIES]

@@ -16,33 +16,33 @@ INVALID = {"shouted": "True", "yes": "yes", "empty": ""}
 
 
 @pytest.fixture(scope="module")
-def unlabelled(space: Space) -> Iterator[Space]:
+def unlabeled(space: Space) -> Iterator[Space]:
     """Make a namespace without the label."""
-    unlabelled = Space(space.cluster, f"{space.name}-not", space.image)
-    make_namespaces(unlabelled.cluster, namespace(unlabelled.name, None))
-    yield unlabelled
-    unlabelled.cluster.kubectl("delete", "namespace", unlabelled.name, "--wait=false")
+    unlabeled = Space(space.cluster, f"{space.name}-not", space.image)
+    make_namespaces(unlabeled.cluster, namespace(unlabeled.name, None))
+    yield unlabeled
+    unlabeled.cluster.kubectl("delete", "namespace", unlabeled.name, "--wait=false")
 
 
 def test_a_pod_that_did_not_opt_in_costs_no_call(
-    webhook: Webhook, space: Space, unlabelled: Space
+    webhook: Webhook, space: Space, unlabeled: Space
 ) -> None:
     """Seven creations cause no call, by the API server's count and ours; an eighth causes one."""
     before = quiet(webhook)
-    for target in (space, unlabelled):
+    for target in (space, unlabeled):
         target.create(
             target.pod("silent", annotations={}),
             target.pod("refused", annotations={ENABLE: "false"}),
             target.pod("near", annotations={"rdma.lab/enabled": "true"}),
         )
-    unlabelled.create(unlabelled.pod("asks"))
+    unlabeled.create(unlabeled.pod("asks"))
     assert calls(webhook) == before
 
     space.create(space.pod("asks"))
     after = calls(webhook)
     assert after.api_server > before.api_server
     assert after.ours - before.ours == after.api_server - before.api_server
-    for target in (space, unlabelled):
+    for target in (space, unlabeled):
         target.delete("silent", "refused", "near", "asks")
 
 

@@ -103,7 +103,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     none = {"resources": {"limits": {V100: "1", "rdma/none": "1"}}}
     pods = {
-        "misspelt": space.pod("x", V100, {"rdma.lab/enabled": "true"}),
+        "misspelled": space.pod("x", V100, {"rdma.lab/enabled": "true"}),
         "no-fabric": space.pod("x", container=gpu),
         "ambiguous": space.pod("x", container=gpu, affinity=affinity),
         "non-root": space.pod("x", V100, container={"securityContext": {"runAsUser": 1000}}),
@@ -135,14 +135,14 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
     ("cause", "rdma", "says"),
     [
         (
-            "misspelt",
+            "misspelled",
             "no",
             [
                 (
                     "No RDMA, since the webhook was not called: 'rdma.lab/enabled' in "
                     "metadata.annotations has no effect (did you mean rdma.lab/enable?)"
                 ),
-                "under metadata.annotations of the pod template of Job misspelt",
+                "under metadata.annotations of the pod template of Job misspelled",
             ],
         ),
         (
@@ -324,8 +324,8 @@ def test_with_the_right_to_read_pods_only(
     unread = texts(explanation, "unread")
     assert f"You do not have the right to read the events of Pod {planted['disabled']}." in unread
     assert "You do not have the right to read Job disabled." in unread
-    unseen = explained(space, planted["misspelt"], kubeconfig=researcher)
-    assert unseen["answer"]["code"] == "AnnotationMisspelt"
+    unseen = explained(space, planted["misspelled"], kubeconfig=researcher)
+    assert unseen["answer"]["code"] == "AnnotationMisspelled"
     assert "You do not have the right to read mutatingwebhookconfigurations." in texts(
         unseen, "unread"
     )

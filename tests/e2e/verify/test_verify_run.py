@@ -34,16 +34,16 @@ PAGE = (ROOT / "docs" / "verify.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def unlabelled(lab: Lab) -> Iterator[Lab]:
+def unlabeled(lab: Lab) -> Iterator[Lab]:
     """Return a namespace for which the webhook is not called."""
-    unlabelled = replace(lab, name="unmeasured")
-    make_namespaces(lab.cluster, namespace(unlabelled.name, None))
-    yield unlabelled
-    lab.cluster.kubectl("delete", "namespace", unlabelled.name, "--wait=false")
+    unlabeled = replace(lab, name="unmeasured")
+    make_namespaces(lab.cluster, namespace(unlabeled.name, None))
+    yield unlabeled
+    lab.cluster.kubectl("delete", "namespace", unlabeled.name, "--wait=false")
 
 
 @pytest.fixture(scope="module")
-def runs(lab: Lab, unlabelled: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(lab: Lab, unlabeled: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     """Start all runs that end by themselves, at once."""
     text = PAGE.partition("<!-- rights -->")[2].partition("```yaml\n")[2].partition("```")[0]
     rights = yaml.safe_load_all(text.replace("namespace: lab", f"namespace: {lab.name}"))
@@ -55,7 +55,7 @@ def runs(lab: Lab, unlabelled: Lab, tmp_path_factory: pytest.TempPathFactory) ->
             lab, "--image", lab.stand_in, "-o", "json", "--seconds", "5", "--as", "alice"
         ),
         "no room": Running(lab, "--devices", "64", "--timeout", "2s", "-o", "json"),
-        "not called": Running(unlabelled, "-o", "json"),
+        "not called": Running(unlabeled, "-o", "json"),
     }
     yield Runs(started, logs)
     for run in started.values():
@@ -93,12 +93,12 @@ def test_a_pod_that_does_not_start(runs: Runs) -> None:
     assert "did not start within 2 s. The pod is waiting for rdma/rdma_v100" in form["text"]
 
 
-def test_a_namespace_without_the_label(unlabelled: Lab, runs: Runs) -> None:
+def test_a_namespace_without_the_label(unlabeled: Lab, runs: Runs) -> None:
     """The webhook is not called there: the run ends with the first pod, with a remedy."""
     form = runs.form("not called", 1)
-    assert form["code"] == "NamespaceNotLabelled"
+    assert form["code"] == "NamespaceNotLabeled"
     assert "kubectl label --overwrite namespace unmeasured" in form["remedy"]
-    assert unlabelled.pods() == []
+    assert unlabeled.pods() == []
 
 
 def test_nothing_is_left(lab: Lab, runs: Runs) -> None:

@@ -315,10 +315,10 @@ def test_the_hash_is_that_of_the_meaning() -> None:
     """The order of keys, comments and explicit defaults do not change the hash; a value does."""
     plain = text(fabric(socketInterface="eth0"))
     turned = json.dumps(dict(reversed(json.loads(plain).items())), indent=1) + "\n# a comment\n"
-    spelt = text(fabric(socketInterface="eth0", mode="shared-device", sharedMemory=None))
+    respelled = text(fabric(socketInterface="eth0", mode="shared-device", sharedMemory=None))
     other = text(fabric(socketInterface="eth1"))
     hashes = [
-        parse_fabrics(item, "f").fabrics.config_hash for item in (plain, turned, spelt, other)
+        parse_fabrics(item, "f").fabrics.config_hash for item in (plain, turned, respelled, other)
     ]
     assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
     assert len(hashes[0]) == 12

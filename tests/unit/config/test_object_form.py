@@ -88,8 +88,8 @@ def test_what_is_around_the_configuration_is_checked(written: str, path: str, me
 
 def test_a_file_may_leave_out_the_name() -> None:
     """There is only one possible name."""
-    labelled = {**json.loads(text(fabric())), "metadata": {"labels": {"a": "b"}}}
-    assert findings(json.dumps(labelled)) == []
+    labeled = {**json.loads(text(fabric())), "metadata": {"labels": {"a": "b"}}}
+    assert findings(json.dumps(labeled)) == []
 
 
 def test_what_kubectl_prints_is_a_file() -> None:

@@ -35,7 +35,7 @@ from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest
 from webhook.model.quantity import LARGEST
 
-CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
+CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 EFA = {"vpc.amazonaws.com/efa": "1"}
 ROCE = fabric(
     gpu_resources=frozenset({"nvidia.com/v100"}),
@@ -57,7 +57,7 @@ def status(decision: Decision) -> Any:
 
 
 def unclaimed(name: str = "trainer", **limits: str) -> dict[str, Any]:
-    """Make a container with a GPU that no fabric claims."""
+    """Make a container with a GPU that no fabric lists."""
     return container(name, resources=amounts({"nvidia.com/gpu": "1", **limits}))
 
 
@@ -338,7 +338,7 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
     ] == ["skipped"]
     assert decision.warnings[0] == (
         "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer is "
-        "a NIC that no fabric claims: if it belongs ..."
+        "a NIC that no fabric lists: if it belongs ..."
     )
 
 
@@ -363,7 +363,7 @@ def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
         True,
         "FabricUnknown",
         (
-            "no fabric claims nvidia.com/gpu in container trainer: "
+            "no fabric lists nvidia.com/gpu in container trainer: "
             "set rdma.lab/fabric (v100-ib, h100-roce)"
         ),
     )

@@ -20,16 +20,16 @@ DEFAULT = '{"interfaceName": "eth0", "network": "default"}'
 ADDITIONAL = '{"interfaceName": "eth1", "network": "rdma-0"}'
 MPIRUN = ["mpirun", "-H", "a,b"]
 
-CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
+CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 
 
 def evidence(manifest: PodManifest, requests: Requests | None = None) -> str:
-    """Return the evidence for a NIC that no fabric claims, with the verb; "" without any."""
+    """Return the evidence for a NIC that no fabric lists, with the verb; "" without any."""
     knowledge = examine(Pod(manifest), requests or Requests(), CLUSTER).knowledge
     if not knowledge.foreign:
         return ""
     assert knowledge.skip_reason in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
-    nic, claimed, remedy = knowledge.message.partition(" a NIC that no fabric claims")
+    nic, claimed, remedy = knowledge.message.partition(" a NIC that no fabric lists")
     assert claimed
     assert remedy == (f": {FOREIGN_REMEDY}" if knowledge.skip_reason is FOREIGN_NIC else "")
     return nic

@@ -271,7 +271,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     with_device = container("b", resources={**limits, "claims": [{"name": "x"}]})
     manifest = pod(container("a"), with_device, resourceClaims=[{"name": "x"}])
     message = (
-        "no fabric claims example.com/npu in container b: "
+        "no fabric lists example.com/npu in container b: "
         "if it is a GPU, list it in its fabric's gpuResources"
     )
     assert chosen(manifest) == Selection(reason=NO_TARGET, message=message)

@@ -190,8 +190,8 @@ def test_an_error_in_the_stream_lists_again() -> None:
     watching.cluster.put(NAMESPACES, a, b)
     watching.attempt(gone(500), event("ADDED", c, 199))
     problem = watching.reflector.problem
-    labelled = namespace("b", annotations={"rdma.lab/fabric": "north"})
-    watching.cluster.forget(NAMESPACES, labelled, c)
+    labeled = namespace("b", annotations={"rdma.lab/fabric": "north"})
+    watching.cluster.forget(NAMESPACES, labeled, c)
 
     assert problem == "the API server answered 500: too old resource version"
     (delivered,) = watching.attempt()

@@ -1,4 +1,4 @@
-"""Tests of the comparison as text, to the letter and with its colours."""
+"""Tests of the comparison as text, to the letter and with its colors."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def test_a_changed_pod() -> None:
     ]
 
 
-def test_colours_repeat_the_text() -> None:
+def test_colors_repeat_the_text() -> None:
     """Losses are red, gains are green; on a terminal only."""
     notes = ("read",)
     comparison = Comparison(compared=9, changes=(change(EQUIPPED, LOST, *LEAVES[:3]),), notes=notes)
-    lines = changes_text(comparison, colour=True).splitlines()
+    lines = changes_text(comparison, color=True).splitlines()
     assert lines == [
         f"{BOLD}Pod lab/a{END}",
         f"  RDMA {GREEN}yes (Equipped){END} → {LOUD}no (NoTarget){END}",
@@ -76,7 +76,7 @@ def test_colours_repeat_the_text() -> None:
         f"{DIM}·{END} read",
         f"{BOLD}1 of 9 pods would get a different decision; 1 of them would lose RDMA.{END}",
     ]
-    denied = text(change(EQUIPPED, DENIED, path="spec.template"), colour=True)
+    denied = text(change(EQUIPPED, DENIED, path="spec.template"), color=True)
     assert denied[:2] == [
         f"{BOLD}Pod lab/a{END}{DIM}  spec.template{END}",
         f"  RDMA {GREEN}yes (Equipped){END} → {LOUD}denied (Ambiguous){END}",

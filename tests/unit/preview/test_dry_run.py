@@ -314,7 +314,7 @@ def named(kind: str, name: str, **fields: Any) -> dict[str, Any]:
     return {"kind": kind, "metadata": metadata, **fields}
 
 
-LABELLED = named("Namespace", "lab", metadata={"labels": {"rdma.lab/enable": "true"}})
+LABELED = named("Namespace", "lab", metadata={"labels": {"rdma.lab/enable": "true"}})
 LIMITED = named(
     "LimitRange", "site", spec={"limits": [{"type": "Container", "max": {"memory": 1}}]}
 )
@@ -331,12 +331,12 @@ def keeps_limit(report: Report) -> bool:
 
 def test_facts_of_a_cluster_count() -> None:
     """The cluster's namespaces and rules decide, and its notes come first."""
-    read = live_facts(LABELLED, LIMITED, notes=("read by somebody",))
+    read = live_facts(LABELED, LIMITED, notes=("read by somebody",))
     report = report_on(DEPLOYMENT, live=read)
     assert report.previews[0].called is True
     assert keeps_limit(report)
     assert report.notes == ("read by somebody",)
-    assert not keeps_limit(report_on(DEPLOYMENT, live=live_facts(LABELLED)))
+    assert not keeps_limit(report_on(DEPLOYMENT, live=live_facts(LABELED)))
 
 
 def test_a_namespace_that_could_not_be_read_restricts_nothing() -> None:
@@ -349,7 +349,7 @@ def test_a_namespace_that_could_not_be_read_restricts_nothing() -> None:
 
 def test_the_input_takes_precedence_over_the_cluster() -> None:
     """The same Namespace, or the LimitRange of the same name, is about to be replaced."""
-    read = live_facts(LABELLED, LIMITED)
+    read = live_facts(LABELED, LIMITED)
     mine = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n"
     report = report_on(DEPLOYMENT + mine, live=read)
     assert (report.previews[0].called, keeps_limit(report)) == (False, True)
@@ -365,7 +365,7 @@ def test_the_input_takes_precedence_over_the_cluster() -> None:
 def test_a_facts_file_takes_precedence_over_the_cluster() -> None:
     """This holds for the namespaces that it has; for others, the cluster counts."""
     given = namespaces(lab={})
-    read = live_facts(LABELLED, LIMITED)
+    read = live_facts(LABELED, LIMITED)
     report = report_on(DEPLOYMENT, facts=given, live=read)
     assert (report.previews[0].called, keeps_limit(report)) == (False, False)
     report = report_on(DEPLOYMENT, facts=namespaces(other={}), live=read)
@@ -375,7 +375,7 @@ def test_a_facts_file_takes_precedence_over_the_cluster() -> None:
 def test_the_registration_of_a_cluster_counts() -> None:
     """A webhook that is not installed is called for no pod; an unknown one is as shipped."""
     called = [
-        report_on(DEPLOYMENT, live=live_facts(LABELLED, webhooks=webhooks)).previews[0].called
+        report_on(DEPLOYMENT, live=live_facts(LABELED, webhooks=webhooks)).previews[0].called
         for webhooks in ((), None, (SHIPPED,))
     ]
     assert called == [False, True, True]
@@ -385,5 +385,5 @@ def test_a_condition_that_is_not_evaluated() -> None:
     """Whether the webhook is called stays open, though the labels are known."""
     condition = {"name": "x", "expression": "true"}
     setup = read_setup({}, {**SHIPPED.webhook, "matchConditions": [condition]})
-    (preview,) = report_on(DEPLOYMENT, live=live_facts(LABELLED, webhooks=(setup,))).previews
+    (preview,) = report_on(DEPLOYMENT, live=live_facts(LABELED, webhooks=(setup,))).previews
     assert (preview.called, preview.labels_known) == (None, True)

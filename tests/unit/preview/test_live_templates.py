@@ -107,11 +107,11 @@ def test_all_namespaces_with_the_label() -> None:
     """The API server selects them; without any, there is a note."""
     selectors: list[Any] = []
 
-    def labelled(query: Any) -> Any:
+    def labeled(query: Any) -> Any:
         selectors.append(query["labelSelector"])
         return listed({"metadata": {"name": "lab"}})
 
-    templates = read({NAMESPACES: labelled}, "")
+    templates = read({NAMESPACES: labeled}, "")
     assert (templates.namespaces, selectors) == (["lab"], ["rdma.lab/enable=true"])
     none = read({NAMESPACES: listed()}, "")
     assert none.notes == [

@@ -19,7 +19,7 @@ from webhook.serve.state import (
     RETENTION,
     ClaimsChanged,
     ConfigurationApplied,
-    ConfigurationLearnt,
+    ConfigurationLearned,
     ConfigurationMissing,
     Event,
     NamespacesChanged,
@@ -61,19 +61,19 @@ using = partial(Snapshot, missing_reason="")
 
 #: Title → the snapshot before, the event, and the snapshot after it.
 TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
-    "a first configuration is learnt": (
+    "a first configuration is learned": (
         Snapshot(),
-        ConfigurationLearnt(SMALL),
+        ConfigurationLearned(SMALL),
         Snapshot(upcoming={FIRST: SMALL}),
     ),
-    "another configuration is learnt": (
+    "another configuration is learned": (
         using(current=SMALL, upcoming={THIRD: SMALL}),
-        ConfigurationLearnt(LARGE),
+        ConfigurationLearned(LARGE),
         using(current=SMALL, upcoming={THIRD: SMALL, SECOND: LARGE}),
     ),
-    "a configuration is learnt again": (
+    "a configuration is learned again": (
         Snapshot(upcoming={FIRST: SMALL}),
-        ConfigurationLearnt(SMALL_REREAD),
+        ConfigurationLearned(SMALL_REREAD),
         Snapshot(upcoming={FIRST: SMALL_REREAD}),
     ),
     "a first configuration is applied": (
@@ -241,7 +241,7 @@ def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
     """This holds even if nodes and configuration have changed several times since."""
     snapshot = using(current=SMALL, facts=Facts(nodes=OLD))
     for event in (
-        ConfigurationLearnt(LARGE),
+        ConfigurationLearned(LARGE),
         ConfigurationApplied(LARGE),
         NodesChanged(NEW, INVENTORIES),
         ConfigurationMissing("apply one"),

@@ -30,9 +30,9 @@ def test_only_line_feeds_end_a_line() -> None:
     )
 
 
-def test_colours_are_those_of_git() -> None:
+def test_colors_are_those_of_git() -> None:
     """Added lines are green and removed ones red, even if they look like a heading."""
-    output = diff("x", "-- b\nc\n", "++ b\nc\n", colour=True).splitlines()
+    output = diff("x", "-- b\nc\n", "++ b\nc\n", color=True).splitlines()
     assert output == [
         "\033[1m--- a/x\033[0m",
         "\033[1m+++ b/x\033[0m",

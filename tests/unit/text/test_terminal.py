@@ -44,9 +44,9 @@ def test_a_paragraph_hangs_under_its_sign() -> None:
     assert sheet.text == "  ! some words, more\n    words\n\n"
 
 
-def test_colours_follow_their_words_over_a_line_break() -> None:
+def test_colors_follow_their_words_over_a_line_break() -> None:
     """Each line has its own color codes, so that a pager can cut anywhere."""
-    sheet = Sheet(9, colour=True)
+    sheet = Sheet(9, color=True)
     sheet.paragraph(Span("red and "), Span("green words", "green"))
     assert sheet.text == "red and\n\x1b[32mgreen\x1b[0m\n\x1b[32mwords\x1b[0m\n"
 
@@ -101,7 +101,7 @@ def test_every_level_has_a_sign() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_finding_is_written_with_its_sign_and_its_remedy(level: Level) -> None:
     """The sign, the subject, the text; then the remedy after an arrow, if there is one."""
-    sheet = Sheet(80, colour=False)
+    sheet = Sheet(80, color=False)
     write_finding(sheet, _FINDING._replace(level=level), subject="n1")
     write_finding(sheet, _FINDING._replace(level=level)._replace(remedy=""))
     sign = SIGNS[level].words

@@ -63,7 +63,7 @@ def _run_name(given: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Delete the pods, list them, and return the exit code."""
     from webhook.kube.pods import (  # noqa: PLC0415
-        LabelledPods,
+        LabeledPods,
         MpiJobs,
     )
 
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     scope = "" if arguments.all_namespaces else namespace
     selector = run_selector(arguments.name or "")
     jobs = _remove_jobs(MpiJobs(client, scope), selector)
-    pods = LabelledPods(client, scope)
+    pods = LabeledPods(client, scope)
     removed = remove_pods(pods, selector, time.sleep, time.monotonic)
     if not removed and not jobs:
         searched = "any namespace" if arguments.all_namespaces else f"namespace {namespace}"

@@ -144,7 +144,7 @@ def _environment(
     signals: RunSignals,
 ) -> NcclEnvironment:
     from webhook.kube.pods import (  # noqa: PLC0415
-        LabelledPods,
+        LabeledPods,
         MpiJobs,
         PodAccess,
     )
@@ -159,7 +159,7 @@ def _environment(
             write_log(arguments.logs / f"{plan.name}.txt", text)
 
     run_environment = RunEnvironment(
-        pods=LabelledPods(client, namespace),
+        pods=LabeledPods(client, namespace),
         explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
         report_progress=lambda _, message: report_progress(message),
         save_log=lambda _, text: save_log(text),

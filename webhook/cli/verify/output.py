@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.cli.output import colour, width, write, write_json
+from webhook.cli.output import color, width, write, write_json
 from webhook.diagnose.verify.output import verify_form, verify_junit, verify_text
 from webhook.diagnose.verify.results import Evaluation
 from webhook.model.finding import Level
@@ -15,7 +15,7 @@ def print_evaluation(evaluation: Evaluation, form: str) -> None:
     elif form == "junit":
         write(verify_junit(evaluation))
     else:
-        write(verify_text(evaluation, width=width(), colour=colour()))
+        write(verify_text(evaluation, width=width(), color=color()))
 
 
 # The exit codes of the commands below `verify`: by the decisive level.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from webhook import __version__
 from webhook.cli.inputs import input_name
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_client
-from webhook.cli.output import colour, print_status, width, write, write_json
+from webhook.cli.output import color, print_status, width, write, write_json
 from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
@@ -162,7 +162,7 @@ def _environment(
     arguments: argparse.Namespace, client: Client, namespace: str, signals: RunSignals
 ) -> RunEnvironment:
     from webhook.kube.pods import (  # noqa: PLC0415
-        LabelledPods,
+        LabeledPods,
         PodAccess,
     )
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
@@ -176,7 +176,7 @@ def _environment(
             write_log(arguments.logs / f"{pair.client}_{pair.server}.txt", text)
 
     return RunEnvironment(
-        pods=LabelledPods(client, namespace),
+        pods=LabeledPods(client, namespace),
         explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
         report_progress=report_progress,
         save_log=save_log,
@@ -195,7 +195,7 @@ def print_report(report: RunReport, form: str) -> None:
     elif form == "junit":
         write(matrix_junit(report))
     else:
-        write(matrix_text(report, width=width(), colour=colour()))
+        write(matrix_text(report, width=width(), color=color()))
 
 
 def write_page(report: RunReport, path: Path) -> None:

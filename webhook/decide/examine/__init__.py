@@ -76,7 +76,7 @@ class FabricKnowledge(NamedTuple):
 
     @property
     def foreign(self) -> bool:
-        """Whether the pod uses a NIC that no fabric claims, even if its GPU is on a fabric."""
+        """Whether the pod uses a NIC that no fabric lists, even if its GPU is on a fabric."""
         return self.level is KnowledgeLevel.NIC
 
     @property

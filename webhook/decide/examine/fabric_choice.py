@@ -245,7 +245,7 @@ def _unlisted_device(pairs: ContainerUsages) -> str:
     for container, usage in pairs:
         names = [*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))]
         if names:
-            return f"no fabric claims {names[0]} in container {container.name}"
+            return f"no fabric lists {names[0]} in container {container.name}"
     return ""
 
 

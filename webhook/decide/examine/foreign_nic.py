@@ -1,4 +1,4 @@
-"""Detect a NIC that no fabric claims; then no fabric's settings are right for the pod.
+"""Detect a NIC that no fabric lists; then no fabric's settings are right for the pod.
 
     evidence                                     for example
     --------                                     -----------
@@ -28,7 +28,7 @@ from webhook.model.resources import ContainerUsages
 
 FOREIGN_NIC = Reason(
     "ForeignNIC",
-    "The pod uses a NIC that no fabric claims. If it belongs to a fabric, set rdma.lab/fabric and "
+    "The pod uses a NIC that no fabric lists. If it belongs to a fabric, set rdma.lab/fabric and "
     'rdma.lab/devices: "0".',
     remedy=(
         "If the NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
@@ -39,7 +39,7 @@ FOREIGN_NIC = Reason(
 )
 FOREIGN_REMEDY = 'if it belongs to a fabric, set rdma.lab/fabric and rdma.lab/devices: "0"'
 
-_NIC = "a NIC that no fabric claims"
+_NIC = "a NIC that no fabric lists"
 #: GKE's list of a pod's interfaces, in JSON, including the default interface.
 GKE_INTERFACES = "networking.gke.io/interfaces"
 #: Google's GPUDirect-TCPXO (its NCCL plugin is called FasTrak).
@@ -53,7 +53,7 @@ _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b"
 
 
 def foreign_nic(scope: Scope, pairs: ContainerUsages) -> str:
-    """Return a sentence on a pod's NIC that no fabric claims, with the evidence, or "".
+    """Return a sentence on a pod's NIC that no fabric lists, with the evidence, or "".
 
     `pairs` are its containers, each with its requests. Only targets and launchers count; in a pod
     without either, its app containers do.

@@ -67,7 +67,7 @@ def from_inventory(
 ) -> Iterator[tuple[str, FabricConstraint]]:
     """Yield evidence from the inventory: the node that the pod names, and nodes with its GPUs.
 
-    The GPU resource is evidence only if every fabric that claims it has a node with GPUs: the user
+    The GPU resource is evidence only if every fabric that lists it has a node with GPUs: the user
     may mean a fabric that is scaled to zero.
     """
     if not inventory.by_node:

@@ -165,7 +165,7 @@ def _only(pod: Pod, pairs: ContainerUsages) -> Target:
 
 
 def _no_targets(pod: Pod, apps: ContainerUsages, fabrics: Fabrics, *, by_claim: bool) -> Selection:
-    """Return the reason why a pod has no targets, first of all a device that no fabric claims."""
+    """Return the reason why a pod has no targets, first of all a device that no fabric lists."""
     for container, _ in apps:
         for name in other_extended_resources(container, fabrics):
             return Selection(reason=NO_TARGET, message=_unlisted_device_message(name, container))
@@ -196,4 +196,4 @@ _SHARE_USER = "gpu-fraction-container-name"
 
 def _unlisted_device_message(name: str, container: Container) -> str:
     device = f"{name} in container {container.name}"
-    return f"no fabric claims {device}: if it is a GPU, list it in its fabric's gpuResources"
+    return f"no fabric lists {device}: if it is a GPU, list it in its fabric's gpuResources"

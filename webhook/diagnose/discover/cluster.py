@@ -118,7 +118,7 @@ def _plugin_resources(item: Item) -> Iterator[str]:
 
 
 def _dra_drivers(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a finding for each driver whose devices no fabric claims."""
+    """Yield a finding for each driver whose devices no fabric lists."""
     drivers: dict[str, dict[str, None]] = {}
     for item in items:
         driver = value_at(item, "spec", "driver")

@@ -175,7 +175,7 @@ def devices_of(group: Group) -> Devices:
     }
     return Devices(
         tuple(sorted(names, key=natural_key)),
-        {_spelt(key): reason for key, reason in sorted(left_out.items(), key=str)},
+        {_key_text(key): reason for key, reason in sorted(left_out.items(), key=str)},
     )
 
 
@@ -197,7 +197,7 @@ def _useless(instances: Sequence[SitePort], group: Group) -> str:
     return ""
 
 
-def _spelt(key: tuple[str, int | None]) -> str:
+def _key_text(key: tuple[str, int | None]) -> str:
     device, port = key
     return device if port in (None, 1) else f"{device}:{port}"
 

@@ -133,9 +133,9 @@ _RATE, _DETAILS = 4, 40
 _ODD = {"down": "bold red", "slow": "bold red"}
 
 
-def discover_text(discovery: Discovery, *, width: int, colour: bool) -> str:
+def discover_text(discovery: Discovery, *, width: int, color: bool) -> str:
     """Return the report."""
-    sheet = Sheet(width, colour=colour)
+    sheet = Sheet(width, color=color)
     sheet.paragraph(Span(summary(discovery), "bold"))
     if discovery.findings:
         sheet.blank()

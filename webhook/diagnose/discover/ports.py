@@ -176,8 +176,8 @@ class _PortMerge:
             )
             return None
         address = min(common)
-        spelt = {piece.observation.pci for piece in self.evidence if piece.observation.pci}
-        return max((spelling for spelling in spelt if pci_key(spelling) == address), key=len)
+        spellings = {piece.observation.pci for piece in self.evidence if piece.observation.pci}
+        return max((spelling for spelling in spellings if pci_key(spelling) == address), key=len)
 
     def interfaces(self, observations: Iterable[tuple[str, PortObservation]]) -> tuple[str, ...]:
         """Return the network interfaces, bonds first, since a bond has the addresses."""

@@ -26,7 +26,7 @@ PhysicalState = Literal[
 
 
 class Line(NamedTuple):
-    """A line of a text, without line end, node prefix and colour codes."""
+    """A line of a text, without line end, node prefix and color codes."""
 
     #: Its number in the text; 1 is the first.
     number: int

@@ -128,10 +128,10 @@ _MOST_STATEMENTS = 6
 _MOST_PAIRS = 4
 
 
-def matrix_text(report: RunReport, *, width: int = 100, colour: bool = False) -> str:
+def matrix_text(report: RunReport, *, width: int = 100, color: bool = False) -> str:
     """Return a run as lines of at most `width` columns."""
     matrix = pair_matrix(report)
-    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    sheet = Sheet(max(width, _NARROWEST), color=color)
     sheet.paragraph(Span(run_title(report, matrix), "bold"), Span(f"  image {report.image}", "dim"))
     if matrix.cells:
         sheet.blank()

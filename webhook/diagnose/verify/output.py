@@ -27,9 +27,9 @@ _INDENT = 2
 _NARROWEST = 40
 
 
-def verify_text(evaluation: Evaluation, *, width: int = 100, colour: bool = False) -> str:
+def verify_text(evaluation: Evaluation, *, width: int = 100, color: bool = False) -> str:
     """Return an evaluation as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    sheet = Sheet(max(width, _NARROWEST), color=color)
     for result in evaluation.results:
         position = f"  {position_of(result.finding.location)}"
         sheet.paragraph(Span(title_of(result.measurement), "bold"), Span(position, "dim"))

@@ -88,9 +88,9 @@ _WIDEST = 10_000
 _NO_ACTION = "No action is needed."
 
 
-def code_text(explanation: CodeExplanation, *, width: int = 100, colour: bool = False) -> str:
+def code_text(explanation: CodeExplanation, *, width: int = 100, color: bool = False) -> str:
     """Return the meaning of a code as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    sheet = Sheet(max(width, _NARROWEST), color=color)
     sheet.paragraph(Span(explanation.code, "bold"))
     if explanation.effect:
         sheet.paragraph(Span(explanation.effect), indent=_INDENT)
@@ -107,7 +107,7 @@ def code_text(explanation: CodeExplanation, *, width: int = 100, colour: bool = 
 
 
 def codes_text(
-    explanations: Iterable[CodeExplanation], *, width: int | None = None, colour: bool = False
+    explanations: Iterable[CodeExplanation], *, width: int | None = None, color: bool = False
 ) -> str:
     """Return a line for each code and tool, with the code's first meaning there.
 
@@ -120,7 +120,7 @@ def codes_text(
     names = max(len(code) for code, _ in meanings)
     tools = max(len(tool) for _, tool in meanings)
     room = None if width is None else max(width - names - tools - 2 * _GAP, _NARROWEST_MEANING)
-    sheet = Sheet(_WIDEST, colour=colour)
+    sheet = Sheet(_WIDEST, color=color)
     sheet.grid(
         [
             (Span(code, "bold"), Span(tool), Span(_cut(meaning, room)))

@@ -89,9 +89,9 @@ _HEADINGS: dict[ChapterName, str] = {
 _NARROWEST = 40
 
 
-def why_text(explanations: Iterable[Explanation], *, width: int = 100, colour: bool = False) -> str:
+def why_text(explanations: Iterable[Explanation], *, width: int = 100, color: bool = False) -> str:
     """Return explanations as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    sheet = Sheet(max(width, _NARROWEST), color=color)
     for number, explanation in enumerate(explanations):
         if number:
             sheet.blank()

@@ -28,8 +28,8 @@ OPTED_OUT = Code(
     f'The pod sets {ENABLE}: "false".',
     f'If the pod needs RDMA, set {ENABLE}: "true" in its template, and create the pod again.',
 )
-ANNOTATION_MISSPELT = Code(
-    "AnnotationMisspelt",
+ANNOTATION_MISSPELLED = Code(
+    "AnnotationMisspelled",
     f"The pod or its controller has a key similar to {ENABLE}, or {ENABLE} itself in a place where "
     "it has no effect.",
     f'Set {ENABLE}: "true" under metadata.annotations of the pod template, and create the pod '
@@ -40,8 +40,8 @@ NAMESPACE_EXCLUDED = Code(
     "The webhook is never called for the pod's namespace.",
     "Run the job in another namespace.",
 )
-NAMESPACE_NOT_LABELLED = Code(
-    "NamespaceNotLabelled",
+NAMESPACE_NOT_LABELED = Code(
+    "NamespaceNotLabeled",
     f'The pod\'s namespace lacks the label {LABEL}: "true".',
     f"Ask an administrator of the namespace to run: kubectl label namespace NAME {LABEL}=true. "
     "Then create the pod again.",
@@ -91,9 +91,9 @@ CODES = (
     CALLED,
     STATUS_UNREADABLE,
     OPTED_OUT,
-    ANNOTATION_MISSPELT,
+    ANNOTATION_MISSPELLED,
     NAMESPACE_EXCLUDED,
-    NAMESPACE_NOT_LABELLED,
+    NAMESPACE_NOT_LABELED,
     NOT_INSTALLED,
     NO_CA_BUNDLE,
     CREATED_BEFORE_WEBHOOK,
@@ -168,7 +168,7 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
         text = f"No: the pod has no annotation {ENABLE}.{copied}"
         return _no(NOT_OPTED_IN, text, remedy)
     has_opted_out = evidence.annotations.get(ENABLE) == "false"
-    code = OPTED_OUT if has_opted_out else ANNOTATION_MISSPELT
+    code = OPTED_OUT if has_opted_out else ANNOTATION_MISSPELLED
     return _no(code, f"No: {hint}.{copied}", remedy)
 
 
@@ -201,13 +201,13 @@ def _remove_status(evidence: PodEvidence) -> str:
 
 def _not_called_reasons(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the reasons why a pod with the annotation was missed, the most certain first."""
-    yield from _unlabelled(evidence)
+    yield from _unlabeled(evidence)
     yield from _not_installed(evidence)
     yield from _too_early(evidence)
     yield from _not_answered(evidence)
 
 
-def _unlabelled(evidence: PodEvidence) -> Iterator[Finding]:
+def _unlabeled(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.namespace is None:
         return
     name = evidence.namespace_name
@@ -220,7 +220,7 @@ def _unlabelled(evidence: PodEvidence) -> Iterator[Finding]:
         "Ask an administrator of the namespace to run: kubectl label --overwrite namespace "
         f"{name} {LABEL}=true. Then {_CREATE_AGAIN}."
     )
-    yield _no(NAMESPACE_NOT_LABELLED, text, remedy)
+    yield _no(NAMESPACE_NOT_LABELED, text, remedy)
 
 
 def _not_installed(evidence: PodEvidence) -> Iterator[Finding]:
@@ -240,7 +240,7 @@ def _too_early(evidence: PodEvidence) -> Iterator[Finding]:
     created = evidence.pod.metadata.creation_timestamp
     if not created:
         return
-    labelled = evidence.namespace.metadata.label_written_at(LABEL) if evidence.namespace else ""
+    labeled = evidence.namespace.metadata.label_written_at(LABEL) if evidence.namespace else ""
     annotated = evidence.pod.metadata.annotation_written_at(ENABLE)
     installed = min((webhook.created for webhook in evidence.webhooks or ()), default="")
     if installed > created:
@@ -256,10 +256,10 @@ def _too_early(evidence: PodEvidence) -> Iterator[Finding]:
         )
         remedy = f"Set it in {_template_title(evidence)}, and {_CREATE_AGAIN}."
         yield _no(ANNOTATED_LATER, text, remedy)
-    if labelled > created:
+    if labeled > created:
         text = (
             f"No: the pod was created at {created}, before namespace {evidence.namespace_name} "
-            f"got the label {LABEL} (its labels were last changed at {labelled})."
+            f"got the label {LABEL} (its labels were last changed at {labeled})."
         )
         yield _no(CREATED_BEFORE_LABEL, text)
 

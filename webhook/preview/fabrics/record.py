@@ -31,7 +31,7 @@ class FabricsReader(NamedTuple):
     #: Columns of a line of text.
     width: int = 100
     #: Whether to use ANSI colors.
-    colour: bool = False
+    color: bool = False
     #: Whether the reader is unknown, and so gets no node names: `wide` is then like `text`.
     anonymous: bool = False
 
@@ -48,7 +48,7 @@ def fabrics_output(inventory: FabricInventory, name: str, reader: FabricsReader)
     if reader.anonymous:
         return anonymous_text(inventory, width=reader.width)
     wide = name == "wide"
-    return fabrics_text(inventory, width=reader.width, colour=reader.colour, wide=wide)
+    return fabrics_text(inventory, width=reader.width, color=reader.color, wide=wide)
 
 
 # The inventory of fabrics for programs. Keys and codes may be added, but are never renamed.

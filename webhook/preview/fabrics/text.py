@@ -14,10 +14,10 @@ _HEADINGS = ("fabric", "nodes", "GPUs", "RDMA resources")
 
 
 def fabrics_text(
-    inventory: FabricInventory, *, width: int, colour: bool = False, wide: bool = False
+    inventory: FabricInventory, *, width: int, color: bool = False, wide: bool = False
 ) -> str:
     """Return the inventory as text; `wide` adds the names of all nodes."""
-    sheet = Sheet(width, colour=colour)
+    sheet = Sheet(width, color=color)
     if inventory.fabrics:
         _table(sheet, inventory.fabrics, wide=wide)
     else:

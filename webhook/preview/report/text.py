@@ -79,10 +79,10 @@ class _Counts(NamedTuple):
 
 
 def report_text(
-    report: Report, *, width: int = 100, colour: bool = False, wording: Wording = CLI_WORDING
+    report: Report, *, width: int = 100, color: bool = False, wording: Wording = CLI_WORDING
 ) -> str:
-    """Return the report as lines of at most `width` columns; `colour` adds ANSI colours."""
-    sheet = Sheet(max(width, _NARROWEST), colour=colour)
+    """Return the report as lines of at most `width` columns; `color` adds ANSI colors."""
+    sheet = Sheet(max(width, _NARROWEST), color=color)
     if report.example:
         sheet.paragraph(Span(_example(report.example, wording)), sign=_ATTENTION)
         sheet.blank()

@@ -25,7 +25,7 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.sources.source import ProblemLog
-from webhook.serve.state import ConfigurationLearnt, PreparedConfiguration, ReadinessCheck, State
+from webhook.serve.state import ConfigurationLearned, PreparedConfiguration, ReadinessCheck, State
 from webhook.text.escape import visible
 
 #: Seconds from the arrival of a change to its use.
@@ -76,7 +76,7 @@ class ObservedObject(NamedTuple):
     problem: str
 
 
-class _Learnt(NamedTuple):
+class _Learned(NamedTuple):
     """A change of the object, read and waiting for its use."""
 
     #: The time of its use, by the clock.
@@ -106,7 +106,7 @@ class ObjectConfiguration:
         self._ready_at = 0.0
         #: None without an object. The thread of the watch assigns it; any thread may read it.
         self.observed: ObservedObject | None = None
-        self._waiting: deque[_Learnt] = deque()
+        self._waiting: deque[_Learned] = deque()
         #: Whether there has been a list, and its problem; for the thread of the watch.
         self._listed, self._lacked = False, ""
         self._last: _Projection = {}
@@ -130,8 +130,8 @@ class ObjectConfiguration:
         due = self._clock() + (DELAY if self._listed else 0.0)
         changes = [change for _, batch in self._informers.take() for change in batch]
         projections = [item if _is_present(item) else None for _, item in changes]
-        learnt = [
-            _Learnt(due, *self._reading(projection))
+        learned = [
+            _Learned(due, *self._reading(projection))
             for projection in projections
             if self._is_new(projection)
         ]
@@ -139,10 +139,10 @@ class ObjectConfiguration:
             self._ready_at = due + SETTLE_SECONDS
         self._listed = True
         if not self._reflector.objects:
-            learnt += [_Learnt(due, use) for use in self._absence()]
+            learned += [_Learned(due, use) for use in self._absence()]
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._take, learnt)
+            self._loop.call_soon_threadsafe(self._take, learned)
 
     def _is_new(self, projection: _Projection | None) -> TypeGuard[_Projection]:
         """Return whether there is an object, with a new content; labels do not count."""
@@ -189,12 +189,12 @@ class ObjectConfiguration:
             self._lacked = lacking
             yield partial(self._in_use.lose, lacking)
 
-    def _take(self, learnt: list[_Learnt]) -> None:
+    def _take(self, learned: list[_Learned]) -> None:
         self._synced = True
-        self._waiting += learnt
-        for change in learnt:
+        self._waiting += learned
+        for change in learned:
             if change.prepared is not None:
-                self._state.send(ConfigurationLearnt(change.prepared))
+                self._state.send(ConfigurationLearned(change.prepared))
         self.use_due()
 
     def use_due(self) -> None:

@@ -27,7 +27,7 @@ from webhook.model.pod import Pod, PodManifest
 PRODUCT = "nvidia.com/gpu.product"
 PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu: a GPU's product is in {PRODUCT}"
 
-CLAIMED_BY_NONE = f"a NIC that no fabric claims: {FOREIGN_REMEDY}"
+CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 
 
 def examined(manifest: PodManifest, requests: Requests | None = None) -> Examined:
@@ -127,7 +127,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     """A site that forgot to list a GPU resource learns its name."""
     manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
     assert examined(manifest).knowledge.message == (
-        "no fabric claims example.com/h200 in container trainer: "
+        "no fabric lists example.com/h200 in container trainer: "
         "if it is a GPU, list it in its fabric's gpuResources"
     )
 

@@ -194,7 +194,7 @@ USER_NAMESPACE = ("warned", "UserNamespace")
     ],
     ids=case_name,
 )
-def test_it_warns_where_the_kernel_does_not_honour_it(
+def test_it_warns_where_the_kernel_does_not_honor_it(
     security: Any, spec: Any, expected: list[tuple[str, str]]
 ) -> None:
     """IPC_LOCK has no effect for users other than root or in a user namespace."""

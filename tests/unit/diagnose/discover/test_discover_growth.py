@@ -32,7 +32,7 @@ SITES: dict[str, Node] = {
 
 def _everything(node: Node, count: int) -> None:
     discovery = discovered({f"n{number}": node(number) for number in range(count)})
-    discover_text(discovery, width=120, colour=False)
+    discover_text(discovery, width=120, color=False)
     discover_form(discovery)
     plugin_files(discovery.written, DiscoverOptions())
     picture(discovery.fabrics)

@@ -313,7 +313,7 @@ def test_the_text() -> None:
         "\n"
         "✘ error (PortDown): 2 ok, 1 unsure, 1 error\n"
     )
-    assert "\x1b[" in verify_text(evaluation, colour=True)
+    assert "\x1b[" in verify_text(evaluation, color=True)
     lines = "".join(f"n1: {line}\nn2: {line}\n" for line in bandwidth(row(95)).splitlines())
     assert "ib_write_bw mlx5_4  a:3 on n1\n" in verify_text(evaluated(lines))
     assert verify_text(evaluated(outputs.ucx_perftest())).startswith("tag match bandwidth  a:2\n")

@@ -34,7 +34,7 @@ def test_sizes_that_no_packet_of_rdma_has(mtu: int | None) -> None:
     ],
 )
 def test_encoding(rate: float, link: Literal["InfiniBand", "Ethernet"] | None, data: float) -> None:
-    """InfiniBand up to FDR is named after its signalling rate, not after its data rate."""
+    """InfiniBand up to FDR is named after its signaling rate, not after its data rate."""
     assert expected_rate(_RUN._replace(link_layer=link), PortRate(rate, "x")).gbps == data
 
 

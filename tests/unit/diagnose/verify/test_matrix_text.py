@@ -148,8 +148,8 @@ def test_nothing_was_measured() -> None:
     )
 
 
-def test_colour() -> None:
-    """Signs and numbers are coloured by their level."""
-    text = matrix_text(measured_run(names(3), slow_third), colour=True)
+def test_color() -> None:
+    """Signs and numbers are colored by their level."""
+    text = matrix_text(measured_run(names(3), slow_third), color=True)
     assert "\x1b[32m✔ 97.0\x1b[0m" in text
     assert "\x1b[1;31m✘ 12.5\x1b[0m" in text

@@ -99,7 +99,7 @@ def test_a_status_of_another_version() -> None:
 def test_a_pod_that_was_not_seen() -> None:
     """The answer is no, with the reason why the webhook was not called."""
     explanation = explain(unseen(), namespace=namespace({}))
-    assert (explanation.rdma, explanation.answer.code) == ("no", "NamespaceNotLabelled")
+    assert (explanation.rdma, explanation.answer.code) == ("no", "NamespaceNotLabeled")
     assert explanation.answer.text == (
         "No RDMA, since the webhook was not called: namespace lab lacks the label "
         'rdma.lab/enable: "true".'

@@ -35,7 +35,7 @@ LEVELS = {
     "unsure": "StatusUnreadable Shortened UnknownCode SchedulingGated Restarted NoRdma "
     "FailedCreate Event NotInspected NothingRegistered NoDeviceOpen MixedTransports "
     "TransportUnknown NoChannel NothingLogged",
-    "error": "OptedOut AnnotationMisspelt NamespaceExcluded NamespaceNotLabelled NotInstalled "
+    "error": "OptedOut AnnotationMisspelled NamespaceExcluded NamespaceNotLabeled NotInstalled "
     "NoCaBundle CreatedBeforeWebhook AnnotatedLater CreatedBeforeLabel CreatedEarlier "
     "DidNotAnswer NotCalled Evicted Failed Unschedulable Insufficient OfferedNowhere "
     "ErrImagePull ImagePullBackOff InvalidImageName ErrImageNeverPull "

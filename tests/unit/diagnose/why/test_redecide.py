@@ -97,13 +97,13 @@ def test_a_pod_that_would_be_denied() -> None:
 
 def test_facts_count() -> None:
     """The fabric of the namespace and the resources of the nodes influence the decision."""
-    labelled = namespace()
-    labelled["metadata"]["annotations"] = {"rdma.lab/fabric": "v100-ib"}
+    labeled = namespace()
+    labeled["metadata"]["annotations"] = {"rdma.lab/fabric": "v100-ib"}
     pod = unseen(limits={"nvidia.com/gpu": "1"})
-    assert "equipped" in today(pod, labelled).text
+    assert "equipped" in today(pod, labeled).text
     assert "equipped" not in today(pod).text
     bare = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {}}}
-    finding = today(pod, labelled, bare)
+    finding = today(pod, labeled, bare)
     assert "(FabricWithoutNodes)" in finding.text
 
 
@@ -112,6 +112,6 @@ def test_a_template_of_other_containers() -> None:
     other = job(asked=ASKED, **GPU)
     other["spec"]["template"]["spec"]["containers"][0]["name"] = "other"
     assert today(live(metadata=OWNED), owners=(other,)).code == "NotComparable"
-    labelled = job(asked=ASKED, **GPU)
-    labelled["spec"]["template"]["metadata"]["labels"] = {"role": "launcher"}
-    assert today(live(metadata=OWNED), owners=(labelled,)).code == "NotComparable"
+    labeled = job(asked=ASKED, **GPU)
+    labeled["spec"]["template"]["metadata"]["labels"] = {"role": "launcher"}
+    assert today(live(metadata=OWNED), owners=(labeled,)).code == "NotComparable"

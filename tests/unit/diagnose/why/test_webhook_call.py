@@ -84,7 +84,7 @@ def test_a_pod_with_a_status() -> None:
         (
             live({"rdma.lab/enabled": "true"}),
             {},
-            "AnnotationMisspelt",
+            "AnnotationMisspelled",
             (
                 "'rdma.lab/enabled' in metadata.annotations has no effect (did you mean "
                 "rdma.lab/enable?)"
@@ -94,14 +94,14 @@ def test_a_pod_with_a_status() -> None:
         (
             live({}, metadata={"labels": ASKED}),
             {},
-            "AnnotationMisspelt",
+            "AnnotationMisspelled",
             "No: rdma.lab/enable is in metadata.labels: on a pod it must be an annotation.",
             "",
         ),
         (
             live({}, metadata=OWNED),
             {"owners": (job(ASKED),)},
-            "AnnotationMisspelt",
+            "AnnotationMisspelled",
             (
                 "No: in Job train: rdma.lab/enable is in metadata.annotations of Job "
                 "train, where it reaches no pod"
@@ -132,14 +132,14 @@ def test_a_pod_with_a_status() -> None:
         (
             unseen(),
             {"namespace": namespace({})},
-            "NamespaceNotLabelled",
+            "NamespaceNotLabeled",
             'No: namespace lab lacks the label rdma.lab/enable: "true".',
             "kubectl label --overwrite namespace lab rdma.lab/enable=true",
         ),
         (
             unseen(),
             {"namespace": namespace({"rdma.lab/enable": "True"}), "webhooks": ()},
-            "NamespaceNotLabelled",
+            "NamespaceNotLabeled",
             "(its value is 'True').",
             "",
         ),

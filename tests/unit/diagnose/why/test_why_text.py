@@ -17,7 +17,7 @@ from webhook.kube.objects import KubernetesObject
 
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 
-UNLABELLED = """\
+UNLABELED = """\
 Pod lab/train-0  (of Job train)
   ✘ No RDMA, since the webhook was not called: namespace lab lacks the label rdma.lab/enable:
     "true".
@@ -53,7 +53,7 @@ def test_text() -> None:
         events=(event("FailedCreate", "quota", "Job", "train"),),
         unread=("You do not have the right to read nodes.",),
     )
-    assert why_text([explanation]) == UNLABELLED
+    assert why_text([explanation]) == UNLABELED
 
 
 def test_several_pods() -> None:
@@ -65,7 +65,7 @@ def test_several_pods() -> None:
 def test_characters_that_hide_something() -> None:
     """Control characters of a file do not reach the terminal."""
     pod = live({**ASKED, "rdma.lab/fabric": "\x1b[31m\u202e"})
-    text = why_text([explain(pod)], colour=False)
+    text = why_text([explain(pod)], color=False)
     assert "\x1b" not in text
     assert "\u202e" not in text
 
@@ -77,7 +77,7 @@ def test_pods_fit_the_schema() -> None:
     VALIDATOR.validate(form)
     (pod,) = form["pods"]
     assert (pod["rdma"], pod["well"]) == ("no", False)
-    assert pod["answer"]["code"] == "NamespaceNotLabelled"
+    assert pod["answer"]["code"] == "NamespaceNotLabeled"
     assert [chapter["name"] for chapter in pod["chapters"]] == [
         "requested",
         "webhookCall",
@@ -88,7 +88,7 @@ def test_pods_fit_the_schema() -> None:
     assert pod["chapters"][1]["findings"] == [
         {
             "level": "error",
-            "code": "NamespaceNotLabelled",
+            "code": "NamespaceNotLabeled",
             "text": 'No: namespace lab lacks the label rdma.lab/enable: "true".',
             "remedy": pod["answer"]["remedy"],
             "location": {},

@@ -93,10 +93,10 @@ def test_nodes_outside_are_named_as_in_the_table() -> None:
     assert f"{text} ({', '.join(NODES)})\n" in every
 
 
-def test_colours_repeat_the_text() -> None:
+def test_colors_repeat_the_text() -> None:
     """Names of fabrics are bold, errors have a red sign, the sum is dim."""
     bold, dim, red, end = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
-    lines = fabrics_text(INVENTORY, width=160, colour=True).splitlines()
+    lines = fabrics_text(INVENTORY, width=160, color=True).splitlines()
     assert lines[1].startswith(f"{bold}v100-ib{end} ")
     assert lines[5] == f"  {red}✘{end} {bold}h100: {end}no node belongs to the fabric"
     assert lines[-1] == f"{dim}{fabrics_text(INVENTORY, width=160).splitlines()[-1]}{end}"

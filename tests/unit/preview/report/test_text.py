@@ -273,11 +273,11 @@ def test_no_line_is_wider_than_the_width(width: int) -> None:
     assert max(map(len, lines)) <= max(width, 40)
 
 
-def test_colours_need_an_option() -> None:
+def test_colors_need_an_option() -> None:
     """By default there are no colors, since the output may go to a pipe."""
     report = Report(previews=(preview(patched(ADDED)),))
     assert "\x1b" not in report_text(report)
-    assert "\x1b[32mapplied" in report_text(report, colour=True)
+    assert "\x1b[32mapplied" in report_text(report, color=True)
 
 
 def test_a_warning_of_another_reason_keeps_its_row() -> None:

@@ -31,7 +31,7 @@ def test_all_parameters() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("colour", "on", f"'colour' is not a parameter: use {', '.join(PARAMETERS)}"),
+        ("color", "on", f"'color' is not a parameter: use {', '.join(PARAMETERS)}"),
         (
             "Enable",
             "true",

@@ -19,7 +19,7 @@ from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import DeviceClaim, Fabrics
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.claims import ClusterClaims, _ClaimWatch
-from webhook.serve.state import ConfigurationLearnt, PendingFacts, State, claim_key
+from webhook.serve.state import ConfigurationLearned, PendingFacts, State, claim_key
 
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
 CLAIMED = "/apis/resource.k8s.io/v1/resourceclaims"
@@ -368,5 +368,5 @@ def test_a_configuration_that_is_about_to_be_used_counts() -> None:
     cluster = Cluster()
     server = Server(cluster)
     server.use(fabrics(V100))
-    server.state.send(ConfigurationLearnt(prepared(BY_CLAIM)))
+    server.state.send(ConfigurationLearned(prepared(BY_CLAIM)))
     server.run(lambda: server.state.snapshot.claims is not None)

@@ -21,7 +21,7 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.sources import cluster as cluster_nodes
 from webhook.serve.sources.cluster import ClusterNodes
 from webhook.serve.sources.source import STALE
-from webhook.serve.state import ConfigurationApplied, ConfigurationLearnt, NamespacesChanged, State
+from webhook.serve.state import ConfigurationApplied, ConfigurationLearned, NamespacesChanged, State
 
 VOLTA = "Tesla-V100-SXM2"
 HOME = frozenset({"v100-ib"})
@@ -243,7 +243,7 @@ def test_an_upcoming_configuration_gets_new_nodes_too() -> None:
     """This holds before and after its use begins: it was prepared with the older nodes."""
     server = Server(equipped("a"))
     coming = prepared(replace(fabrics(), config_hash="ba9876543210"))
-    server.state.send(ConfigurationLearnt(coming))
+    server.state.send(ConfigurationLearned(coming))
 
     def use_it() -> bool:
         server.state.send(ConfigurationApplied(coming))
@@ -281,7 +281,7 @@ def test_an_upcoming_configuration_with_older_nodes_gets_the_newer() -> None:
     late = prepared(replace(fabrics(), config_hash="ba9876543210"))
 
     def announce() -> bool:
-        server.state.send(ConfigurationLearnt(late))
+        server.state.send(ConfigurationLearned(late))
         return True
 
     def caught_up() -> bool:

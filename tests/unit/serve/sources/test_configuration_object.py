@@ -361,10 +361,10 @@ def test_a_write_without_a_time_delays_nothing(server: Server) -> None:
 
 def test_a_change_of_labels_is_read_once(server: Server) -> None:
     """The time of a write is not part of the object."""
-    labelled = written(managed=[{"manager": "a", "time": "2026-01-01T00:00:00Z"}])
+    labeled = written(managed=[{"manager": "a", "time": "2026-01-01T00:00:00Z"}])
 
     def note() -> bool:
-        server.cluster.put(PATH, labelled)
+        server.cluster.put(PATH, labeled)
         return True
 
     server.run(server.watching, note, server.put(written(200)), server.later(DELAY), lambda: True)

@@ -120,7 +120,7 @@ def _shape(name: str) -> str:
 
 # The lines of an output, without the additions of terminals and launchers.
 
-#: Colours and cursor movements (ECMA-48).
+#: Colors and cursor movements (ECMA-48).
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 #: mpirun --tag-output, and kubectl logs --prefix.
 _OUTPUT_PREFIX = re.compile(
@@ -131,7 +131,7 @@ _LONGEST = 4000
 
 
 def plain_text(text: str) -> str:
-    """Return a text without colours and with line feeds as line ends."""
+    """Return a text without colors and with line feeds as line ends."""
     return _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -13,7 +13,7 @@ from webhook.diagnose.tools.observations import Line
 #: A part of a regular expression: the name or the address of a node.
 HOST = r"[A-Za-z0-9](?:[\w.-]{0,252}[A-Za-z0-9])?"
 
-#: Terminal control sequences (ECMA-48): colours, a title, the choice of a character set.
+#: Terminal control sequences (ECMA-48): colors, a title, the choice of a character set.
 _TERMINAL = re.compile(
     r"\x1b(?:\[[0-?]{0,60}[ -/]{0,9}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)?"
     r"|[()][0-9A-B]|[=>78cM])"

@@ -146,7 +146,7 @@ def _v1alpha1_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     return (ExpectedPod(_worker(workload), "worker"), ExpectedPod(launcher, "launcher"))
 
 
-def _labelled(workload: Workload, role: str) -> Draft:
+def _labeled(workload: Workload, role: str) -> Draft:
     draft = Draft(workload.pod)
     add_labels(
         draft,
@@ -156,7 +156,7 @@ def _labelled(workload: Workload, role: str) -> Draft:
 
 
 def _worker(workload: Workload) -> PodManifest:
-    draft = _labelled(workload, "worker")
+    draft = _labeled(workload, "worker")
     draft.set((*FIRST, "command"), ["sleep"])
     draft.set((*FIRST, "args"), ["365d"])
     add_mount(draft, FIRST, _config_volume(workload), _CONFIG)
@@ -164,7 +164,7 @@ def _worker(workload: Workload) -> PodManifest:
 
 
 def _launcher(workload: Workload, first: TemplateContainer) -> PodManifest:
-    draft = _labelled(workload, "launcher")
+    draft = _labeled(workload, "launcher")
     draft.append(INIT_CONTAINERS, {"name": "kubectl-delivery"})
     ours = variables(
         OMPI_MCA_plm_rsh_agent=f"{_CONFIG}/kubexec.sh",

@@ -46,7 +46,7 @@ line_ends = st.sampled_from(["\n", "\r\n", "\r", "\x1b[0m\n", " \n"])
 
 @st.composite
 def mangled(draw: st.DrawFn) -> str:
-    """Cut, mix and decorate outputs: lines of two in turn, characters lost, colours added."""
+    """Cut, mix and decorate outputs: lines of two in turn, characters lost, colors added."""
     first, second = draw(texts).splitlines(), draw(texts).splitlines()
     turns = draw(st.lists(st.booleans(), max_size=60))
     queues = {True: iter(first), False: iter(second)}

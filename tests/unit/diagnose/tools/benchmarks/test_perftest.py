@@ -115,7 +115,7 @@ def test_a_table_of_all_sizes() -> None:
 
 
 def test_more_columns() -> None:
-    """CPU utilisation, a service level, and the two ports of a card have columns of their own."""
+    """CPU utilization, a service level, and the two ports of a card have columns of their own."""
     cpu = outputs.BW_HEADER.format("Gb/sec") + "    CPU_Util[%]"
     assert only(text(head(), [cpu, f"{ROW_GBITS}    12.50"])).rows[0].gbps == 46.4
     sl = " #bytes    #sl      #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]"
@@ -332,7 +332,7 @@ def test_only_a_table() -> None:
 
 
 def test_what_terminals_add() -> None:
-    """Colours, carriage returns, and the prefixes of mpirun and kubectl are left out."""
+    """Colors, carriage returns, and the prefixes of mpirun and kubectl are left out."""
     plain = only(bandwidth())
     assert only(bandwidth().replace("\n", "\r\n")) == plain
     assert only("".join(f"\x1b[32m{line}\x1b[0m\n" for line in bandwidth().splitlines())) == plain

@@ -33,7 +33,7 @@ def test_a_text_is_taken_apart(fixture: Path) -> None:
 
 
 def test_what_terminals_add_is_removed() -> None:
-    """Colours, titles, a byte order mark, no-break blanks and carriage returns are removed."""
+    """Colors, titles, a byte order mark, no-break blanks and carriage returns are removed."""
     text = "\ufeff\x1b]0;root@n1\x07\x1b[01;32mmlx5_0\x1b[0m\xa0port\r\n\x1b(B 50%\r100%\r\r\n"
     assert split_by_node(text) == (
         NodeOutput(None, (Line(1, "mlx5_0 port"), Line(2, " 50%"), Line(2, "100%"), Line(3, ""))),

@@ -38,7 +38,7 @@ from webhook.model.finding import Finding, Location
 PAIR = NodePair("a", "b")
 #: The run decides the level, and has other locations.
 LABELS = Finding(
-    "unsure", "NamespaceNotLabelled", "Namespace lab lacks the label.", "Label it.", Location("x")
+    "unsure", "NamespaceNotLabeled", "Namespace lab lacks the label.", "Label it.", Location("x")
 )
 
 

@@ -25,7 +25,7 @@ Ops = list[dict[str, Any]]
 Habit = Callable[[Document], Ops]
 
 #: Names on both sides of `zz-rdma-webhook-test-informed`.
-BEFORE, AFTER = "aa-neighbour", "zzz-neighbour"
+BEFORE, AFTER = "aa-neighbor", "zzz-neighbor"
 
 
 def limits_memory(pod: Document) -> Ops:
@@ -54,7 +54,7 @@ def opts_in(pod: Document) -> Ops:
 
 
 @dataclass
-class Neighbour:
+class Neighbor:
     """Another team's webhook, in a thread of the test; each test gives it a habit and a name."""
 
     cluster: Cluster
@@ -62,7 +62,7 @@ class Neighbour:
     port: int
     habit: Habit = lambda _: []
     #: The namespace whose pods it is called for.
-    space: str = field(default_factory=lambda: named("neighbour"))
+    space: str = field(default_factory=lambda: named("neighbor"))
     #: Seconds that it takes for an answer.
     takes: float = 0.0
     #: Seconds between two moments at which all calls that wait are answered; 0: each by itself.
@@ -97,7 +97,7 @@ class Neighbour:
         selector = {"kubernetes.io/metadata.name": self.space}
         rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
         webhook = {
-            "name": "neighbour.example.com",
+            "name": "neighbor.example.com",
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "clientConfig": {
@@ -121,11 +121,11 @@ def _until_next(period: float) -> float:
 
 
 @contextmanager
-def running(cluster: Cluster, folder: Path) -> Iterator[Neighbour]:
+def running(cluster: Cluster, folder: Path) -> Iterator[Neighbor]:
     """Serve on the address at which the API server reaches this machine."""
     ca = issue_ca()
     leaf = issue_leaf(ca, [], [cluster.network.machine])
-    chain = folder / "neighbour.pem"
+    chain = folder / "neighbor.pem"
     chain.write_bytes(leaf.certificate + leaf.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain)
@@ -134,12 +134,12 @@ def running(cluster: Cluster, folder: Path) -> Iterator[Neighbour]:
     server.socket = context.wrap_socket(
         server.socket, server_side=True, do_handshake_on_connect=False
     )
-    neighbour = Neighbour(cluster, ca, server.server_port)
-    _Handler.neighbour = neighbour
+    neighbor = Neighbor(cluster, ca, server.server_port)
+    _Handler.neighbor = neighbor
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1})
     thread.start()
     try:
-        yield neighbour
+        yield neighbor
     finally:
         server.shutdown()
         server.server_close()
@@ -152,11 +152,11 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # with a handshake for each call, it would be slower than we are
-    neighbour: Neighbour
+    neighbor: Neighbor
 
     def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        body = json.dumps(self.neighbour.answer(review)).encode()
+        body = json.dumps(self.neighbor.answer(review)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
