@@ -7,7 +7,7 @@ milliseconds for each; so rich is used only to measure text and to style it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -187,6 +187,8 @@ SIGNS: dict[Level, Span] = {
     "unsure": Span("?", "yellow"),
     "error": Span("✘", "bold red"),
 }
+#: Levels whose findings may need action.
+_ACTIONABLE: Set[Level] = {"warning", "unsure", "error"}
 _ARROW = Span("→", "bold")
 _INDENT = 2
 
@@ -195,9 +197,11 @@ def write_finding(sheet: Sheet, finding: Finding, subject: str = "") -> None:
     """Write a finding as a paragraph after its sign, and its remedy after an arrow.
 
     `subject` is what the finding is about, such as a fabric or nodes; it comes first, in bold.
+    A finding that may need action ends with its code, for `rdma-webhook why CODE`.
     """
     heading = [Span(f"{subject}: ", "bold")] if subject else []
-    sheet.paragraph(*heading, Span(finding.text), sign=SIGNS[finding.level], indent=_INDENT)
+    code = [Span(f" [{finding.code}]", "dim")] if finding.level in _ACTIONABLE else []
+    sheet.paragraph(*heading, Span(finding.text), *code, sign=SIGNS[finding.level], indent=_INDENT)
     write_remedy(sheet, finding.remedy)
 
 

@@ -165,7 +165,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "unsure",
             [
                 "RDMA over v100-ib is not certain: a container has no effective IPC_LOCK",
-                "NonRoot: IPC_LOCK has no effect for a user other than root",
+                "IPC_LOCK has no effect for a user other than root",
             ],
         ),
         ("disabled", "no", ["No RDMA: the user's NCCL_IB_DISABLE=1 turns RDMA off"]),
@@ -260,7 +260,7 @@ def test_pod_security_that_refuses_the_capability(space: Space) -> None:
     other.create(job(other, "train", other.pod("x", V100)))
     explanation = explained(other, pod_of(other, "train"))
     assert explanation["rdma"] == "unsure"
-    sentence = "PodSecurity: The namespace enforces a Pod Security level that forbids IPC_LOCK."
+    sentence = "The namespace enforces a Pod Security level that forbids IPC_LOCK."
     assert sentence in texts(explanation, "applied")
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 

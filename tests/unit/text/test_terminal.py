@@ -100,13 +100,14 @@ def test_every_level_has_a_sign() -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_finding_is_written_with_its_sign_and_its_remedy(level: Level) -> None:
-    """The sign, the subject, the text; then the remedy after an arrow, if there is one."""
+    """The sign, the subject, the text, a code for `why`; the remedy, if any, after an arrow."""
     sheet = Sheet(80, color=False)
     write_finding(sheet, _FINDING._replace(level=level), subject="n1")
     write_finding(sheet, _FINDING._replace(level=level)._replace(remedy=""))
     sign = SIGNS[level].words
+    code = "" if level in {"ok", "info"} else " [PortDown]"
     assert sheet.text.splitlines() == [
-        f"  {sign} n1: A port is down.",
+        f"  {sign} n1: A port is down.{code}",
         "    → Check the cable.",
-        f"  {sign} A port is down.",
+        f"  {sign} A port is down.{code}",
     ]

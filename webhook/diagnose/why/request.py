@@ -165,7 +165,7 @@ def reason_finding(code: str, status: StatusAnnotation) -> Finding:
     skipped = [row for row in loud if row.part not in applied] or loud
     whens = " Or: ".join(dict.fromkeys(row.reason.when for row in skipped))
     remedy = rows[0].reason.remedy
-    return Finding("unsure" if remedy else "info", code, f"{code}: {whens}", remedy)
+    return Finding("unsure" if remedy else "info", code, whens, remedy)
 
 
 CODES = (

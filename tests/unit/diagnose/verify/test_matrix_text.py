@@ -39,7 +39,7 @@ gpu-03       ✘ 12.5  ✘ 12.5
 expected: 99.37 Gb/s = rateGbps 100 (fabric v100-ib) × 0.994 payload share at MTU 4096
 
 Check first
-  ✘ All 8 measurements with gpu-03 are bad (8 errors). All others: 4 ok.
+  ✘ All 8 measurements with gpu-03 are bad (8 errors). All others: 4 ok. [SuspectNode]
     → Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its
       cables, and its other load.
 
@@ -52,7 +52,7 @@ Check first
       -vv, LnkSta), its error counters, and whether other jobs use the link.
 
 Whole run
-  ? The run was interrupted.
+  ? The run was interrupted. [Interrupted]
     → Run it again.
 
 ✘ error (FarBelowRate): 4 ok, 1 unsure, 8 errors
@@ -143,7 +143,7 @@ def test_nothing_was_measured() -> None:
     report = measured_run(names(2), full_rate, pairs=(), findings=(LATE,))
     assert matrix_text(report) == (
         "verify-k7: 2 nodes, 0 pairs of fabric v100-ib  image registry.example/perftest\n\n"
-        "Whole run\n  ? The run was interrupted.\n    → Run it again.\n\n"
+        "Whole run\n  ? The run was interrupted. [Interrupted]\n    → Run it again.\n\n"
         "? unsure (Interrupted): 1 unsure\n"
     )
 

@@ -58,8 +58,7 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
     """The finding is the one in docs/reasons.md, and the remedy belongs to the code."""
     (finding,) = chapter_findings(explain(live(status(warned=["GuaranteedLost"]))), "applied")[1:]
     assert finding.text == (
-        "GuaranteedLost: Without the limit, the pod is Burstable: no exclusive CPUs, no"
-        " NUMA-aligned memory."
+        "Without the limit, the pod is Burstable: no exclusive CPUs, no NUMA-aligned memory."
     )
     assert (finding.level, finding.remedy) == ("unsure", REASONS["GuaranteedLost"][0].reason.remedy)
 
@@ -67,10 +66,10 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
 def test_a_code_of_several_mutations() -> None:
     """Only mutations that were not applied can have been skipped, and quiet rows are not listed."""
     whens = {row.part: row.reason.when for row in REASONS["EnvFrom"]}
-    everywhere = f"EnvFrom: {whens['env']} Or: {whens['hcoll']} Or: {whens['nvlink']}"
+    everywhere = f"{whens['env']} Or: {whens['hcoll']} Or: {whens['nvlink']}"
     assert done(skipped=["EnvFrom"])[1][2] == everywhere
     applied = ["env", "nvlink"]
-    assert done(applied=applied, skipped=["EnvFrom"])[2][2] == f"EnvFrom: {whens['hcoll']}"
+    assert done(applied=applied, skipped=["EnvFrom"])[2][2] == whens["hcoll"]
     whens = {row.part: row.reason.when for row in REASONS["Present"]}
     listed = done(skipped=["Present"])[1][2]
     assert whens["networks"] in listed
@@ -93,7 +92,7 @@ def test_a_status_without_room() -> None:
     assert [finding[2] for finding in done(applied=4, skipped=2, warned=["NonRoot"])] == [
         "It applied 4 mutations; their names do not fit into the annotation.",
         "2 more reasons do not fit into the annotation.",
-        "NonRoot: IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
+        "IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
     ]
 
 

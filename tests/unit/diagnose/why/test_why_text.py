@@ -20,7 +20,7 @@ VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 UNLABELED = """\
 Pod lab/train-0  (of Job train)
   ✘ No RDMA, since the webhook was not called: namespace lab lacks the label rdma.lab/enable:
-    "true".
+    "true". [NamespaceNotLabeled]
     → Ask an administrator of the namespace to run: kubectl label --overwrite namespace lab
       rdma.lab/enable=true. Then create the pod again.
 
@@ -29,14 +29,14 @@ What the pod requests
   · No container requests a GPU, an RDMA resource or another device.
 
 Whether the webhook was called
-  ✘ No: namespace lab lacks the label rdma.lab/enable: "true".
+  ✘ No: namespace lab lacks the label rdma.lab/enable: "true". [NamespaceNotLabeled]
 
 What the webhook changed
   · Nothing.
 
 What the cluster reports
   ✔ The pod is running on node node-1.
-  ? Event of Job train: FailedCreate: quota
+  ? Event of Job train: FailedCreate: quota [FailedCreate]
     → Correct what the message names; until then, the controller cannot create pods.
 
 What could not be read

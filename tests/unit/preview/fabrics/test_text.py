@@ -58,14 +58,17 @@ def test_the_table_and_the_findings() -> None:
     ]
     without, several = (INVENTORY.findings[number].remedy for number in (0, 1))
     assert lines[3:] == [
-        f"  ✘ v100-ib: 1 node has {LACKING} (node-5)",
+        f"  ✘ v100-ib: 1 node has {LACKING} (node-5) [NodeWithoutResource]",
         "    → Check the plugin.",
-        "  ✘ h100: no node belongs to the fabric",
-        ("  ✘ 2 nodes fit no fabric (nearest: v100-ib): nvidia.com/v100 is not offered (p1, p2)"),
+        "  ✘ h100: no node belongs to the fabric [FabricWithoutNodes]",
+        (
+            "  ✘ 2 nodes fit no fabric (nearest: v100-ib): nvidia.com/v100 is not offered (p1, p2) "
+            "[NodeWithoutFabric]"
+        ),
         f"    → {without}",
-        "  ✘ 1 node fits x and y: nvidia.com/gpu fits all of them (b)",
+        "  ✘ 1 node fits x and y: nvidia.com/gpu fits all of them (b) [NodeInSeveralFabrics]",
         f"    → {several}",
-        "  ✘ 1 node fits no fabric: there are no fabrics (c)",
+        "  ✘ 1 node fits no fabric: there are no fabrics (c) [NodeWithoutFabric]",
         f"    → {without}",
         "10 nodes in total (1 of them has neither GPUs nor RDMA resources)",
     ]
@@ -89,16 +92,17 @@ def test_nodes_outside_are_named_as_in_the_table() -> None:
     inventory = FabricInventory((), (outside,), 5, 0)
     short, every = (fabrics_text(inventory, width=200, wide=wide) for wide in (False, True))
     text = "✘ 5 nodes fit no fabric: there are no fabrics"
-    assert f"{text} (node-1, node-2, node-3 and 2 more)\n" in short
-    assert f"{text} ({', '.join(NODES)})\n" in every
+    assert f"{text} (node-1, node-2, node-3 and 2 more) [NodeWithoutFabric]\n" in short
+    assert f"{text} ({', '.join(NODES)}) [NodeWithoutFabric]\n" in every
 
 
 def test_colors_repeat_the_text() -> None:
     """Names of fabrics are bold, errors have a red sign, the sum is dim."""
     bold, dim, red, end = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
     lines = fabrics_text(INVENTORY, width=160, color=True).splitlines()
+    code = f"{dim} [FabricWithoutNodes]{end}"
     assert lines[1].startswith(f"{bold}v100-ib{end} ")
-    assert lines[5] == f"  {red}✘{end} {bold}h100: {end}no node belongs to the fabric"
+    assert lines[5] == f"  {red}✘{end} {bold}h100: {end}no node belongs to the fabric{code}"
     assert lines[-1] == f"{dim}{fabrics_text(INVENTORY, width=160).splitlines()[-1]}{end}"
 
 
@@ -111,9 +115,9 @@ def test_anonymous_text_names_no_node() -> None:
         ["h100", "0", "none", "rdma/h100: 0"],
     ]
     assert lines[3:] == [
-        f"  ✘ v100-ib: 1 node has {LACKING}",
+        f"  ✘ v100-ib: 1 node has {LACKING} [NodeWithoutResource]",
         "    → Check the plugin.",
-        "  ✘ h100: no node belongs to the fabric",
+        "  ✘ h100: no node belongs to the fabric [FabricWithoutNodes]",
     ]
 
 
