@@ -7,7 +7,7 @@ milliseconds for each; so rich is used only to measure text and to style it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -188,7 +188,7 @@ SIGNS: dict[Level, Span] = {
     "error": Span("✘", "bold red"),
 }
 #: Levels whose findings may need action.
-_ACTIONABLE: Set[Level] = {"warning", "unsure", "error"}
+_ACTIONABLE: frozenset[Level] = frozenset({"warning", "unsure", "error"})
 _ARROW = Span("→", "bold")
 _INDENT = 2
 

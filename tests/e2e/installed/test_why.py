@@ -153,7 +153,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
         (
             "no-fabric",
             "no",
-            ["neither the pod nor its namespace determines the fabric (FabricUnknown)."],
+            ["neither the pod nor its namespace determines the fabric."],
         ),
         (
             "ambiguous",

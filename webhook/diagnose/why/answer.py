@@ -109,7 +109,7 @@ def _by_status(status: StatusAnnotation) -> Finding:
         text = f"{start}: the reason is unknown to this version of rdma-webhook{suffix}."
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
-    text = f"{start}: {_uncapitalized(reason.sentence)} ({reason.code})."
+    text = f"{start}: {_uncapitalized(reason.sentence)}."
     return Finding(level, reason.code, text, reason.remedy)
 
 

@@ -103,7 +103,7 @@ def _container(evidence: PodEvidence, container: ContainerStatus) -> Iterator[Fi
     waiting = container.state.waiting
     if waiting and waiting.reason in _CODES_AND_CAUSES:
         code, cause = _CODES_AND_CAUSES[waiting.reason]
-        text = f"Container {name} cannot start: {cause} ({code.code}): {cut(waiting.message)}"
+        text = f"Container {name} cannot start: {cause}: {cut(waiting.message)}"
         yield code.finding("error", text)
     ended = container.state.terminated or container.last_state.terminated
     if ended is not None and not _is_good_end(ended):

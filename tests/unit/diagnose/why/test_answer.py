@@ -49,14 +49,14 @@ IDLE = ContainerProcesses("main")
             (
                 "The pod is equipped for RDMA over v100-ib: device, memory, network and "
                 "environment "
-                "are right for RDMA (Equipped)."
+                "are right for RDMA."
             ),
         ),
         (
             "no",
             "FabricAmbiguous",
             "error",
-            ("No RDMA: the pod matches several fabrics: set rdma.lab/fabric (FabricAmbiguous)."),
+            ("No RDMA: the pod matches several fabrics: set rdma.lab/fabric."),
         ),
         (
             "unsure",
@@ -64,7 +64,7 @@ IDLE = ContainerProcesses("main")
             "unsure",
             (
                 "RDMA over v100-ib is not certain: a container has no effective IPC_LOCK, and "
-                "whether the nodes raise memlock is unknown (MemlockUnknown)."
+                "whether the nodes raise memlock is unknown."
             ),
         ),
         (

@@ -121,7 +121,7 @@ def ended(code: int, reason: str = "Error", **fields: Any) -> dict[str, Any]:
         (
             {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}},
             "ImagePullBackOff",
-            "Container main cannot start: its image cannot be pulled (ImagePullBackOff): no such",
+            "Container main cannot start: its image cannot be pulled: no such",
             "name and tag",
         ),
         (
