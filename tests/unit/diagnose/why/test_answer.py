@@ -73,7 +73,7 @@ IDLE = ContainerProcesses("main")
             "ok",
             (
                 "The pod itself needs no RDMA: the pod only starts work in other pods; their "
-                "verdicts count (Launcher)."
+                "verdicts count."
             ),
         ),
     ],
