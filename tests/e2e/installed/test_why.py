@@ -185,7 +185,7 @@ def test_decisions(
 def test_the_event_of_the_owner(space: Space, planted: dict[str, str]) -> None:
     """The answer about the pod has the webhook's event at its Job."""
     pod = planted["ambiguous"]
-    until(lambda: "Event of Job ambiguous: NoRDMA: " in texts(explained(space, pod), "status"))
+    until(lambda: "Event NoRDMA about Job ambiguous: " in texts(explained(space, pod), "status"))
 
 
 def test_a_resource_that_no_node_has(space: Space, planted: dict[str, str]) -> None:
@@ -206,7 +206,8 @@ def test_a_resource_in_use(space: Space, planted: dict[str, str]) -> None:
     explanation = explained(space, pod)
     assert (explanation["rdma"], explanation["well"]) == ("unsure", False)
     assert "ResourceExceedsNodes" in explanation["answer"]["code"]
-    sentence = f"The pod is waiting for rdma/rdma_v100: {REAL} offer it, but have too little free"
+    start = "The pod is waiting for rdma/rdma_v100: no node that offers it"
+    sentence = f"{start} ({REAL}) has enough of it free"
     assert sentence in texts(explanation, "status")
 
 
@@ -335,7 +336,9 @@ def test_forbidden_exec(space: Space, planted: dict[str, str], researcher: Path)
     """The answer has the reason why a container could not be inspected."""
     space.started(planted["well"])
     explanation = explained(space, planted["well"], "--exec", "--logs", kubeconfig=researcher)
-    assert "Container main could not be inspected: " in texts(explanation, "processes")
+    assert "The processes of container main could not be inspected: " in texts(
+        explanation, "processes"
+    )
     assert "pods/exec" in texts(explanation, "processes")
     assert "You do not have the right to read the log of container main." in texts(
         explanation, "unread"

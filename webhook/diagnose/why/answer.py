@@ -106,7 +106,7 @@ def _by_status(status: StatusAnnotation) -> Finding:
     rows = REASONS.get(status.because)
     if rows is None:
         suffix = f" ({status.because})" if status.because else ""
-        text = f"{start}: the reason is unknown to this version of rdma-webhook{suffix}."
+        text = f"{start}: this version of rdma-webhook does not know the reason{suffix}."
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
     text = f"{start}: {_uncapitalized(reason.sentence)}."
@@ -122,7 +122,7 @@ _USES = {
     MEMORY_REGISTERED: "RDMA is in use: a process of the pod has registered memory",
     RDMA_IN_USE: "The log shows that RDMA is in use",
     SOCKETS_IN_USE: "RDMA is not in use: the log shows TCP sockets",
-    MIXED_TRANSPORTS: "RDMA is only partly in use: the log shows TCP sockets, too",
+    MIXED_TRANSPORTS: "RDMA is only partly in use: the log also shows TCP sockets",
 }
 
 
@@ -137,7 +137,7 @@ def _before(status: StatusAnnotation | None) -> str:
     clauses = {
         "yes": "at admission, the pod was equipped",
         "no": "at admission, the pod was not equipped",
-        "unsure": "at admission, this was not certain",
-        "none": "at admission, the pod was taken for a launcher",
+        "unsure": "at admission, this was uncertain",
+        "none": "at admission, the pod was treated as a launcher",
     }
     return clauses[status.rdma] if status is not None else "the webhook was not called"

@@ -14,8 +14,8 @@ from webhook.diagnose.why.evidence import (
     ClaimFailure,
     ContainerLog,
     ContainerProcesses,
-    PinnedProcess,
     PodEvidence,
+    RdmaProcess,
     Registration,
     registrations,
 )
@@ -288,19 +288,19 @@ def _running(pod: Pod) -> list[str]:
 
 def read_processes(container: str, output: str) -> ContainerProcesses:
     """Read the output of SCRIPT in a container."""
-    pinned: list[PinnedProcess] = []
+    rdma_processes: list[RdmaProcess] = []
     hidden: str | None = None
     for line in output.splitlines():
         words = line.split(maxsplit=3)
         if words[:1] == ["process"] and len(words) == 4 and words[2].isdigit():  # noqa: PLR2004
-            pinned.append(PinnedProcess(int(words[1]), words[3], int(words[2])))
+            rdma_processes.append(RdmaProcess(int(words[1]), words[3], int(words[2])))
         elif words[:1] == ["hidden"]:
             hidden = words[-1]
     if hidden is None:
         printed = f"the script printed {output.strip()!r:.120}"
         problem = "the image has no ls" if "no-ls" in output else printed
         return ContainerProcesses(container, problem=problem)
-    if hidden != "0" and not pinned:
+    if hidden != "0" and not rdma_processes:
         problem = f"{hidden} of its processes belong to another user and cannot be inspected"
         return ContainerProcesses(container, problem=problem)
-    return ContainerProcesses(container, tuple(pinned))
+    return ContainerProcesses(container, tuple(rdma_processes))

@@ -65,13 +65,13 @@ RESTARTED = Code(
 KILLED = Code(
     "Killed",
     "A container was killed, with exit code 137.",
-    "Read its log. If memory was the cause, the kernel log of the node has a line with "
+    "Read the container's log. If memory was the cause, the kernel log of the node has a line with "
     '"out of memory".',
 )
 CONTAINER_FAILED = Code(
     "ContainerFailed",
     "A container ended with an exit code other than 0.",
-    "Search its log for known errors: rdma-webhook why POD --logs.",
+    "Search the container's log for known errors: rdma-webhook why POD --logs.",
 )
 OOM_KILLED = Code(
     "OOMKilled",
@@ -87,7 +87,7 @@ CODES = (
     OOM_KILLED,
 )
 
-_LONGEST = 400
+_MAX_MESSAGE = 400
 _SIGKILL, _SIGSEGV = 137, 139
 
 
@@ -155,7 +155,7 @@ def _oom(pod: Pod, name: str, times: str) -> Finding:
             f"(OOMKilled){times}. Registered memory counts against the limit."
         )
         remedy = (
-            "Raise limits.memory. Or let the webhook remove the limit: remove the annotation "
+            "Raise limits.memory. Or let the webhook remove the limit: delete the annotation "
             "rdma.lab/memory-limit: keep, and use a namespace that does not require a limit."
         )
     else:
@@ -172,4 +172,4 @@ def _memory_limit(pod: Pod, name: str) -> str:
 
 def cut(message: str) -> str:
     """Return a message on one line, and not too long."""
-    return " ".join(message.split())[:_LONGEST]
+    return " ".join(message.split())[:_MAX_MESSAGE]

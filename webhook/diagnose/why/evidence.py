@@ -31,12 +31,12 @@ from webhook.model.facts import Facts
 _NO_FACTS = Facts()
 
 
-class PinnedProcess(NamedTuple):
+class RdmaProcess(NamedTuple):
     """A process that has an RDMA device open, and the memory that it has registered."""
 
     pid: int
     name: str
-    kibibytes: int
+    registered_kib: int
 
 
 class ClaimFailure(NamedTuple):
@@ -50,7 +50,7 @@ class ContainerProcesses(NamedTuple):
     """The processes of a container, or the problem that prevented their inspection."""
 
     container: str
-    pinned: tuple[PinnedProcess, ...] = ()
+    rdma_processes: tuple[RdmaProcess, ...] = ()
     problem: str = ""
 
 

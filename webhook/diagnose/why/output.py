@@ -83,7 +83,7 @@ _HEADINGS: dict[ChapterName, str] = {
     "status": "What the cluster reports",
     "processes": "Which processes use RDMA",
     "log": "What the log shows",
-    "redecision": "What would be decided today",
+    "redecision": "What the webhook would decide today",
     "unread": "What could not be read",
 }
 _NARROWEST = 40
@@ -102,7 +102,8 @@ def why_text(explanations: Iterable[Explanation], *, width: int = 100, color: bo
 def _write(sheet: Sheet, explanation: Explanation) -> None:
     heading = [Span(f"Pod {explanation.namespace}/{explanation.pod or '(no name)'}", "bold")]
     if explanation.owners:
-        heading.append(Span(f"  (of {', of '.join(explanation.owners)})", "dim"))
+        controllers = ", controlled by ".join(explanation.owners)
+        heading.append(Span(f"  (controlled by {controllers})", "dim"))
     sheet.paragraph(*heading)
     write_finding(sheet, explanation.answer)
     for chapter in explanation.chapters:

@@ -21,7 +21,7 @@ from webhook.model.finding import Code, Finding
 
 #: The reason of the controller's Event about a pod whose claim it could not create.
 NOT_CREATED = "FailedResourceClaimCreation"
-_LONGEST = 300
+_MAX_MESSAGE = 300
 #: `PodResourceClaim NAME: resource claim template "T": …"T" not found`
 _OF_TEMPLATE = re.compile(
     r'^PodResourceClaim (\S{1,63}): resource claim template "([^"]{1,253})": '
@@ -150,7 +150,7 @@ def _not_created(evidence: PodEvidence) -> Iterator[Finding]:
     for event in evidence.events or ():
         if event.reason == NOT_CREATED and event.about.kind == "Pod":
             claim = event.text.partition(": ")[0]
-            newest[claim] = " ".join(event.text.split())[:_LONGEST]
+            newest[claim] = " ".join(event.text.split())[:_MAX_MESSAGE]
     yield from map(_failure, newest.values())
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from webhook.diagnose.why.container_status import container_findings, cut, log_remedy
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
+from webhook.diagnose.why.pod_template import template_title
 from webhook.kube.objects import Event, Node
 from webhook.model.finding import Code, Finding
-from webhook.model.names import first_names
+from webhook.model.names import shortened_list
 
 TERMINATING = Code("Terminating", "The pod is being deleted.")
 EVICTED = Code(
@@ -24,7 +25,7 @@ FAILED = Code(
     "Failed", "The pod has failed.", "Search its log for known errors: rdma-webhook why POD --logs."
 )
 STARTING = Code("Starting", "The pod has a node, but not all of its containers have started.")
-NO_STATUS = Code("NoStatus", "The manifest has no status, so it was not read from a cluster.")
+NO_STATUS = Code("NoStatus", "The manifest has no status, so it does not come from a cluster.")
 SCHEDULING_GATED = Code(
     "SchedulingGated",
     "The pod is pending until its scheduling gates are removed.",
@@ -32,13 +33,13 @@ SCHEDULING_GATED = Code(
 )
 UNSCHEDULABLE = Code(
     "Unschedulable",
-    "The pod is pending, and neither resources nor claims are the reason.",
+    "The pod is pending, but for another reason than missing resources or claims.",
     "Compare the pod's nodeSelector, affinity and tolerations with the nodes.",
 )
 INSUFFICIENT = Code(
     "Insufficient",
     "The pod is pending: no node that it may use has enough of a resource free.",
-    "Wait until another job ends, or request less.",
+    "Wait until another job ends, or request a smaller amount.",
 )
 OFFERED_NOWHERE = Code(
     "OfferedNowhere",
@@ -54,7 +55,7 @@ NO_RDMA_EVENT = Code(
 FAILED_CREATE = Code(
     "FailedCreate",
     "An Event reports that a controller could not create a pod.",
-    "Correct what the message names; until then, the controller cannot create pods.",
+    "Correct what the message names. Until then, the controller cannot create pods.",
 )
 OTHER_EVENT = Code(
     "Event", "Another Event of type Warning is about the pod or one of its controllers."
@@ -83,8 +84,7 @@ _REPEATED = frozenset(
 )
 _EVENTS = {"NoRDMA": NO_RDMA_EVENT, "FailedCreate": FAILED_CREATE}
 #: The number of events to show, the newest ones.
-_MOST_EVENTS = 6
-_MOST_NODES = 3
+_MAX_EVENTS = 6
 
 
 def status_findings(evidence: PodEvidence) -> Iterator[Finding]:
@@ -152,10 +152,10 @@ def _insufficient(evidence: PodEvidence, name: str, message: str) -> Finding:
     if not offering:
         text = f"{start}: no node of the cluster offers it.{report}"
         return OFFERED_NOWHERE.finding("error", text)
-    names = first_names([node.metadata.name for node in offering], max_names=_MOST_NODES)
+    names = shortened_list([node.metadata.name for node in offering])
     text = (
-        f"{start}: {names} offer it, but have too little free, or are excluded by the "
-        f"pod's other requirements.{report}"
+        f"{start}: no node that offers it ({names}) has enough of it free and meets the pod's "
+        f"other requirements.{report}"
     )
     return INSUFFICIENT.finding("error", text)
 
@@ -176,9 +176,16 @@ def _events(evidence: PodEvidence) -> Iterator[Finding]:
         for (about, reason), event in newest.items()
         if not (about == "the pod" and reason in _REPEATED)
     ]
-    for about, reason, event in warnings[-_MOST_EVENTS:]:
-        text = f"Event of {about}: {reason}: {cut(event.text)}"
-        yield _EVENTS.get(reason, OTHER_EVENT).finding("unsure", text)
+    for about, reason, event in warnings[-_MAX_EVENTS:]:
+        text = f"Event {reason} about {about}: {cut(event.text)}"
+        code = _EVENTS.get(reason, OTHER_EVENT)
+        yield code.finding("unsure", text, _event_remedy(code, evidence))
+
+
+def _event_remedy(code: Code, evidence: PodEvidence) -> str:
+    if code is NO_RDMA_EVENT:
+        return f"Change {template_title(evidence)} as the message says, and create the pod again."
+    return code.remedy
 
 
 def _about(event: Event) -> str:

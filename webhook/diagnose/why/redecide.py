@@ -21,11 +21,13 @@ from webhook.preview.workloads.templates import templates_of
 
 NOT_COMPARABLE = Code(
     "NotComparable",
-    "The webhook has already changed the pod, and the pod's template could not be read.",
-    "Preview the manifest that the pod was created from: rdma-webhook preview -c FABRICS FILE.",
+    "Today's decision is unknown: the webhook has changed the pod, and the pod's template could "
+    "not be read.",
+    "Preview the manifest of the pod, or of its controller: rdma-webhook preview -c FABRICS FILE.",
 )
 WOULD_BE = Code(
-    "WouldBe", "The webhook was not called for the pod; the finding has its decision today."
+    "WouldBe",
+    "The webhook was not called for the pod; the finding shows what it would decide today.",
 )
 SAME_TODAY = Code("SameToday", "Today, the webhook would decide as it did at admission.")
 OTHER_TODAY = Code(
@@ -46,11 +48,7 @@ def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
         return
     source, manifest = _template(evidence)
     if manifest is None:
-        text = (
-            "Unknown: the webhook has already changed the pod, and the template that it was "
-            "created from could not be read."
-        )
-        yield NOT_COMPARABLE.finding("info", text)
+        yield NOT_COMPARABLE.finding("info", NOT_COMPARABLE.meaning)
         return
     decision = decide(manifest, _context(evidence, evidence.fabrics))
     yield _compared(evidence, source, decision)

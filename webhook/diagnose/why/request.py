@@ -15,6 +15,7 @@ from webhook.diagnose.why.reasons import REASONS
 from webhook.kube.objects import Container, PodSpec
 from webhook.model.annotations import ENABLE, PREFIX, WRITTEN
 from webhook.model.finding import Code, Finding
+from webhook.model.names import counted
 from webhook.model.quantity import is_zero
 
 NO_DEVICE_REQUESTED = Code(
@@ -24,7 +25,7 @@ REQUESTS = Code("Requests", "A container requests extended resources, such as GP
 ANNOTATIONS = Code("Annotations", "The pod has annotations of the webhook, other than its status.")
 NO_ANNOTATIONS = Code("NoAnnotations", f"The pod has no annotation {ENABLE}.")
 
-_LONGEST = 120
+_MAX_VALUE = 120
 
 
 def request_findings(evidence: PodEvidence) -> Iterator[Finding]:
@@ -51,7 +52,7 @@ def _containers(spec: PodSpec) -> Iterator[tuple[str, tuple[Container, ...]]]:
 
 def _annotations(evidence: PodEvidence) -> Finding:
     annotations = [
-        f"{key}: {json.dumps(value[:_LONGEST], ensure_ascii=False)}"
+        f"{key}: {json.dumps(value[:_MAX_VALUE], ensure_ascii=False)}"
         for key, value in evidence.annotations.items()
         if key.startswith(PREFIX) and key not in WRITTEN
     ]
@@ -101,12 +102,12 @@ def rdma_requests(evidence: PodEvidence) -> list[str]:
 
 # The changes of the webhook to the pod, and its reasons for making none, from `rdma.lab/status`.
 
-NOTHING = Code("Nothing", "The webhook did nothing with the pod, since it was not called for it.")
+NOTHING = Code("Nothing", "The webhook changed nothing, since it was not called for the pod.")
 NOTHING_APPLIED = Code("NothingApplied", "The webhook was called for the pod, but changed nothing.")
 APPLIED = Code("Applied", "The webhook applied a mutation to the pod.")
 SHORTENED = Code(
     "Shortened",
-    "The annotation rdma.lab/status only counts mutations or reasons: their names do not fit.",
+    "The annotation rdma.lab/status has no room for the names of all mutations and reasons.",
     "Run rdma-webhook preview on the pod's manifest to see all of them.",
 )
 UNKNOWN_CODE = Code(
@@ -123,13 +124,13 @@ def applied_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield each applied mutation, and each other code of the status once."""
     status = evidence.status
     if status is None:
-        yield NOTHING.finding("info", "Nothing.")
+        yield NOTHING.finding("info", "Nothing, since it was not called.")
         return
     yield from _applied(status.applied)
     reported = {status.because}
     for codes in (_pod_reasons(status), status.skipped, status.warned):
         if isinstance(codes, int):
-            text = f"{codes} more reasons do not fit into the annotation."
+            text = f"The annotation has no room for {counted(codes, 'more reason')}."
             yield SHORTENED.finding("unsure", text)
             continue
         for code in codes:
@@ -144,13 +145,16 @@ def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:
 
 def _applied(names: tuple[str, ...] | int) -> Iterator[Finding]:
     if not names:
-        yield NOTHING_APPLIED.finding("info", "It was called, but changed nothing.")
+        yield NOTHING_APPLIED.finding("info", "The webhook was called, but changed nothing.")
     elif isinstance(names, int):
-        text = f"It applied {names} mutations; their names do not fit into the annotation."
+        count = counted(names, "mutation")
+        text = f"The webhook applied {count}. The annotation has no room for their names."
         yield SHORTENED.finding("unsure", text)
     else:
         for name in names:
-            summary = _SUMMARIES.get(name, "unknown to this version of rdma-webhook")
+            summary = _SUMMARIES.get(
+                name, "this version of rdma-webhook does not know this mutation"
+            )
             yield APPLIED.finding("ok", f"{name}: {summary}.")
 
 
@@ -158,7 +162,7 @@ def reason_finding(code: str, status: StatusAnnotation) -> Finding:
     """Return the meaning of a reason of the status, in the mutations that were not applied."""
     rows = REASONS.get(code)
     if rows is None:
-        text = f"{code}: unknown to this version of rdma-webhook."
+        text = f"{code}: this version of rdma-webhook does not know this code."
         return UNKNOWN_CODE.finding("unsure", text)
     applied = () if isinstance(status.applied, int) else status.applied
     loud = [row for row in rows if not row.reason.quiet]

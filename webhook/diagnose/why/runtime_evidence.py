@@ -13,9 +13,11 @@ from webhook.diagnose.tools.logs import LogReport
 from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PodEvidence
 from webhook.model.decision import Rdma
 from webhook.model.finding import Code, Finding, Level
+from webhook.model.names import shortened_list
 
 _RUN_AGAIN = (
-    "Run this command again while the job communicates. If nothing changes, search its log: --logs."
+    "Run this command again while the job communicates. If nothing changes, search the log: "
+    "rdma-webhook why POD --logs."
 )
 _USE_INFO = (
     "Set NCCL_DEBUG=INFO (for UCX: UCX_LOG_LEVEL=info) in the container's env, and run the job "
@@ -23,14 +25,14 @@ _USE_INFO = (
 )
 NOT_INSPECTED = Code(
     "NotInspected",
-    "The processes of a container could not be inspected, for the reason in the message.",
+    "The processes of a container could not be inspected; the message gives the reason.",
 )
 MEMORY_REGISTERED = Code(
     "MemoryRegistered", "A process has an RDMA device open and has registered memory: it uses RDMA."
 )
 NOTHING_REGISTERED = Code(
     "NothingRegistered",
-    "Processes of a container have an RDMA device open, but none has registered memory.",
+    "A container has processes with an RDMA device open, but none of them has registered memory.",
     _RUN_AGAIN,
 )
 NO_DEVICE_OPEN = Code(
@@ -40,7 +42,7 @@ RDMA_IN_USE = Code("RdmaInUse", "The log shows that the traffic uses RDMA.")
 SOCKETS_IN_USE = Code(
     "SocketsInUse",
     "The log shows that the traffic uses TCP sockets, not RDMA.",
-    "The next lines give the cause, if it is known. If there are none, run the job again with "
+    "If the log shows the cause, it is the next finding. Otherwise, run the job again with "
     "NCCL_DEBUG=INFO.",
 )
 MIXED_TRANSPORTS = Code(
@@ -50,15 +52,15 @@ MIXED_TRANSPORTS = Code(
 )
 TRANSPORT_UNKNOWN = Code(
     "TransportUnknown",
-    "The log has lines of NCCL, but does not show the network, since NCCL_DEBUG is not INFO.",
+    "The log has lines from NCCL, but does not show the network, since NCCL_DEBUG is not INFO.",
     _USE_INFO,
 )
 NO_CHANNEL = Code(
     "NoChannel",
-    "The log shows no channel of NCCL to another node.",
-    "If the job runs on several nodes, run this command again once it communicates.",
+    "The log shows no NCCL channel to another node.",
+    "If the job runs on several nodes, run this command again after it starts to communicate.",
 )
-NOTHING_LOGGED = Code("NothingLogged", "The log has no lines of NCCL or UCX.", _USE_INFO)
+NOTHING_LOGGED = Code("NothingLogged", "The log has no lines from NCCL or UCX.", _USE_INFO)
 CODES = (
     NOT_INSPECTED,
     MEMORY_REGISTERED,
@@ -72,9 +74,9 @@ CODES = (
     NOTHING_LOGGED,
 )
 
-_LONGEST = 200
+_MAX_LINE = 200
 _KIB = 1024
-_MOST_PROCESSES = 5
+_MAX_PROCESSES = 5
 
 
 def process_findings(evidence: PodEvidence) -> Iterator[Finding]:
@@ -86,22 +88,23 @@ def process_findings(evidence: PodEvidence) -> Iterator[Finding]:
 def _processes(inspection: ContainerProcesses) -> Iterator[Finding]:
     name = inspection.container
     if inspection.problem:
-        text = f"Container {name} could not be inspected: {inspection.problem}."
+        text = f"The processes of container {name} could not be inspected: {inspection.problem}."
         yield NOT_INSPECTED.finding("unsure", text)
         return
-    holding = [process for process in inspection.pinned if process.kibibytes]
-    for process in holding[:_MOST_PROCESSES]:
+    holding = [process for process in inspection.rdma_processes if process.registered_kib]
+    for process in holding[:_MAX_PROCESSES]:
         text = (
             f"In container {name}, process {process.pid} ({process.name}) has registered "
-            f"{_amount(process.kibibytes)} of memory: it uses RDMA."
+            f"{_amount(process.registered_kib)} of memory: it uses RDMA."
         )
         yield MEMORY_REGISTERED.finding("ok", text)
     if holding:
         return
-    if inspection.pinned:
+    if inspection.rdma_processes:
+        openers = [f"{process.pid} ({process.name})" for process in inspection.rdma_processes]
         text = (
-            f"In container {name}, {len(inspection.pinned)} processes have an RDMA device open, "
-            "but none has registered memory."
+            f"In container {name}, no process with an RDMA device open has registered memory: "
+            f"{shortened_list(openers, _MAX_PROCESSES)}."
         )
         yield NOTHING_REGISTERED.finding("unsure", text)
     else:
@@ -130,7 +133,7 @@ def _log(log: ContainerLog) -> Iterator[Finding]:
     for line in report.cause_counts:
         cause = line.cause
         times = f" ({line.times} times)" if line.times > 1 else ""
-        text = f"{cause.meaning} In the log{times}: {line.line:.{_LONGEST}}"
+        text = f"{cause.meaning} In the log{times}: {line.line:.{_MAX_LINE}}"
         yield cause.finding(_LEVELS[cause.kind], text)
 
 
@@ -156,7 +159,7 @@ def _transport(report: LogReport, title: str) -> Finding:
         return TRANSPORT_UNKNOWN.finding("unsure", text)
     if report.nccl:
         return NO_CHANNEL.finding("unsure", f"{title} shows no NCCL channel to another node.")
-    return NOTHING_LOGGED.finding("unsure", f"{title} has no lines of NCCL or UCX.")
+    return NOTHING_LOGGED.finding("unsure", f"{title} has no lines from NCCL or UCX.")
 
 
 def rdma_in_use(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
@@ -166,7 +169,7 @@ def rdma_in_use(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
     out.
     """
     for inspection in evidence.processes or ():
-        if any(process.kibibytes for process in inspection.pinned):
+        if any(process.registered_kib for process in inspection.rdma_processes):
             return "yes", MEMORY_REGISTERED
     transports = [log.report.transport for log in evidence.logs or () if not log.previous]
     if "no" in transports:

@@ -9,6 +9,7 @@ from webhook.admission.registration import EXCLUDED_NAMESPACES
 from webhook.decide.examine import MIRROR_POD, WINDOWS_POD
 from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.pod_template import template_title
 from webhook.kube.objects import KubernetesObject
 from webhook.model.annotations import ENABLE, STATUS, opted_in
 from webhook.model.decision import Denial, Reason
@@ -30,14 +31,14 @@ OPTED_OUT = Code(
 )
 ANNOTATION_MISSPELLED = Code(
     "AnnotationMisspelled",
-    f"The pod or its controller has a key similar to {ENABLE}, or {ENABLE} itself in a place where "
-    "it has no effect.",
+    f"The pod or its controller has a key similar to {ENABLE}, or has {ENABLE} where it has no "
+    "effect.",
     f'Set {ENABLE}: "true" under metadata.annotations of the pod template, and create the pod '
     "again.",
 )
 NAMESPACE_EXCLUDED = Code(
     "NamespaceExcluded",
-    "The webhook is never called for the pod's namespace.",
+    "The API server never calls the webhook for the pod's namespace.",
     "Run the job in another namespace.",
 )
 NAMESPACE_NOT_LABELED = Code(
@@ -84,7 +85,7 @@ DID_NOT_ANSWER = Code(
 )
 NOT_CALLED = Code(
     "NotCalled",
-    "The pod has the annotation, but no rdma.lab/status, for an unknown reason.",
+    "The pod has the annotation, but no rdma.lab/status. The reason is unknown.",
     f'Check that the namespace has the label {LABEL}: "true", and create the pod again.',
 )
 CODES = (
@@ -105,6 +106,8 @@ CODES = (
 )
 
 _CREATE_AGAIN = "create the pod again"
+#: Templates of a controller that are searched for misspelled annotations.
+_MAX_TEMPLATES = 8
 
 
 def call_finding(evidence: PodEvidence) -> Finding:
@@ -132,7 +135,7 @@ def _malformed_value(evidence: PodEvidence) -> Finding | None:
         opted_in(evidence.pod.metadata.annotations)
     except Denial as denial:
         text = f"No: {denial}. The webhook denies such pods, so it was not called for this one."
-        remedy = f'Set {ENABLE}: "true" in {_template_title(evidence)}, and {_CREATE_AGAIN}.'
+        remedy = f'Set {ENABLE}: "true" in {template_title(evidence)}, and {_CREATE_AGAIN}.'
         return _no(denial.reason, text, remedy)
     return None
 
@@ -146,7 +149,9 @@ def _never(evidence: PodEvidence) -> Finding | None:
         text = "No: the pod runs on Windows; the webhook equips only Linux pods."
         return _no(WINDOWS_POD, text, "Run the job in a Linux container.")
     if evidence.namespace_name in EXCLUDED_NAMESPACES:
-        text = f"No: the webhook is never called for namespace {evidence.namespace_name}."
+        text = (
+            f"No: the API server never calls the webhook for namespace {evidence.namespace_name}."
+        )
         return _no(NAMESPACE_EXCLUDED, text)
     return None
 
@@ -162,7 +167,7 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
     copied = (
         " Its rdma.lab/status was copied or set by hand." if STATUS in evidence.annotations else ""
     )
-    template = _template_title(evidence)
+    template = template_title(evidence)
     remedy = f'Set {ENABLE}: "true" under metadata.annotations of {template}, and {_CREATE_AGAIN}.'
     if not hint:
         text = f"No: the pod has no annotation {ENABLE}.{copied}"
@@ -173,30 +178,22 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
 
 
 def _hint(evidence: PodEvidence) -> str:
-    for item in (evidence.pod, *evidence.owners):
-        for template in _templates(item, is_pod=item is evidence.pod):
-            if hint := OptInHints(item.manifest).of(template):
-                return hint if item is evidence.pod else f"in {item.title}: {hint}"
+    for source in (evidence.pod, *evidence.owners):
+        is_pod = source is evidence.pod
+        for template in _templates(source, is_pod=is_pod):
+            if hint := OptInHints(source.manifest).of(template):
+                return hint if is_pod else f"in {source.title}: {hint}"
     return ""
 
 
-def _templates(item: KubernetesObject, *, is_pod: bool) -> list[Template]:
+def _templates(source: KubernetesObject, *, is_pod: bool) -> list[Template]:
     if not is_pod:
-        return templates_of(item.manifest)[:8]
-    return [Template((), "Pod", item.metadata.name, item.metadata.namespace, item.manifest)]
-
-
-def _template_title(evidence: PodEvidence) -> str:
-    """Return the name of the template that the pod was created from, as the place to edit."""
-    for owner in reversed(evidence.owners):
-        if templates_of(owner.manifest):
-            return f"the pod template of {owner.title}"
-    controller = evidence.pod.metadata.controller
-    return f"the pod template of {controller.kind} {controller.name}" if controller else "the pod"
+        return templates_of(source.manifest)[:_MAX_TEMPLATES]
+    return [Template((), "Pod", source.metadata.name, source.metadata.namespace, source.manifest)]
 
 
 def _remove_status(evidence: PodEvidence) -> str:
-    return f"Remove {STATUS} from {_template_title(evidence)}, and {_CREATE_AGAIN}."
+    return f"Remove {STATUS} from {template_title(evidence)}, and {_CREATE_AGAIN}."
 
 
 def _not_called_reasons(evidence: PodEvidence) -> Iterator[Finding]:
@@ -254,7 +251,7 @@ def _too_early(evidence: PodEvidence) -> Iterator[Finding]:
             f"No: the annotation {ENABLE} was set at {annotated}, after the pod was created at "
             f"{created}; the webhook changes pods only when they are created."
         )
-        remedy = f"Set it in {_template_title(evidence)}, and {_CREATE_AGAIN}."
+        remedy = f"Set it in {template_title(evidence)}, and {_CREATE_AGAIN}."
         yield _no(ANNOTATED_LATER, text, remedy)
     if labeled > created:
         text = (

@@ -105,11 +105,14 @@ def job(annotations: Mapping[str, str] | None = None, **template: Any) -> Item:
     }
 
 
-OWNED = {
-    "ownerReferences": [
-        {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True, "uid": "j"}
-    ]
+REFERENCE: Item = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "name": "train",
+    "controller": True,
+    "uid": "j",
 }
+OWNED = {"ownerReferences": [REFERENCE]}
 
 
 def event(

@@ -20,7 +20,7 @@ from tests.unit.diagnose.why.pods import (
 )
 from webhook.diagnose.tools.causes import TRANSPORTS
 from webhook.diagnose.tools.logs import read_log
-from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PinnedProcess
+from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, RdmaProcess
 from webhook.diagnose.why.reasons import REASONS
 from webhook.model.finding import Finding, Level
 
@@ -34,8 +34,8 @@ def log(*lines: str, previous: bool = False) -> ContainerLog:
     return ContainerLog("main", read_log("\n".join(lines)), previous)
 
 
-HOLDS = ContainerProcesses("main", (PinnedProcess(7, "python", 2 << 20), PinnedProcess(8, "x", 0)))
-OPEN = ContainerProcesses("main", (PinnedProcess(7, "python", 0),))
+HOLDS = ContainerProcesses("main", (RdmaProcess(7, "python", 2 << 20), RdmaProcess(8, "x", 0)))
+OPEN = ContainerProcesses("main", (RdmaProcess(7, "python", 0),))
 IDLE = ContainerProcesses("main")
 
 
@@ -92,7 +92,7 @@ def test_a_status_of_another_version() -> None:
     explanation = explain(live(status("no", "Sorcery")))
     assert explanation.rdma == "no"
     assert explanation.answer.text == (
-        "No RDMA: the reason is unknown to this version of rdma-webhook (Sorcery)."
+        "No RDMA: this version of rdma-webhook does not know the reason (Sorcery)."
     )
 
 
@@ -184,8 +184,14 @@ def test_processes() -> None:
     assert findings[0].text == (
         "In container main, process 7 (python) has registered 2,048 MiB of memory: it uses RDMA."
     )
-    assert findings[3].text == "Container sidecar could not be inspected: the image has no ls."
-    small = ContainerProcesses("main", (PinnedProcess(7, "python", 64),))
+    assert findings[1].text == (
+        "In container main, no process with an RDMA device open has registered memory: 7 (python)."
+    )
+    assert (
+        findings[3].text
+        == "The processes of container sidecar could not be inspected: the image has no ls."
+    )
+    small = ContainerProcesses("main", (RdmaProcess(7, "python", 64),))
     assert (
         "has registered 64 KiB of"
         in chapter_findings(explain(live(), processes=(small,)), "processes")[0].text
@@ -202,7 +208,7 @@ def test_processes() -> None:
         ([RDMA, SOCKETS], "MixedTransports", "shows both"),
         (["NCCL version 2.27.5"], "TransportUnknown", "since NCCL_DEBUG is not INFO"),
         (["a:1:1 [0] NCCL INFO comm"], "NoChannel", "no NCCL channel to another node"),
-        (["hello"], "NothingLogged", "has no lines of NCCL or UCX"),
+        (["hello"], "NothingLogged", "has no lines from NCCL or UCX"),
     ],
     ids=str,
 )
@@ -245,7 +251,7 @@ def test_a_cause_needs_no_network_beside_it() -> None:
         ),
         (
             status("unsure"),
-            "at admission, this was not certain",
+            "at admission, this was uncertain",
             "Run the process as root with the capability IPC_LOCK",
         ),
         ({}, "the webhook was not called", 'Set rdma.lab/enable: "true"'),

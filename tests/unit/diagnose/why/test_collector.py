@@ -24,8 +24,8 @@ from webhook.diagnose.why.collector import (
 from webhook.diagnose.why.evidence import (
     ClaimFailure,
     ContainerProcesses,
-    PinnedProcess,
     PodEvidence,
+    RdmaProcess,
 )
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError
@@ -353,7 +353,7 @@ def test_processes_of_running_containers() -> None:
     api = FakeCluster(everything(running()), output="process 7 2048 python3\nhidden 0\n")
     evidence = collect(api, processes=True)
     assert api.ran == [("lab", "train-0", "main")]
-    assert evidence.processes == (ContainerProcesses("main", (PinnedProcess(7, "python3", 2048),)),)
+    assert evidence.processes == (ContainerProcesses("main", (RdmaProcess(7, "python3", 2048),)),)
 
 
 def test_processes_that_may_not_be_read() -> None:
@@ -375,7 +375,7 @@ def test_processes_of_the_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "pinned", "problem"),
+    ("output", "rdma_processes", "problem"),
     [
         ("process 7 0 my prog\nprocess 8 12 a\nhidden 0\n", [(7, "my prog", 0), (8, "a", 12)], ""),
         ("hidden 0\n", [], ""),
@@ -386,10 +386,10 @@ def test_processes_of_the_node() -> None:
         ("process x y z\nprocess 1\nhidden 0", [], ""),
     ],
 )
-def test_answers_of_the_script(output: str, pinned: list[Any], problem: str) -> None:
+def test_answers_of_the_script(output: str, rdma_processes: list[Any], problem: str) -> None:
     """The result has the processes with an open device, or the problem."""
     inspection = read_processes("main", output)
-    assert list(map(tuple, inspection.pinned)) == pinned
+    assert list(map(tuple, inspection.rdma_processes)) == rdma_processes
     assert inspection.problem == problem
 
 
@@ -410,8 +410,10 @@ def test_the_script_finds_who_has_a_device_open(tmp_path: Path) -> None:
             ["/bin/sh", "-c", SCRIPT], capture_output=True, text=True, check=True
         )
     inspection = read_processes("main", process.stdout)
-    assert [(pinned.pid, pinned.kibibytes) for pinned in inspection.pinned] == [(os.getpid(), 0)]
-    assert inspection.pinned[0].name
+    assert [(process.pid, process.registered_kib) for process in inspection.rdma_processes] == [
+        (os.getpid(), 0)
+    ]
+    assert inspection.rdma_processes[0].name
 
 
 def test_logs() -> None:

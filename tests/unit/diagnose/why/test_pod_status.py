@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import chapter_findings, codes, event, explain, live
+from tests.unit.diagnose.why.pods import OWNED, chapter_findings, codes, event, explain, live
 from webhook.model.finding import Finding
 
 SCHEDULER_MESSAGE = (
@@ -52,7 +52,7 @@ def test_a_resource_that_no_node_offers() -> None:
     nodes = (node("a"), node("b", rdma_v100="0"), node("c", other="1"))
     first, second = now(pending(), nodes=nodes)
     assert first.code == "Insufficient"
-    assert "a, b, c offer it, but have too little free" in first.text
+    assert "no node that offers it (a, b, c) has enough of it free" in first.text
     assert second.code == "OfferedNowhere"
     assert "no node of the cluster offers it" in second.text
     assert "device plugin" in second.remedy
@@ -61,7 +61,7 @@ def test_a_resource_that_no_node_offers() -> None:
 def test_many_nodes_are_counted() -> None:
     """Three are named."""
     nodes = tuple(node(f"n{number}", rdma_v100="63") for number in range(5))
-    assert "n0, n1, n2 and 2 more offer it" in now(pending(), nodes=nodes)[1].text
+    assert "no node that offers it (n0, n1, n2 and 2 more)" in now(pending(), nodes=nodes)[1].text
 
 
 def test_other_reasons_of_the_scheduler() -> None:
@@ -88,7 +88,7 @@ def test_scheduling_gates() -> None:
         ({"phase": "Failed"}, "Failed", "failed on node node-1"),
         ({"phase": "Pending"}, "Starting", "pending on node node-1"),
         ({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}, "Evicted", "low on"),
-        ({"phase": ""}, "NoStatus", "not read from a cluster"),
+        ({"phase": ""}, "NoStatus", "does not come from a cluster"),
     ],
     ids=str,
 )
@@ -170,7 +170,7 @@ def test_where_the_log_is_searched() -> None:
     """The remedy does not repeat a search of the log; a restart has an older log."""
     first = of_main(state=ended(1), restartCount=0)
     restarted = of_main(state=ended(1), restartCount=1)
-    assert now(first)[1].remedy.startswith("Search its log for known errors")
+    assert now(first)[1].remedy.startswith("Search the container's log for known errors")
     assert now(restarted)[1].remedy.startswith("Read the log from before the restart")
     for pod in (first, restarted, live(phase="Failed")):
         assert now(pod, logs=())[-1].remedy.startswith("The cause, if known, is below")
@@ -223,11 +223,15 @@ def test_events() -> None:
     )
     _, *findings = now(live(), events=events)
     assert [finding.text for finding in findings] == [
-        "Event of the pod: FailedMount: new",
-        "Event of Job train: FailedCreate: denied",
-        "Event of Job train: NoRDMA: no fabric",
+        "Event FailedMount about the pod: new",
+        "Event FailedCreate about Job train: denied",
+        "Event NoRDMA about Job train: no fabric",
     ]
     assert [finding.remedy[:10] for finding in findings] == ["", "Correct wh", "Change the"]
+    (finding,) = now(live(metadata=OWNED), events=events[-1:])[1:]
+    assert finding.remedy == (
+        "Change the pod template of Job train as the message says, and create the pod again."
+    )
 
 
 def test_many_events() -> None:
@@ -235,7 +239,7 @@ def test_many_events() -> None:
     events = tuple(event(f"Reason{number}", "x") for number in range(8))
     findings = now(live(), events=events)[1:]
     assert [(finding.code, finding.text) for finding in findings] == [
-        ("Event", f"Event of the pod: Reason{number}: x") for number in range(2, 8)
+        ("Event", f"Event Reason{number} about the pod: x") for number in range(2, 8)
     ]
 
 

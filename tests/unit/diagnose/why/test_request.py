@@ -79,19 +79,19 @@ def test_a_code_of_several_mutations() -> None:
 def test_a_status_of_another_version() -> None:
     """Unknown names are reported as unknown to this version."""
     first, second = done(applied=["magic"], skipped=["Sorcery"])
-    assert first[2] == "magic: unknown to this version of rdma-webhook."
+    assert first[2] == "magic: this version of rdma-webhook does not know this mutation."
     assert second == (
         "UnknownCode",
         "unsure",
-        "Sorcery: unknown to this version of rdma-webhook.",
+        "Sorcery: this version of rdma-webhook does not know this code.",
     )
 
 
 def test_a_status_without_room() -> None:
     """Counts replace lists."""
     assert [finding[2] for finding in done(applied=4, skipped=2, warned=["NonRoot"])] == [
-        "It applied 4 mutations; their names do not fit into the annotation.",
-        "2 more reasons do not fit into the annotation.",
+        "The webhook applied 4 mutations. The annotation has no room for their names.",
+        "The annotation has no room for 2 more reasons.",
         "IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
     ]
 
@@ -99,7 +99,7 @@ def test_a_status_without_room() -> None:
 def test_nothing() -> None:
     """Nothing was done to a pod that the webhook was not called for."""
     assert [finding.text for finding in chapter_findings(explain(unseen()), "applied")] == [
-        "Nothing."
+        "Nothing, since it was not called."
     ]
 
 

@@ -12,6 +12,7 @@ from tests.unit.diagnose.why.pods import (
     EARLIER,
     LATER,
     OWNED,
+    REFERENCE,
     Item,
     chapter_findings,
     configuration,
@@ -126,7 +127,7 @@ def test_a_pod_with_a_status() -> None:
             unseen(metadata={"namespace": "kube-system"}),
             {},
             "NamespaceExcluded",
-            "never called for namespace kube-system",
+            "never calls the webhook for namespace kube-system",
             "another namespace",
         ),
         (
@@ -234,6 +235,21 @@ def test_the_template_to_edit() -> None:
     for owners in ((job(), outer), (job(), outer, {"kind": "Workload", "metadata": {"name": "w"}})):
         finding = called(live({}, metadata=OWNED), owners=owners)
         assert "of the pod template of JobSet set, and create" in finding.remedy
+
+
+def test_the_controller_of_a_replica_set() -> None:
+    """A ReplicaSet's template is a copy: the remedy names the Deployment, also if it is unread."""
+    owned_by_replicas = {"ownerReferences": [{**REFERENCE, "kind": "ReplicaSet", "name": "a-1"}]}
+    replicas = {**job(), "kind": "ReplicaSet", "metadata": {"name": "a-1"}}
+    of_deployment = {"ownerReferences": [{**REFERENCE, "kind": "Deployment", "name": "a"}]}
+    owned_replicas = {**replicas, "metadata": {"name": "a-1", **of_deployment}}
+    for owners, title in (
+        ((owned_replicas,), "Deployment a"),
+        ((replicas,), "ReplicaSet a-1"),
+        ((), "ReplicaSet a-1 or of its Deployment"),
+    ):
+        finding = called(live({}, metadata=owned_by_replicas), owners=owners)
+        assert f"of the pod template of {title}, and create" in finding.remedy
 
 
 def test_an_annotation_that_came_later() -> None:

@@ -18,7 +18,7 @@ from webhook.kube.objects import KubernetesObject
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 
 UNLABELED = """\
-Pod lab/train-0  (of Job train)
+Pod lab/train-0  (controlled by Job train)
   ✘ No RDMA, since the webhook was not called: namespace lab lacks the label rdma.lab/enable:
     "true". [NamespaceNotLabeled]
     → Ask an administrator of the namespace to run: kubectl label --overwrite namespace lab
@@ -32,12 +32,12 @@ Whether the webhook was called
   ✘ No: namespace lab lacks the label rdma.lab/enable: "true". [NamespaceNotLabeled]
 
 What the webhook changed
-  · Nothing.
+  · Nothing, since it was not called.
 
 What the cluster reports
   ✔ The pod is running on node node-1.
-  ? Event of Job train: FailedCreate: quota [FailedCreate]
-    → Correct what the message names; until then, the controller cannot create pods.
+  ? Event FailedCreate about Job train: quota [FailedCreate]
+    → Correct what the message names. Until then, the controller cannot create pods.
 
 What could not be read
   · You do not have the right to read nodes.
