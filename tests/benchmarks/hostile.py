@@ -11,7 +11,7 @@ import yaml
 from tests.benchmarks.decide import Row
 from tests.unit.config import hostile
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import LIMITS, MOST_FABRICS, parse_fabrics
+from webhook.config.load import LIMITS, MAX_FABRICS, parse_fabrics
 
 
 def run() -> list[Row]:
@@ -41,7 +41,7 @@ def files() -> list[tuple[str, str]]:
 def _largest(make: Callable[[int], str]) -> str:
     per_step = (_values(make(200)) - _values(make(100))) / 100
     fabrics = make(100).count("\n  - ") / 100 if per_step > 1 else 0  # each begins a line
-    count = min(0.95 * LIMITS.nodes / max(per_step, 1), 0.99 * MOST_FABRICS / max(fabrics, 0.1))
+    count = min(0.95 * LIMITS.nodes / max(per_step, 1), 0.99 * MAX_FABRICS / max(fabrics, 0.1))
     return make(int(count))
 
 

@@ -12,16 +12,13 @@ from webhook.cli.config_files import read_text
 from webhook.cli.inputs import shown_name
 from webhook.cli.options import add_files, add_form, given_files
 from webhook.cli.output import print_status, write_json, write_lines
-from webhook.config.findings import (
-    InvalidConfiguration,
-    Truncation,
-)
+from webhook.config.findings import InvalidConfiguration, Truncation, compiler_line
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
 from webhook.errors import WebhookError
 from webhook.model.finding import Finding, Level
 from webhook.model.names import counted
 from webhook.text.escape import visible
-from webhook.text.findings import FindingForm, compiler_line, finding_form
+from webhook.text.findings import FindingForm, finding_form
 
 _VALID, _INVALID, _UNREADABLE = 0, 1, 2
 _EXAMPLES = """examples:

@@ -67,7 +67,7 @@ def object_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
     spec = data.get("spec")
     if spec is not None and not isinstance(spec, dict):
         yield ObjectError(
-            ("spec",), INVALID_VALUE, f"{show_value(spec)} must be a mapping of its fields"
+            ("spec",), INVALID_VALUE, f"must be a mapping of its fields, not {show_value(spec)}"
         )
     elif spec is None and not any(key in FIELDS for key in unexpected):
         message = f"is missing: write spec{instead_of('spec', unexpected)}, with fabrics below it"
@@ -93,7 +93,9 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
         return
     if not isinstance(metadata, dict):
         yield ObjectError(
-            ("metadata",), INVALID_VALUE, f"{show_value(metadata)} must be a mapping of its fields"
+            ("metadata",),
+            INVALID_VALUE,
+            f"must be a mapping of its fields, not {show_value(metadata)}",
         )
     elif (name := metadata.get("name", NAME)) != NAME:
         message = (
@@ -191,15 +193,14 @@ def _rejected(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
         for index, inner in enumerate(value):
             yield from _rejected(inner, schema.get("items", _ANY), (*path, index))
     elif kind == "string" and isinstance(value, _SCALARS) and not isinstance(value, str):
+        kind_sent = "boolean" if isinstance(value, bool) else "number"
         message = (
-            f"kubectl sends {show_value(value)}, which the API server rejects: put it in quotes"
+            f"kubectl sends the {kind_sent} {show_value(value)}, but the API server requires a "
+            "string: put the value in quotes"
         )
         yield Rejected(path, message)
     elif kind == "array" and isinstance(value, _SCALARS):
-        message = (
-            f"the API server rejects {show_value(value)} here: write a list with one"
-            f" item, [{_item(value)}]"
-        )
+        message = f"the API server requires a list, not {show_value(value)}: write [{_item(value)}]"
         yield Rejected(path, message)
 
 

@@ -9,10 +9,10 @@ from webhook.errors import ConfigError
 from webhook.model.finding import Code, Finding, Level, Location
 from webhook.model.names import counted
 from webhook.text.escape import visible
-from webhook.text.findings import located_text
+from webhook.text.findings import file_position
 
 #: The maximum number of findings shown for a file: nobody reads more, and log lines must be short.
-MOST_FINDINGS = 100
+MAX_FINDINGS = 100
 
 # The codes of findings that no rule makes; a rule's code is its name.
 
@@ -70,6 +70,32 @@ FILE_CODES = (
 )
 
 
+#: Codes whose texts contain the exact remedy; their own is general.
+_WITH_REMEDY_IN_TEXT = frozenset(code.code for code in FILE_CODES)
+
+
+def compiler_line(finding: Finding) -> str:
+    """Format a finding for editors, as compilers do.
+
+    It is one line without invisible characters: `FILE:LINE: level: path: text: remedy [Code]`.
+    """
+    return f"{_line(finding, finding.level)} [{finding.code}]"
+
+
+def located_text(finding: Finding) -> str:
+    """Format a finding as a line of an error message: `FILE:LINE: path: text: remedy`."""
+    return _line(finding)
+
+
+def _line(finding: Finding, level: str = "") -> str:
+    location, remedy = finding.location, finding.remedy.removesuffix(".")
+    if finding.code in _WITH_REMEDY_IN_TEXT:
+        remedy = ""
+    clause = remedy[:1].lower() + remedy[1:]
+    parts = (file_position(location), level, location.path, finding.text, clause)
+    return visible(": ".join(part for part in parts if part))
+
+
 class Truncation(NamedTuple):
     """The number of findings that are not shown."""
 
@@ -119,8 +145,8 @@ def limit_findings(findings: Sequence[_AnyFinding]) -> tuple[list[_AnyFinding], 
     """
     errors = sum(finding[0] == "error" for finding in findings)
     room: dict[Level, int] = {
-        "error": MOST_FINDINGS,
-        "warning": MOST_FINDINGS - min(errors, MOST_FINDINGS),
+        "error": MAX_FINDINGS,
+        "warning": MAX_FINDINGS - min(errors, MAX_FINDINGS),
     }
     chosen: list[_AnyFinding] = []
     for finding in findings:

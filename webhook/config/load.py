@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -23,15 +23,10 @@ from webhook.config.findings import (
     invalid_configuration,
     limit_findings,
 )
-from webhook.config.messages import brief, intended_field, show_value, validation_message
-from webhook.config.model import (
-    API_VERSION,
-    KIND,
-    Entry,
-    FabricConfigurationSpec,
-    FabricEntry,
-)
-from webhook.config.rules import RULES, ParsedSpec, Rule
+from webhook.config.messages import brief, show_value, validation_message
+from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
+from webhook.config.readings import Readings, complete_readings, partial_readings
+from webhook.config.rules import RULES
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.model.finding import Code, Finding, Level, Location
@@ -42,12 +37,9 @@ from webhook.text.yaml.tree import TextLimits
 #: etcd takes no object above 1.5 MiB; 35,000 values are about a thousand fabrics.
 LIMITS = TextLimits(octets=1 << 20, nodes=35_000, depth=100)
 #: A cluster has a few fabrics; a file with this many is still checked within a second.
-MOST_FABRICS = 4_000
-#: The longest sentence of a finding, in characters.
-_LONGEST = 500
-#: The maximum number of unknown fields compared with known ones before anything is shown.
-_MOST_UNKNOWN = 100
-_Entry = TypeVar("_Entry", bound=Entry)
+MAX_FABRICS = 4_000
+#: Longer sentences of findings are truncated.
+_MAX_SENTENCE = 500
 #: A fabrics file as text, with lines, or as an object of the API server, without.
 _Document = LocatedData | JsonData
 
@@ -78,20 +70,6 @@ class Loaded(NamedTuple):
     truncation: Truncation = Truncation()
     #: The name of the file in messages.
     name: str = ""
-
-
-class _Readings(NamedTuple):
-    """The same file with increasing parts left out, for rules that need more certainty."""
-
-    readable: ParsedSpec  #: without its wrong fields: for rules that check values one by one
-    sound: ParsedSpec  #: and without fabrics with a wrong value: for errors that compare fields
-    certain: ParsedSpec  #: and without fabrics with a probably misspelled field: for warnings
-
-    def of(self, rule: Rule) -> ParsedSpec:
-        """Return the parts that a rule may judge without reporting consequences of other errors."""
-        if rule.per_value:
-            return self.readable
-        return self.sound if rule.level == "error" else self.certain
 
 
 def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:
@@ -135,7 +113,7 @@ def _loaded(document: _Document, source: FabricsText, name: str, sent: object = 
     if other or not isinstance(spec, dict):
         raise InvalidConfiguration(name, *_in_order(document, name, unplaced))
     _refuse_too_many(spec, document, name)
-    readings, spec_findings = _judged(spec)
+    readings, spec_findings = _judge(spec)
     spec_findings += _types(sent, spec_findings)
     unplaced += [finding._replace(path=("spec", *finding.path)) for finding in spec_findings]
     findings, truncation = _in_order(document, name, unplaced)
@@ -157,29 +135,30 @@ def _types(sent: object, findings: Iterable[_UnplacedFinding]) -> list[_Unplaced
 def _refuse_too_many(spec: dict[str, object], document: _Document, name: str) -> None:
     """Refuse a file whose check would take longer than a second."""
     listed = spec.get("fabrics")
-    if isinstance(listed, list) and len(listed) > MOST_FABRICS:
-        message = f"has {len(listed):,} fabrics: the maximum is {MOST_FABRICS:,}"
+    if isinstance(listed, list) and len(listed) > MAX_FABRICS:
+        message = f"has {len(listed):,} fabrics: the maximum is {MAX_FABRICS:,}"
         raise invalid_configuration(
             CONFIGURATION_TOO_LARGE, name, message, document.line(("spec", "fabrics"))
         )
 
 
-def _judged(spec: dict[str, object]) -> tuple[_Readings, list[_UnplacedFinding]]:
+def _judge(spec: dict[str, object]) -> tuple[Readings, list[_UnplacedFinding]]:
     """Read the configuration and apply the rules; the paths begin below `spec`."""
     findings: list[_UnplacedFinding] = []
     try:
-        parsed = _complete_spec(FabricConfigurationSpec.model_validate(spec))
-        readings = _Readings(parsed, parsed, parsed)
+        readings = complete_readings(FabricConfigurationSpec.model_validate(spec))
     except ValidationError as error:
         errors = error.errors(include_url=False)
         findings += [
             _UnplacedFinding("error", details["loc"], _code(details), details) for details in errors
         ]
-        readings = _readings(spec, errors)
+        readings = partial_readings(spec, errors)
     for rule in RULES:
-        problems = rule.check(readings.of(rule))
         findings += [
-            _UnplacedFinding(rule.level, path, rule.code, message) for path, message in problems
+            _UnplacedFinding(
+                rule.level, path, rule.code._replace(remedy=remedy) if remedy else rule.code, text
+            )
+            for path, text, remedy in rule.check(readings.of(rule))
         ]
     return readings, findings
 
@@ -213,110 +192,6 @@ def _only_document(text: str, name: str) -> LocatedData:
     return document
 
 
-def _complete_spec(model: FabricConfigurationSpec) -> ParsedSpec:
-    names = frozenset(fabric.name for fabric in model.fabrics)
-    return ParsedSpec(model=model, positions=tuple(range(len(model.fabrics))), names=names)
-
-
-def _readings(data: dict[str, object], errors: list[ErrorDetails]) -> _Readings:
-    """Read a file that has wrong or unknown fields."""
-    listed = data.get("fabrics")
-    fabrics = listed if isinstance(listed, list) else []
-    head, _ = _read(FabricConfigurationSpec, {**data, "fabrics": []})
-    assert head is not None
-    readable, broken = {}, set()
-    for index, raw in enumerate(fabrics):
-        fabric, sound = _read(FabricEntry, raw)
-        if fabric is not None:
-            readable[index] = fabric
-        if not sound:
-            broken.add(index)
-    names = (raw.get("name") for raw in fabrics if isinstance(raw, dict))
-    parts = ParsedSpec(
-        model=head.model_copy(update={"fabrics": list(readable.values())}),
-        positions=tuple(readable),
-        names=frozenset(str(name) for name in names if name is not None),
-        default_unsure=any(_hides_default(error) for error in errors[:_MOST_UNKNOWN]),
-    )
-    sound_spec = parts.without(broken)
-    return _Readings(parts, sound_spec, sound_spec.without(_unsure(errors)))
-
-
-def _unsure(errors: list[ErrorDetails]) -> set[int]:
-    """Return the fabrics with an unknown field that is probably a misspelled known field.
-
-    Such a field is absent for every rule, which would then blame this fabric or others for it.
-    """
-    unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
-    comparable = len(unknown) <= _MOST_UNKNOWN
-    return {
-        path[1]
-        for path in unknown
-        if path[0] == "fabrics"
-        and isinstance(path[1], int)
-        and not (comparable and not intended_field(path))
-    }
-
-
-def _hides_default(error: ErrorDetails) -> bool:
-    """Return whether an error may be the reason why `defaults.fabric` is unknown."""
-    path = error["loc"]
-    if error["type"] == "extra_forbidden":
-        path = (*path[:-1], intended_field(path))
-    return path in (("defaults",), ("defaults", "fabric"), ("fabric",))
-
-
-def _read(model: type[_Entry], raw: object) -> tuple[_Entry | None, bool]:
-    """Read a mapping without its wrong fields; return None if even that is impossible.
-
-    The second value is whether the mapping is sound: unknown fields do no harm, but a known
-    field with a wrong value does.
-    """
-    sound = True
-    while True:
-        try:
-            return model.model_validate(raw), sound
-        except ValidationError as error:
-            errors = error.errors(include_url=False)
-            sound = sound and all(details["type"] == "extra_forbidden" for details in errors)
-            fields = {_field(details) for details in errors}
-            if () in fields:
-                return None, sound
-            raw = _without(raw, fields)
-
-
-def _field(error: ErrorDetails) -> Path:
-    """Return the field to leave out: for an item its list, for a missing field its parent."""
-    path = error["loc"][: -1 if error["type"] == "missing" else None]
-    while path and isinstance(path[-1], int):
-        path = path[:-1]
-    return path
-
-
-def _without(node: object, omitted: set[Path]) -> object:
-    """Copy mappings, and lists of mappings, without the fields at the `omitted` paths."""
-    if not omitted:
-        return node
-    below = _by_first_step(omitted)
-    no_paths: set[Path] = set()
-    if isinstance(node, list):
-        return [_without(item, below.get(index, no_paths)) for index, item in enumerate(node)]
-    assert isinstance(node, dict)
-    return {
-        key: _without(value, deeper)
-        for key, value in node.items()
-        if () not in (deeper := below.get(key, no_paths))
-    }
-
-
-def _by_first_step(paths: set[Path]) -> dict[str | int, set[Path]]:
-    """Group paths by their first step, and remove that step."""
-    below: dict[str | int, set[Path]] = {}
-    for first, *rest in paths:
-        below.setdefault(first, set()).add(tuple(rest))
-    return below
-
-
 def _in_order(
     document: _Document, name: str, unplaced: Iterable[_UnplacedFinding]
 ) -> tuple[tuple[Finding, ...], Truncation]:
@@ -328,7 +203,7 @@ def _in_order(
     findings = (
         code.finding(
             level,
-            brief(_sentence(message), _LONGEST),
+            brief(_sentence(message), _MAX_SENTENCE),
             location=Location(file=name, line=document.line(path), path=_dotted(path)),
         )
         for level, path, code, message in chosen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple, get_args, get_origin
 
@@ -17,9 +17,9 @@ from webhook.text.yaml.hints import misread_key
 from webhook.text.yaml.values import literal_value
 
 #: Longer words are truncated in messages.
-_LONGEST_WORD = 80
+_MAX_WORD = 80
 #: The maximum number of pairs of a list, and of characters, in a proposed mapping.
-_MOST_PAIRS, _LONGEST_REMEDY = 4, 300
+_MAX_PAIRS, _MAX_REMEDY = 4, 300
 #: Common names of the link layers; the file uses the words of `ibstat`.
 _SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth": "Ethernet"}
 
@@ -32,7 +32,7 @@ def validation_message(error: ErrorDetails) -> str:
     elif kind == "missing":
         key = str(error["loc"][-1])
         other = instead_of(key, value)
-        message = f"is missing: {f'write {key}{other}' if other else _description(error['loc'])}"
+        message = f"is missing{f': write {key}{other}' if other else _description(error['loc'])}"
     elif kind == "literal_error":
         message = _choice(value, re.findall(r"'([^']*)'", context["expected"]))
     elif kind == "value_error":
@@ -65,18 +65,12 @@ def show_value(value: object) -> str:
 
 def quoted(word: str) -> str:
     """Quote a word, or only its beginning if it is long."""
-    return f"{word[:_LONGEST_WORD]!r:.80}"
+    return f"{word[:_MAX_WORD]!r:.80}"
 
 
-def brief(words: str, limit: int = _LONGEST_WORD) -> str:
+def brief(words: str, limit: int = _MAX_WORD) -> str:
     """Truncate a text that is longer than `limit` characters."""
     return words if len(words) <= limit else f"{words[: limit - 3]}..."
-
-
-def listed(words: Sequence[str], limit: int = 20) -> str:
-    """List words with commas; after the first `limit`, give only the number of the others."""
-    suffix = f" and {len(words) - limit:,} more" if len(words) > limit else ""
-    return ", ".join(map(brief, words[:limit])) + suffix
 
 
 def instead_of(key: str, given: Iterable[str]) -> str:
@@ -103,20 +97,21 @@ def _wrong_type(kind: str, value: object) -> str:
         return f"must be a mapping, not a list: write {written}"
     if kind == "list_type" and isinstance(value, str):
         items = ", ".join(item.strip() for item in value.split(",") if item.strip())
-        return f"{show_value(value)} must be a list: write {brief(f'[{items}]', _LONGEST_REMEDY)}"
+        written = brief(f"[{items}]", _MAX_REMEDY)
+        return f"must be a list, not {show_value(value)}: write {written}"
     if kind == "model_type" and isinstance(value, list):
         return "must be a mapping of its fields, not a list: leave out the dash"
     if kind == "int_type" and isinstance(value, str) and literal_value(value).__class__ is int:
-        return f"{show_value(value)} must be a whole number, without quotes"
+        return f"must be a whole number, not {show_value(value)}: remove the quotes"
     expected = {
         "string_type": "a string",
         "bool_type": "true or false",
         "int_type": "a whole number",
-        "list_type": "a list, each item on a line that begins with `- `, or as [a, b]",
+        "list_type": "a list (each item on a line that begins with `- `, or as [a, b])",
         "dict_type": "a mapping of names to values",
         "model_type": "a mapping of its fields",
     }[kind]
-    return f"{show_value(value)} must be {expected}"
+    return f"must be {expected}, not {show_value(value)}"
 
 
 def _as_mapping(items: list[object]) -> str:
@@ -126,14 +121,14 @@ def _as_mapping(items: list[object]) -> str:
     and as `- A=b`.
     """
     mapping: dict[str, str] = {}
-    for item in items[:_MOST_PAIRS]:
+    for item in items[:_MAX_PAIRS]:
         pair = _pair(item)
         if pair is None:
             return ""
         mapping[pair[0]] = pair[1]
-    truncated = len(items) > _MOST_PAIRS
+    truncated = len(items) > _MAX_PAIRS
     written = flow(mapping)
-    return brief(written.removesuffix("}") + ", ...}" if truncated else written, _LONGEST_REMEDY)
+    return brief(written.removesuffix("}") + ", ...}" if truncated else written, _MAX_REMEDY)
 
 
 def _pair(item: object) -> tuple[str, str] | None:
@@ -159,7 +154,7 @@ def _choice(value: object, choices: list[str]) -> str:
     alternatives = " or ".join(choices) if two else "one of " + ", ".join(choices)
     synonym = _SYNONYMS.get(str(value).lower())
     hint = f" (did you mean {synonym}?)" if synonym in choices else suggestion(value, choices)
-    return f"{show_value(value)} must be {alternatives}{hint}"
+    return f"must be {alternatives}, not {show_value(value)}{hint}"
 
 
 class Row(NamedTuple):
@@ -175,7 +170,7 @@ def _unknown(path: tuple[int | str, ...]) -> str:
     fields = [row.name for row in rows() if _parent(row) == parent_path]
     elsewhere = [row for row in rows() if row.name == word]
     if written := misread_key(word):
-        return f"unknown field: {written}"
+        return f"unknown field ({written})"
     if elsewhere:
         return f"unknown field here: it belongs in {_parent(elsewhere[0]) or 'spec'}"
     return (
@@ -184,8 +179,10 @@ def _unknown(path: tuple[int | str, ...]) -> str:
 
 
 def _description(path: tuple[int | str, ...]) -> str:
-    descriptions = {row.path: row.description for row in rows()}
-    return descriptions[".".join(part for part in (_parent_path(path[:-1]), str(path[-1])) if part)]
+    """Return what a field is, as a parenthesis."""
+    descriptions = {row.path: row.description.removesuffix(".") for row in rows()}
+    name = ".".join(part for part in (_parent_path(path[:-1]), str(path[-1])) if part)
+    return f" ({descriptions[name][:1].lower()}{descriptions[name][1:]})"
 
 
 def _parent_path(path: tuple[int | str, ...]) -> str:

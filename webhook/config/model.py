@@ -31,7 +31,7 @@ _HEX = re.compile(r"0[xX][0-9A-Fa-f]{1,4}")
 #: The upper bit of a partition key marks a full member; UCX_IB_PKEY omits it (0 to 0x7fff).
 _PARTITION, _FULL_MEMBER = 0x7FFF, 0x8000
 #: The maximum number of devices per container; no node has that many.
-_MOST_DEVICES = 1000
+_MAX_DEVICES = 1000
 
 
 def _as_written(value: object) -> object:
@@ -46,9 +46,10 @@ def _is_integer(value: object) -> TypeGuard[int]:
 
 
 def _count(value: object) -> object:
-    if value == "per-gpu" or (_is_integer(value) and 1 <= value <= _MOST_DEVICES):
+    if value == "per-gpu" or (_is_integer(value) and 1 <= value <= _MAX_DEVICES):
         return value
-    raise ValueError(f"{value!r:.80} must be a whole number from 1 to {_MOST_DEVICES}, or per-gpu")
+    choices = f"a whole number from 1 to {_MAX_DEVICES}, or per-gpu"
+    raise ValueError(f"must be {choices}, not {value!r:.80}")
 
 
 def _partition_key(value: object) -> int:

@@ -213,7 +213,7 @@ KNOWN_VARIABLES = frozenset(
 # may contain tens of thousands of misspelled ones.
 
 #: Longer words are not compared.
-_LONGEST = 80
+_MAX_LENGTH = 80
 
 
 class Nearest:
@@ -229,7 +229,7 @@ class Nearest:
 
     def to(self, word: str) -> str:
         """Return the known word that differs by one letter; "" without one, or for a known word."""
-        if word in self._words or len(word) > _LONGEST:
+        if word in self._words or len(word) > _MAX_LENGTH:
             return ""
         return next(
             (self._index[shorter] for shorter in _shortened(word) if shorter in self._index), ""

@@ -36,8 +36,6 @@ _DENIED = "The webhook denies the pod: it is not created until this is corrected
 #: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.
 _DENIALS = frozenset(reason.code for reason in DENIALS if reason is not FABRIC_AMBIGUOUS)
 _WEBHOOK, _PREVIEW, _CHECK_CONFIG = "webhook", "preview", "check-config"
-#: The messages of rules contain the correction.
-_RULE_REMEDY = "Change the field as the message says."
 
 
 def _reason_row(tool: str, part: str, reason: Reason) -> CodeRow:
@@ -49,7 +47,7 @@ def _rule_code(code: Code) -> Code:
     """Return the code of a rule with a statement about the rule instead of its imperative."""
     sentence = code.meaning.replace("Reject ", "The rule rejects ", 1)
     sentence = sentence.replace("Warn about ", "The rule warns about ", 1)
-    return Code(code.code, sentence, code.remedy or _RULE_REMEDY)
+    return code._replace(meaning=sentence)
 
 
 def _rows(tool: str, codes: Iterable[Code], part: str = "") -> Iterator[CodeRow]:

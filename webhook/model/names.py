@@ -22,7 +22,7 @@ def shortened_list(names: Sequence[str], limit: int = 4) -> str:
 
 def first_names(names: Sequence[str], *, max_names: int) -> str:
     """Join names with commas; beyond `max_names`, only count the rest."""
-    suffix = f" and {len(names) - max_names} more" if len(names) > max_names else ""
+    suffix = f" and {len(names) - max_names:,} more" if len(names) > max_names else ""
     return ", ".join(names[:max_names]) + suffix
 
 

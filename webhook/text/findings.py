@@ -9,7 +9,6 @@ from typing_extensions import TypedDict
 
 from webhook.model.finding import LEVELS, Finding, Level, Location
 from webhook.model.names import counted, shortened_list
-from webhook.text.escape import visible
 
 
 def text_with_nodes(finding: Finding, *, every: bool = False) -> str:
@@ -18,23 +17,6 @@ def text_with_nodes(finding: Finding, *, every: bool = False) -> str:
     if not nodes:
         return finding.text
     return f"{finding.text} ({', '.join(nodes) if every else shortened_list(nodes)})"
-
-
-def compiler_line(finding: Finding) -> str:
-    """Format a finding for editors, as compilers do: `FILE:LINE: level: path: text [Code]`.
-
-    The result is one line without invisible characters.
-    """
-    location = finding.location
-    parts = (file_position(location), finding.level, location.path, finding.text)
-    return visible(f"{': '.join(part for part in parts if part)} [{finding.code}]")
-
-
-def located_text(finding: Finding) -> str:
-    """Format a finding as part of an error message: `FILE:LINE: path: text`, on one line."""
-    location = finding.location
-    parts = (file_position(location), location.path, finding.text)
-    return visible(": ".join(part for part in parts if part))
 
 
 def file_position(location: Location) -> str:

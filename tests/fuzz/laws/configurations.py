@@ -12,14 +12,13 @@ from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_tim
 from tests.fuzz.worlds import CLUSTERS
 from tests.property.allowed import forbidden, names_of
 from webhook.config.files import decode
-from webhook.config.findings import InvalidConfiguration
+from webhook.config.findings import InvalidConfiguration, compiler_line
 from webhook.config.load import Loaded, parse_fabrics
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.model.facts import Facts
 from webhook.model.finding import Finding
 from webhook.model.pod import dotted
-from webhook.text.findings import compiler_line
 
 
 class Loading(Costing):

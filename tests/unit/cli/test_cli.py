@@ -698,8 +698,8 @@ def test_check_config_warns_about_values_that_the_api_server_would_reject(shell:
     assert (answer.code, answer.out.splitlines()[0]) == (
         0,
         (
-            "typed.yaml:10: warning: spec.fabrics[0].env.A: kubectl sends 1, which the API server "
-            "rejects: put it in quotes [RejectedByAPIServer]"
+            "typed.yaml:10: warning: spec.fabrics[0].env.A: kubectl sends the number 1, but the "
+            "API server requires a string: put the value in quotes [RejectedByAPIServer]"
         ),
     )
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from webhook.config.findings import InvalidConfiguration
+from webhook.config.findings import InvalidConfiguration, located_text
 from webhook.config.load import parse_fabrics
 from webhook.model.fabric import Fabric
+from webhook.model.finding import Location
 
 
 def fabric(name: str = "ib", **fields: Any) -> dict[str, Any]:
@@ -45,7 +46,10 @@ def findings(written: str) -> list[tuple[str, str, str]]:
         listed = parse_fabrics(written, "fabrics.yaml").findings
     except InvalidConfiguration as error:
         listed = error.findings
-    return [(item.level, item.location.path, item.text) for item in listed]
+    return [
+        (item.level, item.location.path, located_text(item._replace(location=Location())))
+        for item in listed
+    ]
 
 
 def compiled(**fields: Any) -> Fabric:

@@ -9,7 +9,7 @@ import pytest
 from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
 from tests.unit.config import hostile
 from tests.unit.config.files import fabric, findings, text
-from webhook.config.findings import MOST_FINDINGS, InvalidConfiguration, Truncation
+from webhook.config.findings import MAX_FINDINGS, InvalidConfiguration, Truncation
 from webhook.config.load import LIMITS, parse_fabrics
 
 _COUNT = 60
@@ -56,8 +56,8 @@ def test_findings_are_few_and_short(name: str) -> None:
         else hostile.LONG[name](_LETTERS)
     )
     count, _, message = judged(written)
-    assert count <= MOST_FINDINGS
-    assert len(message) <= MOST_FINDINGS * 1000
+    assert count <= MAX_FINDINGS
+    assert len(message) <= MAX_FINDINGS * 1000
 
 
 def test_the_fabrics_of_each_file_are_read() -> None:
@@ -80,7 +80,7 @@ def test_what_is_not_shown_is_counted() -> None:
     broken = [fabric("A", match={"gpuProducts": [f"p{number}"]}) for number in range(3)]
     count, truncation, message = judged(text(*warned, *broken))
 
-    assert (count, truncation) == (MOST_FINDINGS, Truncation(errors=0, warnings=207))
+    assert (count, truncation) == (MAX_FINDINGS, Truncation(errors=0, warnings=207))
     assert message.count("\n") == 4  # three names, two of which other fabrics have too
     assert truncation.text() == "and 207 more warnings"
 
@@ -90,18 +90,18 @@ def test_an_error_tells_how_many_more_there_are() -> None:
     _, truncation, message = judged(text(*(fabric("A") for _ in range(200))))
     assert truncation.errors == 299
     assert message.splitlines()[-1] == "f.yaml: and 299 more errors"
-    assert len(message.splitlines()) == MOST_FINDINGS + 1
+    assert len(message.splitlines()) == MAX_FINDINGS + 1
 
 
 def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
     """A file with many warnings can still be used."""
     loaded = parse_fabrics(text(*(fabric(f"f{number}") for number in range(120))), "f.yaml")
-    assert (len(loaded.findings), loaded.truncation) == (MOST_FINDINGS, Truncation(warnings=19))
+    assert (len(loaded.findings), loaded.truncation) == (MAX_FINDINGS, Truncation(warnings=19))
 
 
 def test_several_rivals_are_reported_once() -> None:
     """A fabric that shares its GPU resource with many has one finding, which names the first."""
-    remedy = ": to distinguish them, give each gpuProducts, or nodeLabels with the same key"
+    remedy = ": to distinguish the fabrics, give each gpuProducts, or nodeLabels with the same key"
     remedy += " and different values"
     messages = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
     assert messages == [
@@ -173,8 +173,8 @@ def test_a_prefix_is_reported_for_a_single_device_of_another_fabric() -> None:
         fabric("c", match={"gpuProducts": ["C"]}, hcas=["ibp2", "ibp3"]),
     )
     expected = (
-        "'ibp' also matches 'ibp1' of excludeHcas in fabric 'a': make it longer, or list exact "
-        "names in hcas"
+        "'ibp' also matches 'ibp1' of excludeHcas in fabric 'a': write a longer prefix, or "
+        "list exact names in hcas"
     )
     messages = [message for _, path, message in findings(file) if "hcaPrefixes[" in path]
     assert messages == [expected, expected]
@@ -221,5 +221,5 @@ def test_a_file_is_bounded() -> None:
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
     """They are ambiguous and name no device: two warnings each, a hundred of them shown."""
     loaded = parse_fabrics(hostile.GROWING["fabrics on one GPU resource"](4000), "f.yaml")
-    assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MOST_FINDINGS)
-    assert loaded.truncation == Truncation(warnings=2 * 4000 - 1 - MOST_FINDINGS)
+    assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (4000, MAX_FINDINGS)
+    assert loaded.truncation == Truncation(warnings=2 * 4000 - 1 - MAX_FINDINGS)

@@ -8,11 +8,10 @@ import pytest
 
 from tests.fabrics_file import HEAD, below_spec
 from tests.unit.config.files import fabric, findings, text
-from webhook.config.findings import InvalidConfiguration
+from webhook.config.findings import InvalidConfiguration, compiler_line
 from webhook.config.load import parse_fabrics
 from webhook.errors import ConfigError
 from webhook.model.finding import Finding, Location
-from webhook.text.findings import compiler_line
 
 
 def refused(written: str) -> str:
@@ -42,24 +41,27 @@ fabrics:
 """
     )
     assert refused(written).splitlines() == [
-        "f.yaml:5: spec.defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?)",
+        (
+            "f.yaml:5: spec.defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?): "
+            "write the name of a fabric of the file, or remove defaults.fabric"
+        ),
         "f.yaml:6: spec.defaults.hcol: unknown field (did you mean hcoll?)",
         "f.yaml:9: spec.fabrics[0].hca: unknown field (did you mean hcas?)",
         (
-            "f.yaml:10: spec.fabrics[0].linkLayer: 'infiniband' must be InfiniBand or Ethernet "
-            "(did you mean InfiniBand?)"
+            "f.yaml:10: spec.fabrics[0].linkLayer: must be InfiniBand or Ethernet, not "
+            "'infiniband' (did you mean InfiniBand?)"
         ),
         (
-            "f.yaml:12: spec.fabrics[0].resources[0].name: 'rdma/rdma-v100': the device plugin "
-            "accepts only letters, digits and _, such as rdma/rdma_v100"
+            "f.yaml:12: spec.fabrics[0].resources[0].name: 'rdma/rdma-v100' is not a resource that "
+            "the device plugin can offer: write letters, digits and _, such as rdma/rdma_v100"
         ),
         (
-            "f.yaml:13: spec.fabrics[0].resources[0].count: 'many' must be a whole number from 1 "
-            "to 1000, or per-gpu"
+            "f.yaml:13: spec.fabrics[0].resources[0].count: must be a whole number from 1 to 1000, "
+            "or per-gpu, not 'many'"
         ),
         (
             "f.yaml:16: spec.fabrics[1].hcas: device names differ between pods in mode sr-iov: "
-            "remove it"
+            "remove hcas"
         ),
     ]
     with pytest.raises(ConfigError) as caught:
@@ -229,10 +231,13 @@ fabrics:
         "f.yaml:6: warning: spec.fabrics[0].hcas[0]: 'ib0' looks like a network interface",
         "f.yaml:6: warning: spec.fabrics[0].hcas[10]: 'ib1' looks like a network interface",
         "f.yaml:6: error: spec.fabrics[0].hcas[11]: 'MLX5_0-1' is read as one name",
-        "f.yaml:6: warning: spec.fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case matters",
+        (
+            "f.yaml:6: warning: spec.fabrics[0].hcas[11]: 'MLX5_0-1' has capitals, and case "
+            "matters (did you mean mlx5_0-1?)"
+        ),
         (
             "f.yaml:7: warning: spec.fabrics[0].resources[0].name: 'nvidia.com/h200' looks like a "
-            "GPU (those belong in match.gpuResources)"
+            "GPU"
         ),
         "f.yaml:8: error: spec.fabrics[0].env.NCCL_IB_DISABLE: '1' switches RDMA off",
         (
@@ -249,8 +254,8 @@ def test_warnings_come_with_the_fabrics() -> None:
         Finding(
             "warning",
             "NoResource",
-            "is empty, so no device gets into the pod: name the resource that the device "
-            "plugin offers",
+            "is empty, so no device gets into the pod",
+            "Name the resource that the device plugin offers in resources[].name.",
             location=Location(file="f.yaml", line=5, path="spec.fabrics[0].resources"),
         ),
     )
@@ -308,18 +313,18 @@ def test_warnings_come_with_the_fabrics() -> None:
         (HEAD, "f.yaml:1: spec: is missing: write spec, with fabrics below it"),
         (
             below_spec("fabrics:\n"),
-            ("f.yaml:4: spec.fabrics: is missing: The fabrics; `[]` if there are none yet."),
+            ("f.yaml:4: spec.fabrics: is missing (the fabrics; `[]` if there are none yet)"),
         ),
         (
             below_spec("fabrics: {v100: {}}"),
             (
-                "f.yaml:4: spec.fabrics: a mapping must be a list, each item on "
-                "a line that begins with `- `, or as [a, b]"
+                "f.yaml:4: spec.fabrics: must be a list (each item on a line that begins with "
+                "`- `, or as [a, b]), not a mapping"
             ),
         ),
         (
             below_spec("fabrics: [v100]"),
-            ("f.yaml:4: spec.fabrics[0]: 'v100' must be a mapping of its fields"),
+            ("f.yaml:4: spec.fabrics[0]: must be a mapping of its fields, not 'v100'"),
         ),
         (
             below_spec("fabrics: []\nfabrics: []"),
@@ -340,8 +345,8 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             (
                 "spec.fabrics[0].name",
                 (
-                    "is missing: Name, as in the annotation "
-                    "`rdma.lab/fabric`: lowercase letters, digits and `-`."
+                    "is missing (name, as in the annotation "
+                    "`rdma.lab/fabric`: lowercase letters, digits and `-`)"
                 ),
             ),
         ),
@@ -367,7 +372,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             {"linkLayer": "RoCE"},
             (
                 "spec.fabrics[0].linkLayer",
-                "'RoCE' must be InfiniBand or Ethernet (did you mean Ethernet?)",
+                "must be InfiniBand or Ethernet, not 'RoCE' (did you mean Ethernet?)",
             ),
         ),
         (
@@ -375,26 +380,29 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             (
                 "spec.fabrics[0].mode",
                 (
-                    "'sriov' must be one of shared-device, "
-                    "host-network, sr-iov, host-device, dra (did you mean sr-iov?)"
+                    "must be one of shared-device, host-network, sr-iov, host-device, dra, "
+                    "not 'sriov' (did you mean sr-iov?)"
                 ),
             ),
         ),
-        ({"pin": True}, ("spec.fabrics[0].pin", "true must be never or always")),
+        ({"pin": True}, ("spec.fabrics[0].pin", "must be never or always, not true")),
         (
             {"injectResources": "yes"},
-            ("spec.fabrics[0].injectResources", "'yes' must be true or false"),
+            ("spec.fabrics[0].injectResources", "must be true or false, not 'yes'"),
         ),
         (
             {"hcas": "mlx5_0"},
             (
                 "spec.fabrics[0].hcas",
-                "'mlx5_0' must be a list: write [mlx5_0]",
+                "must be a list, not 'mlx5_0': write [mlx5_0]",
             ),
         ),
         (
             {"hcas": "mlx5_0, mlx5_1"},
-            ("spec.fabrics[0].hcas", "'mlx5_0, mlx5_1' must be a list: write [mlx5_0, mlx5_1]"),
+            (
+                "spec.fabrics[0].hcas",
+                "must be a list, not 'mlx5_0, mlx5_1': write [mlx5_0, mlx5_1]",
+            ),
         ),
         (
             {"match": [{"gpuProducts": []}]},
@@ -423,39 +431,42 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
         ),
         (
             {"env": [{"name": "A", "valueFrom": {}}]},
-            ("spec.fabrics[0].env", "a list must be a mapping of names to values"),
+            ("spec.fabrics[0].env", "must be a mapping of names to values, not a list"),
         ),
-        ({"env": [[]]}, ("spec.fabrics[0].env", "a list must be a mapping of names to values")),
+        (
+            {"env": [[]]},
+            ("spec.fabrics[0].env", "must be a mapping of names to values, not a list"),
+        ),
         (
             {"env": [{"A": []}]},
-            ("spec.fabrics[0].env", "a list must be a mapping of names to values"),
+            ("spec.fabrics[0].env", "must be a mapping of names to values, not a list"),
         ),
         (
             {"-mode": "sr-iov"},
             (
                 'spec.fabrics[0]["-mode"]',
-                "unknown field: a dash needs a space after it: write `- mode`",
+                "unknown field (a dash needs a space after it: write `- mode`)",
             ),
         ),
         (
             {"env": {"A": None}},
             ("spec.fabrics[0].env.A", 'has no value: write "" for an empty string'),
         ),
-        ({"env": {"A": {}}}, ("spec.fabrics[0].env.A", "a mapping must be a string")),
+        ({"env": {"A": {}}}, ("spec.fabrics[0].env.A", "must be a string, not a mapping")),
         (
             {"rateGbps": "100"},
-            ("spec.fabrics[0].rateGbps", "'100' must be a whole number, without quotes"),
+            ("spec.fabrics[0].rateGbps", "must be a whole number, not '100': remove the quotes"),
         ),
-        ({"rateGbps": 12.5}, ("spec.fabrics[0].rateGbps", "'12.5' must be a whole number")),
+        ({"rateGbps": 12.5}, ("spec.fabrics[0].rateGbps", "must be a whole number, not '12.5'")),
         (
             {"rateGbps": "-5"},
-            ("spec.fabrics[0].rateGbps", "'-5' must be a whole number, without quotes"),
+            ("spec.fabrics[0].rateGbps", "must be a whole number, not '-5': remove the quotes"),
         ),
-        ({"rateGbps": "٣"}, ("spec.fabrics[0].rateGbps", "'٣' must be a whole number")),
-        ({"rateGbps": "true"}, ("spec.fabrics[0].rateGbps", "'true' must be a whole number")),
+        ({"rateGbps": "٣"}, ("spec.fabrics[0].rateGbps", "must be a whole number, not '٣'")),
+        ({"rateGbps": "true"}, ("spec.fabrics[0].rateGbps", "must be a whole number, not 'true'")),
         (
             {"rateGbps": 10**19},
-            ("spec.fabrics[0].rateGbps", "'10000000000000000000' must be a whole number"),
+            ("spec.fabrics[0].rateGbps", "must be a whole number, not '10000000000000000000'"),
         ),
         ({"rateGbps": 0}, ("spec.fabrics[0].rateGbps", "0 is too small: the minimum is 1")),
         (
@@ -477,7 +488,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             (
                 "spec.fabrics[0].libraries[0]",
                 (
-                    "'nvshm' must be one of nccl, ucx, gloo, nvshmem, mooncake, openmpi "
+                    "must be one of nccl, ucx, gloo, nvshmem, mooncake, openmpi, not 'nvshm' "
                     "(did you mean nvshmem?)"
                 ),
             ),
@@ -502,7 +513,7 @@ def test_a_wrong_default_is_one_error() -> None:
             "error",
             "spec.defaults.memlock",
             (
-                "'unlimted' must be one of unknown, limited, unlimited, nri (did you mean "
+                "must be one of unknown, limited, unlimited, nri, not 'unlimted' (did you mean "
                 "unlimited?)"
             ),
         )

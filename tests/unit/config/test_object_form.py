@@ -70,10 +70,10 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         (
             below_spec("fabrics: []\n") + "metadata: []\n",
             "metadata",
-            "a list must be a mapping of its fields",
+            "must be a mapping of its fields, not a list",
         ),
-        (HEAD + "spec: {}\nmetadata: 5\n", "metadata", "5 must be a mapping of its fields"),
-        (HEAD + "spec: []\n", "spec", "a list must be a mapping of its fields"),
+        (HEAD + "spec: {}\nmetadata: 5\n", "metadata", "must be a mapping of its fields, not 5"),
+        (HEAD + "spec: []\n", "spec", "must be a mapping of its fields, not a list"),
         (
             HEAD + "specs: {}\n",
             "spec",

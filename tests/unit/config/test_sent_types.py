@@ -18,7 +18,8 @@ from webhook.model.pod import dotted
 FILE = (
     single_fabric("h100", "nvidia.com/h100", "rdma/rdma_h100") + "    libraries: [nccl]\n    %s\n"
 )
-QUOTE = "which the API server rejects: put it in quotes"
+CROSS_NIC = "env.NCCL_CROSS_NIC: kubectl sends the"
+QUOTE = "but the API server requires a string: put the value in quotes"
 
 
 def warned(line: str, *, applied: bool = True) -> list[str]:
@@ -32,27 +33,30 @@ def warned(line: str, *, applied: bool = True) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("env: {NCCL_CROSS_NIC: 1}", f"env.NCCL_CROSS_NIC: kubectl sends 1, {QUOTE}"),
-        ("env: {NCCL_CROSS_NIC: true}", f"env.NCCL_CROSS_NIC: kubectl sends true, {QUOTE}"),
-        ("env: {NCCL_CROSS_NIC: on}", f"env.NCCL_CROSS_NIC: kubectl sends true, {QUOTE}"),
-        ("env: {NCCL_CROSS_NIC: 010}", f"env.NCCL_CROSS_NIC: kubectl sends 8, {QUOTE}"),
+        ("env: {NCCL_CROSS_NIC: 1}", f"{CROSS_NIC} number 1, {QUOTE}"),
+        (
+            "env: {NCCL_CROSS_NIC: true}",
+            f"{CROSS_NIC} boolean true, {QUOTE}",
+        ),
+        (
+            "env: {NCCL_CROSS_NIC: on}",
+            f"{CROSS_NIC} boolean true, {QUOTE}",
+        ),
+        ("env: {NCCL_CROSS_NIC: 010}", f"{CROSS_NIC} number 8, {QUOTE}"),
         (
             "match: {nodeLabels: {pool: a100-*}}",
             (
-                "match.nodeLabels.pool: the API server rejects 'a100-*' here: write a list with "
-                'one item, ["a100-*"]'
+                "match.nodeLabels.pool: the API server requires a list, not 'a100-*': write "
+                '["a100-*"]'
             ),
         ),
         (
             "match: {nodeLabels: {pool: 12}}",
-            (
-                "match.nodeLabels.pool: the API server rejects 12 here: "
-                'write a list with one item, ["12"]'
-            ),
+            'match.nodeLabels.pool: the API server requires a list, not 12: write ["12"]',
         ),
         (
             "match: {nodeLabels: {pool: [12]}}",
-            f"match.nodeLabels.pool[0]: kubectl sends 12, {QUOTE}",
+            f"match.nodeLabels.pool[0]: kubectl sends the number 12, {QUOTE}",
         ),
     ],
     ids=case_name,

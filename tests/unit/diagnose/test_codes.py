@@ -126,10 +126,10 @@ def test_a_code_of_two_tools() -> None:
 
 
 def test_the_code_of_a_rule() -> None:
-    """A rule is an imperative, its meaning a statement about it; the message has the correction."""
+    """A rule is an imperative, its meaning a statement about it; it has a remedy of its own."""
     (row,) = explain_code("UniqueNames").rows
     assert row.code.meaning == "The rule rejects two fabrics with the same name."
-    assert row.code.remedy == "Change the field as the message says."
+    assert row.code.remedy == "Rename one of the two fabrics."
     assert explain_code("SameGpus").rows[0].code.meaning.startswith("The rule warns about two")
     meanings = [row.code.meaning for row in CODE_ROWS if row.tool == "check-config"]
     assert not [text for text in meanings if text.startswith(("Reject ", "Warn "))]

@@ -232,7 +232,7 @@ def _lost_text(patch: pytest.MonkeyPatch) -> None:
 
 
 def _raw_finding(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("webhook.text.findings.visible", lambda text: f"{text}\n")
+    patch.setattr("webhook.config.findings.visible", lambda text: f"{text}\n")
 
 
 def _another_uid(patch: pytest.MonkeyPatch) -> None:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from webhook.model.finding import Finding, Level, Location
-from webhook.text.findings import (
-    FindingForm,
-    compiler_line,
-    finding_form,
-    tally,
-)
+from webhook.text.findings import FindingForm, finding_form, tally
 from webhook.text.schema import form_schema
 
 _WHOLE = Location("fabrics.yaml", 3, 7, "fabrics[0].hcas", ("n1", "n2"), "mlx5_0")
@@ -21,21 +15,6 @@ _WHOLE = Location("fabrics.yaml", 3, 7, "fabrics[0].hcas", ("n1", "n2"), "mlx5_0
 
 def _finding(level: Level = "error", location: Location = Location()) -> Finding:  # noqa: B008
     return Finding(level, "PortDown", "A port is down.", "Check the cable.", location)
-
-
-@pytest.mark.parametrize(
-    ("location", "line"),
-    [
-        (Location(), "error: A port is down. [PortDown]"),
-        (Location("f.yaml"), "f.yaml: error: A port is down. [PortDown]"),
-        (Location("f.yaml", 3), "f.yaml:3: error: A port is down. [PortDown]"),
-        (_WHOLE, "fabrics.yaml:3:7: error: fabrics[0].hcas: A port is down. [PortDown]"),
-        (Location("a\nb"), "a\\nb: error: A port is down. [PortDown]"),
-    ],
-)
-def test_a_line_for_editors(location: Location, line: str) -> None:
-    """`FILE:LINE:COLUMN: level: path: text [Code]`, as far as they are known, on one line."""
-    assert compiler_line(_finding(location=location)) == line
 
 
 def test_json_leaves_out_empty_parts_of_a_location() -> None:

@@ -16,7 +16,7 @@ from webhook.model.claims import LONGEST_FABRIC_NAME, MOST_CLAIMS
 from webhook.model.pod import Path
 
 
-@rule("error", per_value=True)
+@rule("error", "Write only lowercase letters, digits, - and . (at most 253).", per_value=True)
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject names of templates, requests and device classes that no such object can have.
 
@@ -31,37 +31,41 @@ def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     ]
     for path, name in objects:
         if not names.is_dns_subdomain(name):
-            form = "lowercase letters, digits, - and ., at most 253"
-            yield Violation(path, f"{quoted(name)} is not the name of an object: write {form}")
+            yield Violation(path, f"{quoted(name)} is not the name of an object")
     for index, claim in enumerate(fabric.claims):
         if claim.request is not None and not names.is_dns_label(claim.request):
-            message = f"{quoted(claim.request)} is not the name of a request: write "
-            yield Violation(("claims", index, "request"), f"{message}{names.LABEL_FORM}")
+            yield Violation(
+                ("claims", index, "request"),
+                f"{quoted(claim.request)} is not the name of a request",
+                f"Write {names.LABEL_FORM}.",
+            )
 
 
-@rule("error")
+@rule("error", "Set mode to dra, or remove claims.")
 def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `claims` in modes other than `dra`.
 
     An error: the pod would get each NIC twice, by its resource and by its claim.
     """
     if fabric.claims and fabric.mode != "dra":
-        yield Violation(
-            ("claims",), f"mode {fabric.mode} has no claims: write mode: dra, or remove claims"
-        )
+        yield Violation(("claims",), f"mode {fabric.mode} has no claims")
 
 
-@rule("error")
+@rule("error", "Name the ResourceClaimTemplate of the NICs in claims[].template.")
 def dra_without_claims(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject mode `dra` without `claims`.
 
     An error: no device gets into the pod.
     """
     if fabric.mode == "dra" and not fabric.claims:
-        yield Violation(("claims",), "is empty: name the ResourceClaimTemplate of the NICs")
+        yield Violation(("claims",), "mode dra requires claims")
 
 
-@rule("error")
+@rule(
+    "error",
+    "Remove resources; or, if a DRA driver offers the NICs as an extended resource, keep resources,"
+    " remove claims, and set mode to host-device.",
+)
 def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `resources` in mode `dra`.
 
@@ -69,15 +73,14 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
     resource (KEP-5004), pods request that resource, in another mode.
     """
     if fabric.mode == "dra" and fabric.resources:
-        yield Violation(
-            ("resources",),
-            "mode dra already claims the NICs: remove resources; or, if a DRA driver offers the "
-            "NICs as an extended resource, keep resources, remove claims, and write mode: "
-            "host-device",
-        )
+        yield Violation(("resources",), "mode dra already claims the NICs")
 
 
-@rule("error")
+@rule(
+    "error",
+    "List the template once, since it may request several devices, and without request a "
+    "container gets all of them.",
+)
 def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a template that is listed twice.
 
@@ -89,20 +92,29 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
         if before != index:
             yield Violation(
                 ("claims", index, "template"),
-                f"{brief(claim.template)} is already in claims[{before}]: list it once; a template "
-                "may request several devices, and without request a container gets all of them",
+                f"{brief(claim.template)} is already in claims[{before}]",
             )
 
 
-@rule("error")
+@rule(
+    "error",
+    "List at most 10 templates, each of which may request several devices, and give the fabric a "
+    "name of at most 50 characters.",
+)
 def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than 10 claims, or a longer name than 50 characters in mode `dra`.
 
     An error: `rdma-lab-NAME-NUMBER` is the name of a pod's claim, which may have 63 characters.
     """
     if len(fabric.claims) > MOST_CLAIMS:
-        message = f"{len(fabric.claims)} templates are too many: one may request several devices"
-        yield Violation(("claims",), f"{message}; list at most {MOST_CLAIMS}")
+        yield Violation(
+            ("claims",),
+            f"{len(fabric.claims)} templates are too many",
+            f"List at most {MOST_CLAIMS}, since a template may request several devices.",
+        )
     if fabric.mode == "dra" and len(fabric.name) > LONGEST_FABRIC_NAME:
-        message = f"{brief(fabric.name)} is too long for the names of claims: write at most"
-        yield Violation(("name",), f"{message} {LONGEST_FABRIC_NAME} characters")
+        yield Violation(
+            ("name",),
+            f"{brief(fabric.name)} is too long for the names of claims",
+            f"Write at most {LONGEST_FABRIC_NAME} characters.",
+        )

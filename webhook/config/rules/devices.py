@@ -19,7 +19,11 @@ from webhook.model.pod import Path
 _BY_NETWORK: tuple[Mode, ...] = ("sr-iov", "host-device")
 
 
-@rule("error")
+@rule(
+    "error",
+    "List a Multus network (macvlan on the device's interface) in networks for each device, or set "
+    "mode to host-network or sr-iov.",
+)
 def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject RoCE in mode `shared-device` with fewer networks than devices.
 
@@ -33,13 +37,11 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     if networks < rails:
         yield Violation(
             ("networks",),
-            f"{counted(networks, 'network')} for {counted(rails, 'RoCE device')}: each device "
-            "needs a Multus network (macvlan on its interface); otherwise use mode host-network or "
-            "sr-iov",
+            f"{counted(networks, 'network')} for {counted(rails, 'RoCE device')}",
         )
 
 
-@rule("warning")
+@rule("warning", "Remove networks, and write hostSocketInterface instead of socketInterface.")
 def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about `networks` and `socketInterface` in mode `host-network`.
 
@@ -47,16 +49,14 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """
     if fabric.mode != "host-network":
         return
-    for key, given in (
-        ("networks", fabric.networks or any(item.network for item in fabric.resources)),
-        ("socketInterface", "socket_interface" in fabric.model_fields_set),
-    ):
-        if given:
-            remedy = ": write hostSocketInterface" if key == "socketInterface" else ": remove it"
-            yield Violation((key,), f"has no effect on pods with hostNetwork{remedy}")
+    text = "has no effect on pods with hostNetwork"
+    if fabric.networks or any(resource.network for resource in fabric.resources):
+        yield Violation(("networks",), text, "Remove networks and resources[].network.")
+    if "socket_interface" in fabric.model_fields_set:
+        yield Violation(("socketInterface",), text, "Write hostSocketInterface instead.")
 
 
-@rule("warning")
+@rule("warning", "Name the NetworkAttachmentDefinition in resources[].network.")
 def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about modes `sr-iov` and `host-device` without a network.
 
@@ -66,12 +66,11 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
     if fabric.mode in _BY_NETWORK and not fabric.networks and not any(_networks_of(fabric)):
         yield Violation(
             ("networks",),
-            f"mode {fabric.mode} needs a network that moves the device into the pod: name its "
-            "NetworkAttachmentDefinition in resources[].network",
+            f"mode {fabric.mode} needs a network that moves the device into the pod",
         )
 
 
-@rule("error")
+@rule("error", "Give each network an interface of its own, or leave out @interface.")
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an `@interface` that a pod would get twice.
 
@@ -82,14 +81,12 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
         interface = name.partition("@")[2]
         if interface and (times > 1 or interface in interfaces):
             yield Violation(
-                path,
-                f"{quoted(name)} uses the interface name {quoted(interface)} twice: "
-                f"remove @{interface}",
+                path, f"{quoted(name)} uses the interface name {quoted(interface)} twice"
             )
         interfaces.add(interface)
 
 
-@rule("error")
+@rule("error", "Set count to 1.")
 def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `count: per-gpu` in mode `shared-device`.
 
@@ -100,12 +97,11 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
         if fabric.mode == "shared-device" and resource.count == "per-gpu":
             yield Violation(
                 ("resources", index, "count"),
-                "in mode shared-device, one unit gives the container every device: write 1 "
-                "instead of per-gpu",
+                "in mode shared-device, one unit gives the container every device",
             )
 
 
-@rule("warning")
+@rule("warning", "Set count to 1.")
 def many_units(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a count above 1 in mode `shared-device`.
 
@@ -116,12 +112,11 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
         if fabric.mode == "shared-device" and count != "per-gpu" and count > 1:
             yield Violation(
                 ("resources", index, "count"),
-                "in mode shared-device, one unit gives the container every device: write 1 "
-                f"instead of {count}",
+                "in mode shared-device, one unit gives the container every device",
             )
 
 
-@rule("warning")
+@rule("warning", "Remove the field, or set count to per-gpu.")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about `gpusPerDevice`, `devicesPerGpu` and `max` without `count: per-gpu`.
 
@@ -132,11 +127,13 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
         for key, given in zip(("gpusPerDevice", "devicesPerGpu", "max"), fields, strict=True):
             if resource.count != "per-gpu" and given in resource.model_fields_set:
                 yield Violation(
-                    ("resources", index, key), "has no effect unless count is per-gpu: remove it"
+                    ("resources", index, key),
+                    "has no effect unless count is per-gpu",
+                    f"Remove {key}, or set count to per-gpu.",
                 )
 
 
-@rule("error")
+@rule("error", "Remove gpusPerDevice or devicesPerGpu.")
 def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `gpusPerDevice` together with `devicesPerGpu`.
 
@@ -146,22 +143,18 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
         if {"gpus_per_device", "devices_per_gpu"} <= resource.model_fields_set:
             yield Violation(
                 ("resources", index, "devicesPerGpu"),
-                "cannot be combined with gpusPerDevice: remove one of them",
+                "cannot be combined with gpusPerDevice",
             )
 
 
-@rule("warning")
+@rule("warning", "Name the resource that the device plugin offers in resources[].name.")
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric without a resource, except in modes `host-network` and `dra`.
 
     A warning: nothing mounts a device into the pod, but a site may do so in another way.
     """
     if fabric.mode not in ("host-network", "dra") and not fabric.resources:
-        yield Violation(
-            ("resources",),
-            "is empty, so no device gets into the pod: name the resource that the device "
-            "plugin offers",
-        )
+        yield Violation(("resources",), "is empty, so no device gets into the pod")
 
 
 def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, int]]:

@@ -20,6 +20,8 @@ from webhook.model.transport_variables import allows_rdma
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
 _NCCL_BYTES = 1023
+#: The number of characters shown of a value that is too long.
+_SHOWN = 40
 _MAX_HCAS = 32
 #: From env.rst, "Debugging" ("should generally not be set in production"), and causes of hangs.
 _DEBUGGING = frozenset(
@@ -53,7 +55,7 @@ _NEAREST = Nearest(KNOWN_VARIABLES)
 _BY_LOWER = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
-@rule("error", per_value=True)
+@rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", per_value=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
 
@@ -61,12 +63,18 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
     """
     off = fabric.env.get("NCCL_IB_DISABLE", "0").strip()
     if off != "0":
-        yield Violation(("env", "NCCL_IB_DISABLE"), f"{quoted(off)} switches RDMA off: remove it")
+        yield Violation(
+            ("env", "NCCL_IB_DISABLE"),
+            f"{quoted(off)} switches RDMA off",
+            "Remove NCCL_IB_DISABLE from env.",
+        )
     if fabric.env.get("NCCL_NET", "").strip().lower() == "socket":
-        yield Violation(("env", "NCCL_NET"), "'Socket' switches RDMA off: remove it")
+        yield Violation(
+            ("env", "NCCL_NET"), "'Socket' switches RDMA off", "Remove NCCL_NET from env."
+        )
 
 
-@rule("warning", per_value=True)
+@rule("warning", "Remove the variable from env.", per_value=True)
 def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about variables in `env` that NCCL documents for debugging only.
 
@@ -76,11 +84,11 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     for name in fabric.env:
         if name in _DEBUGGING:
             yield Violation(
-                ("env", name), "is for debugging, and NCCL chooses better values itself: remove it"
+                ("env", name), "is for debugging, and NCCL chooses better values itself"
             )
 
 
-@rule("warning", per_value=True)
+@rule("warning", "Correct the name of the variable in env.", per_value=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a variable in `env` whose name is a letter off a known one, or in the wrong case.
 
@@ -90,12 +98,12 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
         if name in KNOWN_VARIABLES:
             continue
         if intended := _BY_LOWER.get(name.lower()):
-            yield Violation(("env", name), f"case matters: did you mean {intended}?")
+            yield Violation(("env", name), f"case matters (did you mean {intended}?)")
         elif near := _NEAREST.to(name.upper()):
-            yield Violation(("env", name), f"no library reads this name: did you mean {near}?")
+            yield Violation(("env", name), f"no library reads this name (did you mean {near}?)")
 
 
-@rule("error", per_value=True)
+@rule("error", "Write a number from 1 to 31; NCCL's default is 20.", per_value=True)
 def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_TIMEOUT in `env` that is not 1 to 31.
 
@@ -104,11 +112,11 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
     written = fabric.env.get("NCCL_IB_TIMEOUT")
     if written is not None and not re.fullmatch(r"0?[1-9]|[12][0-9]|3[01]", written):
         yield Violation(
-            ("env", "NCCL_IB_TIMEOUT"), f"{quoted(written)} must be 1 to 31; NCCL's default is 20"
+            ("env", "NCCL_IB_TIMEOUT"), f"with {quoted(written)}, a broken link may hang the job"
         )
 
 
-@rule("error")
+@rule("error", "Remove the variable from env, or remove socketInterface and hostSocketInterface.")
 def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` if a field sets the interface.
 
@@ -117,12 +125,14 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
     if _names_interface(fabric):
         for name in SOCKET_VARIABLES:
             if name in fabric.env:
-                yield Violation(
-                    ("env", name), "socketInterface also sets this variable: remove one of them"
-                )
+                yield Violation(("env", name), "socketInterface also sets this variable")
 
 
-@rule("warning")
+@rule(
+    "warning",
+    "Set socketInterface (and hostSocketInterface), which all libraries use, instead of "
+    "the variable in env.",
+)
 def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
 
@@ -133,8 +143,7 @@ def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
             if name in fabric.env:
                 yield Violation(
                     ("env", name),
-                    "set socketInterface (and hostSocketInterface) instead, which all "
-                    "libraries use",
+                    "UCX does not read it, and pods with hostNetwork get the same name",
                 )
 
 
@@ -143,7 +152,11 @@ def _names_interface(fabric: FabricEntry) -> bool:
     return "socket_interface" in fabric.model_fields_set or bool(fabric.host_socket_interface)
 
 
-@rule("warning")
+@rule(
+    "warning",
+    "Set socketInterface to eth0, or in mode host-network set hostSocketInterface to an interface "
+    "of the node.",
+)
 def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about UCX and exact `hcas` without a socket interface.
 
@@ -158,12 +171,15 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     if not ip_interfaces(interface, fabric.env):
         yield Violation(
             (key,),
-            "without it, UCX_NET_DEVICES is not written, since UCX would have no device for TCP: "
-            f"write {'an interface of the node' if key[0] == 'h' else 'eth0'}",
+            "without it, UCX_NET_DEVICES is not written, since UCX would have no device for TCP",
+            f"Write {'an interface of the node' if key[0] == 'h' else 'eth0'}.",
         )
 
 
-@rule("warning")
+@rule(
+    "warning",
+    "Add the interface to UCX_NET_DEVICES, such as eth0, or set hcas and socketInterface instead.",
+)
 def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a UCX_NET_DEVICES in `env` that lists HCAs alone.
 
@@ -174,12 +190,11 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     if all(":" in item for item in written.split(",")):
         yield Violation(
             ("env", "UCX_NET_DEVICES"),
-            f"{quoted(written)} leaves TCP without a device: add the interface, such as eth0, or "
-            "set hcas and socketInterface instead",
+            f"{quoted(written)} leaves TCP without a device",
         )
 
 
-@rule("warning")
+@rule("warning", "Remove openmpi from libraries.")
 def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about the library `openmpi` in mode `host-network`.
 
@@ -187,10 +202,10 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """
     if "openmpi" in fabric.libraries and fabric.mode == "host-network":
         index = fabric.libraries.index("openmpi")
-        yield Violation(("libraries", index), "has no effect on pods with hostNetwork: remove it")
+        yield Violation(("libraries", index), "has no effect on pods with hostNetwork")
 
 
-@rule("warning")
+@rule("warning", "Remove the variable from env, or the field that sets it.")
 def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a variable in `env` that `hcas` or `qos` sets to another value.
 
@@ -201,11 +216,11 @@ def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(
                 ("env", name),
                 f"{quoted(fabric.env[name])} overrides {quoted(value)}, the value from hcas and "
-                "qos: remove one of them",
+                "qos",
             )
 
 
-@rule("error")
+@rule("error", "Write a single line of at most 1023 bytes, without leading or trailing spaces.")
 def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_* values with more than 1023 bytes, several lines, or spaces around them.
 
@@ -217,14 +232,20 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
         if len(value.encode()) > _NCCL_BYTES or value != value.strip() or "\n" in value:
             yield Violation(
                 ("env", name),
-                f"{quoted(value):.40} must be a single line of at most {_NCCL_BYTES} bytes, "
-                "without leading or trailing spaces",
+                f"{quoted(value[:_SHOWN])} cannot be a value in /etc/nccl.conf",
             )
     if len(nccl_ib_hca(fabric).encode()) > _NCCL_BYTES:
-        yield Violation(("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes")
+        yield Violation(
+            ("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes", "List fewer HCAs."
+        )
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write a list without spaces, such as =mlx5_0,mlx5_1 (to exclude: ^=mlx5_0), or set "
+    "hcas instead.",
+    per_value=True,
+)
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_HCA in `env` that NCCL reads differently than it looks.
 
@@ -239,12 +260,11 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
     ):
         yield Violation(
             ("env", "NCCL_IB_HCA"),
-            f"{quoted(value)} must be a list such as =mlx5_0,mlx5_1 without spaces (to exclude: "
-            "^=mlx5_0); or set hcas instead",
+            f"{quoted(value)} is not a list that NCCL reads",
         )
 
 
-@rule("warning")
+@rule("warning", "Add rc to UCX_TLS.")
 def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a UCX_TLS in `env` without an RDMA transport.
 
@@ -252,10 +272,10 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
     """
     written = fabric.env.get("UCX_TLS", "all")
     if "ucx" in fabric.libraries and not allows_rdma(written):
-        yield Violation(("env", "UCX_TLS"), f"{quoted(written)} has no RDMA transport: add rc")
+        yield Violation(("env", "UCX_TLS"), f"{quoted(written)} has no RDMA transport")
 
 
-@rule("warning")
+@rule("warning", "Remove qos.gidIndex, since NCCL 2.26 or newer finds the index.")
 def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about `qos.gidIndex` where pods have their own interfaces.
 
@@ -265,23 +285,25 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
     own_interfaces = own_interfaces or any(resource.network for resource in fabric.resources)
     if fabric.qos.gid_index is not None and own_interfaces:
         yield Violation(
-            ("qos", "gidIndex"),
-            "the index differs between pods with their own interfaces: remove it; NCCL 2.26 or "
-            "newer finds it",
+            ("qos", "gidIndex"), "the index differs between pods with their own interfaces"
         )
 
 
-@rule("error")
+@rule("error", "Remove qos.pkey, and use VLANs instead.")
 def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `qos.pkey` on Ethernet.
 
     An error: RoCE has no partitions; UCX fails if the key is not in the port's table.
     """
     if fabric.qos.pkey is not None and fabric.link_layer == "Ethernet":
-        yield Violation(("qos", "pkey"), "RoCE has no partition keys: remove it, and use VLANs")
+        yield Violation(("qos", "pkey"), "RoCE has no partition keys")
 
 
-@rule("warning")
+@rule(
+    "warning",
+    "Set env.NCCL_IB_PKEY to the index of the key (0 if the key is the first in the "
+    "table of every node).",
+)
 def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about `qos.pkey` without NCCL_IB_PKEY in `env`.
 
@@ -293,15 +315,14 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
             return
         yield Violation(
             ("qos", "pkey"),
-            f"0x{fabric.qos.pkey:04x} reaches only UCX, since NCCL takes an index: set "
-            "env.NCCL_IB_PKEY (0 if the key is the first in the table of every node)",
+            f"0x{fabric.qos.pkey:04x} reaches only UCX, since NCCL takes an index",
         )
 
 
 _HIGHEST_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
 
 
-@rule("error")
+@rule("error", "Write a qos.serviceLevel from 0 to 7.")
 def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a `qos.serviceLevel` above 7 on Ethernet.
 
@@ -310,11 +331,11 @@ def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
     level = fabric.qos.service_level
     if level is not None and level > _HIGHEST_PRIORITY and fabric.link_layer == "Ethernet":
         yield Violation(
-            ("qos", "serviceLevel"), f"{level} is too large: RoCE has priorities 0 to 7"
+            ("qos", "serviceLevel"), f"{level} is too large, since RoCE has priorities 0 to 7"
         )
 
 
-@rule("warning", per_value=True)
+@rule("warning", "Write a larger sharedMemory, such as 64Gi, or remove the field.", per_value=True)
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a `sharedMemory` below 64Mi, which every container has anyway.
 
@@ -328,6 +349,6 @@ def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     if small and written is not None:
         yield Violation(
             ("sharedMemory",),
-            f"{quoted(written)} is less than the default of every container, {_SHM_DEFAULT}: "
-            "did you mean Gi?",
+            f"{quoted(written)} is less than the default of every container, {_SHM_DEFAULT} "
+            "(did you mean Gi?)",
         )

@@ -23,8 +23,9 @@ from webhook.model.pod import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MAX_HCAS = 32
+_HCA_EXAMPLES = "mlx5_0 or mlx5_0:1"
 #: A longer list does not reach NCCL; another rule reports it.
-_LONGEST_LIST = 1023
+_MAX_LIST = 1023
 #: The kernel drivers' prefixes of the device's number, and rdma_rename's of the PCI address.
 _STEM = (
     r"(?:mlx[45](?:_bond)?|bnxt_re|irdma|i40iw|efa|erdma|hns|hfi1|mana|ionic|qedr|cxgb4"
@@ -53,7 +54,12 @@ _CLEAR = {"": "mlx5_", "mlx": "mlx5_", "mlx_": "mlx5_", "mlnx": "mlx5_", "mlnx_"
 _NAMING = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem": "NVSHMEM_HCA_LIST"}
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write each device as mlx5_0 or mlx5_0:1, exclusions in excludeHcas, and prefixes in "
+    "hcaPrefixes.",
+    per_value=True,
+)
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject devices that are not `name[:port[:rail[:plane]]]`: globs, `=`, `^`, spaces.
 
@@ -61,18 +67,18 @@ def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
     """
     for key, index, written in _hcas(fabric):
         if key == "hcaPrefixes":
-            fits, expected = names.is_hca_prefix(written), "a prefix: write ibp"
+            fits, expected, example = names.is_hca_prefix(written), "a prefix", "ibp"
         else:
-            fits, expected = bool(names.split_hca(written)), "a device: write mlx5_0 or mlx5_0:1"
+            fits, expected, example = bool(names.split_hca(written)), "a device", _HCA_EXAMPLES
         if not fits:
             yield Violation(
                 (key, index),
-                f"{quoted(written)} is not {expected} (exclusions go in excludeHcas, prefixes in "
-                "hcaPrefixes)",
+                f"{quoted(written)} is not {expected}",
+                f"Write {example} (exclusions go in excludeHcas, prefixes in hcaPrefixes).",
             )
 
 
-@rule("error", per_value=True)
+@rule("error", "List each device by its name (mlx5_0, mlx5_1, ...).", per_value=True)
 def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
 
@@ -81,12 +87,10 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     """
     for path, name, _ in _named(fabric):
         if _RANGE.fullmatch(name):
-            yield Violation(
-                path, f"{quoted(name)} is read as one name: write each name (mlx5_0, mlx5_1, ...)"
-            )
+            yield Violation(path, f"{quoted(name)} is read as one name")
 
 
-@rule("error", per_value=True)
+@rule("error", "Write each name as rdma link prints it (mlx5_0, mlx5_1, ...).", per_value=True)
 def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject the beginning of a name where NCCL needs the whole name: `mlx5`, `ibp`.
 
@@ -94,14 +98,14 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
     """
     for path, name, complete in _named(fabric):
         if complete and _ONLY_STEM.fullmatch(name):
-            yield Violation(
-                path,
-                f"{quoted(name)} is only the beginning of a name: write each name as rdma link "
-                "prints it (mlx5_0, mlx5_1, ...)",
-            )
+            yield Violation(path, f"{quoted(name)} is only the beginning of a name")
 
 
-@rule("warning", per_value=True)
+@rule(
+    "warning",
+    "Write the RDMA device, as ibdev2netdev or rdma link prints it, such as mlx5_0.",
+    per_value=True,
+)
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
 
@@ -110,14 +114,10 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """
     for path, name, _ in _named(fabric):
         if _INTERFACE.fullmatch(name):
-            yield Violation(
-                path,
-                f"{quoted(name)} looks like a network interface: write the RDMA device, as "
-                "ibdev2netdev or rdma link prints it, such as mlx5_0",
-            )
+            yield Violation(path, f"{quoted(name)} looks like a network interface")
 
 
-@rule("warning", per_value=True)
+@rule("warning", "Write the name as rdma link prints it.", per_value=True)
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
@@ -128,11 +128,11 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
         if lower != lower.lower() and not _INTERFACE.fullmatch(name):
             likely = _LOWERED_DOMAIN.sub("P", lower.lower())
             yield Violation(
-                path, f"{quoted(name)} has capitals, and case matters: did you mean {likely}?"
+                path, f"{quoted(name)} has capitals, and case matters (did you mean {likely}?)"
             )
 
 
-@rule("warning", per_value=True)
+@rule("warning", "Write the name as rdma link prints it.", per_value=True)
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about names of devices that are almost what a driver gives: `mxl5_0`, `mlx5-1`, `0`.
 
@@ -143,9 +143,7 @@ def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
         other_rules = _ONLY_STEM.fullmatch(name) or _INTERFACE.fullmatch(name)
         if not other_rules and name == name.lower() and (likely := _intended(name)):
             yield Violation(
-                path,
-                f"{quoted(name)} is not a name that drivers give: did you mean {likely}? (rdma "
-                "link prints the names)",
+                path, f"{quoted(name)} is not a name that drivers give (did you mean {likely}?)"
             )
 
 
@@ -158,7 +156,7 @@ def _intended(name: str) -> str:
     return likely if likely != name else ""
 
 
-@rule("warning")
+@rule("warning", "Write the names that rdma link prints in hcas, such as [mlx5_0, mlx5_1].")
 def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that names no RDMA device, in modes where names are the same in all pods.
 
@@ -173,12 +171,12 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     ):
         yield Violation(
             ("hcas",),
-            "is empty, so NCCL and UCX use every device that they find, including slow "
-            "Ethernet cards: write the names that rdma link prints, such as [mlx5_0, mlx5_1]",
+            "is empty, so NCCL and UCX use every device that they find, including slow Ethernet "
+            "cards",
         )
 
 
-@rule("error")
+@rule("error", "Keep only one of hcas, excludeHcas and hcaPrefixes.")
 def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
 
@@ -188,11 +186,12 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
     for other in given[1:]:
         yield Violation(
             (other,),
-            f"cannot be combined with {given[0]}, since NCCL takes one list: remove one of them",
+            f"cannot be combined with {given[0]}, since NCCL takes one list",
+            f"Remove {given[0]} or {other}.",
         )
 
 
-@rule("error")
+@rule("error", "Remove hcas, excludeHcas and hcaPrefixes.")
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject HCA names in modes `sr-iov`, `host-device` and `dra`.
 
@@ -201,11 +200,13 @@ def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
     if fabric.mode in OWN_DEVICE:
         for key in dict.fromkeys(key for key, _, _ in _hcas(fabric)):
             yield Violation(
-                (key,), f"device names differ between pods in mode {fabric.mode}: remove it"
+                (key,),
+                f"device names differ between pods in mode {fabric.mode}",
+                f"Remove {key}.",
             )
 
 
-@rule("error")
+@rule("error", "List each device once, and at most 32 devices, in hcas.")
 def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than 32 devices, or a device that is listed twice.
 
@@ -214,9 +215,14 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
     counts = Counter((key, _port(written)) for key, _, written in _hcas(fabric))
     for (key, written), times in counts.items():
         if times > 1:
-            yield Violation((key,), f"{quoted(written)} is listed {times} times: list it once")
+            text = f"{quoted(written)} is listed {times} times"
+            yield Violation((key,), text, "List each device once.")
     if len(fabric.hcas) > _MAX_HCAS:
-        yield Violation(("hcas",), f"{len(fabric.hcas)} devices: NCCL uses at most {_MAX_HCAS}")
+        yield Violation(
+            ("hcas",),
+            f"{len(fabric.hcas)} devices are too many for NCCL",
+            f"List at most {_MAX_HCAS}.",
+        )
 
 
 def _port(written: str) -> str:
@@ -224,7 +230,7 @@ def _port(written: str) -> str:
     return ":".join(written.split(":", 2)[:2])
 
 
-@rule("warning")
+@rule("warning", "List exact names in hcas where you can.")
 def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a prefix that also matches devices that are probably not intended.
 
@@ -238,13 +244,10 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
             also = "an Ethernet bond, mlx5_bond_0"
         else:
             continue
-        yield Violation(
-            ("hcaPrefixes", index),
-            f"{quoted(prefix)} also matches {also}: list exact names in hcas where you can",
-        )
+        yield Violation(("hcaPrefixes", index), f"{quoted(prefix)} also matches {also}")
 
 
-@file_rule("warning")
+@file_rule("warning", "Write a longer prefix, or list exact names in hcas.")
 def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn about a prefix that also matches a device that another fabric names.
 
@@ -258,7 +261,7 @@ def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
                     yield Violation(
                         (*path, "hcaPrefixes", index),
                         f"{quoted(prefix)} also matches {quoted(written)} of {key} in fabric "
-                        f"{quoted(owner)}: make it longer, or list exact names in hcas",
+                        f"{quoted(owner)}",
                     )
                     break
 
@@ -284,7 +287,7 @@ def _with_prefix(parts: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
     return by_prefix
 
 
-@rule("warning")
+@rule("warning", "Remove the bond from this InfiniBand fabric.")
 def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about `mlx5_bond_*` among the devices of an InfiniBand fabric.
 
@@ -295,11 +298,11 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
         if fabric.link_layer == "InfiniBand" and "_bond_" in written:
             yield Violation(
                 ("hcas", index),
-                f"{quoted(written)} is an Ethernet bond: remove it from this InfiniBand fabric",
+                f"{quoted(written)} is an Ethernet bond",
             )
 
 
-@rule("warning")
+@rule("warning", "Set env.NVSHMEM_HCA_PREFIX to the prefix of the devices that NVSHMEM is to use.")
 def nvshmem_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about devices for NVSHMEM whose names do not begin alike.
 
@@ -312,8 +315,7 @@ def nvshmem_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
         key = "hcaPrefixes" if fabric.hca_prefixes else "hcas"
         yield Violation(
             (key,),
-            "the names have no common prefix, and NVSHMEM uses only one: mlx5, unless "
-            "env.NVSHMEM_HCA_PREFIX names another",
+            "the names have no common prefix, so NVSHMEM uses only those that begin with mlx5",
         )
 
 
@@ -337,7 +339,7 @@ def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
         if names.split_hca(name):
             yield (key, index), name, key != "hcaPrefixes"
     value = fabric.env.get("NCCL_IB_HCA", "").removeprefix("^")
-    if len(value) > _LONGEST_LIST:
+    if len(value) > _MAX_LIST:
         return
     for item in value.removeprefix("=").split(","):
         name = item.partition(":")[0]

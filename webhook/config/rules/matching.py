@@ -24,7 +24,11 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
     return labels
 
 
-@file_rule("warning")
+@file_rule(
+    "warning",
+    "To distinguish the fabrics, give each gpuProducts, or nodeLabels with the same key "
+    "and different values; or set defaults.fabric.",
+)
 def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn about two fabrics with the same GPUs or device class that no label distinguishes.
 
@@ -51,15 +55,13 @@ def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
             suffix = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
             yield Violation(
                 (*path, "match"),
-                f"{brief(gpu)} also belongs to fabric {quoted(earlier)}{suffix}: to distinguish "
-                "them, give each gpuProducts, or nodeLabels with the same key and different "
-                "values; or set defaults.fabric",
+                f"{brief(gpu)} also belongs to fabric {quoted(earlier)}{suffix}",
             )
         for gpu in gpus:
             fabrics_by_gpu[gpu] = fabrics_by_gpu.get(gpu, 0) | 1 << index
 
 
-@file_rule("warning")
+@file_rule("warning", "Write plain values instead of globs where possible.")
 def many_wildcards(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn about more than 50 different globs with wildcards.
 
@@ -70,8 +72,8 @@ def many_wildcards(parts: ParsedSpec) -> Iterator[Violation]:
     if left_out:
         yield Violation(
             ("fabrics",),
-            f"only {MOST_WILD} of {MOST_WILD + left_out:,} wildcard globs are compared with other "
-            "fabrics: use plain values where possible",
+            f"only {MAX_WILDCARDS} of {MAX_WILDCARDS + left_out:,} wildcard globs are compared "
+            "with other fabrics",
         )
 
 
@@ -93,7 +95,7 @@ def wildcards_of(parts: ParsedSpec) -> Wildcards:
 Labels = Mapping[str, tuple[str, ...]]
 #: The maximum number of different globs with wildcards that are compared with values: compiling
 #: a glob takes as long as a thousand comparisons, and there are fewer kinds of GPUs.
-MOST_WILD = 50
+MAX_WILDCARDS = 50
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -102,7 +104,7 @@ class Wildcards:
 
     def __init__(self, globs: Iterable[str]) -> None:
         wild = list(dict.fromkeys(glob for glob in globs if is_wild(glob)))
-        self.compiled = {glob: re.compile(translate(glob)) for glob in wild[:MOST_WILD]}
+        self.compiled = {glob: re.compile(translate(glob)) for glob in wild[:MAX_WILDCARDS]}
         self.left_out = len(wild) - len(self.compiled)
 
     def match(self, globs: Sequence[str], value: str) -> bool:

@@ -5,33 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import listed, quoted
+from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK
+from webhook.model.names import shortened_list
 from webhook.model.nearest import suggestion
 from webhook.model.pod import Path
 
 _PLUGIN_DOMAIN = "rdma/"
 _SCHEME = "://"
+#: More names of fabrics are only counted in a message.
+_MAX_NAMES = 20
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write a name of at most 63 lowercase letters, digits and -, such as v100-ib.",
+    per_value=True,
+)
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric's name that is not a DNS label: lowercase letters, digits, `-`, at most 63.
 
     The name is used in annotations, metric labels and messages.
     """
     if not names.is_dns_label(fabric.name):
-        yield Violation(
-            ("name",),
-            f"{quoted(fabric.name)} must be at most 63 lowercase letters, digits and -, such as "
-            "v100-ib",
-        )
+        yield Violation(("name",), f"{quoted(fabric.name)} is not a DNS label")
 
 
-@file_rule("error", per_value=True)
+@file_rule("error", "Rename one of the two fabrics.", per_value=True)
 def unique_names(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject two fabrics with the same name."""
     first: dict[str, int] = {}
@@ -41,44 +44,58 @@ def unique_names(parts: ParsedSpec) -> Iterator[Violation]:
             earlier = f"fabrics[{before}]"
             yield Violation(
                 (*path, "name"),
-                f"{quoted(fabric.name)} is also the name of {earlier}: rename one of them",
+                f"{quoted(fabric.name)} is also the name of {earlier}",
             )
 
 
-@file_rule("error", per_value=True)
+@file_rule(
+    "error",
+    "Write the name of a fabric of the file, or remove defaults.fabric.",
+    per_value=True,
+)
 def default_fabric(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject a `defaults.fabric` that is not in the file."""
     name = parts.model.defaults.fabric
     if name is not None and name not in parts.names:
-        there = listed(sorted(parts.names))
+        there = shortened_list([brief(name) for name in sorted(parts.names)], _MAX_NAMES)
         hint = suggestion(name, parts.names) or (
-            f": the fabrics are {there}" if there else ": the file has none"
+            f" (the fabrics are {there})" if there else " (the file has none)"
         )
         yield Violation(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
 
 
-@file_rule("error", per_value=True)
+@file_rule(
+    "error",
+    "Write each image as an item of the list, in lowercase and without https://, such as "
+    "rayproject/ray*.",
+    per_value=True,
+)
 def image_globs(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `nonRootImages` that no image can match.
 
     An error: the intended images would count as running as root.
     """
     for index, glob in enumerate(parts.model.defaults.non_root_images):
-        remedy = _mended(glob)
-        if remedy:
-            yield Violation(("defaults", "nonRootImages", index), f"{quoted(glob)} {remedy}")
+        for text, remedy in _mistakes(glob):
+            path = ("defaults", "nonRootImages", index)
+            yield Violation(path, f"{quoted(glob)} {text}", remedy)
 
 
-@file_rule("warning", per_value=True)
+@file_rule("warning", "Remove nonRootImages, or set memlock to another value.", per_value=True)
 def images_without_effect(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn about `nonRootImages` with `memlock: unlimited`, where the user does not matter."""
     defaults = parts.model.defaults
     if defaults.non_root_images and defaults.memlock == "unlimited":
-        message = "has no effect with memlock: unlimited, which lets every user lock memory"
+        message = "has no effect if memlock is unlimited, since every user may then lock memory"
         yield Violation(("defaults", "nonRootImages"), message)
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write domain/name, with a domain outside kubernetes.io and at most 63 letters, digits, -, "
+    "_ and . in the name.",
+    per_value=True,
+)
 def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject GPU resources, RDMA resources and aliases that are not `domain/name`.
 
@@ -88,12 +105,15 @@ def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
         if not names.is_extended_resource(name):
             yield Violation(
                 path,
-                f"{quoted(name)} is not an extended resource: write domain/name, with a domain "
-                "outside kubernetes.io and a name of at most 63 letters, digits, -, _ and .",
+                f"{quoted(name)} is not an extended resource",
             )
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write only letters, digits and _ after rdma/, as in the plugin's resourceName.",
+    per_value=True,
+)
 def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a resource `rdma/NAME` whose name has characters other than letters, digits and `_`.
 
@@ -106,12 +126,16 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
             fixed = "".join(char if char.isalnum() else "_" for char in short[:63])
             yield Violation(
                 ("resources", index, "name"),
-                f"{quoted(resource.name)}: the device plugin accepts only letters, digits and _, "
-                f"such as {_PLUGIN_DOMAIN}{fixed:.63}",
+                f"{quoted(resource.name)} is not a resource that the device plugin can offer",
+                f"Write letters, digits and _, such as {_PLUGIN_DOMAIN}{fixed:.63}.",
             )
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write keys as name or domain/name, and at most 63 letters, digits, -, _ and . as a value.",
+    per_value=True,
+)
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject invalid label keys in `nodeLabels`, and invalid keys and values in `nodeSelector`.
 
@@ -122,18 +146,23 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
     for path in keys:
         if not names.is_label_key(path[-1]):
             yield Violation(
-                path, f"{quoted(path[-1])} is not a label key: write name or domain/name"
+                path, f"{quoted(path[-1])} is not a label key", "Write name or domain/name."
             )
     for key, value in fabric.node_selector.items():
         if not names.is_label_value(value):
             yield Violation(
                 ("nodeSelector", key),
-                f"{quoted(value)} is not a label value: write at most 63 letters, digits, -, "
-                "_ and .",
+                f"{quoted(value)} is not a label value",
+                "Write only letters, digits, -, _ and . (at most 63).",
             )
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write letters, digits, -, _, . and wildcards (a space in a GPU's name becomes a - "
+    "in its label).",
+    per_value=True,
+)
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject globs of node labels that no label value can match.
 
@@ -145,29 +174,33 @@ def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     ]
     for path, globs in lists:
         if not globs and path[-1] != "gpuProducts":
-            yield Violation(path, 'matches no value: list the values, or write "*" for any')
+            remedy = 'List the values, or write "*" for any.'
+            yield Violation(path, "matches no value", remedy)
         for index, glob in enumerate(globs):
             if not names.is_label_glob(glob):
-                yield Violation(
-                    (*path, index),
-                    f"{quoted(glob)} matches no label value: values consist of letters, digits, "
-                    "-, _ and . (a space in a GPU's name becomes a - in its label)",
-                )
+                yield Violation((*path, index), f"{quoted(glob)} matches no label value")
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write a name of letters, digits, _, - and . that does not begin with a digit.",
+    per_value=True,
+)
 def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject invalid names of variables in `env`."""
     for name in fabric.env:
         if not names.is_env_name(name):
             yield Violation(
                 ("env", name),
-                f"{quoted(name)} is not the name of a variable: write letters, digits, _, - "
-                "and ., and do not begin with a digit",
+                f"{quoted(name)} is not the name of a variable",
             )
 
 
-@rule("error", per_value=True)
+@rule(
+    "error",
+    "Write the name of one interface, of at most 15 bytes, such as eth0.",
+    per_value=True,
+)
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes, and `lo`.
 
@@ -179,16 +212,13 @@ def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
         ("hostSocketInterface", fabric.host_socket_interface),
     ):
         if name == LOOPBACK:
-            yield Violation((key,), "'lo' cannot reach other pods: name an interface that can")
+            text = "'lo' cannot reach other pods"
+            yield Violation((key,), text, "Name an interface that reaches other pods.")
         elif name and not names.is_interface(name):
-            yield Violation(
-                (key,),
-                f"{quoted(name)} must be the name of one interface, of at most "
-                f"{names.INTERFACE_BYTES} bytes, such as eth0",
-            )
+            yield Violation((key,), f"{quoted(name)} is not the name of an interface")
 
 
-@rule("error", per_value=True)
+@rule("error", "Write namespace/name or namespace/name@interface.", per_value=True)
 def network_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject networks that are not `[namespace/]name[@interface]`, the form that Multus reads."""
     networks: list[tuple[Path, str | None]] = [
@@ -200,14 +230,10 @@ def network_names(fabric: FabricEntry) -> Iterator[Violation]:
     ]
     for path, name in networks:
         if name is not None and not names.is_network(name):
-            yield Violation(
-                path,
-                f"{quoted(name)} is not a network: write namespace/name or "
-                "namespace/name@interface",
-            )
+            yield Violation(path, f"{quoted(name)} is not the name of a network")
 
 
-@rule("error", per_value=True)
+@rule("error", "Write a size, such as 64Gi, or remove sharedMemory.", per_value=True)
 def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a `sharedMemory` that is not a quantity above zero."""
     written = fabric.shared_memory
@@ -219,35 +245,28 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("sharedMemory",), str(error))
         return
     if not enough:
-        yield Violation(
-            ("sharedMemory",),
-            f"{quoted(written)} is not a size: write, for example, 64Gi, or leave it out",
-        )
+        yield Violation(("sharedMemory",), f"{quoted(written)} is not a size")
 
 
-@file_rule("error", per_value=True)
+@file_rule("error", "Write the name of a namespace, without globs.", per_value=True)
 def namespaces(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject invalid namespace names in `nvlink.allowNamespaces`, including globs."""
     for index, name in enumerate(parts.model.nvlink.allow_namespaces):
         if not names.is_dns_label(name):
             yield Violation(
                 ("nvlink", "allowNamespaces", index),
-                f"{quoted(name)} is not the name of a namespace: write lowercase letters, "
-                "digits and -, without globs",
+                f"{quoted(name)} is not the name of a namespace",
             )
 
 
-@file_rule("error", per_value=True)
+@file_rule("error", "Write domain/name with globs, such as example.com/efa*.", per_value=True)
 def foreign_globs(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `foreignNics` that are not `domain/name`, or that match everything."""
     foreign = parts.model.foreign_nics
     for key, globs in (("resources", foreign.resources), ("annotations", foreign.annotations)):
         for index, glob in enumerate(globs):
             if "/" not in glob or not glob.strip("*?/"):
-                yield Violation(
-                    ("foreignNics", key, index),
-                    f"{quoted(glob)} must be domain/name with globs, such as example.com/efa*",
-                )
+                yield Violation(("foreignNics", key, index), f"{quoted(glob)} names no domain")
 
 
 def _resources(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
@@ -259,18 +278,18 @@ def _resources(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
             yield ("resources", index, "aliases", position), alias
 
 
-def _mended(glob: str) -> str:
-    """Explain why no image matches a glob, with a remedy; "" if an image may match."""
+def _mistakes(glob: str) -> Iterator[tuple[str, str]]:
+    """Yield why no image matches a glob, with the remedy; nothing if an image may match."""
     name = _name(glob)
     if not glob.strip():
-        return "matches no image: write a name with globs, such as rayproject/ray*"
-    if _SCHEME in glob:
-        return f"is a URL: write {quoted(glob.partition(_SCHEME)[2])}"
-    if any(char.isspace() for char in glob):
-        return "has a space: write one image in each item of the list"
-    if name != name.lower():
-        return f"matches no image, since image names are lowercase: write {quoted(_lowered(glob))}"
-    return ""
+        yield "matches no image", "Write a name with globs, such as rayproject/ray*."
+    elif _SCHEME in glob:
+        yield "is a URL", f"Write {quoted(glob.partition(_SCHEME)[2])}."
+    elif any(char.isspace() for char in glob):
+        yield "has a space", "Write one image in each item of the list."
+    elif name != name.lower():
+        text = "matches no image, since image names are lowercase"
+        yield text, f"Write {quoted(_lowered(glob))}."
 
 
 def _name(glob: str) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.config.messages import listed, quoted
+from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import intended_product, is_label_value
 from webhook.config.rules.matching import PRODUCT_LABEL, labels_of, wildcards_of
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
+from webhook.model.names import shortened_list
 from webhook.model.pod import Path
 
+#: More globs of a label are only counted in a message.
+_MAX_GLOBS = 20
 
-@rule("error")
+
+@rule("error", "Remove gpuProducts, or the label from nodeLabels.")
 def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject GPU products both in `gpuProducts` and in `nodeLabels`.
 
@@ -21,11 +25,15 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     if fabric.match.gpu_products and PRODUCT_LABEL in fabric.match.node_labels:
         yield Violation(
             ("match", "gpuProducts"),
-            f"nodeLabels also has {PRODUCT_LABEL}: keep only one of the two",
+            f"nodeLabels also has {PRODUCT_LABEL}",
         )
 
 
-@rule("warning", per_value=True)
+@rule(
+    "warning",
+    "Write a glob that matches the whole label nvidia.com/gpu.product.",
+    per_value=True,
+)
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
 
@@ -35,9 +43,7 @@ def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
     for path, glob in _products(fabric):
         if intended := intended_product(glob):
             yield Violation(
-                path,
-                f"{quoted(glob)} matches no known product: did you mean {intended}? (the glob "
-                f"must match the whole label {PRODUCT_LABEL})",
+                path, f"{quoted(glob)} matches no known product (did you mean {intended}?)"
             )
 
 
@@ -48,7 +54,7 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
         yield ("match", "nodeLabels", PRODUCT_LABEL), glob
 
 
-@rule("warning", per_value=True)
+@rule("warning", "Leave out -SHARED and -MIG-... in the product.", per_value=True)
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about GPU products with `-SHARED` or `-MIG-...`.
 
@@ -59,32 +65,31 @@ def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
         if glob.endswith("-SHARED") or "-MIG-" in glob:
             yield Violation(
                 ("match", "gpuProducts", index),
-                f"{quoted(glob)}: -SHARED and -MIG-... are removed from the label before it "
-                "is compared: leave them out",
+                f"{quoted(glob)} has a suffix that is removed from the label before it is compared",
             )
 
 
-@rule("error")
+@rule("error", "Add a nodeSelector, or set pin to never.")
 def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `pin: always` without a `nodeSelector`.
 
     An error: there is nothing to pin to.
     """
     if fabric.pin == "always" and not fabric.node_selector:
-        yield Violation(("pin",), "always needs a nodeSelector: add one, or write never")
+        yield Violation(("pin",), "always needs a nodeSelector")
 
 
-@rule("warning")
+@rule("warning", "Set pin to always, or remove nodeSelector.")
 def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a `nodeSelector` without `pin: always`.
 
     A warning: it has no effect without the pin.
     """
     if fabric.pin == "never" and fabric.node_selector:
-        yield Violation(("nodeSelector",), "has no effect with pin: never: write pin: always")
+        yield Violation(("nodeSelector",), "has no effect if pin is never")
 
 
-@file_rule("error")
+@file_rule("error", "Correct nodeSelector or match, so that the selected nodes are in the fabric.")
 def selector_against_match(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject a `nodeSelector` that contradicts `match`.
 
@@ -95,8 +100,7 @@ def selector_against_match(parts: ParsedSpec) -> Iterator[Violation]:
         labels = labels_of(fabric) if fabric.node_selector else {}
         for key, value in fabric.node_selector.items():
             if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):
+                globs = shortened_list([brief(glob) for glob in labels[key]], _MAX_GLOBS)
                 yield Violation(
-                    (*path, "nodeSelector", key),
-                    f"{quoted(value)} contradicts {listed(labels[key])} in match: correct one of "
-                    "the two",
+                    (*path, "nodeSelector", key), f"{quoted(value)} contradicts {globs} in match"
                 )

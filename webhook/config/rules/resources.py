@@ -29,7 +29,7 @@ _MODEL = re.compile(
 )
 
 
-@file_rule("error")
+@file_rule("error", "Remove the alias from one of the two resources.")
 def aliases_of_two(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject an alias of two resources of the same fabric.
 
@@ -44,12 +44,11 @@ def aliases_of_two(parts: ParsedSpec) -> Iterator[Violation]:
                 if owner != resource.name:
                     yield Violation(
                         (*path, "resources", index, "aliases", position),
-                        f"{quoted(alias)} is already an alias of {brief(owner)}: remove one of "
-                        "the two",
+                        f"{quoted(alias)} is already an alias of {brief(owner)}",
                     )
 
 
-@file_rule("error")
+@file_rule("error", "Remove the alias.")
 def alias_is_resource(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject an alias that is the real resource of a fabric.
 
@@ -62,12 +61,11 @@ def alias_is_resource(parts: ParsedSpec) -> Iterator[Violation]:
                 if alias in real:
                     yield Violation(
                         (*path, "resources", index, "aliases", position),
-                        f"{quoted(alias)} is a resource of fabric {quoted(real[alias].name)}: "
-                        "remove it",
+                        f"{quoted(alias)} is a resource of fabric {quoted(real[alias].name)}",
                     )
 
 
-@rule("error")
+@rule("error", "List each RDMA resource once, with its count.")
 def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an RDMA resource that is listed twice.
 
@@ -78,13 +76,12 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
         if resource.name in names:
             yield Violation(
                 ("resources", index, "name"),
-                f"{quoted(resource.name)} is already listed: list each RDMA resource once, with "
-                "its count",
+                f"{quoted(resource.name)} is already listed",
             )
         names.add(resource.name)
 
 
-@file_rule("error")
+@file_rule("error", "Write the resource that the RDMA device plugin offers, such as rdma/ib.")
 def gpu_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
     """Reject a GPU as an RDMA resource, or as an alias of one.
 
@@ -93,14 +90,14 @@ def gpu_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
     gpus = _listed_gpus(parts)
     for path, name in _resources(parts):
         if _is_gpu(name, gpus):
-            yield Violation(
-                path,
-                f"{quoted(name)} is a GPU, or a share of one: write the resource that the RDMA "
-                "device plugin offers, such as rdma/ib",
-            )
+            yield Violation(path, f"{quoted(name)} is a GPU, or a share of one")
 
 
-@file_rule("warning")
+@file_rule(
+    "warning",
+    "Write the resource that the RDMA device plugin offers, such as rdma/ib, and GPUs in "
+    "match.gpuResources.",
+)
 def gpu_model_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
     """Warn about an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
 
@@ -109,11 +106,7 @@ def gpu_model_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
     gpus = _listed_gpus(parts)
     for path, name in _resources(parts):
         if _MODEL.fullmatch(name) and not _is_gpu(name, gpus):
-            yield Violation(
-                path,
-                f"{quoted(name)} looks like a GPU (those belong in match.gpuResources): write "
-                "the resource that the RDMA device plugin offers, such as rdma/ib",
-            )
+            yield Violation(path, f"{quoted(name)} looks like a GPU")
 
 
 def _is_gpu(name: str, gpus: frozenset[str]) -> bool:

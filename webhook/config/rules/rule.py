@@ -13,10 +13,12 @@ from webhook.model.pod import Path
 
 
 class Violation(NamedTuple):
-    """A violation of a rule: its path, and a sentence with the value and the correction."""
+    """A violation of a rule: its path, and what is wrong there, with the value."""
 
     path: Path
-    message: str
+    text: str
+    #: What to do; "" for the remedy of the rule.
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,21 +63,24 @@ class Rule(NamedTuple):
     per_value: bool = False
 
 
-def _code(check: Check) -> Code:
+def _code(check: Check, remedy: str) -> Code:
     name = "".join(word.capitalize() for word in check.__name__.split("_"))
-    return Code(name, " ".join((check.__doc__ or "").partition("\n\n")[0].split()))
+    return Code(name, " ".join((check.__doc__ or "").partition("\n\n")[0].split()), remedy)
 
 
-def file_rule(level: Level, *, per_value: bool = False) -> Callable[[Check], Rule]:
-    """Make a function of a file's parts a rule; `webhook.config.rules` finds it in its module."""
-    return lambda check: Rule(level, check, _code(check), per_value)
+def file_rule(level: Level, remedy: str, *, per_value: bool = False) -> Callable[[Check], Rule]:
+    """Make a function of a file's parts a rule; `webhook.config.rules` finds it in its module.
+
+    `remedy` is an imperative sentence, which a violation may replace by a more exact one.
+    """
+    return lambda check: Rule(level, check, _code(check, remedy), per_value)
 
 
 def rule(
-    level: Level, *, per_value: bool = False
+    level: Level, remedy: str, *, per_value: bool = False
 ) -> Callable[[Callable[[FabricEntry], Iterable[Violation]]], Rule]:
     """Make a function of one fabric a rule for all fabrics of a file."""
-    as_rule = file_rule(level, per_value=per_value)
+    as_rule = file_rule(level, remedy, per_value=per_value)
     return lambda check: as_rule(_per_fabric(check))
 
 
@@ -85,7 +90,7 @@ def _per_fabric(check: Callable[[FabricEntry], Iterable[Violation]]) -> Check:
     @wraps(check)
     def over_all(parts: ParsedSpec) -> Iterator[Violation]:
         for parent_path, fabric in parts.fabrics():
-            for path, message in check(fabric):
-                yield Violation((*parent_path, *path), message)
+            for violation in check(fabric):
+                yield violation._replace(path=(*parent_path, *violation.path))
 
     return over_all

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 
+from webhook.config.findings import located_text
 from webhook.config.load import Loaded
+from webhook.model.names import shortened_list
 from webhook.serve.events import ReportFailure
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -14,10 +16,9 @@ from webhook.serve.state import (
     PreparedConfiguration,
     State,
 )
-from webhook.text.findings import located_text
 
 #: The maximum number of fabric names on a line.
-_MOST_NAMES = 50
+_MAX_NAMES = 50
 
 
 class ConfigurationInUse:
@@ -52,7 +53,7 @@ class ConfigurationInUse:
         if self.loaded is None:
             return error or self.missing_reason
         used = self.loaded.fabrics
-        names = _named(list(used.fabrics)) or self.missing_reason
+        names = shortened_list(list(used.fabrics), _MAX_NAMES) or self.missing_reason
         detail = f"generation {self.generation}, config {used.config_hash} ({names})"
         if error:
             return f"{detail}; still in use, because a newer one cannot be used: {error}"
@@ -82,7 +83,7 @@ class ConfigurationInUse:
             "configuration loaded",
             generation=self.generation,
             config=loaded.fabrics.config_hash,
-            fabrics=list(loaded.fabrics.fabrics)[:_MOST_NAMES],
+            fabrics=list(loaded.fabrics.fabrics)[:_MAX_NAMES],
             warnings=_warnings(loaded) or None,
         )
         self._metrics.configuration.reloaded.set(time.time())
@@ -134,8 +135,3 @@ def _warnings(loaded: Loaded) -> list[str]:
     warnings = [located_text(finding) for finding in loaded.findings]
     left_out = loaded.truncation.text()
     return [*warnings, f"{loaded.name}: {left_out}"] if left_out else warnings
-
-
-def _named(fabrics: list[str]) -> str:
-    surplus = f" and {len(fabrics) - _MOST_NAMES:,} more" if len(fabrics) > _MOST_NAMES else ""
-    return ", ".join(fabrics[:_MOST_NAMES]) + surplus

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from webhook.config.findings import InvalidConfiguration, Truncation
-from webhook.config.load import MOST_FABRICS, Loaded, parse_fabrics
+from webhook.config.load import MAX_FABRICS, Loaded, parse_fabrics
 from webhook.preview.worker.operations import configuration_faults
 
 FABRICS = [
@@ -54,10 +54,10 @@ def test_surplus_errors_are_counted() -> None:
 
 def test_an_error_without_a_field_is_about_the_object() -> None:
     """There is a maximum of fabrics."""
-    faults = configuration_faults(configuration([{"name": "a"}] * (MOST_FABRICS + 1)))
+    faults = configuration_faults(configuration([{"name": "a"}] * (MAX_FABRICS + 1)))
     ((path, sentence),) = faults.errors
     assert path == "the object"
-    assert f"the maximum is {MOST_FABRICS:,}" in sentence
+    assert f"the maximum is {MAX_FABRICS:,}" in sentence
 
 
 def test_invisible_characters_are_shown() -> None:
