@@ -34,13 +34,14 @@ NODE_WITHOUT_RDMA_DEVICE = Code(
     "NodeWithoutRdmaDevice",
     "No tool shows an RDMA device on the node.",
     "Check that the node has a network card (lspci -nn) and that its RDMA driver is loaded "
-    "(mlx5_ib for NVIDIA), or collect again with all tools: rdma-webhook discover script.",
+    "(mlx5_ib for NVIDIA). If so, collect the output of all tools on the node: rdma-webhook "
+    "discover script prints a script for that.",
 )
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
     "No tool shows the link layer of any port of the node, so the node is in no fabric.",
-    "Add the output of ibstat, ibstatus or ibv_devinfo, or collect again: rdma-webhook discover "
-    "script.",
+    "Add the output of ibstat, ibstatus or ibv_devinfo, or collect the output of all tools on the "
+    "node: rdma-webhook discover script prints a script for that.",
 )
 CARD_WITHOUT_RDMA_DEVICE = Code(
     "CardWithoutRdmaDevice",

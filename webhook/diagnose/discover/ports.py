@@ -296,7 +296,7 @@ _TOPICS = {
     "board_id": "the PSID of {}",
     "firmware": "the firmware of {}",
     "numa": "the NUMA node of {}",
-    "virtual": "whether {} is a virtual function",
+    "virtual": "the function type of {}",
     "pci": "the PCI address of {}",
     "netdevs": "the network interface of {}",
 }
@@ -305,6 +305,8 @@ _TOPICS = {
 def _field_text(name: str, value: object) -> str:
     if name in ("vendor_id", "device_id") and isinstance(value, int):
         return f"{value:#06x}"
+    if name == "virtual":
+        return "virtual" if value else "physical"
     return " ".join(value) if isinstance(value, tuple) else str(value)
 
 

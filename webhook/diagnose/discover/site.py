@@ -180,16 +180,17 @@ Value = TypeVar("Value")
 
 
 class Statement(NamedTuple, Generic[Value]):
-    """One tool's value, and its place in a file."""
+    """One tool's value, and its position in a file."""
 
     value: Value
     tool: str
     file: str
     line: int
 
-    def sentence(self, spelling: object) -> str:
-        """Return the statement as a sentence: "ibstat shows Down (node1.txt:12)"."""
-        return f"{self.tool} shows {spelling} ({self.file}{f':{self.line}' if self.line else ''})"
+    @property
+    def position(self) -> str:
+        """The file, with the line if it is known: "node1.txt:12"."""
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 class Reconciled(NamedTuple, Generic[Value]):
@@ -231,8 +232,9 @@ def reconcile(
 
 TOOLS_DISAGREE = Code(
     "ToolsDisagree",
-    "Two tools, or two files, show different values of the same property of a node.",
-    "Collect the output of both again at the same time. Until they agree, neither value is used.",
+    "Two tools, or two outputs of one tool, show different values for a property of a node.",
+    "Collect all output on the node again at the same time: rdma-webhook discover script prints a "
+    "script for that. Until the values agree, discover uses neither.",
 )
 
 
@@ -242,9 +244,15 @@ def disagreement(
     conflict: tuple[Statement[Value], Statement[Value]],
     spell: Callable[[Value], object] = str,
 ) -> Finding:
-    """Return the finding on two statements that differ, with both values and their places."""
-    first, second = (statement.sentence(spell(statement.value)) for statement in conflict)
-    text = f"tools disagree on {topic}: {first}, {second}"
+    """Return the finding on two statements that differ, with both values and their positions."""
+    (tool, first), (other_tool, second) = (
+        (statement.tool, f"{spell(statement.value)} ({statement.position})")
+        for statement in conflict
+    )
+    if tool == other_tool:
+        text = f"{tool} shows two values for {topic}: {first} and {second}"
+    else:
+        text = f"tools disagree on {topic}: {tool} shows {first}, {other_tool} shows {second}"
     return TOOLS_DISAGREE.finding("warning", text, location=location)
 
 

@@ -36,6 +36,7 @@ from webhook.diagnose.verify.grade import (
 from webhook.diagnose.verify.outliers import flag_outliers
 from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, PcieRate, PortRate
 from webhook.model.finding import Code, Finding, Location
+from webhook.model.names import counted
 
 MIXED_TRANSPORTS = Code(
     "MixedTransports",
@@ -45,7 +46,7 @@ MIXED_TRANSPORTS = Code(
 NOT_TESTED = Code(
     "NotTested",
     "An HCA of the fabric (-c and --fabric) has no result.",
-    "Run the benchmark on each of them; -d names the device.",
+    "Run the benchmark on each HCA that has no result; the option -d names the HCA.",
 )
 FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED)
 
@@ -67,7 +68,7 @@ def grade_failure(
     text = f"{first.meaning} Output: {line:.{_LONGEST}}"
     return BenchmarkResult(
         Finding("error", first.code, text, first.remedy, location),
-        source=first.source,
+        citation=first.source,
         measurement=run,
         layer=first.layer,
         also=tuple(cause.code for cause in further),
@@ -97,7 +98,7 @@ def _over_rdma(log: LogReport) -> BenchmarkResult:
     slower = next((line.cause for line in log.cause_counts if line.cause.kind == "slower"), None)
     if slower is not None:
         finding = Finding("warning", slower.code, slower.meaning, slower.remedy)
-        return BenchmarkResult(finding, source=slower.source)
+        return BenchmarkResult(finding, citation=slower.source)
     suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
     text = f"The log shows RDMA{suffixes[log.gpu_direct]}. It contains no bandwidth measurement."
     return BenchmarkResult(OVER_RDMA.finding("ok", text))
@@ -112,7 +113,7 @@ def _sockets(log: LogReport) -> BenchmarkResult:
     text = f"The log shows TCP sockets, not RDMA. {first.meaning}"
     return BenchmarkResult(
         Finding("error", first.code, text, first.remedy),
-        source=first.source,
+        citation=first.source,
         layer=first.layer,
         also=tuple(cause.code for cause in further),
     )
@@ -302,5 +303,7 @@ def _untested(results: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterat
     }
     missing = [name for name in hcas if name not in tested]
     if missing:
-        text = f"These HCAs of the fabric have no result: {', '.join(missing)}."
+        verb = "has" if len(missing) == 1 else "have"
+        count = counted(len(missing), "HCA")
+        text = f"{count} of the fabric {verb} no result: {', '.join(missing)}."
         yield NOT_TESTED.finding("unsure", text)

@@ -35,18 +35,18 @@ SUSPECT_PATH = Code(
 SUSPECT_PATHS = Code(
     "SuspectPaths",
     "More than four pairs of nodes measure badly with one another, but well with others.",
-    "Check the switches, their error counters, and the other traffic; then run it again.",
+    "Check the switches, their error counters, and the other traffic; then run the command again.",
 )
 ALL_ALIKE = Code(
     "AllAlike",
-    "All measurements are bad, or all that no other finding explains.",
+    "All measurements are bad, not counting those that another finding explains.",
     "No node stands out, so check what all of them share: the expected rate, the image, the "
     "switches.",
 )
 NOT_LOCATED = Code(
     "NotLocated",
     "Pairs measure badly, and too few others were measured to distinguish a node from the path.",
-    "Measure these nodes with others, too: with --all-pairs, or with more nodes in --nodes.",
+    "Measure these nodes with others as well: use --all-pairs, or more nodes in --nodes.",
 )
 SUSPECT_CODES = (
     *(SUSPECT_NODE, SUSPECT_HCA, SUSPECT_SENDER, SUSPECT_RECEIVER, SUSPECT_RAIL),

@@ -33,7 +33,7 @@ CONNECTED = Code("Connected", "rping exchanged data over RDMA. It measures no ba
 ZERO_BANDWIDTH = Code(
     "ZeroBandwidth",
     "perftest printed a bandwidth of 0, most likely because it could not measure the CPU clock.",
-    "Run it again when the node is less busy.",
+    "Run the benchmark again when the node is less busy.",
 )
 UNIT_UNPROVEN = Code(
     "UnitUnproven",
@@ -44,8 +44,8 @@ AT_RATE = Code("AtRate", "The bandwidth is at least 90% of the expected rate.")
 BELOW_RATE = Code(
     "BelowRate",
     "The bandwidth is between 75% and 90% of the expected rate.",
-    "Compare with other pairs of nodes to find the slow port. Check its PCIe link (lspci -vv, "
-    "LnkSta), its error counters, and whether other jobs use the link.",
+    "Compare with other pairs of nodes to find the slow port. Check the port's PCIe link (lspci "
+    "-vv, LnkSta), the error counters, and whether other jobs use the link.",
 )
 FAR_BELOW_RATE = Code(
     "FarBelowRate", "The bandwidth is below 75% of the expected rate.", BELOW_RATE.remedy
@@ -58,20 +58,20 @@ FASTER_THAN_RATE = Code(
 SMALL_MESSAGES = Code(
     "SmallMessages",
     "The bandwidth is low, but one queue pair with messages below 1 MiB may not fill the link.",
-    "Run it again with -s 1048576 (1 MiB), with -q 4, or with -a for all sizes.",
+    "Run the benchmark again with -s 1048576 (1 MiB), with -q 4, or with -a for all sizes.",
 )
 LOOPBACK = Code(
     "Loopback",
-    "Both ends ran on one node according to their addresses or the command, or they share a "
-    "terminal and no address distinguishes them. No cable was tested.",
+    "Both ends have the same address, or the client connected to its own node, so no cable was "
+    "tested. Or the ends share a terminal and no address distinguishes them.",
     "Run the server on one node and the client on another, and pass the server's address to the "
     "client.",
 )
 NO_RATE = Code(
     "NoRate",
     "The rate of the port is unknown.",
-    "Set it with --rate GBPS or with -c FABRICS --fabric NAME, or include the output of ibstat in "
-    "the same file.",
+    "Give the rate with --rate GBPS or with -c FABRICS --fabric NAME, or include the output of "
+    "ibstat in the same file.",
 )
 QUICK = Code(
     "Quick",
@@ -81,7 +81,7 @@ NO_PEERS = Code(
     "NoPeers",
     "The latency is above the limit of NVIDIA's own test, and fewer than three runs can be "
     "compared.",
-    "To compare it, pass the output of at least three pairs of nodes.",
+    "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 OVER_RDMA = Code(
     "OverRdma",
@@ -91,17 +91,17 @@ OVER_RDMA = Code(
 NOT_RDMA = Code(
     "NotRdma",
     "The benchmark used TCP, not RDMA.",
-    "Find the cause in the log: rdma-webhook why --logs names it.",
+    "Find the cause in the pod's log: rdma-webhook why POD --logs.",
 )
 WRONG_RESULTS = Code(
     "WrongResults",
-    "nccl-tests counted wrong elements in its results.",
+    "nccl-tests found wrong elements in the results.",
     "Do not run jobs on these nodes, and test them pair by pair.",
 )
 TRANSPORT_UNKNOWN = Code(
     "TransportUnknown",
     "The output does not show which network was used.",
-    "Run it again on at least two nodes with NCCL_DEBUG=INFO, and pass the complete output.",
+    "Run the job again on at least two nodes with NCCL_DEBUG=INFO, and pass the complete output.",
 )
 
 #: Bytes of a message that fills a link with one queue pair.
@@ -110,7 +110,7 @@ LARGE = 1 << 20
 _TOO_FAST = 1.05
 #: µs of small messages that NVIDIA's test accepts (Mellanox/ngc_multinode_perf).
 _QUICK = {"ib_write_lat": 2.5, "ib_send_lat": 2.5, "ib_read_lat": 4.5}
-_QUICK_SOURCE = "Mellanox/ngc_multinode_perf accepts {} µs"
+_QUICK_CITATION = "Mellanox/ngc_multinode_perf accepts {} µs"
 #: The largest message, in bytes, to which these apply.
 _SMALL = 64
 
@@ -172,7 +172,7 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
         finding = NOT_RDMA.finding(
             "error",
             f"UCX carried {_rate_text(gbps)} over TCP, not over RDMA.",
-            "Check UCX_TLS and UCX_NET_DEVICES; rdma-webhook why --logs names the cause.",
+            f"Check UCX_TLS and UCX_NET_DEVICES. {NOT_RDMA.remedy}",
         )
         return BenchmarkResult(finding, gbps=gbps, layer="ucx")
     if measurement.loopback:
@@ -184,13 +184,12 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
     finding = _against(measurement, gbps, expected)
     layer: Layer | None = "link" if finding.level == "error" else None
     return BenchmarkResult(
-        finding, gbps=gbps, expected=expected.gbps, source=expected.source, layer=layer
+        finding, gbps=gbps, expected=expected.gbps, computation=expected.computation, layer=layer
     )
 
 
 def _loopback(figure: str, reason: str) -> Finding:
-    text = f"{figure} within one node: {reason}. No cable was tested."
-    return LOOPBACK.finding("unsure", text)
+    return LOOPBACK.finding("unsure", f"{figure}. {reason}")
 
 
 def _against(measurement: Measurement, gbps: float, expected: ExpectedRate) -> Finding:
@@ -234,8 +233,10 @@ def _latency(measurement: Measurement) -> BenchmarkResult:
         return BenchmarkResult(_loopback(figure, measurement.loopback), latency_us=latency)
     quick = _QUICK.get(measurement.test or "")
     if quick is not None and latency <= quick and (row.size or 0) <= _SMALL:
-        source = _QUICK_SOURCE.format(quick)
-        return BenchmarkResult(QUICK.finding("ok", f"{figure}."), latency_us=latency, source=source)
+        citation = _QUICK_CITATION.format(quick)
+        return BenchmarkResult(
+            QUICK.finding("ok", f"{figure}."), latency_us=latency, citation=citation
+        )
     text = f"{figure}; the usual latency depends on cards and switches."
     return BenchmarkResult(NO_PEERS.finding("unsure", text), latency_us=latency)
 
@@ -262,7 +263,7 @@ def _collective(measurement: Measurement, log: LogReport) -> Finding:
         return NOT_RDMA.finding("error", f"{figure} over TCP sockets, not over RDMA.")
     if measurement.nodes == 1:
         text = f"{figure} within one node. No cable was tested."
-        return LOOPBACK.finding("unsure", text, "Run it on at least two nodes.")
+        return LOOPBACK.finding("unsure", text, "Run the benchmark on at least two nodes.")
     if log.transport == "yes":
         text = f"{figure} over RDMA, without wrong results. Its bandwidth is not graded."
         return OVER_RDMA.finding("ok", text)

@@ -231,7 +231,7 @@ def _pair_lines(matrix: PairMatrix) -> Iterator[list[Span]]:
 
 
 def _expected(sheet: Sheet, evaluation: Evaluation) -> None:
-    """Write each expectation once, with its source."""
+    """Write each expectation once, with its computation."""
     for expected in expectations(evaluation):
         sheet.paragraph(Span(f"expected: {expected}", "dim"))
 

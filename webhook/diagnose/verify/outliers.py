@@ -93,8 +93,9 @@ def _with_warning(
 ) -> BenchmarkResult:
     finding = result.finding
     latency = result.measurement is not None and result.measurement.kind == "latency"
-    unit, word = ("µs", "Above") if latency else ("Gb/s", "Below")
-    comparison = f"{word} the median of its peers, {peer_median:g} {unit} ({count} runs {scope})."
+    unit, position = ("µs", "above") if latency else ("Gb/s", "below")
+    peers = f"{peer_median:g} {unit} ({count} runs {scope})"
+    comparison = f"This is {position} the median of its peers, {peers}."
     text = f"{finding.text} {comparison}"
     if finding.level == "error":
         return result._replace(finding=finding._replace(text=text))

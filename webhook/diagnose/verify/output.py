@@ -65,8 +65,8 @@ def position_of(location: Location) -> str:
 
 
 def expectation(result: BenchmarkResult) -> str:
-    """Return the expected rate and its source."""
-    return f"{result.expected:g} Gb/s = {result.source}"
+    """Return the expected rate, and how it was computed."""
+    return f"{result.expected:g} Gb/s = {result.computation}"
 
 
 def write_summary(sheet: Sheet, evaluation: Evaluation) -> None:
@@ -147,8 +147,10 @@ class ResultForm(TypedDict):
     """The latency that was graded, in µs."""
     expected: float | None
     """The expected bandwidth in Gb/s."""
-    source: str
-    """How `expected` was computed, or the source of the finding's text."""
+    computation: str
+    """How `expected` was computed."""
+    citation: str
+    """The publication that the finding's text or limit comes from."""
     layer: Layer | None
     """The part of the stack that failed."""
     also: list[str]
@@ -190,7 +192,8 @@ def result_form(result: BenchmarkResult) -> ResultForm:
         gbps=result.gbps,
         latencyUs=result.latency_us,
         expected=result.expected,
-        source=result.source,
+        computation=result.computation,
+        citation=result.citation,
         layer=result.layer,
         also=list(result.also),
         run=_run_form(result.measurement) if result.measurement else None,

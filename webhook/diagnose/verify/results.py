@@ -19,8 +19,10 @@ class BenchmarkResult(NamedTuple):
     latency_us: float | None = None
     #: Gb/s.
     expected: float | None = None
-    #: How `expected` was computed, or the source of the finding's text.
-    source: str = ""
+    #: How `expected` was computed.
+    computation: str = ""
+    #: The publication that the finding's text or limit comes from.
+    citation: str = ""
     #: For a failure: the part of the stack that failed.
     layer: Layer | None = None
     #: Codes of the other failures of the same run, lowest layer first.
@@ -97,26 +99,27 @@ class ExpectedRate(NamedTuple):
 
     gbps: float
     #: How it was computed, and from which values.
-    source: str
+    computation: str
 
 
 def expected_rate(
     measurement: Measurement, rate: PortRate, pcie_rate: PcieRate | None = None
 ) -> ExpectedRate:
     """Return the expectation for a run on ports of this rate and cards with this PCIe link."""
-    gbps, source, comparison = data_rate(rate.gbps, measurement.link_layer), rate.source, ""
+    gbps, computation, comparison = data_rate(rate.gbps, measurement.link_layer), rate.source, ""
     if gbps != rate.gbps:
-        source += f" ({gbps:g} Gb/s after InfiniBand's encoding)"
+        computation += f" ({gbps:g} Gb/s after InfiniBand's encoding)"
     if measurement.link_layer is not None and measurement.mtu in _MTUS:
         share = payload_share(measurement.mtu, measurement.link_layer)
         gbps *= share
-        source += f" × {share:.3f} payload share at MTU {measurement.mtu}"
+        computation += f" × {share:.3f} payload share at MTU {measurement.mtu}"
     if pcie_rate is not None and pcie_rate.gbps < gbps:
-        gbps, source, comparison = pcie_rate.gbps, pcie_rate.source, f", slower than {rate.source}"
+        gbps, computation = pcie_rate.gbps, pcie_rate.source
+        comparison = f", slower than {rate.source}"
     if measurement.bidirectional:
         gbps *= 2
-        source += " × 2 directions"
-    return ExpectedRate(round(gbps, 2), source + comparison)
+        computation += " × 2 directions"
+    return ExpectedRate(round(gbps, 2), computation + comparison)
 
 
 # The results of a run over a fabric's nodes, pair by pair, independent of their output.

@@ -550,10 +550,9 @@ def test_settings_that_two_files_show_differently_are_not_used() -> None:
     }
     (finding,) = discovered(nodes).findings
     assert finding.text == (
-        "tools disagree on the setting netns: sysfs shows shared (later.txt), "
-        "sysfs shows exclusive (node.txt)"
+        "sysfs shows two values for the setting netns: shared (later.txt) and exclusive (node.txt)"
     )
-    assert finding.remedy.startswith("Collect the output of both again at the same time.")
+    assert finding.remedy.startswith("Collect all output on the node again at the same time: ")
 
 
 def test_a_missing_card_is_an_error() -> None:
@@ -660,7 +659,6 @@ def test_a_gpu_with_two_products_has_none(products: tuple[str, str]) -> None:
     listed = [gpu for product in products for gpu in gpus(product, 1)]
     discovery = discovered({"n1": observed(port("mlx5_0"), listed)})
     assert [node.gpus for node in discovery.nodes] == [()]
-    first = "nvidia-smi -L shows 1 NVIDIA-H100-80GB-HBM3 (node.txt:1)"
-    other = "nvidia-smi -L shows 1 Tesla-V100-SXM2-32GB (node.txt:1)"
-    message = f"n1: tools disagree on the GPUs: {first}, {other}"
+    values = "1 NVIDIA-H100-80GB-HBM3 (node.txt:1) and 1 Tesla-V100-SXM2-32GB (node.txt:1)"
+    message = f"n1: nvidia-smi -L shows two values for the GPUs: {values}"
     assert messages(discovery, "warning") == [message]

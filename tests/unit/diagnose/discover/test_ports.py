@@ -110,7 +110,7 @@ def test_a_rate_seen_while_down_is_no_contradiction() -> None:
             "0000:5e:00.0",
             "the PCI address of mlx5_0: ibstat shows 0000:3b:00.0",
         ),
-        ("virtual", True, False, "whether mlx5_0 is a virtual function: ibstat shows True"),
+        ("virtual", True, False, "the function type of mlx5_0: ibstat shows virtual"),
         ("vendor_id", 0x15B3, 0x14E4, "the vendor ID of mlx5_0: ibstat shows 0x15b3"),
         (
             "physical_state",

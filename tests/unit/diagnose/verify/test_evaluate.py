@@ -33,7 +33,7 @@ def test_every_known_failure(cause: Cause) -> None:
     assert (result.finding.level, result.finding.code) == ("error", cause.code)
     assert result.finding.location == Location("a", 2)
     assert result.finding.text.startswith(f"{cause.meaning} Output: ")
-    assert (result.finding.remedy, result.source, result.layer) == (
+    assert (result.finding.remedy, result.citation, result.layer) == (
         cause.remedy,
         cause.source,
         cause.layer,
@@ -113,9 +113,9 @@ def test_logs(log: str, level: str, code: str) -> None:
 def test_causes_in_a_log() -> None:
     """A slow log has the source of its cause; one over sockets lists the further causes."""
     slow = only_result(f"{OVER_RDMA}\n{SLOWER[0].example}")
-    assert slow.source == SLOWER[0].source
+    assert slow.citation == SLOWER[0].source
     sockets = only_result(f"{OVER_SOCKETS}\n{SETTINGS[0].example}")
-    assert (sockets.source, sockets.also) == (SETTINGS[0].source, ("ChannelsOverSockets",))
+    assert (sockets.citation, sockets.also) == (SETTINGS[0].source, ("ChannelsOverSockets",))
 
 
 def test_a_log_says_gpu_direct() -> None:
@@ -162,7 +162,7 @@ def test_an_outlier_says_of_whom() -> None:
         ("warning", "Outlier"),
         ("error", "FarBelowRate"),
     ]
-    reason = "Below the median of its peers, 95 Gb/s (5 runs on mlx5_4)."
+    reason = "This is below the median of its peers, 95 Gb/s (5 runs on mlx5_4)."
     assert all(result.finding.text.endswith(reason) for result in results[3:])
     locations = [result.finding.location for result in results[3:]]
     assert locations == [Location(name, 2, device="mlx5_4") for name in ("d", "e")]
@@ -200,7 +200,7 @@ def test_latencies_of_peers() -> None:
     assert codes(evaluation) == [("ok", "AsPeers")] * 4 + [("warning", "Outlier")]
     first = evaluation.results[0].finding
     assert (first.text, first.location.file) == ("3 µs at 2 bytes, close to its peers.", "a")
-    assert "Above the median of its peers, 3.1 µs" in evaluation.results[4].finding.text
+    assert "This is above the median of its peers, 3.1 µs" in evaluation.results[4].finding.text
     assert codes(evaluated(latency(3.0), latency(3.1))) == [("unsure", "NoPeers")] * 2
 
 
@@ -217,7 +217,7 @@ def test_every_hca_is_tested() -> None:
     down = "$ ib_write_bw -d mlx5_1\nPort number 1 state is Down\n"
     evaluation = evaluated(passing, hcas=["mlx5_0", "mlx5_1", "mlx5_2"])
     (finding,) = evaluation.findings
-    assert finding.text == "These HCAs of the fabric have no result: mlx5_1, mlx5_2."
+    assert finding.text == "2 HCAs of the fabric have no result: mlx5_1, mlx5_2."
     assert (evaluation.decisive.level, evaluation.decisive.code) == ("unsure", "NotTested")
     assert evaluated(passing, hcas=["mlx5_0"]).findings == ()
     assert evaluated(passing, down, hcas=["mlx5_0", "mlx5_1"]).decisive.code == "PortDown"
@@ -250,7 +250,7 @@ def test_the_json_form() -> None:
         "location": {"file": "a", "line": 2, "device": "mlx5_4"},
     }
     assert (result["gbps"], result["latencyUs"], result["expected"]) == (95.0, None, 99.37)
-    assert result["source"] == "--rate 100 × 0.994 payload share at MTU 4096"
+    assert result["computation"] == "--rate 100 × 0.994 payload share at MTU 4096"
     run = result["run"]
     assert run
     assert (run["device"], run["loopback"], run["rows"][0]["peakGbps"]) == ("mlx5_4", False, 95.0)
@@ -308,8 +308,8 @@ def test_the_text() -> None:
         "Output  c\n"
         "  ✔ The log shows RDMA, with GPUDirect RDMA. It contains no bandwidth measurement.\n"
         "All runs\n"
-        "  ? These HCAs of the fabric have no result: mlx5_1. [NotTested]\n"
-        "    → Run the benchmark on each of them; -d names the device.\n"
+        "  ? 1 HCA of the fabric has no result: mlx5_1. [NotTested]\n"
+        "    → Run the benchmark on each HCA that has no result; the option -d names the HCA.\n"
         "\n"
         "✘ error (PortDown): 2 ok, 1 unsure, 1 error\n"
     )

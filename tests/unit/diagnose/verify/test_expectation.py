@@ -39,7 +39,7 @@ def test_encoding(rate: float, link: Literal["InfiniBand", "Ethernet"] | None, d
 
 
 def test_all_of_it() -> None:
-    """Both directions double the expectation, and the source has each step."""
+    """Both directions double the expectation, and the computation has each step."""
     run = _RUN._replace(link_layer="InfiniBand", mtu=2048, bidirectional=True)
     source = (
         "--rate 40 (32 Gb/s after InfiniBand's encoding) × 0.987 payload share at MTU 2048 "

@@ -40,11 +40,11 @@ def test_thresholds(gbps: float, level: str, code: str) -> None:
 
 
 def test_a_pass_in_full() -> None:
-    """The result has the number, the expectation and its source."""
+    """The result has the number, the expectation and its computation."""
     result = only_result(bandwidth(row(94.71)))
     assert result.finding.text == "94.7 Gb/s, 95% of the expected 99.37 Gb/s."
     assert (result.expected, result.finding.remedy) == (99.37, "")
-    assert result.source == "--rate 100 × 0.994 payload share at MTU 4096"
+    assert result.computation == "--rate 100 × 0.994 payload share at MTU 4096"
 
 
 def test_the_best_row_counts() -> None:
@@ -106,7 +106,7 @@ def test_loopback() -> None:
         "Loopback",
         None,
     )
-    assert "the client connected to 127.0.0.1" in result.finding.text
+    assert "The client connected to 127.0.0.1, so no cable was tested." in result.finding.text
 
 
 def test_faster_than_the_port() -> None:
@@ -182,7 +182,7 @@ def test_latency_alone(test: str, typical: float, level: str) -> None:
     result = only_result(latency(typical, test))
     assert (result.finding.level, result.latency_us) == (level, typical)
     assert result.finding.code == ("Quick" if level == "ok" else "NoPeers")
-    assert bool(result.source) == (level == "ok")
+    assert bool(result.citation) == (level == "ok")
 
 
 def test_latency_of_large_messages() -> None:
@@ -246,7 +246,7 @@ def test_wrong_elements_are_counted(count: int, text: str) -> None:
 def test_a_collective_within_a_node() -> None:
     """It has no server and no client, so the remedy is to run it on more nodes."""
     remedy = only_result(nccl_tests(other="node-a")).finding.remedy
-    assert remedy == "Run it on at least two nodes."
+    assert remedy == "Run the benchmark on at least two nodes."
 
 
 def test_ucx() -> None:

@@ -148,7 +148,7 @@ def test_ibstat_above_a_benchmark() -> None:
     """The rate from ibstat is expected; --rate overrides it."""
     result = only_result(TOOLS + bandwidth(row(190)), rate=None)
     assert (result.finding.level, result.expected) == ("ok", 198.74)
-    assert result.source.startswith("200 Gb/s (ibstat, line 8)")
+    assert result.computation.startswith("200 Gb/s (ibstat, line 8)")
     assert only_result(TOOLS + bandwidth(row(95)), rate=100).finding.code == "AtRate"
     assert (
         only_result(TOOLS.replace("Active", "Down") + bandwidth(row(190)), rate=None).finding.code

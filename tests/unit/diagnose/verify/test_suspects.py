@@ -215,7 +215,7 @@ def test_two_bad_nodes_alone() -> None:
         "Bad measurements of a → b, b → a (2 warnings). Too few other pairs were measured to "
         "distinguish a node from the path."
     )
-    assert suspect.remedy.endswith("with --all-pairs, or with more nodes in --nodes.")
+    assert suspect.remedy.endswith("use --all-pairs, or more nodes in --nodes.")
 
 
 def test_a_known_cause() -> None:

@@ -109,7 +109,7 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
     Draft202012Validator(json.loads(verify_schema())).validate(form)
     assert [result["finding"]["code"] for result in form["results"]] == ["NoRate"]
     assert [finding["text"] for finding in form["findings"]] == [
-        "These HCAs of the fabric have no result: mlx5_5."
+        "1 HCA of the fabric has no result: mlx5_5."
     ]
 
 

@@ -66,8 +66,8 @@ class Measurement(NamedTuple):
     cuda: bool | None = None
     #: Whether it ran for a time (-D) instead of for a number of iterations.
     duration: bool | None = None
-    #: Why both ends are, or seem to be, on one port or node, so that no cable carried the data; ""
-    #: if they are not; None if unknown.
+    #: A sentence on why both ends are, or may be, on one node, so that no cable carried the data;
+    #: "" if they are not; None if unknown.
     loopback: str | None = None
     #: nccl-tests: the number of ranks and of their nodes.
     ranks: int | None = None

@@ -50,7 +50,12 @@ _CUDA = re.compile(
     r"initializing CUDA|creating CUDA Ctx|Picking device No|allocated GPU buffer"
     r"|cuMemAlloc\(\) of a|Use CUDA memory\s{0,20}: ON"
 )
-_HERE = re.compile(r"127\.|localhost$|::1$")
+_SHARED_ADDRESS = "Both ends have the same address, so no cable was tested."
+_SHARED_TERMINAL = (
+    "Server and client share a terminal, and no address distinguishes them: if both ran on one "
+    "node, no cable was tested."
+)
+_LOCAL_HOST = re.compile(r"127\.|localhost$|::1$")
 
 _COLUMN = re.compile(
     r"#bytes|#sl|#iterations|BW peak\[|BW average\[|MsgRate\[|BW Port\d\[|MsgRate Port\d\["
@@ -207,16 +212,18 @@ def _duration(run: _Run) -> bool | None:
 
 
 def _loopback(run: _Run) -> str | None:
-    """Explain why both ends seem to be on one node, by the command or by their addresses."""
+    """Return a sentence on why both ends are, or may be, on one node; see `Measurement`."""
     servers = [
-        command.server for command in run.commands if command.server and _HERE.match(command.server)
+        command.server
+        for command in run.commands
+        if command.server and _LOCAL_HOST.match(command.server)
     ]
     if servers:
-        return f"the client connected to {servers[0]}"
+        return f"The client connected to {servers[0]}, so no cable was tested."
     if run.ends.shared_address is not None:
-        return "both ends have the same address" if run.ends.shared_address else ""
+        return _SHARED_ADDRESS if run.ends.shared_address else ""
     if len(run.titles) > 1:
-        return "server and client wrote to one terminal, and no address distinguishes them"
+        return _SHARED_TERMINAL
     return None
 
 

@@ -13,7 +13,7 @@ from webhook.model.finding import Code, Finding
 from webhook.model.names import counted
 
 INTERRUPTED = Code(
-    "Interrupted", "The run was interrupted.", "Run it again to measure the other pairs."
+    "Interrupted", "The run was interrupted.", "Run the command again to measure the other pairs."
 )
 NOT_CALLED = Code(
     "NotCalled",
@@ -23,7 +23,7 @@ NOT_CALLED = Code(
 NO_RDMA = Code(
     "NoRdma",
     "The webhook could not equip a pod for RDMA; the run ends.",
-    "While a run waits for the pod, run rdma-webhook why POD.",
+    "Run the command again, and while it waits for the pod, run rdma-webhook why POD.",
 )
 POD_REJECTED = Code(
     "PodRejected",
@@ -33,11 +33,11 @@ POD_REJECTED = Code(
 NOT_STARTED = Code(
     "NotStarted",
     "A pod did not start in time, for an unknown reason.",
-    "Inspect the pod while a run waits for it: kubectl describe pod.",
+    "Run the command again, and while it waits for the pod, run kubectl describe pod POD.",
 )
 NOT_ENDED = Code(
     "NotEnded",
-    "A client or a launcher did not end.",
+    "A client or a launcher did not end in time.",
     "Check that the node and its kubelet respond.",
 )
 POD_GONE = Code(
@@ -53,7 +53,7 @@ LOG_UNREADABLE = Code(
 POD_FAILED = Code(
     "PodFailed",
     "A pod ended too early: the kubelet rejected or evicted it, or its container failed.",
-    "Correct what the message names, and run it again.",
+    "Correct what the message names, and run the command again.",
 )
 POD_CODES = (
     *(POD_REJECTED, NOT_STARTED, POD_FAILED, NOT_ENDED, POD_GONE, LOG_UNREADABLE),
@@ -61,7 +61,7 @@ POD_CODES = (
 )
 
 _KILLED = next(cause for cause in CAUSES if cause.code == "OOMKilled")
-_LONGEST = 400
+_MAX_MESSAGE = 400
 
 
 class MeasurementError(WebhookError):
@@ -95,13 +95,13 @@ def not_called(pod: str, problem: Finding | None) -> RunStopError:
 def without_rdma(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that has no RDMA according to its status."""
     text = f"The webhook could not equip pod {pod} for RDMA."
-    remedy = f"While a run waits for the pod, run rdma-webhook why {pod}."
+    remedy = f"Run the command again, and while it waits for the pod, run rdma-webhook why {pod}."
     return RunStopError(_error(problem) if problem else NO_RDMA.finding("error", text, remedy))
 
 
 def pod_rejected(role: str, node: str, message: str) -> MeasurementError:
     """Return the error for a pod that the API server did not create."""
-    return _unsure(POD_REJECTED, f"The {role} for {node} was not created: {message[:_LONGEST]}")
+    return _unsure(POD_REJECTED, f"The {role} for {node} was not created: {message[:_MAX_MESSAGE]}")
 
 
 def not_started(role: str, node: str, seconds: float, problem: Finding | None) -> MeasurementError:
@@ -125,13 +125,13 @@ def pod_gone(role: str, node: str) -> MeasurementError:
 
 def log_unreadable(role: str, node: str, message: str) -> MeasurementError:
     """Return the error for a log that could not be read."""
-    text = f"The log of the {role} on {node} could not be read: {message[:_LONGEST]}"
+    text = f"The log of the {role} on {node} could not be read: {message[:_MAX_MESSAGE]}"
     return _unsure(LOG_UNREADABLE, text)
 
 
 def pod_failed(role: str, node: str, pod: Pod, before: str = "it ran") -> MeasurementError:
     """Return the error for a pod that ended before an event: by default, before it ran."""
-    message = " ".join(pod.status.message.split())[:_LONGEST]
+    message = " ".join(pod.status.message.split())[:_MAX_MESSAGE]
     reason = ": ".join(filter(None, (pod.status.reason, message)))
     return _unsure(POD_FAILED, f"The {role} on {node} failed before {before}. {reason}".rstrip())
 
@@ -140,7 +140,7 @@ def killed_for_memory(role: str, node: str) -> MeasurementError:
     """Return the error for a pod that had too little memory."""
     text = f"The {role} on {node} was killed. {_KILLED.meaning}"
     finding = Finding("error", _KILLED.code, text, _KILLED.remedy)
-    return MeasurementError(BenchmarkResult(finding, source=_KILLED.source, layer=_KILLED.layer))
+    return MeasurementError(BenchmarkResult(finding, citation=_KILLED.source, layer=_KILLED.layer))
 
 
 def _error(problem: Finding) -> Finding:

@@ -209,7 +209,7 @@ def _no_pods(timeout: float) -> BenchmarkResult:
 
 def _interrupted() -> errors.RunStopError:
     text = "The run was interrupted before the launcher ended."
-    return errors.RunStopError(errors.INTERRUPTED.finding("unsure", text, "Run it again."))
+    return errors.RunStopError(errors.INTERRUPTED.finding("unsure", text, "Run the command again."))
 
 
 # Grade the output of the launcher of nccl-tests.
@@ -241,6 +241,6 @@ def missing_program_result(program: str) -> BenchmarkResult:
 def _no_result(log: str) -> BenchmarkResult:
     last = next((line for line in reversed(log.splitlines()) if line.strip()), "")
     quote = f" Its last line: {last.strip():.200}" if last else ""
-    text = f"The launcher printed nothing recognizable.{quote}"
-    remedy = "Read its complete output, which --logs DIR saves."
+    text = f"The launcher printed no output of nccl-tests.{quote}"
+    remedy = "Read the launcher's complete output, which --logs DIR saves."
     return BenchmarkResult(NO_RESULT.finding("unsure", text, remedy))

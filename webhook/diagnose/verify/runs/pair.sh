@@ -56,8 +56,8 @@ ended() { # CODE TEST HCA: note how a program failed
   # On a timeout, coreutils return 124 and busybox 143.
   case $1 in
   0) ;;
-  124 | 143) note "$3 ($2) gave no result within $limit s" ;;
-  *) note "$3 ($2) ended with exit code $1" ;;
+  124 | 143) note "$2 on $3 printed no result within $limit s" ;;
+  *) note "$2 on $3 ended with exit code $1" ;;
   esac
 }
 

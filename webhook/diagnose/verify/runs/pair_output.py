@@ -20,12 +20,12 @@ from webhook.model.finding import Code, Finding
 
 TIMED_OUT = Code(
     "TimedOut",
-    "A program gave no result within --seconds plus half a minute.",
+    "A program printed no result within --seconds plus half a minute.",
     "Read the output of both ends, which --logs DIR saves.",
 )
 NO_PERFTEST = Code(
     "NoPerftest",
-    "The image lacks ib_write_bw or ib_write_lat.",
+    "The image has no ib_write_bw or ib_write_lat.",
     "Use an image with perftest: --image names it.",
 )
 PAIR_CODES = (TIMED_OUT, NO_PERFTEST)
@@ -165,8 +165,8 @@ def _by_notes(section: SectionOfTest) -> BenchmarkResult:
     if "no result within" in note:
         finding = TIMED_OUT.finding("error", f"{note}.", location=location_of(run))
     else:
-        silent = f"{section.device} ({section.test}) printed no result."
-        text = f"{note}, and printed nothing recognizable." if note else silent
+        silent = f"{section.test} on {section.device} printed no result."
+        text = f"{note}, and printed no result." if note else silent
         finding = NO_RESULT.finding("unsure", text, TIMED_OUT.remedy, location_of(run))
     return BenchmarkResult(finding, run)
 
@@ -180,8 +180,8 @@ def _without_tests(log: PairLog, results: Sequence[BenchmarkResult]) -> Benchmar
         if note == "this container has no RDMA device":
             text = "The container has no RDMA device that NCCL_IB_HCA selects."
             finding = Finding("error", _NO_DEVICE.code, text, _NO_DEVICE.remedy)
-            return BenchmarkResult(finding, source=_NO_DEVICE.source, layer=_NO_DEVICE.layer)
+            return BenchmarkResult(finding, citation=_NO_DEVICE.source, layer=_NO_DEVICE.layer)
     if results:
         return results[0]
-    text = "The pods ended, but printed nothing recognizable."
+    text = "The pods ended, but printed no output of perftest."
     return BenchmarkResult(NO_RESULT.finding("unsure", text, TIMED_OUT.remedy))

@@ -79,10 +79,11 @@ def test_nothing_known_was_printed() -> None:
     result = the_only(FakeOperator(logs={"launcher": "what\nis this\n\n"}))
     assert (result.finding.level, result.finding.code) == ("unsure", "NoResult")
     assert (
-        result.finding.text == "The launcher printed nothing recognizable. Its last line: is this"
+        result.finding.text
+        == "The launcher printed no output of nccl-tests. Its last line: is this"
     )
     silent = the_only(FakeOperator(logs={"launcher": ""}))
-    assert silent.finding.text == "The launcher printed nothing recognizable."
+    assert silent.finding.text == "The launcher printed no output of nccl-tests."
 
 
 def test_workers_that_do_not_start() -> None:

@@ -245,7 +245,7 @@ def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
             "LogUnreadable",
             "The log of the client on a could not be read: the API server answered 500: no kubelet",
         ),
-        (FakePods(), "unsure", "NoResult", "The pods ended, but printed nothing"),
+        (FakePods(), "unsure", "NoResult", "The pods ended, but printed no output"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isalpha() else None,
 )

@@ -39,7 +39,7 @@ def test_the_client_measures() -> None:
     assert result.finding.location == Location(line=1, nodes=PAIR, device="mlx5_0")
     assert result.measurement
     assert result.measurement.lines == (1, 21)
-    assert result.source.startswith("rateGbps 100 (fabric v100-ib)")
+    assert result.computation.startswith("rateGbps 100 (fabric v100-ib)")
 
 
 def test_a_server_that_prints_no_number() -> None:
@@ -97,24 +97,24 @@ def test_the_lower_layer_of_both_ends(client: str, server: str, code: str, also:
     ("client", "level", "code", "reason"),
     [
         (
-            "rdma-verify: mlx5_0 (ib_write_bw) gave no result within 40 s\n",
+            "rdma-verify: ib_write_bw on mlx5_0 printed no result within 40 s\n",
             "error",
             "TimedOut",
-            "mlx5_0 (ib_write_bw) gave no result within 40 s.",
+            "ib_write_bw on mlx5_0 printed no result within 40 s.",
         ),
         (
-            "rdma-verify: mlx5_0 (ib_write_bw) ended with exit code 137\n",
+            "rdma-verify: ib_write_bw on mlx5_0 ended with exit code 137\n",
             "error",
             "ExitCode137",
             "A signal killed the process. The kernel does this",
         ),
         (
-            "rdma-verify: mlx5_0 (ib_write_bw) ended with exit code 139\n",
+            "rdma-verify: ib_write_bw on mlx5_0 ended with exit code 139\n",
             "unsure",
             "NoResult",
-            "mlx5_0 (ib_write_bw) ended with exit code 139, and printed nothing recognizable.",
+            "ib_write_bw on mlx5_0 ended with exit code 139, and printed no result.",
         ),
-        ("", "unsure", "NoResult", "mlx5_0 (ib_write_bw) printed no result."),
+        ("", "unsure", "NoResult", "ib_write_bw on mlx5_0 printed no result."),
     ],
     ids=["late", "killed", "crashed", "silent"],
 )
@@ -147,7 +147,7 @@ def test_an_hca_that_was_never_measured() -> None:
     """A client that ended early printed nothing about later HCAs; they have results too."""
     results = graded(measured("mlx5_0", 18515, 95), "", plan_of())
     assert [result.finding.code for result in results] == ["AtRate", "NoResult"]
-    assert results[1].finding.text.startswith("mlx5_1 (ib_write_bw) printed no result")
+    assert results[1].finding.text.startswith("ib_write_bw on mlx5_1 printed no result")
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_an_hca_that_was_never_measured() -> None:
             "The container has no RDMA device",
         ),
         ("Couldn't allocate MR\n", "error", "PerftestNoMemory", "perftest could not register"),
-        ("hello\n", "unsure", "NoResult", "The pods ended, but printed nothing"),
-        ("", "unsure", "NoResult", "The pods ended, but printed nothing"),
+        ("hello\n", "unsure", "NoResult", "The pods ended, but printed no output"),
+        ("", "unsure", "NoResult", "The pods ended, but printed no output"),
     ],
     ids=["no perftest", "no device", "a known failure", "prose", "nothing"],
 )
