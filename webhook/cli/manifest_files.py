@@ -49,7 +49,7 @@ class ManifestFiles:
             return "; ".join(self._built)
         first, *following = self._names
         if not following:
-            return f"{first}: contains no documents"
+            return f"{first} contains no documents"
         return f"{first} and {counted(len(following), 'other input')} contain no documents"
 
     def _take(self, given: str, *, recursive: bool) -> None:

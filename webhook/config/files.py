@@ -201,13 +201,11 @@ def _refused(
 ) -> InvalidConfiguration:
     """Return the error for a text that cannot be read any further."""
     if error.offset is None:
-        return invalid_configuration(
-            NOT_YAML, name, str(error).replace("not YAML", "is not YAML", 1)
-        )
+        return invalid_configuration(NOT_YAML, name, str(error))
     if isinstance(error, NotYamlError):
         offset, message = mistake_of(text, error)
         return invalid_configuration(
-            NOT_YAML, name, f"is not YAML: {message}", lines.line(offset), lines.column(offset)
+            NOT_YAML, name, f"not YAML: {message}", lines.line(offset), lines.column(offset)
         )
     message = _sentence(error, limits) + hint_on(text, error)
     code = CONFIGURATION_TOO_LARGE if isinstance(error, OverLimitError) else YAML_UNSUPPORTED

@@ -286,8 +286,7 @@ class BestEffortFacts:
             try:
                 Facts().extended([typed], "")
             except ShapeError as error:
-                self.notes.append(
-                    f"{kind} {key_of(manifest)[1]}: not used as a fact about the cluster: {error}"
-                )
+                unused = "not used as a fact about the cluster"
+                self.notes.append(f"{kind} {key_of(manifest)[1]}: {unused}, since {error}")
             else:
                 self.objects.append(typed)

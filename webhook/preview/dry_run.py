@@ -31,7 +31,7 @@ from webhook.preview.patches import template_edit, verified_pod
 from webhook.preview.report.record import CLI_WORDING, NO_TEMPLATE, Edit, Preview, Report, Wording
 from webhook.preview.workloads.controllers import controller_of, expected_pods
 from webhook.preview.workloads.controllers.workload import Controller, ExpectedPod
-from webhook.preview.workloads.hints import OptInHints, notes_of
+from webhook.preview.workloads.hints import OptInHints, annotations_location, notes_of
 from webhook.preview.workloads.objects import Header
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document
@@ -105,7 +105,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         templates = templates_of(document.value)
         if options.max_pods is not None and len(cases) + len(templates) > options.max_pods:
             raise DocumentError(
-                f"{document.name}: more than {options.max_pods} pods: send fewer in one request"
+                f"{document.name}: more than {options.max_pods} pods; send fewer in one request"
             )
         home = _Home(document, number, OptInHints(document.value))
         document_cases = [_case(home, template, inventory, options) for template in templates]
@@ -134,7 +134,7 @@ def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> st
     """
     if document.value.get("kind") == FABRICS_KIND:
         place = f"{document.name}: line {document.line}"
-        return f"{place}: this is a fabrics file, not a workload: {wording.fabrics_file}"
+        return f"{place}: this is a fabrics file, not a workload; {wording.fabrics_file}"
     return not_kubernetes(document)
 
 
@@ -180,6 +180,7 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
             decision=decision,
             pod=verified_pod(expected.pod, decision),
             hint=hint,
+            annotations_location=annotations_location(template),
             bare=template.bare,
             controller=controller.name if controller else "",
             role=expected.role,
@@ -194,7 +195,7 @@ def _edit(case: _Case) -> Edit:
     if edit.deferred:
         place = f"{case.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()
         admission_note = (
-            f"{template.kind} {place}: {', '.join(edit.deferred)}: {_admission_only_reason(case)}"
+            f"{template.kind} {place}: {_admission_only(case, ', '.join(edit.deferred))}"
         )
     return Edit(
         document=case.home.number,
@@ -205,13 +206,14 @@ def _edit(case: _Case) -> Edit:
     )
 
 
-def _admission_only_reason(case: _Case) -> str:
+def _admission_only(case: _Case, mutations: str) -> str:
     if case.template.bare:
         return (
-            "applied only at admission, since the document has no place for the pods' annotations"
+            f"only admission applies {mutations}, since the document has no place for the pods' "
+            "annotations"
         )
     name = case.controller.name if case.controller else "the controller"
-    return f"completed only at admission, since {name} writes some of the fields"
+    return f"only admission completes {mutations}, since {name} writes some of the fields"
 
 
 def _unknown_controller(case: _Case) -> str:
@@ -222,12 +224,12 @@ def _unknown_controller(case: _Case) -> str:
     if template.kind == KIND:
         return ""
     if template.kind.endswith(_RUNTIME):
-        assumption = "a TrainJob adds GPUs, a command and variables, so"
+        condition = "a TrainJob adds GPUs, a command and variables, so"
     else:
-        assumption = "if its controller adds a command, labels or variables,"
+        condition = "if its controller adds a command, labels or variables,"
     return (
-        f"{template.kind} {template.name}: decided as written: {assumption} the live pod may get a "
-        "different decision"
+        f"{template.kind} {template.name}: decided on as written; {condition} the live pod may get "
+        "a different decision"
     )
 
 

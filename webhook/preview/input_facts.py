@@ -60,7 +60,7 @@ def with_input_facts(
             try:
                 Facts().extended([item], namespace)
             except ShapeError as error:
-                notes.append(f"{_title(item)}: not used as a fact about the cluster: {error}")
+                notes.append(f"{_title(item)}: not used as a fact about the cluster, since {error}")
             else:
                 input_objects.append(item)
                 notes.append(f"{_title(item)}: used as a fact about the cluster")

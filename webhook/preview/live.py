@@ -84,7 +84,9 @@ def read_live(
         facts.read_namespace(name)
     if len(namespaces) > MOST_NAMESPACES:
         excess = len(namespaces) - MOST_NAMESPACES
-        unread = f"{counted(excess, 'more namespace')}: not read, as there are too many"
+        unread = (
+            f"{counted(excess, 'more namespace')}: not read, since the limit is {MOST_NAMESPACES}"
+        )
         facts.notes.append(f"{unread}; {UNRESTRICTED}")
     if claims or (configuration is not None and configuration.fabrics.by_template):
         for name in namespaces[:MOST_NAMESPACES]:
@@ -215,8 +217,8 @@ class _Reading:
             yield from owners[-1:]
         if ownerless:
             self._notes.append(
-                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since the "
-                "template they were created from cannot be read, and they are already patched"
+                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since "
+                "a live pod is already patched, and its template cannot be read"
             )
 
 

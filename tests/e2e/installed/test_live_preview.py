@@ -139,7 +139,7 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
     answer = preview("--kubeconfig", nobody, "-c", webhook.fabrics, pod)
     assert (answer.code, answer.err) == (0, "")
     assert "equipped for RDMA over v100-ib" in answer.out
-    assert "note: assumes label rdma.lab/enable=true on namespace" in answer.out
+    assert "is assumed to have the label" in answer.out
     for verb, resource in (*NAMESPACE_RIGHTS, ("list", "mutatingwebhookconfigurations")):
         assert f"as you lack the right to {verb} {resource}; assumed: " in answer.out
     assert "as you lack the right to list nodes; the nodes' resources and fabrics" in answer.out

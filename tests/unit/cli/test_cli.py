@@ -417,7 +417,7 @@ def test_namespace_labels_facts_and_enable_reach_the_decision(shell: Shell) -> N
         ("a: [", "document 1, line 1"),
         (f"{SERVICE}---\n\n- 1\n", "document 2, line 6"),
         ("hello", "document 1, line 1"),
-        ("replicas: 3\n", "document 1, line 1: not a Kubernetes object"),
+        ("replicas: 3\n", "document 1, line 1: this is not a Kubernetes object"),
         ("{", "line 1"),
         ("a: \x00", "line 1"),
     ],
@@ -453,7 +453,7 @@ def test_a_fabrics_file_is_no_manifest(shell: Shell) -> None:
         2,
         "",
         (
-            "rdma-webhook: error: fabrics.yaml: line 1: this is a fabrics file, not a workload: "
+            "rdma-webhook: error: fabrics.yaml: line 1: this is a fabrics file, not a workload; "
             "pass it with -c, or check it with check-config\n"
         ),
     )
@@ -612,7 +612,7 @@ def test_facts_may_stand_in_a_list(shell: Shell) -> None:
     assert form["notes"][:2] == [
         "Namespace default: used as a fact about the cluster",
         (
-            "Namespace x: not used as a fact about the cluster: metadata.labels must be a "
+            "Namespace x: not used as a fact about the cluster, since metadata.labels must be a "
             "mapping, but is a list ([])"
         ),
     ]
@@ -621,7 +621,7 @@ def test_facts_may_stand_in_a_list(shell: Shell) -> None:
 def test_an_input_without_documents_is_an_error(shell: Shell) -> None:
     """Usually the command before the pipe failed; one empty file among many is not an error."""
     shell.file("empty.yaml", "# nothing\n---\n")
-    message = "rdma-webhook: error: empty.yaml: contains no documents"
+    message = "rdma-webhook: error: empty.yaml contains no documents"
     assert preview(shell, "empty.yaml") == (2, "", f"{message}\n")
     shell.file("none.yaml", "")
     twice = preview(shell, "-o", "yaml", "empty.yaml", "none.yaml")
@@ -663,7 +663,7 @@ def test_check_config_of_invalid_yaml(shell: Shell) -> None:
     shell.file("tab.yaml", "a:\n\tb: 1\n")
     answer = shell("check-config", "tab.yaml")
     assert answer.out.splitlines() == [
-        "tab.yaml:2:1: error: is not YAML: a tab indents this line: use spaces [NotYAML]",
+        "tab.yaml:2:1: error: not YAML: a tab indents this line; use spaces [NotYAML]",
         "✘ tab.yaml: 1 error, 0 warnings",
     ]
     report = json.loads(shell("check-config", "-o", "json", "tab.yaml").out)

@@ -80,7 +80,7 @@ def test_yaml_labels_stay_strings(tmp_path: Path) -> None:
         ("[1]", "contains a list without a kind: "),
         ("hello", "contains 'hello' without a kind: "),
         ('{"kind": ["Node"]}', "contains an object of kind ['Node']: "),
-        ("kind: [", "is not YAML: "),
+        ("kind: [", "not YAML: "),
         ('{"a": ' * 100_000, "is nested "),
         ('{"kind": "Namespace", "metadata": 1}', "contains an invalid object: "),
     ],

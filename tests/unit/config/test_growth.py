@@ -191,7 +191,7 @@ def test_a_prefix_is_reported_for_a_single_device_of_another_fabric() -> None:
 def test_directives_are_refused(written: str, line: int) -> None:
     """The parser compares each %TAG with all earlier ones, so it never gets any."""
     message = (
-        f"f.yaml:{line}: directives (%YAML, %TAG and others) are not supported: remove the line"
+        f"f.yaml:{line}: directives (%YAML, %TAG and others) are not supported; remove the line"
     )
     assert judged(written)[2] == message
 

@@ -445,7 +445,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             {"-mode": "sr-iov"},
             (
                 'spec.fabrics[0]["-mode"]',
-                "unknown field (a dash needs a space after it: write `- mode`)",
+                "unknown field (a dash needs a space after it; write `- mode`)",
             ),
         ),
         (

@@ -112,21 +112,21 @@ def test_a_quoted_merge_key_is_a_key() -> None:
     [
         (
             "a: [1",
-            "f.yaml:1:4: is not YAML: the [ that opens here is not closed: write ]",
+            "f.yaml:1:4: not YAML: the [ that opens here is not closed; write ]",
         ),
         (
             "a: 1\nb: @x",
-            'f.yaml:2:4: is not YAML: a value that begins with @ must be quoted: write `"@x"`',
+            'f.yaml:2:4: not YAML: a value that begins with @ must be quoted; write `"@x"`',
         ),
         (
             "a: {{ .x }}",
             (
-                "f.yaml:1: a key must be a string, not a list or a mapping (this is a template: "
+                "f.yaml:1: a key must be a string, not a list or a mapping (this is a template; "
                 "render it first, for example with `helm template`)"
             ),
         ),
-        ("a: \x07", "f.yaml: is not YAML: control characters are not allowed"),
-        ("a: \ud800", "f.yaml: is not YAML: surrogates not allowed"),
+        ("a: \x07", "f.yaml: not YAML: control characters are not allowed"),
+        ("a: \ud800", "f.yaml: not YAML: surrogates not allowed"),
         ("a: 1\nb: 2\na: 3", "f.yaml:3: 'a' is here and on line 1: remove one"),
         (
             "a: {b: 1, b: 2}\na: 1",

@@ -162,8 +162,8 @@ def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:
     assert not [op for op in ops if "/command" in op["path"] or "/args" in op["path"]]
     path = "spec.workerGroupSpecs[0].template"
     note = (
-        f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {path}: hcoll: "
-        "completed only at admission, since KubeRay writes some of the fields"
+        f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {path}: "
+        "only admission completes hcoll, since KubeRay writes some of the fields"
     )
     assert ("note", note) in asides(report)
 
@@ -175,8 +175,8 @@ def test_an_unknown_kind_is_noted(kind: str) -> None:
     _, report = previewed(workload(kind, {"tasks": tasks}))
     word = kind.rpartition(" ")[2]
     note = (
-        f"{word} job: decided as written: if its controller adds a command, labels or variables, "
-        "the live pod may get a different decision"
+        f"{word} job: decided on as written; if its controller adds a command, labels or "
+        "variables, the live pod may get a different decision"
     )
     assert report.notes == (note,)
 
@@ -186,7 +186,7 @@ def test_a_runtime_gets_its_gpus_from_a_trainjob() -> None:
     kind = "trainer.kubeflow.org/v1alpha1 ClusterTrainingRuntime"
     _, report = previewed(workload(kind, {"template": template()}))
     note = (
-        "ClusterTrainingRuntime job: decided as written: a TrainJob adds GPUs, a command and"
+        "ClusterTrainingRuntime job: decided on as written; a TrainJob adds GPUs, a command and"
         " variables, so the live pod may get a different decision"
     )
     assert report.notes == (note,)
@@ -253,9 +253,8 @@ def test_an_annotation_around_a_pod_spec_may_reach_the_pods() -> None:
     value = {**LLM, "metadata": {**LLM["metadata"], "annotations": {"rdma.lab/enable": "true"}}}
     hints = {preview.hint for preview in previewed(value)[1].previews}
     place = "metadata.annotations of LLMInferenceService job"
-    assert hints == {
-        f"rdma.lab/enable is in {place}: it has an effect if the controller copies it to the pods"
-    }
+    effect = "it has an effect only if the controller copies it to the pods"
+    assert hints == {f"rdma.lab/enable is in {place}: {effect}"}
 
 
 def test_a_pod_spec_is_edited_except_for_annotations() -> None:
@@ -268,8 +267,8 @@ def test_a_pod_spec_is_edited_except_for_annotations() -> None:
     assert "nccl.conf" not in rewritten.text
     assert "NCCL_IB_HCA" in rewritten.text
     places = "LLMInferenceService lab/job spec.template, LLMInferenceService lab/job spec.worker"
-    reason = "applied only at admission, since the document has no place for the pods' annotations"
-    assert ("note", f"{places}: config-files: {reason}") in asides(report)
+    note = "only admission applies config-files, since the document has no place for the pods' "
+    assert ("note", f"{places}: {note}annotations") in asides(report)
 
 
 def test_a_denied_pod_spec_is_not_edited() -> None:

@@ -191,7 +191,9 @@ def test_documents_are_counted_over_all_inputs() -> None:
 
 def test_other_documents_are_refused() -> None:
     """The error is one line with the document and the line."""
-    with pytest.raises(DocumentError, match=r"^input.yaml: document 2, line 5: not a Kubernetes "):
+    with pytest.raises(
+        DocumentError, match=r"^input.yaml: document 2, line 5: this is not a Kubernetes "
+    ):
         report_on(f"{SERVICE}---\nreplicas: 3\n")
 
 
@@ -387,3 +389,15 @@ def test_a_condition_that_is_not_evaluated() -> None:
     setup = read_setup({}, {**SHIPPED.webhook, "matchConditions": [condition]})
     (preview,) = report_on(DEPLOYMENT, live=live_facts(LABELED, webhooks=(setup,))).previews
     assert (preview.called, preview.labels_known) == (None, True)
+
+
+def test_a_replica_set_is_annotated_in_its_deployment() -> None:
+    """The Deployment overwrites the template of its ReplicaSets."""
+    text = DEPLOYMENT.replace('"true"', '"false"').replace("Deployment", "ReplicaSet")
+    owner = "{kind: Deployment, name: night, controller: true}"
+    text = text.replace("  namespace:", f"  ownerReferences: [{owner}]\n  namespace:")
+    documents = read_documents(text)
+    (preview,) = preview_documents(documents, PreviewOptions(fabrics=FABRICS)).previews
+    assert preview.annotations_location == (
+        "metadata.annotations in the pod template of Deployment night"
+    )

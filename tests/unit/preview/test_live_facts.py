@@ -240,8 +240,8 @@ def test_an_object_that_no_cluster_has() -> None:
         "ResourceQuota",
     ]
     assert reading.facts.notes[1] == (
-        "LimitRange odd: not used as a fact about the cluster: spec.limits must be a list, but is "
-        "a number (7)"
+        "LimitRange odd: not used as a fact about the cluster, since spec.limits must be a list, "
+        "but is a number (7)"
     )
 
 
@@ -252,8 +252,8 @@ def test_a_bound() -> None:
     reading = read_live(api, names)
     assert len(api.asked) == 2 + 3 * MOST_NAMESPACES
     assert reading.facts.notes[-1] == (
-        "2 more namespaces: not read, as there are too many; assumed: no Pod Security level and no "
-        "fabric of its own; its labels remain unknown"
+        "2 more namespaces: not read, since the limit is 100; assumed: no Pod Security level and "
+        "no fabric of its own; its labels remain unknown"
     )
     assert "1 more namespace: not" in read_live(api, names[:-1]).facts.notes[-1]
     assert "more namespace" not in str(read_live(api, names[:MOST_NAMESPACES]).facts.notes)

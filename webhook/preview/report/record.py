@@ -53,6 +53,7 @@ class Preview:
     pod: PodManifest
     #: For a pod that has not opted in: a sentence about an apparent attempt; "" without one.
     hint: str = ""
+    annotations_location: str = ""  #: where the annotation that opts in belongs
     #: The controller that adds to the pod; "" if the document's template is decided on unchanged.
     controller: str = ""
     bare: bool = False  #: whether the document has a pod spec only, without the pods' metadata
@@ -181,10 +182,11 @@ def _remarks_on(preview: Preview) -> Iterator[tuple[str, str]]:
 
 
 class VerdictHeadline(NamedTuple):
-    """A verdict in a few words, with the summary's words for it, its sign and its style."""
+    """A verdict in a few words, with its sign and its style."""
 
-    word: str
-    counted: str
+    text: str
+    summary: str  #: in the summary, after the number of pods
+    conditional: str  #: the verdict if the webhook were called
     sign: str
     style: str
 
@@ -231,14 +233,24 @@ def headline_of(preview: Preview) -> VerdictHeadline:
     return _HEADLINES[verdict.rdma] if preview.decision.allowed else _DENIED
 
 
-_NOT_OPTED_IN = VerdictHeadline("not opted in", "not opted in", "○", "yellow")
-_NOT_CALLED = VerdictHeadline("no RDMA", "not called", "✘", "bold red")
-_DENIED = VerdictHeadline("denied", "denied", "✘", "bold red")
+_NOT_OPTED_IN = VerdictHeadline("not opted in", "not opted in", "", "○", "yellow")
+_NOT_CALLED = VerdictHeadline("no RDMA", "not called", "", "✘", "bold red")
+_DENIED = VerdictHeadline("denied", "denied", "the pod would be denied", "✘", "bold red")
 _HEADLINES: dict[Rdma, VerdictHeadline] = {
-    "yes": VerdictHeadline("equipped for RDMA", "equipped for RDMA", "✔", "bold green"),
-    "no": VerdictHeadline("no RDMA", "without RDMA", "✘", "bold red"),
-    "unsure": VerdictHeadline("RDMA not certain", "not certain", "?", "bold yellow"),
-    "none": VerdictHeadline("launcher", "only launching", "○", "bold"),
+    "yes": VerdictHeadline(
+        "equipped for RDMA",
+        "equipped for RDMA",
+        "the pod would be equipped for RDMA",
+        "✔",
+        "bold green",
+    ),
+    "no": VerdictHeadline("no RDMA", "without RDMA", "the pod would have no RDMA", "✘", "bold red"),
+    "unsure": VerdictHeadline(
+        "RDMA not certain", "not certain", "RDMA would not be certain", "?", "bold yellow"
+    ),
+    "none": VerdictHeadline(
+        "launcher", "only launching", "the pod would be a launcher", "○", "bold"
+    ),
 }
 
 
@@ -257,14 +269,14 @@ class Wording(NamedTuple):
 #: With the options of `rdma-webhook preview`.
 CLI_WORDING = Wording(
     "--enable",
-    "--live checks it",
+    "--live checks this",
     "pass yours with -c FABRICS",
     "pass it with -c, or check it with check-config",
 )
 #: With the parameters of `/preview`.
 HTTP_WORDING = Wording(
     "?enable=true",
-    f"add ?namespace-label={LABEL}=true if it has it",
+    f"if this is so, add ?namespace-label={LABEL}=true",
     "this server was started without fabrics",
     "this server has its own; send a pod or a workload",
 )

@@ -18,7 +18,6 @@ from webhook.model.annotations import ENABLE
 from webhook.model.decision import Decision, Outcome, Status, Verdict
 from webhook.model.facts import LABEL
 from webhook.model.names import counted, first_names
-from webhook.model.pod import dotted
 from webhook.preview.report.record import (
     CLI_WORDING,
     NO_TEMPLATE,
@@ -148,16 +147,16 @@ def _heading(preview: Preview) -> Iterator[Span]:
 def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, wording: Wording) -> None:
     """Write whether the pod will have RDMA, and why not, such as a webhook that is not called."""
     headline = headline_of(preview)
-    line = [Span(headline.word, headline.style), *_fabric(preview)]
+    line = [Span(headline.text, headline.style), *_fabric(preview)]
     because = _because(preview, wording)
     if because:
         line.append(Span(f": {because}"))
     line += [Span(_assumed(preview.verdict), "dim"), Span(_code(preview), "dim")]
     sheet.paragraph(*line, sign=Span(headline.sign, headline.style), indent=_INDENT)
-    sentences = [preview.hint, _if_called(preview)]
-    if not not_opted_in(preview) and barrier.message not in because:
+    sentences = [because, preview.hint, _if_called(preview)]
+    if not not_opted_in(preview) and not any(barrier.message in text for text in sentences):
         sentences.append(barrier.message)
-    for sentence in filter(None, sentences):
+    for sentence in filter(None, sentences[1:]):
         sheet.paragraph(Span(sentence), sign=_ATTENTION, indent=_INDENT)
 
 
@@ -185,10 +184,9 @@ def _because(preview: Preview, wording: Wording) -> str:
             f"in, use {wording.enable}"
         )
     if verdict is None:
-        place = dotted((*preview.steps, "metadata", "annotations"))
         return (
-            f'add {ENABLE}: "true" to {place}; to preview the pod as if it had opted in, use '
-            f"{wording.enable}"
+            f'add {ENABLE}: "true" to {preview.annotations_location}; to preview the pod as if it '
+            f"had opted in, use {wording.enable}"
         )
     return "" if verdict.rdma == "yes" else verdict.message
 
@@ -200,7 +198,7 @@ def _if_called(preview: Preview) -> str:
         return ""
     called = headline_of(replace(preview, called=None))
     detail = f": {verdict.message}" if verdict.rdma != "yes" else _assumed(verdict)
-    return f"if it were called: {called.word}{detail}"
+    return f"if the webhook were called, {called.conditional}{detail}"
 
 
 def _fabric(preview: Preview) -> Iterator[Span]:
@@ -281,7 +279,7 @@ def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
         silent = [outcome for outcome in silent if outcome.message not in also]
     skipped = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
     idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in skipped}
-    for label, names in (("skipped for this reason", skipped), ("nothing to do", idle)):
+    for label, names in (("skipped because of the verdict", skipped), ("nothing to do", idle)):
         if names:
             yield f"{label}: {', '.join(names)}"
 
@@ -300,7 +298,7 @@ def _remark(sheet: Sheet, report: Report, wording: Wording) -> None:
         preview.called_because for preview in unsure if preview.labels_known
     ):
         sheet.paragraph(
-            Span(f"whether the webhook would be called is unknown: {reason}"), sign=_OPEN
+            Span(f"it is unknown whether the webhook would be called: {reason}"), sign=_OPEN
         )
     suffix = f": {NO_TEMPLATE}"
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
@@ -320,8 +318,8 @@ def _hidden_notes(notes: int) -> list[str]:
 
 def _unknown(namespaces: list[str], wording: Wording) -> str:
     names = first_names(namespaces, max_names=_MAX_NAMES)
-    place = f"namespace{'s' * (len(namespaces) > 1)} {names}"
-    return f"assumes label {LABEL}=true on {place}; {wording.labels}"
+    subject = f"namespaces {names} are" if len(namespaces) > 1 else f"namespace {names} is"
+    return f"{subject} assumed to have the label {LABEL}=true; {wording.labels}"
 
 
 def _summary(report: Report, warnings: int) -> Iterator[Span]:
@@ -330,11 +328,11 @@ def _summary(report: Report, warnings: int) -> Iterator[Span]:
         return
     yield Span(f"{counted(len(report.previews), 'pod')}: ")
     headlines = [headline_of(preview) for preview in report.previews]
-    counts = Counter(headline.counted for headline in headlines)
-    styles = {headline.counted: headline.style for headline in headlines}
-    for index, (words, number) in enumerate(sorted(counts.items())):
+    counts = Counter(headline.summary for headline in headlines)
+    styles = {headline.summary: headline.style for headline in headlines}
+    for index, (summary, number) in enumerate(sorted(counts.items())):
         yield Span(", " if index else "")
-        yield Span(f"{number} {words}", styles[words])
+        yield Span(f"{number} {summary}", styles[summary])
     if warnings:
         yield Span("; ")
         yield Span(counted(warnings, "warning"), "yellow")

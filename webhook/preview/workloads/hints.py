@@ -51,7 +51,7 @@ class OptInHints:
                     continue
                 place = (*template.path[:size], *_METADATA, field)
                 if size < len(template.path):
-                    return _elsewhere(header, place, key, None if template.bare else pod_metadata)
+                    return _elsewhere(header, place, key, template)
                 return _misnamed(place, key)
         return ""
 
@@ -86,20 +86,30 @@ def _alike(word: str, expected: str) -> float:
 
 def _misnamed(place: Path, key: str) -> str:
     if place[-1] == "labels":
-        return f"{key} is in {dotted(place)}: on a pod it must be an annotation{_instead(key)}"
+        return f"{key} is in {dotted(place)}: on a pod, it must be an annotation{_instead(key)}"
     return f"{key!r} in {dotted(place)} has no effect{_instead(key)}"
 
 
-def _elsewhere(header: Header, place: Path, key: str, pod_metadata: Path | None) -> str:
+def _elsewhere(header: Header, place: Path, key: str, template: Template) -> str:
     owner = " ".join(str(word) for word in (header.kind, header.name) if word)
     owner_suffix = f" of {owner}" if owner else ""
     statement = f"{key} is in {dotted(place)}{owner_suffix}"
-    if pod_metadata is None:  # the pods' metadata is not in the document
-        return (
-            f"{statement}: it has an effect if the controller copies it to the pods{_instead(key)}"
-        )
-    annotations_path = dotted((*pod_metadata, "annotations"))
-    return f"{statement}, where it reaches no pod: move it to {annotations_path}{_instead(key)}"
+    if template.bare:  # the pods' metadata is not in the document
+        condition = "only if the controller copies it to the pods"
+        return f"{statement}: it has an effect {condition}{_instead(key)}"
+    destination = annotations_location(template)
+    return f"{statement}, where it reaches no pod; move it to {destination}{_instead(key)}"
+
+
+def annotations_location(template: Template) -> str:
+    """Return where the annotation belongs.
+
+    A controlled object, such as a ReplicaSet, is not for editing: its controller has the template.
+    """
+    owner = template.owner
+    if owner is not None and owner.kind != "Pod" and owner.controller:
+        return f"metadata.annotations in the pod template of {owner.controller}"
+    return dotted((*template.path, *_METADATA, "annotations"))
 
 
 def _instead(key: str) -> str:
@@ -174,8 +184,8 @@ def _lacks_containers(pod: Mapping[str, object]) -> bool:
 def _without_containers(place: Place) -> str:
     containers_path = dotted((*place.path[len(place.owner.path) :], *_CONTAINERS))
     return (
-        f"{place.owner}: {containers_path} is missing: the API server rejects a pod without "
-        "containers"
+        f"{place.owner}: {containers_path} is missing, and the API server rejects a pod "
+        "without containers"
     )
 
 
@@ -192,9 +202,8 @@ def _outside(owner: Owner, alike: list[list[Path]]) -> str:
     first = [dotted(paths[0]) for paths in alike[:_MOST_PLACES]]
     unlisted = sum(map(len, alike)) - len(first)
     suffix = f" and {unlisted} more" if unlisted else ""
-    return (
-        f"{owner} ({', '.join(first)}{suffix}): containers outside any pod template: {_NOT_EDITED}"
-    )
+    paths = f"{', '.join(first)}{suffix}"
+    return f"{owner} ({paths}): containers outside any pod template are {_NOT_EDITED}"
 
 
 class _TrainJob(Record):
@@ -216,7 +225,7 @@ def _embedded(place: Place) -> Iterator[str]:
                 text_path = dotted((*place.path[len(place.owner.path) :], key))
                 named = first_names(kinds, max_names=_MOST_KINDS)
                 yield (
-                    f"{place.owner} ({text_path}): a manifest stored as text ({named}): "
+                    f"{place.owner} ({text_path}): a manifest stored as text ({named}) is "
                     f"{_NOT_EDITED}"
                 )
 

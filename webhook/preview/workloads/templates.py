@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from webhook.kube.objects import KubernetesObject
 from webhook.kube.records import Record, Text, text_of
 from webhook.model.pod import Path, PodManifest
 from webhook.preview.workloads.objects import Header, below
@@ -49,6 +50,12 @@ class Owner(NamedTuple):
     def __str__(self) -> str:
         name = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"{self.kind or 'a mapping without a kind'} {name}".rstrip()
+
+    @property
+    def controller(self) -> str:
+        """The object that controls it, such as "Deployment train" for a ReplicaSet; else ""."""
+        reference = KubernetesObject.read(self.value).metadata.controller
+        return f"{reference.kind} {reference.name}" if reference else ""
 
 
 class Place(NamedTuple):
@@ -98,8 +105,8 @@ def not_kubernetes(document: Document) -> str | None:
     if any(place.is_pod or place.owner is not NOBODY for place in places_of(document.value)):
         return None
     return (
-        f"{document.name}: document {document.index + 1}, line {document.line}: not a Kubernetes "
-        "object: it has neither apiVersion and kind nor a pod template"
+        f"{document.name}: document {document.index + 1}, line {document.line}: this is not a "
+        "Kubernetes object, since it has neither apiVersion and kind nor a pod template"
     )
 
 

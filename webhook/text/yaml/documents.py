@@ -1,7 +1,7 @@
 """Read YAML or JSON from any source: within limits, like kubectl, with line numbers.
 
 Every failure is a DocumentError of one line, such as
-`pod.yaml: document 2, line 14, column 3: not YAML: a dash needs a space after it: write `- name``.
+`pod.yaml: document 2, line 14, column 3: not YAML: a dash needs a space after it; write `- name``.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def _decoded(data: bytes | str, name: str) -> str:
         also = ", but UTF-16" if error.object[:2] in _UTF16 else ""
         byte = error.object[error.start]
         raise DocumentError(
-            f"{name}: not UTF-8{also}: byte 0x{byte:02x} at offset {error.start}: save it as UTF-8"
+            f"{name}: not UTF-8{also}: byte 0x{byte:02x} at offset {error.start}; save the file as "
+            "UTF-8"
         ) from None
     return text.removeprefix("\ufeff")
 
@@ -192,7 +193,7 @@ def _problems(
 
 def _misread(name: str, index: int, lines: LineIndex, keys: list[NotedKey]) -> tuple[str, ...]:
     return tuple(
-        f"{_location(name, index, lines.line(offset))}: the key {_printable(key)}: "
+        f"{_location(name, index, lines.line(offset))}: in the key {_printable(key)}, "
         f"{misread_key(key)}"
         for offset, key in keys[:_MOST_PROBLEMS]
     )

@@ -15,6 +15,7 @@ from webhook.text.yaml.tree import AliasError, NotYamlError, UnreadableTextError
 
 _LONGEST = 60
 _NO_BREAK = "\u00a0\u2007\u202f"
+_NO_WIDTH = "\u200b\ufeff"
 #: Characters that look like a space, or are invisible, but are neither to YAML.
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]")
 _TEMPLATE = re.compile(r"\{\{|\{%")
@@ -53,7 +54,7 @@ def hint_on(text: str, error: UnreadableTextError) -> str:
     line_end = text.find("\n", offset)
     start = text.rfind("\n", 0, max(text.rfind("\n", 0, offset), 0)) + 1  # of the line before it
     if _TEMPLATE.search(text, start, line_end if line_end >= 0 else len(text)):
-        return " (this is a template: render it first, for example with `helm template`)"
+        return " (this is a template; render it first, for example with `helm template`)"
     if isinstance(error, AliasError) and not error.inside_itself:
         return " (quote a value that begins with *)"
     return ""
@@ -67,7 +68,7 @@ def misread_key(key: str) -> str:
     if odd := _ODD_SPACE.search(key):
         return _odd(odd[0])
     if dash := _TIGHT_DASH.fullmatch(key):
-        return f"a dash needs a space after it: write `- {dash[1]}`"
+        return f"a dash needs a space after it; write `- {dash[1]}`"
     return ""
 
 
@@ -143,7 +144,7 @@ def _template(position: _ErrorPosition) -> Mistake | None:
         if match := _TEMPLATE.search(line.text):
             close = "}}" if match[0] == "{{" else "%}"
             message = (
-                f"`{match[0]} ... {close}` is a template: render it first, for example with "
+                f"`{match[0]} ... {close}` is a template; render it first, for example with "
                 "`helm template`"
             )
             return Mistake(line.start + match.start(), message)
@@ -154,9 +155,9 @@ def _tab(position: _ErrorPosition) -> Mistake | None:
     for line in position.lines():
         lead = _LEADING.match(line.text)[0]  # type: ignore[index]  # it matches ""
         if line.bare and "\t" in lead:
-            return Mistake(line.start + lead.index("\t"), "a tab indents this line: use spaces")
+            return Mistake(line.start + lead.index("\t"), "a tab indents this line; use spaces")
     if position.char == "\t":
-        return Mistake(position.offset, "a tab is where YAML allows only a space: use a space")
+        return Mistake(position.offset, "a tab is where YAML allows only a space; use a space")
     return None
 
 
@@ -169,8 +170,9 @@ def _odd_space(position: _ErrorPosition) -> Mistake | None:
 
 def _odd(char: str) -> str:
     kind = "a no-break space" if char in _NO_BREAK else "a character"
-    looks = "a space" if char not in "\u200b\ufeff" else "nothing"
-    return f"{kind} (U+{ord(char):04X}) looks like {looks}, but is read as a letter: replace it"
+    looks = "is invisible" if char in _NO_WIDTH else "looks like a space"
+    remedy = "delete it" if char in _NO_WIDTH else "write a space"
+    return f"{kind} (U+{ord(char):04X}) {looks}, but is read as a letter; {remedy}"
 
 
 def _open_quote(position: _ErrorPosition) -> Mistake | None:
@@ -189,13 +191,13 @@ def _open_bracket(position: _ErrorPosition) -> Mistake | None:
     if position.char in ("]", "}"):
         return Mistake(
             position.offset,
-            f"{position.char} does not close the {opened} that opens before it: write {close}",
+            f"{position.char} does not close the {opened} that opens before it; write {close}",
         )
     following = position.text[position.offset :].lstrip()
     if position.begun_line == position.line and following:
         message = f"a comma is missing here, between two entries of the {opened}...{close}"
         return Mistake(position.offset, message)
-    message = f"the {opened} that opens here is not closed: write {close}"
+    message = f"the {opened} that opens here is not closed; write {close}"
     if following:
         line = position.number(position.offset)
         message = f"{message} before line {line}, or a comma between its entries"
@@ -204,7 +206,9 @@ def _open_bracket(position: _ErrorPosition) -> Mistake | None:
 
 def _extra_bracket(position: _ErrorPosition) -> Mistake | None:
     if position.char in ("]", "}") and "expected key" in position.problem:
-        return Mistake(position.offset, f"this {position.char} closes nothing: remove it")
+        return Mistake(
+            position.offset, f"this {position.char} closes nothing; remove the {position.char}"
+        )
     return None
 
 
@@ -212,7 +216,7 @@ def _after_quote(position: _ErrorPosition) -> Mistake | None:
     before = position.text[position.line.start : position.offset].rstrip()
     if "expected key" in position.problem and before[-1:] in ('"', "'"):
         message = (
-            f"the value ends at the quote {before[-1]} before this: quote the whole value, or "
+            f"the value ends at the quote {before[-1]} before this; quote the whole value, or "
             "none of it"
         )
         return Mistake(position.offset, message)
@@ -233,19 +237,19 @@ def _tight(position: _ErrorPosition) -> Mistake | None:
         if equals := _ASSIGNED.fullmatch(line.bare):
             return Mistake(offset, _assigned(equals))
         if line != position.line and (key := _BARE_KEY.fullmatch(line.bare)):
-            return Mistake(offset, f"a key needs a colon after it: write `{key[1][:_LONGEST]}:`")
+            return Mistake(offset, f"a key needs a colon after it; write `{key[1][:_LONGEST]}:`")
     return None
 
 
 def _colon(tight: re.Match[str]) -> str:
     key, value = tight[1][:_LONGEST], tight[2][:_LONGEST]
-    return f"a colon needs a space after it: write `{key}: {value}`"
+    return f"a colon needs a space after it; write `{key}: {value}`"
 
 
 def _assigned(match: re.Match[str]) -> str:
     key, _, value = match[0].partition("=")
     written = f"{key.strip()[:_LONGEST]}: {value.strip()[:_LONGEST]}"
-    return f"YAML separates key and value with a colon, not `=`: write `{written}`"
+    return f"YAML separates key and value with a colon, not `=`; write `{written}`"
 
 
 def _second_colon(position: _ErrorPosition) -> Mistake | None:
@@ -256,7 +260,7 @@ def _second_colon(position: _ErrorPosition) -> Mistake | None:
     if entry is None or ": " not in before:
         return None
     value = (entry[3] or "").replace('"', '\\"')
-    message = f'a value with ": " in it must be quoted: write `{entry[2]}: "{value[:_LONGEST]}"`'
+    message = f'a value with ": " in it must be quoted; write `{entry[2]}: "{value[:_LONGEST]}"`'
     return Mistake(position.offset, message)
 
 
@@ -271,7 +275,7 @@ def _below_value(position: _ErrorPosition) -> Mistake | None:
         return None
     message = (
         f"this line is indented below `{entry[2][:_LONGEST]}`, which already has the "
-        f"value {entry[3][:_LONGEST]!r}: indent both lines by the same width"
+        f"value {entry[3][:_LONGEST]!r}; indent both lines by the same width"
     )
     return Mistake(position.line.start + position.line.indent, message)
 
@@ -280,12 +284,12 @@ def _item_among_keys(position: _ErrorPosition) -> Mistake | None:
     if not _ITEM.match(position.text[position.offset : position.offset + 2]):
         return None
     if "block sequence" in position.problem:
-        message = "a list cannot begin on the line of its key: begin it on the next line"
+        message = "a list cannot begin on the line of its key; begin it on the next line"
         return Mistake(position.offset, message)
     if "block mapping" not in position.context:
         return None
     message = (
-        f"this list item is among the keys from line {position.number(position.begun or 0)}: "
+        f"this list item is among the keys from line {position.number(position.begun or 0)}; "
         "indent it below its key, or remove the dash"
     )
     return Mistake(position.offset, message)
@@ -297,7 +301,7 @@ def _key_among_items(position: _ErrorPosition) -> Mistake | None:
     first = position.begun_line
     inside = position.begun - first.start + 2
     message = (
-        f"this is not an item of the list from line {position.number(position.begun)}: indent it "
+        f"this is not an item of the list from line {position.number(position.begun)}; indent it "
         f"by {_spaces(inside)} if it belongs to the item above, or begin it with `- `"
     )
     return Mistake(position.offset, message)
@@ -338,7 +342,7 @@ def _first_character(position: _ErrorPosition) -> Mistake | None:
     if "alias" in position.context or "anchor" in position.context or starts:
         word = re.match(r"[^\s,\]}]*", position.text[begun:][:_LONGEST])[0]  # type: ignore[index]
         char = position.text[begun : begun + 1]
-        quoted = f': write `"{word}"`' if len(word) > 1 and '"' not in word else ""
+        quoted = f'; write `"{word}"`' if len(word) > 1 and '"' not in word else ""
         if char.strip():
             return Mistake(begun, f"a value that begins with {char} must be quoted{quoted}")
     return None
@@ -348,7 +352,7 @@ def _block_header(position: _ErrorPosition) -> Mistake | None:
     if "comment or line break" not in position.problem or position.begun is None:
         return None
     message = (
-        f"after {position.text[position.begun]}, the text begins on the next line: begin it there, "
+        f"after {position.text[position.begun]}, the text begins on the next line; begin it there, "
         "or quote the value"
     )
     return Mistake(position.offset, message)
@@ -358,7 +362,7 @@ def _escape(position: _ErrorPosition) -> Mistake | None:
     if "escape" not in position.problem:
         return None
     message = "a backslash in double quotes begins an escape, and YAML does not have this one"
-    return Mistake(position.offset, f"{message}: use single quotes, or two backslashes")
+    return Mistake(position.offset, f"{message}; use single quotes, or two backslashes")
 
 
 def _spaces(count: int) -> str:

@@ -278,7 +278,7 @@ _BREAKS = "\n\r\x85\u2028\u2029"
 #: Only comments and blank lines before a `%`, which then begins a directive.
 _IN_FRONT = re.compile("\ufeff?(?:[ \t]*(?:#[^\n\r]*)?\r?\n)*(?=%)")
 
-REFUSAL = "directives (%YAML, %TAG and others) are not supported: remove the line"
+REFUSAL = "directives (%YAML, %TAG and others) are not supported; remove the line"
 
 
 def directive(text: str) -> int | None:

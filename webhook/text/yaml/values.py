@@ -178,7 +178,7 @@ def _constant(word: str) -> NoReturn:
 def _finite(digits: str) -> float:
     value = float(digits)
     if abs(value) == math.inf:
-        raise UnreadableTextError(0, f"{digits:.30} is too large for a number")
+        raise UnreadableTextError(0, f"{digits:.30} is too large")
     return value
 
 

@@ -75,5 +75,6 @@ def preview(decision: Decision, **fields: Any) -> Preview:
         "called_because": "namespace lab has the label",
         "decision": decision,
         "pod": decision.pod,
+        "annotations_location": "spec.template.metadata.annotations",
     }
     return Preview(**{**given, **fields})

@@ -62,11 +62,11 @@ def test_an_outcome_for_the_whole_pod() -> None:
 
 
 def test_a_pod_that_did_not_opt_in_gets_the_instruction() -> None:
-    """The annotation's path is that in the document."""
-    lines = render(preview(not_opted_in(), called=False, steps=()), width=200).splitlines()
+    """It names where the annotation belongs."""
+    lines = render(preview(not_opted_in(), called=False), width=200).splitlines()
     assert lines[1] == (
-        '  ○ not opted in: add rdma.lab/enable: "true" to metadata.annotations; to preview the '
-        "pod as if it had opted in, use --enable"
+        '  ○ not opted in: add rdma.lab/enable: "true" to spec.template.metadata.annotations; to '
+        "preview the pod as if it had opted in, use --enable"
     )
     assert lines[2] == ""  # nothing else follows
     assert lines[-1] == "1 pod: 1 not opted in"
@@ -106,7 +106,7 @@ def test_what_the_verdict_explains_is_not_repeated_in_rows() -> None:
         "  ✘ no RDMA: no fabric [Because]",
         "    mutation  container  status   why",
         "    ipc-lock  trainer    applied  IPC_LOCK added",
-        "    skipped for this reason: env, networks",
+        "    skipped because of the verdict: env, networks",
     ]
     decision = judged("unsure", "an unknown resource", ADDED, *skipped, **fields)
     assert render(preview(decision)).splitlines()[1:3] == [
@@ -138,7 +138,7 @@ def test_the_verdict_explains_what_the_host_network_holds_back() -> None:
         "fabric v100-ib needs hostNetwork [Because]\n"
         "    mutation  container  status   why\n"
         "    ipc-lock  trainer    applied  IPC_LOCK added\n"
-        "    skipped for this reason: env, networks\n"
+        "    skipped because of the verdict: env, networks\n"
         "\n"
         "1 pod: 1 without RDMA\n"
         f"{EXPLAINED}\n"
@@ -148,9 +148,12 @@ def test_the_verdict_explains_what_the_host_network_holds_back() -> None:
 @pytest.mark.parametrize(
     ("decision", "called"),
     [
-        (patched(ADDED), "equipped for RDMA"),
-        (without_host_network(ADDED), "no RDMA: fabric v100-ib needs hostNetwork"),
-        (denied(), "denied: two fabrics"),
+        (patched(ADDED), "the pod would be equipped for RDMA"),
+        (
+            without_host_network(ADDED),
+            "the pod would have no RDMA: fabric v100-ib needs hostNetwork",
+        ),
+        (denied(), "the pod would be denied: two fabrics"),
     ],
 )
 def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, called: str) -> None:
@@ -159,18 +162,20 @@ def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, ca
         preview(decision, called=False, called_because="because"), width=200
     ).splitlines()
     assert lines[1] == "  ✘ no RDMA: the webhook would not be called: because [NotCalled]"
-    assert lines[2] == f"  ! if it were called: {called}"
+    assert lines[2] == f"  ! if the webhook were called, {called}"
+    assert "\n".join(lines).count(called.rpartition(": ")[2]) == 1
     assert lines[-2].startswith("1 pod: 1 not called")
 
 
 def test_unknown_labels_of_namespaces_are_noted_once_with_the_remedy() -> None:
     """Without facts it holds for every pod; a pod that did not opt in does not mention it."""
     pods = [preview(patched(ADDED), called=None, namespace=name) for name in ("a", "b", "a")]
-    assert render(*pods, width=90).splitlines()[-2] == (
-        "note: assumes label rdma.lab/enable=true on namespaces a, b; --live checks it"
+    assert render(*pods, width=120).splitlines()[-2] == (
+        "note: namespaces a, b are assumed to have the label rdma.lab/enable=true; --live checks "
+        "this"
     )
-    assert render(pods[0], width=80).splitlines()[-2] == (
-        "note: assumes label rdma.lab/enable=true on namespace a; --live checks it"
+    assert render(pods[0], width=120).splitlines()[-2] == (
+        "note: namespace a is assumed to have the label rdma.lab/enable=true; --live checks this"
     )
     assert "note:" not in render(preview(not_opted_in(), called=None))
 
@@ -180,7 +185,7 @@ def test_an_unknown_call_is_noted_once() -> None:
     how = {"called": None, "labels_known": True, "called_because": "x is not evaluated here"}
     pods = [preview(patched(ADDED), **how) for _ in range(2)]
     assert render(*pods, width=200).splitlines()[-2] == (
-        "? whether the webhook would be called is unknown: x is not evaluated here"
+        "? it is unknown whether the webhook would be called: x is not evaluated here"
     )
 
 
@@ -298,7 +303,9 @@ def test_an_assumption_is_in_the_line_of_the_verdict() -> None:
     lines = render(preview(decision), width=200).splitlines()
     assert lines[1].endswith(f"in container trainer){assumed}")
     called = render(preview(decision, called=False), width=200).splitlines()
-    assert called[2] == f"  ! if it were called: equipped for RDMA{assumed}"
+    assert (
+        called[2] == f"  ! if the webhook were called, the pod would be equipped for RDMA{assumed}"
+    )
 
 
 def test_a_quiet_mutation_has_no_row() -> None:

@@ -14,7 +14,7 @@ IF_ASKED = 'patched at admission if they have the annotation rdma.lab/enable: "t
 
 #: The end of each note.
 NOT_EDITED = f"not edited here; the pods are {IF_ASKED}"
-OUTSIDE = f"containers outside any pod template: {NOT_EDITED}"
+OUTSIDE = f"containers outside any pod template are {NOT_EDITED}"
 
 
 def pod(name: str = "trainer") -> dict[str, Any]:
@@ -36,7 +36,7 @@ def document(kind: str, spec: Any, name: str = "m", **metadata: str) -> dict[str
 def test_missing_containers_are_noted(spec: Any) -> None:
     """They are not an error for the preview, but the API server rejects such a pod."""
     assert notes_of(document("Pod", spec)) == [
-        "Pod m: spec.containers is missing: the API server rejects a pod without containers"
+        "Pod m: spec.containers is missing, and the API server rejects a pod without containers"
     ]
 
 
@@ -124,7 +124,7 @@ def test_a_manifest_stored_as_text_is_noted(kinds: list[str], named: str) -> Non
     value["data"] = {"job.yaml": text, "run.sh": "mpirun", "note": "containers: apiVersion:"}
     place = 'data["job.yaml"]'
     assert notes_of(value) == [
-        f"ConfigMap lab/m ({place}): a manifest stored as text ({named}): {NOT_EDITED}"
+        f"ConfigMap lab/m ({place}): a manifest stored as text ({named}) is {NOT_EDITED}"
     ]
 
 

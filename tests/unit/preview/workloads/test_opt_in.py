@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.preview.workloads.hints import OptInHints
+from webhook.preview.workloads.hints import OptInHints, annotations_location
 from webhook.preview.workloads.templates import templates_of
 
 ENABLE = "rdma.lab/enable"
@@ -39,7 +39,7 @@ def test_a_pod_that_sets_false_gets_a_hint() -> None:
 def test_a_label_of_the_pod_is_not_an_annotation() -> None:
     """The namespace needs a label of this name, the pod an annotation."""
     assert hint({}, {"labels": {ENABLE: "true"}}) == (
-        "rdma.lab/enable is in spec.template.metadata.labels: on a pod it must be an annotation"
+        "rdma.lab/enable is in spec.template.metadata.labels: on a pod, it must be an annotation"
     )
 
 
@@ -61,9 +61,29 @@ def test_a_near_miss_gets_a_suggestion(key: str) -> None:
 def test_the_metadata_of_the_outer_object_reach_no_pod(field: str) -> None:
     """The most common mistake is to use the first metadata in the file."""
     assert hint({field: {ENABLE: "true"}}, {}) == (
-        f"rdma.lab/enable is in metadata.{field} of Deployment trainer, where it reaches no pod: "
+        f"rdma.lab/enable is in metadata.{field} of Deployment trainer, where it reaches no pod; "
         f"move it to {PLACE}"
     )
+
+
+def test_the_template_of_a_replica_set_is_that_of_its_deployment() -> None:
+    """The Deployment overwrites its ReplicaSets, so the annotation belongs in its own template."""
+    owner = {"kind": "Deployment", "name": "trainer", "controller": True}
+    metadata = {"annotations": {ENABLE: "true"}, "ownerReferences": [owner]}
+    value = {**deployment(metadata, {}), "kind": "ReplicaSet"}
+    assert OptInHints(value).of(templates_of(value)[0]) == (
+        "rdma.lab/enable is in metadata.annotations of ReplicaSet trainer, where it reaches no "
+        "pod; move it to metadata.annotations in the pod template of Deployment trainer"
+    )
+    owner["controller"] = False
+    assert OptInHints(value).of(templates_of(value)[0]).endswith(f"move it to {PLACE}")
+
+
+def test_a_pod_is_annotated_itself() -> None:
+    """Its controller is rarely the object with the template: a ReplicaSet, for most pods."""
+    owner = {"kind": "ReplicaSet", "name": "trainer-5d", "controller": True}
+    value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"ownerReferences": [owner]}}
+    assert annotations_location(templates_of(value)[0]) == "metadata.annotations"
 
 
 def test_a_template_around_the_template_is_named_by_its_path() -> None:
@@ -77,7 +97,7 @@ def test_a_template_around_the_template_is_named_by_its_path() -> None:
         "spec": {"jobTemplate": {"metadata": metadata, "spec": job["spec"]}},
     }
     assert OptInHints(value).of(templates_of(value)[0]) == (
-        "rdma.lab/enabled is in spec.jobTemplate.metadata.annotations, where it reaches no pod: "
+        "rdma.lab/enabled is in spec.jobTemplate.metadata.annotations, where it reaches no pod; "
         "move it to spec.jobTemplate.spec.template.metadata.annotations (did you mean "
         "rdma.lab/enable?)"
     )

@@ -162,8 +162,8 @@ def test_other_documents_are_refused_with_their_line(text: str) -> None:
     """A Helm values file or a compose file is a common mistake."""
     _, document = read_documents(f"a: 1\n---\n{text}", "values.yaml")
     assert not_kubernetes(document) == (
-        "values.yaml: document 2, line 3: not a Kubernetes object: it has neither apiVersion and "
-        "kind nor a pod template"
+        "values.yaml: document 2, line 3: this is not a Kubernetes object, since it has neither "
+        "apiVersion and kind nor a pod template"
     )
 
 

@@ -208,7 +208,7 @@ def test_answers_reveal_nothing_of_the_cluster() -> None:
             "",
             400,
             (
-                "body: line 1: this is a fabrics file, not a workload: this server has its own; "
+                "body: line 1: this is a fabrics file, not a workload; this server has its own; "
                 "send a pod or a workload"
             ),
         ),
@@ -396,7 +396,7 @@ def test_a_body_holds_a_bounded_number_of_pods() -> None:
     answer = server.post(refused)
     assert (answer.status, answer.text) == (
         400,
-        "body: more than 500 pods: send fewer in one request\n",
+        "body: more than 500 pods; send fewer in one request\n",
     )
 
 

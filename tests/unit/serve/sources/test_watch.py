@@ -84,7 +84,7 @@ def test_an_invalid_file_keeps_the_last_valid_file(tmp_path: Path) -> None:
     path.write_text("fabrics: ]")
     assert config.poll()
     assert state(config)[:3] == (["a"], 1, 1.0)
-    assert config.error.startswith(f"{path}:1:10: is not YAML: ")
+    assert config.error.startswith(f"{path}:1:10: not YAML: ")
     assert not config.poll()
     path.write_text(content)
     assert config.poll()

@@ -109,7 +109,7 @@ def test_a_repeated_key_of_json_is_reported_with_its_line() -> None:
         (
             "a: 1\n---\nb: c: d\n",
             (
-                'document 2, line 3, column 5: not YAML: a value with ": " in it must be quoted: '
+                'document 2, line 3, column 5: not YAML: a value with ": " in it must be quoted; '
                 'write `b: "c: d"`'
             ),
         ),
@@ -132,18 +132,21 @@ def test_a_repeated_key_of_json_is_reported_with_its_line() -> None:
         ("a: 1\n<<: 2", "document 1, line 2: `<<` merges mappings, but this is not one"),
         ("a:\n  b: \x07", "line 2: the control character U+0007 is not allowed in YAML"),
         ("a: \x00", "line 1: the control character U+0000 is not allowed in YAML"),
-        (b"a: \xff", "not UTF-8: byte 0xff at offset 3: save it as UTF-8"),
-        ("a: b".encode("utf-16"), "not UTF-8, but UTF-16: byte 0xff at offset 0: save it as UTF-8"),
+        (b"a: \xff", "not UTF-8: byte 0xff at offset 3; save the file as UTF-8"),
+        (
+            "a: b".encode("utf-16"),
+            "not UTF-8, but UTF-16: byte 0xff at offset 0; save the file as UTF-8",
+        ),
         ("a: \ud800", "half of a surrogate pair at character 3"),
         ('{"a":\n NaN}', "document 1, line 1: NaN is not a number in JSON"),
-        ('{"a": -1e999}', "document 1, line 1: -1e999 is too large for a number"),
+        ('{"a": -1e999}', "document 1, line 1: -1e999 is too large"),
         ('{"a":\n"\\udc00"}', "document 1, line 2: half of a surrogate pair in a string"),
         ('{"a": 1,\n "b" 2}', "document 1, line 2: not JSON: Expecting ':' delimiter"),
         ('{"a": 1}\n{"b": 2}', "document 1, line 2: not JSON: Extra data"),
         (
             "{a: b",
             (
-                "document 1, line 1, column 1: not YAML: the { that opens here is not closed: "
+                "document 1, line 1, column 1: not YAML: the { that opens here is not closed; "
                 "write }"
             ),
         ),
@@ -176,7 +179,7 @@ def test_a_document_must_be_a_mapping(text: str, kind: str) -> None:
 )
 def test_a_template_must_be_rendered_first(text: str) -> None:
     """An error at `{{` most likely means that the text is a Helm template."""
-    ending = "is a template: render it first, for example with `helm template`"
+    ending = "is a template; render it first, for example with `helm template`"
     assert refusal(text).removesuffix(")").endswith(ending)
 
 
@@ -188,7 +191,7 @@ def test_a_template_in_a_string_is_text() -> None:
 def test_a_tab_is_explained() -> None:
     """The parser's own message does not mention the tab."""
     assert refusal("a:\n\t- b\n") == (
-        "pod.yaml: document 1, line 2, column 1: not YAML: a tab indents this line: use spaces"
+        "pod.yaml: document 1, line 2, column 1: not YAML: a tab indents this line; use spaces"
     )
 
 
@@ -197,7 +200,7 @@ def test_a_key_that_was_meant_otherwise_is_a_problem() -> None:
     (document,) = read_documents("spec:\n  containers:\n    -name: x\n", "pod.yaml")
     assert document.problems == (
         (
-            "pod.yaml: document 1, line 3: the key -name: a dash needs a space after it: write "
+            "pod.yaml: document 1, line 3: in the key -name, a dash needs a space after it; write "
             "`- name`"
         ),
     )
@@ -207,7 +210,7 @@ def test_a_mapping_without_space_is_a_string() -> None:
     """The remedy is in the message."""
     assert refusal("image:nginx") == (
         "pod.yaml: document 1, line 1: expected a Kubernetes object, which is a mapping, but "
-        "this is a string ('image:nginx') (a colon needs a space after it: write `image: nginx`)"
+        "this is a string ('image:nginx') (a colon needs a space after it; write `image: nginx`)"
     )
 
 

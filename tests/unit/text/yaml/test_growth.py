@@ -91,7 +91,7 @@ def test_an_alias_of_a_little_is_read() -> None:
 )
 def test_directives_are_refused(written: str, line: int) -> None:
     """The parser compares each %TAG with all earlier ones, in one call, so it never gets any."""
-    message = f"line {line}: directives .* are not supported: remove the line"
+    message = f"line {line}: directives .* are not supported; remove the line"
     with pytest.raises(DocumentError, match=message):
         read_documents(written, "f.yaml")
 
