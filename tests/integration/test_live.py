@@ -127,12 +127,12 @@ def test_an_outage_of_the_cluster_costs_nothing(
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, **options) as server:
         before, began = _cost(server), time.monotonic()
         with api.outage():
-            until(lambda: "still in use, because: " in server.get("/readyz").text)
+            until(lambda: "still in use (" in server.get("/readyz").text)
             until(lambda: _cost(server)[0] - before[0] >= TRIES)
             assert (server.get("/readyz").status, keeps_limit(server)) == (200, True)
             after, seconds = _cost(server), time.monotonic() - began
             api.cluster.forget(LIMIT_RANGES)  # and the watch gets no event for it
-        took = until(lambda: "still in use, because: " not in server.get("/readyz").text)
+        took = until(lambda: "still in use (" not in server.get("/readyz").text)
         api.cluster.put(NAMESPACES, namespace("other"))
         until(lambda: "2 namespaces" in server.get("/readyz").text)
     failures, cpu, memory = (late - early for late, early in zip(after, before, strict=True))

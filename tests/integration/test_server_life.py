@@ -195,7 +195,7 @@ def test_taken_port_is_a_single_line_that_names_the_flag(tmp_path: Path) -> None
         2,
         (
             f"rdma-webhook: error: cannot listen on 127.0.0.1 port {port} "
-            "(Address already in use): choose another with --port, 0 for any free one\n"
+            "(Address already in use): choose another port with --port (0 for any free one)\n"
         ),
     )
 

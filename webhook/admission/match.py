@@ -123,14 +123,14 @@ def _labeled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator
         return
     labels = _labels(namespace.labels)
     for requirement in required:
-        if not requirement.met(labels):
-            value = labels.get(requirement.key)
-            state = (
-                f"lacks the label {requirement.key}"
-                if value is None
-                else f"has the label {requirement.key}: {value!r:.80}"
-            )
-            yield False, f"{subject} {state}; it needs {requirement}"
+        if requirement.met(labels):
+            continue
+        value = labels.get(requirement.key)
+        if value is None:
+            yield False, f"{subject} lacks {requirement}"
+        else:
+            label = f"{requirement.key}: {value!r:.80}"
+            yield False, f"{subject} has the label {label}; it needs {requirement}"
 
 
 def _subject(namespace: NamespaceFacts) -> str:

@@ -96,17 +96,17 @@ class Requirement(NamedTuple):
                 return False
 
     def __str__(self) -> str:
-        """Return the requirement as words that follow "needs"."""
+        """Return the requirement in words that complete "the namespace needs"."""
         match self.operator, self.values:
             case "In", (value,):
-                return f'{self.key}: "{value}"'
+                return f'the label {self.key}: "{value}"'
             case "Exists", _:
                 return f"a label {self.key}"
             case "DoesNotExist", _:
                 return f"to be without the label {self.key}"
             case _:
                 word = {"In": "in", "NotIn": "not in"}.get(self.operator, self.operator)
-                return f"{self.key} {word} ({', '.join(self.values)})"
+                return f"a label {self.key} {word} ({', '.join(self.values)})"
 
 
 def webhooks_in(configurations: Iterable[Mapping[str, object]]) -> tuple[WebhookSetup, ...]:

@@ -136,7 +136,7 @@ def _note_launchers(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> N
             detail = knowledge.message
         elif not launcher.elsewhere:
             detail = f"if its ranks run in this pod, set {FABRIC}"
-        message = f"taken for a launcher because of {launcher.evidence}: {detail}"
+        message = f"treated as a launcher because of {launcher.evidence}: {detail}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 
@@ -182,7 +182,7 @@ def denied(pod: PodManifest, reason: Reason, message: str) -> Decision:
 def admit_unchanged(pod: Pod, exclusion: Ineligible, context: Context) -> Decision:
     """Admit a pod unchanged except for its status, which has the reason."""
     draft, reason = Draft(pod.manifest, pod), exclusion.reason
-    verdict = Verdict.of(reason, reason.sentence)
+    verdict = Verdict.of(reason, reason.clause)
     config_hash = context.fabrics.config_hash
     if exclusion.in_status:
         _write_status(draft, pod.annotations, StatusSummary(verdict, None, reason, config_hash))

@@ -113,7 +113,7 @@ def note_hazards(draft: Draft, scope: Scope) -> PodHazards:
         return PodHazards()
     sidecar = istio_sidecar(pod, scope.namespace.labels or {})
     if sidecar:
-        message = f'Istio ({sidecar}) proxies TCP: set sidecar.istio.io/inject: "false"'
+        message = f'Istio ({sidecar}) proxies TCP; set sidecar.istio.io/inject: "false"'
         draft.warned("", ISTIO, message)
     if lacks_cluster_dns(pod):
         message = (
@@ -125,7 +125,7 @@ def note_hazards(draft: Draft, scope: Scope) -> PodHazards:
         container = scope.containers[target.path]
         volume = next(container.mounted(paths), None)
         if volume is not None and not container.privileged:
-            remark = "only a device plugin's resource gives access"
-            message = f"hostPath {paths[volume]} shows devices, but {remark}"
+            access = "only a device plugin's resource gives access"
+            message = f"hostPath {paths[volume]} shows devices, but {access}"
             draft.warned(target.name, HOST_PATH, message)
     return PodHazards(sidecar, paths)

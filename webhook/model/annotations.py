@@ -119,7 +119,7 @@ _NO_REQUESTS = Requests()
 def _malformed(key: str, value: object, expected: str) -> Denial:
     quoted = repr(value) if isinstance(value, str) else describe(value)
     if isinstance(value, (int, float)):  # YAML reads unquoted `yes`, `True` and `2` as these
-        quoted, expected = quoted.lower(), f"a string, in quotes: {expected}"
+        quoted, expected = quoted.lower(), f"{expected}, in quotes"
     return Denial(INVALID_ANNOTATION, f"annotation {key} is {quoted:.200}: it must be {expected}")
 
 

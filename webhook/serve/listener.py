@@ -159,10 +159,11 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
         except OSError as error:
             for listening in bound.values():
                 listening.close()
-            at = f"{host} port {port}" if host else f"port {port}"
+            address = f"{host} port {port}" if host else f"port {port}"
             reason = os.strerror(error.errno) if error.errno else error
             raise ConfigError(
-                f"cannot listen on {at} ({reason}): choose another with {flag}, 0 for any free one"
+                f"cannot listen on {address} ({reason}): choose another port with {flag} "
+                "(0 for any free one)"
             ) from error
     return bound
 

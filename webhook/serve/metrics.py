@@ -237,7 +237,7 @@ class WorkerMetrics:
         )
         ends = Counter(
             "rdma_webhook_preview_worker_ends",
-            "Ends of the process that computes previews and validations; the next request starts "
+            "Exits of the process that computes previews and validations; the next request starts "
             "another.",
             ["reason"],
             registry=registry,

@@ -27,12 +27,12 @@ def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level:
     assert answer.added_capabilities() == []
     assert answer.env()["NCCL_IB_HCA"] == "=mlx5_0"
     assert answer.containers[0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
-    says = f"ipc-lock trainer: no IPC_LOCK: namespace label {LABEL}: {level} forbids it"
+    says = f"ipc-lock trainer: no IPC_LOCK: the namespace's label {LABEL}={level} forbids it"
     assert answer.status["because"] == "MemlockUnknown"
     assert answer.warnings == [
         (
-            "RDMA not certain: trainer does not run as root: it can register memory only on nodes "
-            "that raise memlock"
+            "RDMA not certain: container trainer does not run as root: it needs nodes that raise "
+            "memlock"
         ),
         says,
     ]
@@ -53,7 +53,7 @@ def test_a_site_may_refuse_instead(cluster: Cluster, webhooks: Webhooks) -> None
     assert webhooks
     refusal = create(cluster, pod("baseline-strict", trainer())).refusal
     assert 'admission webhook "pods.rdma.lab" denied the request' in refusal
-    assert f"label it {LABEL}: privileged (container trainer)" in refusal
+    assert f"set the namespace's label {LABEL} to privileged (container trainer)" in refusal
 
 
 def test_the_level_still_refuses_other_violations(cluster: Cluster, webhooks: Webhooks) -> None:

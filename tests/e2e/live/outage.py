@@ -12,7 +12,7 @@ from tests.e2e.live.replica import Replica
 
 def cut_off(replica: Replica) -> bool:
     """Return whether a replica reports that it cannot reach the API server."""
-    return "still in use, because: " in replica.get("/readyz")[1]
+    return "still in use (" in replica.get("/readyz")[1]
 
 
 def answers(cluster: Cluster) -> None:

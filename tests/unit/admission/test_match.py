@@ -16,7 +16,7 @@ from webhook.admission.registration import (
 )
 from webhook.model.facts import NamespaceFacts
 
-NEEDS = 'it needs rdma.lab/enable: "true"'
+NEEDS = 'it needs the label rdma.lab/enable: "true"'
 LABEL_AND_ANNOTATION = "namespace lab has the label, and the pod has the annotation rdma.lab/enable"
 NO_ANNOTATION = 'the pod has no annotation rdma.lab/enable: "true"'
 LABELED = NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"})
@@ -61,7 +61,7 @@ def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
             _pod(enable="true"),
             NamespaceFacts(labels={}),
             False,
-            f"the namespace lacks the label rdma.lab/enable; {NEEDS}",
+            'the namespace lacks the label rdma.lab/enable: "true"',
         ),
         (
             _pod(enable="true"),
@@ -136,13 +136,13 @@ SELECTED = "the selectors and conditions of the webhook in site match the pod"
             _requires(("team", "In", ["ml", "hpc"])),
             LABELED,
             False,
-            "namespace lab lacks the label team; it needs team in (ml, hpc)",
+            "namespace lab lacks a label team in (ml, hpc)",
         ),
         (
             _requires(("team", "NotIn", ["ml"])),
             TEAM,
             False,
-            "namespace lab has the label team: 'ml'; it needs team not in (ml)",
+            "namespace lab has the label team: 'ml'; it needs a label team not in (ml)",
         ),
         (_requires(("team", "NotIn", ["ml"])), LABELED, True, ""),
         (_requires(("team", "Exists", [])), TEAM, True, ""),
@@ -150,7 +150,7 @@ SELECTED = "the selectors and conditions of the webhook in site match the pod"
             _requires(("team", "Exists", [])),
             LABELED,
             False,
-            "namespace lab lacks the label team; it needs a label team",
+            "namespace lab lacks a label team",
         ),
         (_requires(("team", "DoesNotExist", [])), LABELED, True, ""),
         (
@@ -163,20 +163,20 @@ SELECTED = "the selectors and conditions of the webhook in site match the pod"
             _requires(("team", "Near", ["ml"])),
             TEAM,
             False,
-            "namespace lab has the label team: 'ml'; it needs team Near (ml)",
+            "namespace lab has the label team: 'ml'; it needs a label team Near (ml)",
         ),
         (
             _requires(("team", "Exists", []), ("tier", "In", ["a"])),
             UNKNOWN,
             None,
-            'the labels of namespace lab are unknown; it needs a label team, tier: "a"',
+            'the labels of namespace lab are unknown; it needs a label team, the label tier: "a"',
         ),
         (_requires((NAME_LABEL, "In", ["lab"])), UNKNOWN, True, SELECTED),
         (
             _requires((NAME_LABEL, "In", ["web"])),
             TEAM,
             False,
-            f'namespace lab is not selected; it needs {NAME_LABEL}: "web"',
+            f'namespace lab is not selected; it needs the label {NAME_LABEL}: "web"',
         ),
         (
             _requires((NAME_LABEL, "NotIn", ["lab"])),
@@ -207,7 +207,7 @@ def test_a_selector_of_pods(labels: Any, *, expected: bool) -> None:
     pod["metadata"]["labels"] = labels
     answer, sentence = predict_call(pod, LABELED, [setup])
     assert answer is expected
-    needed = 'the pod does not match the webhook\'s objectSelector: it needs app: "train"'
+    needed = 'the pod does not match the webhook\'s objectSelector: it needs the label app: "train"'
     assert expected or sentence == needed
 
 

@@ -99,7 +99,7 @@ def test_a_mirror_pod_is_not_touched() -> None:
     assert answer(decision) == (
         True,
         "MirrorPod",
-        "The pod mirrors a static pod, so changes to it have no effect",
+        "the pod mirrors a static pod, so changes to it have no effect",
     )
     assert (decision.patch, decision.pod) == ((), manifest)
 
@@ -119,7 +119,7 @@ def test_a_windows_pod_gets_a_status_only(spec: dict[str, Any]) -> None:
     assert answer(decision) == (
         True,
         "WindowsPod",
-        "The pod runs on Windows, where Linux capabilities are invalid",
+        "the pod runs on Windows, where Linux capabilities are invalid",
     )
     written = (
         '{"rdma":"no","because":"WindowsPod","fabric":null,"applied":[],"config":"0123456789ab"}'
@@ -338,7 +338,7 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
     ] == ["skipped"]
     assert decision.warnings[0] == (
         "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer is "
-        "a NIC that no fabric lists: if it belongs ..."
+        "a NIC that no fabric lists: if it belongs t..."
     )
 
 
@@ -364,7 +364,7 @@ def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
         "FabricUnknown",
         (
             "no fabric lists nvidia.com/gpu in container trainer: "
-            "set rdma.lab/fabric (v100-ib, h100-roce)"
+            "set rdma.lab/fabric to v100-ib or h100-roce"
         ),
     )
     assert status(decision)["applied"] == ["ipc-lock", "hcoll"]
@@ -421,7 +421,7 @@ def test_a_launcher_gets_env_and_hcoll_only() -> None:
             "skipped",
             "TakenForLauncher",
             (
-                "taken for a launcher because of mpirun --hostfile in its command: "
+                "treated as a launcher because of mpirun --hostfile in its command: "
                 "its ranks run in other pods"
             ),
         )
@@ -441,7 +441,7 @@ def test_a_launcher_that_may_run_its_ranks_itself_gets_a_hint() -> None:
     """Without hosts it is unknown where they run; with a named fabric, the pod is a target."""
     decision = decide_on(pod(container("osu", command=MPIRUN)))
     assert outcomes_of(decision, "request")[0][3] == (
-        "taken for a launcher because of mpirun in its command: "
+        "treated as a launcher because of mpirun in its command: "
         "if its ranks run in this pod, set rdma.lab/fabric"
     )
     named = pod(container("osu", command=MPIRUN), annotations={"rdma.lab/fabric": "v100-ib"})
@@ -703,7 +703,7 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
             pod(annotations={"rdma.lab/devices": 10**5000}),
             (
                 "annotation rdma.lab/devices is a number (too many digits to be shown): it must be "
-                "a string, in quotes: a whole number of RDMA devices for each container, 0 for none"
+                "a whole number of RDMA devices for each container, 0 for none, in quotes"
             ),
         ),
     ],
@@ -759,7 +759,7 @@ def noted(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[s
 
 def test_a_sidecar_between_the_ranks_is_warned_of() -> None:
     """The warning names the request for it; pods without targets, and launchers, get none."""
-    sentence = 'Istio ({}) proxies TCP: set sidecar.istio.io/inject: "false"'
+    sentence = 'Istio ({}) proxies TCP; set sidecar.istio.io/inject: "false"'
     labels = {"sidecar.istio.io/inject": "true"}
     message = sentence.format("label sidecar.istio.io/inject")
     assert noted(pod(labels=labels)) == [("", "IstioSidecar", message)]

@@ -75,7 +75,7 @@ def test_nothing_says_which_fabric() -> None:
         None,
         "",
         FABRIC_UNKNOWN,
-        "the pod's fabric cannot be determined: set rdma.lab/fabric (north, south, east)",
+        "the pod's fabric cannot be determined: set rdma.lab/fabric to north, south or east",
     )
     assert resolved(using()) == unknown
     assert resolved(using("nvidia.com/a100")) == unknown
@@ -88,7 +88,7 @@ def test_nothing_says_which_fabric() -> None:
 def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
     """The message names the gap in the configuration; a quantity of zero is not a device."""
     assert resolved(using("example.com/npu", name)).message == (
-        f"no fabric lists {name} in container trainer: set rdma.lab/fabric (north, south, east)"
+        f"no fabric lists {name} in container trainer: set rdma.lab/fabric to north, south or east"
     )
     without_device = pod(container(resources=amounts({name: "0"})))
     assert resolved(without_device).message.startswith("the pod's fabric cannot be determined: ")

@@ -141,7 +141,7 @@ def test_a_container_with_a_claim_is_no_launcher(labels: Any) -> None:
     manifest = pod(
         container(env=env, resources=resources), labels=labels, resourceClaims=[{"name": "device"}]
     )
-    assert chosen(manifest) == Selection(reason=GPU_BY_CLAIM, message=GPU_BY_CLAIM.sentence)
+    assert chosen(manifest) == Selection(reason=GPU_BY_CLAIM, message=GPU_BY_CLAIM.clause)
     assert chosen(manifest, FABRIC) == Selection((app("trainer"),))
 
 
@@ -195,7 +195,7 @@ def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
 def test_the_pods_own_fabric_without_containers_chooses_nothing() -> None:
     """The API server has a better message for such a pod."""
     assert chosen({"spec": {"containers": []}}, FABRIC) == Selection(
-        reason=NO_TARGET, message=NO_TARGET.when.removesuffix(".")
+        reason=NO_TARGET, message=NO_TARGET.clause
     )
 
 
@@ -248,7 +248,7 @@ def test_a_claim_that_a_container_uses_may_be_a_gpu(
 ) -> None:
     """It may be a GPU even without a GPU's name."""
     manifest = pod(container(resources=resources), resourceClaims=claims)
-    assert chosen(manifest) == Selection(reason=reason, message=reason.when.removesuffix("."))
+    assert chosen(manifest) == Selection(reason=reason, message=reason.clause)
 
 
 def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
@@ -295,8 +295,8 @@ def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:
             {"gpu-fraction": "0.5", "gpu-fraction-container-name": "b"},
             SHARED.format("gpu-fraction", "b"),
         ),
-        ({"gpu-fraction": "0.5", "gpu-fraction-container-name": "init"}, NO_TARGET.sentence),
-        ({"gpu-fraction-container-name": "a"}, NO_TARGET.sentence),
+        ({"gpu-fraction": "0.5", "gpu-fraction-container-name": "init"}, NO_TARGET.clause),
+        ({"gpu-fraction-container-name": "a"}, NO_TARGET.clause),
     ],
     ids=("fraction", "memory", "named", "init container", "no share"),
 )
@@ -314,7 +314,7 @@ def test_a_pod_without_containers_has_no_share() -> None:
     """The API server rejects it."""
     manifest = pod(annotations={"gpu-fraction": "0.5"})
     manifest["spec"]["containers"] = []
-    assert chosen(manifest).message == NO_TARGET.sentence
+    assert chosen(manifest).message == NO_TARGET.clause
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_what_is_no_string_should_be_quoted(value: Any, quoted: str) -> None:
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": value})
     assert str(raised.value) == (
-        f'annotation rdma.lab/enable is {quoted}: it must be a string, in quotes: "true" or "false"'
+        f'annotation rdma.lab/enable is {quoted}: it must be "true" or "false", in quotes'
     )
 
 
@@ -143,8 +143,8 @@ def test_a_value_that_is_no_string_is_denied() -> None:
     assert denial(devices=2) == (
         "InvalidAnnotation",
         (
-            "annotation rdma.lab/devices is a number (2): it must be a string, in quotes: "
-            "a whole number of RDMA devices for each container, 0 for none"
+            "annotation rdma.lab/devices is a number (2): it must be a whole number of RDMA "
+            "devices for each container, 0 for none, in quotes"
         ),
     )
 

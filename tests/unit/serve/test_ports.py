@@ -38,7 +38,7 @@ def test_taken_port_names_its_flag() -> None:
             bind(options, ["mutate", "preview", "health"])
     assert str(caught.value) == (
         f"cannot listen on 127.0.0.1 port {port} (Address already in use): "
-        "choose another with --health-port, 0 for any free one"
+        "choose another port with --health-port (0 for any free one)"
     )
 
 

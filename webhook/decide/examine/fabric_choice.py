@@ -270,9 +270,9 @@ def _by_default(
     if not fabrics.fabrics:
         return _unknown("no fabric is configured")
     if not naming_evidence:
-        names = ", ".join(fabrics.fabrics)
+        names = " or ".join(", ".join(fabrics.fabrics).rsplit(", ", 1))
         problem = _unlisted_device(pairs) or "the pod's fabric cannot be determined"
-        return _unknown(f"{problem}: set {FABRIC} ({names})")
+        return _unknown(f"{problem}: set {FABRIC} to {names}")
     several = " and ".join(sorted(candidates))
     message = f"{naming_evidence[0].source} matches {several}: set {FABRIC}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)

@@ -173,7 +173,7 @@ def _no_targets(pod: Pod, apps: ContainerUsages, fabrics: Fabrics, *, by_claim: 
     if shared:
         return Selection(reason=NO_TARGET, message=shared)
     reason = GPU_BY_CLAIM if by_claim else NO_TARGET
-    return Selection(reason=reason, message=reason.sentence)
+    return Selection(reason=reason, message=reason.clause)
 
 
 def _shared_gpu(pod: Pod, apps: ContainerUsages) -> str:

@@ -103,10 +103,10 @@ def _second_gpu(scope: Scope, target: Target, claims: list[Claim], fabric: Fabri
     ]
     sources = [f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, scope.fabrics)]
     if target.gpus or target.shared_gpu:
-        sources = ["the container's own"]
+        sources = ["the container's own GPU"]
     if not bringing or not sources:
         return ""
-    return f"template {bringing[0]} includes a GPU: remove {sources[0]}"
+    return f"remove {sources[0]}, since template {bringing[0]} includes a GPU"
 
 
 def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> None:
@@ -116,7 +116,7 @@ def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> Non
     elif devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif conflict := entries.conflict:
-        message = f"claim {conflict} of the pod has another template: rename it"
+        message = f"rename claim {conflict}, which has another template"
         draft.skipped(target.name, NAME_TAKEN, message)
     else:
         _claim(draft, target, entries)

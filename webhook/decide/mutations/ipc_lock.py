@@ -174,15 +174,15 @@ def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
 
 def _report_refusal(draft: Draft, scope: Scope, target: Target, level: str) -> None:
     message = (
-        f"the namespace enforces Pod Security {level}, which forbids IPC_LOCK: "
-        f"label it {PSA_ENFORCE}: privileged"
+        f"Pod Security {level} forbids IPC_LOCK: set the namespace's label {PSA_ENFORCE} to "
+        "privileged"
     )
     if scope.fabrics.defaults.pod_security == "deny":
         draft.failed(target.name, POD_SECURITY, message)
     else:
         draft.skipped(target.name, POD_SECURITY, message)
         # Keep it short: a warning is cut after 120 characters.
-        message = f"no IPC_LOCK: namespace label {PSA_ENFORCE}: {level} forbids it"
+        message = f"no IPC_LOCK: the namespace's label {PSA_ENFORCE}={level} forbids it"
         draft.warned(target.name, POD_SECURITY, message)
 
 

@@ -57,7 +57,7 @@ EQUIPPED = Reason(
 )
 LAUNCHER = Reason(
     "Launcher",
-    "The pod only starts work in other pods; their verdicts count.",
+    "The pod only starts ranks in other pods; see the verdicts of those pods.",
     remedy="Check the worker pods instead: rdma-webhook why POD.",
     rdma="none",
 )
@@ -116,7 +116,7 @@ def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
         if not launcher.elsewhere:
             message = f"if the ranks run in this pod, set {FABRIC} ({launcher.evidence})"
             return Verdict.of(RANKS_UNKNOWN, message)
-    message = f"{LAUNCHER.clause} ({launchers[0].evidence})"
+    message = f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}"
     return Verdict.of(LAUNCHER, message)
 
 

@@ -24,8 +24,7 @@ DEVICE_MISSING = Reason(
 )
 HOST_PATH = Reason(
     "DeviceByHostPath",
-    "A hostPath shows /dev/infiniband to a container that cannot open it: request the device "
-    "plugin's resource.",
+    "A container sees /dev/infiniband through a hostPath, but cannot open its devices.",
     remedy=(
         "Remove the hostPath volume of /dev/infiniband, so that the webhook requests "
         "the device plugin's resource instead."
@@ -44,8 +43,8 @@ RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
     "A container's RDMA resource belongs to no fabric, or to another one.",
     remedy=(
-        "Check the name of the RDMA resource, or remove it, so that the webhook requests that of "
-        "the pod's fabric."
+        "Correct the name of the RDMA resource; or remove the resource, so that the webhook "
+        "requests that of the pod's fabric."
     ),
     rdma="unsure",
 )
@@ -65,8 +64,8 @@ def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     if any(name in fabric_resources for name in requested):
         return None
     if requested:
-        request = f"{judged.target.name} requests {requested[0]}"
-        message = f"{request}, which is not a resource of fabric {fabric.name}: remove it"
+        request = f"container {judged.target.name} requests {requested[0]}"
+        message = f"{request}, which fabric {fabric.name} does not have: remove that resource"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     if fabric.claims and claims_nic(pod, judged, fabric):
         return None
@@ -91,8 +90,8 @@ def _without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: list[str]) 
     reason = pod.knowledge.reason
     assert reason is not None  # a pod with targets but without a fabric always has a reason
     if requested and not pod.knowledge.foreign:
-        request = f"{judged.target.name} requests {requested[0]}"
-        message = f"{request}, which no fabric has: remove it, or set {FABRIC}"
+        request = f"container {judged.target.name} requests {requested[0]}"
+        message = f"{request}, which no fabric has: remove that resource, or set {FABRIC}"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     return Verdict.of(reason, pod.knowledge.message)
 
@@ -107,20 +106,22 @@ def _missing(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> Verdict:
     volume = next(judged.container.mounted(paths), None)
     if volume is not None:
         message = (
-            f"{target.name} has {paths[volume]} only by hostPath: request the fabric's resource"
+            f"container {target.name} has {paths[volume]} only by hostPath: request the fabric's "
+            "resource"
         )
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
-        obstacle = "only app containers do"
+        obstacle = "only app containers get devices"
     elif mutation in pod.scope.requests.skip:
         obstacle = f"rdma.lab/skip lists {mutation}"
     elif target.rdma:
-        obstacle = f"it requests {target.rdma[0]}: 0"
+        obstacle = f"it requests {target.rdma[0]} with quantity 0"
     elif fabric.claims:
         obstacle = next(outcome.message for outcome in pod.outcomes if _explains(outcome, target))
     else:
         obstacle = f"fabric {fabric.name} has no resources, and the container is not privileged"
-    return Verdict.of(DEVICE_MISSING, f"{target.name} gets no RDMA device: {obstacle}")
+    message = f"container {target.name} gets no RDMA device: {obstacle}"
+    return Verdict.of(DEVICE_MISSING, message)
 
 
 def _explains(outcome: Outcome, target: Target) -> bool:
@@ -184,7 +185,7 @@ def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
 def _template_verdict(pod: JudgedPod, claim: DeviceClaim) -> Verdict | None:
     template, request = claim.template, claim.request
     namespace, facts = pod.scope.namespace.name, pod.scope.namespace.claims
-    place = f"namespace {namespace}" if namespace else "the namespace"
+    subject = f"namespace {namespace}" if namespace else "the namespace"
     requests = facts.templates.get(template)
     if requests is not None and request in (None, *requests):
         return None
@@ -193,7 +194,7 @@ def _template_verdict(pod: JudgedPod, claim: DeviceClaim) -> Verdict | None:
         have = ", ".join(requests) or "none"
         return Verdict.of(REQUEST_MISSING, f"{message} {have}")
     if facts.complete:
-        message = f"{place} has no ResourceClaimTemplate {template}: create it"
+        message = f"{subject} has no ResourceClaimTemplate {template}: create the template"
         return Verdict.of(TEMPLATE_MISSING, f"{message}; the pod waits for it")
-    message = f"whether {place} has ResourceClaimTemplate {template} is unknown"
+    message = f"whether {subject} has ResourceClaimTemplate {template} is unknown"
     return Verdict.of(TEMPLATE_UNKNOWN, message)

@@ -59,20 +59,21 @@ def judge_mpi_transport(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     """Return the visible obstacle to RDMA for a target's ranks, or None."""
     if pod.has_gpu:
         return None
-    scope, user_env, name, path = pod.scope, judged.user_env, judged.target.name, judged.target.path
+    scope, user_env, path = pod.scope, judged.user_env, judged.target.path
+    subject = f"container {judged.target.name}"
     unsure = None
     for settings in parameters_of(scope.commands, path, user_env):
         pml, btl = settings.get("pml"), settings.get("btl") or ""
         if pml == "ob1" and btl and btl[0] != "^" and _RDMA.isdisjoint(btl.split(",")):
-            message = f"{name} runs Open MPI with pml ob1 and btl {btl:.40}: remove both"
+            message = f"{subject} runs Open MPI with pml ob1 and btl {btl:.40}: remove both"
             return Verdict.of(MPI_OVER_TCP, message)
         if pml in ("ob1", "^ucx"):
-            message = f"{name} runs Open MPI with pml {pml}, which may lack RDMA: remove it"
+            message = f"{subject} runs Open MPI with pml {pml}, which may lack RDMA: remove pml"
             unsure = unsure or Verdict.of(MPI_OB1, message)
     tls = transport_variables.ucx_tls_without_rdma(user_env)
     # Without its variables, since some are ours.
     if tls and mentions_mpi(scope.original, path, scope.commands, {}):
-        message = f"{name} runs MPI over UCX with UCX_TLS={tls:.40}: remove it"
+        message = f"{subject} runs MPI over UCX with UCX_TLS={tls:.40}: remove the variable"
         return Verdict.of(MPI_UCX_TLS, message)
     return unsure
 
@@ -111,21 +112,23 @@ def judge_nccl_settings(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         if problem is not None:
             return problem
     if pod.scope.containers[judged.target.path].env_from:
-        message = f"envFrom of {judged.target.name} may set variables that turn RDMA off"
+        message = f"envFrom of container {judged.target.name} may set variables that turn RDMA off"
         return Verdict.of(ENV_UNSEEN, message)
     return None
 
 
 def _switched_off(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
-    name, user_env = judged.target.name, judged.user_env
+    subject, user_env = f"container {judged.target.name}", judged.user_env
     disabled, socket = (
         transport_variables.nccl_ib_disabled(user_env),
         transport_variables.nccl_net_socket(user_env),
     )
     if disabled:
-        return Verdict.of(IB_DISABLED, f"{name} sets NCCL_IB_DISABLE={disabled}: remove it")
+        message = f"{subject} sets NCCL_IB_DISABLE={disabled}: remove the variable"
+        return Verdict.of(IB_DISABLED, message)
     if socket:
-        return Verdict.of(NET_SOCKET, f"{name} sets NCCL_NET={socket}: remove it")
+        message = f"{subject} sets NCCL_NET={socket}: remove the variable"
+        return Verdict.of(NET_SOCKET, message)
     devices = (
         dict(pod.fabric.env.library_variables).get(transport_variables.IB_HCA)
         if pod.fabric
@@ -133,11 +136,14 @@ def _switched_off(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     )
     elsewhere = transport_variables.nccl_ib_hca_elsewhere(user_env, devices)
     if elsewhere:
-        message = f"{name} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}"
+        message = f"{subject} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}"
         return Verdict.of(HCA_ELSEWHERE, message)
     tls = transport_variables.ucx_tls_without_rdma(user_env)
     if tls and transport_variables.uses_nixl(judged.command, user_env):
-        message = f"{name} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA transport: remove it"
+        message = (
+            f"{subject} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA transport: remove the "
+            "variable"
+        )
         return Verdict.of(NIXL, message)
     return None
 
@@ -146,7 +152,7 @@ def _by_plugin(judged: JudgedTarget) -> Verdict | None:
     for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
         value = judged.user_env.get(name) or ""
         if value.lower() not in _OWN_TRANSPORTS:
-            setting = f"{judged.target.name} sets {name}={value:.40}"
+            setting = f"container {judged.target.name} sets {name}={value:.40}"
             return Verdict.of(NET_PLUGIN, f"{setting}: that plugin may not use RDMA")
     return None
 
@@ -189,7 +195,8 @@ def judge_parameter_server(_: JudgedPod, judged: JudgedTarget) -> Verdict | None
     if "horovod" in text or any(name in text for name in _TCP) or _has_rdma(user_env):
         return None
     message = (
-        f"{judged.target.name} uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
+        f"container {judged.target.name} uses ps-lite, whose default is TCP: set "
+        "DMLC_ENABLE_RDMA=ibverbs"
     )
     return Verdict.of(PS_LITE_OVER_TCP, message)
 

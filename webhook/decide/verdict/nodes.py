@@ -139,7 +139,8 @@ def _resource_shortage(
             return _Lack(NOT_TOGETHER, NEVER_TOGETHER, message)
     if amount > offered:
         message = (
-            f"the pod requests {name}: {amount}, but no node of {fabric} offers more than {offered}"
+            f"the pod requests {amount} of {name}, but no node of fabric {fabric} offers more than "
+            f"{offered}"
         )
         return _Lack(TOO_MANY, ALWAYS_TOO_MANY, message)
     return None

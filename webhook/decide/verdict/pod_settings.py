@@ -47,15 +47,15 @@ def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     obstacle, name = _obstacle(pod, judged), judged.target.name
     if not obstacle:
         return None
-    memlock = pod.scope.fabrics.defaults.memlock
+    memlock, subject = pod.scope.fabrics.defaults.memlock, f"container {name}"
     if memlock == "unknown":
-        message = f"{name} {obstacle}: it can register memory only on nodes that raise memlock"
+        message = f"{subject} {obstacle}: it needs nodes that raise memlock"
         return Verdict.of(MEMLOCK_UNKNOWN, message)
     if memlock == "limited":
-        return Verdict.of(MEMLOCK_LIMITED, f"{name} {obstacle}, and the nodes limit memlock")
+        return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and the nodes limit memlock")
     if memlock == "unlimited" or raised_by(pod.view.annotations, name):
         return None
-    return Verdict.of(MEMLOCK_LIMITED, f"{name} {obstacle}, and no annotation raises memlock")
+    return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and no annotation raises memlock")
 
 
 def assumes_root(pod: JudgedPod, judged: JudgedTarget) -> bool:
@@ -129,7 +129,7 @@ def _sidecar_verdict(pod: JudgedPod) -> Verdict | None:
     if not sidecar:
         return None
     # Short, since a warning is cut after 120 characters.
-    message = f'Istio ({sidecar}) proxies TCP: set sidecar.istio.io/inject: "false"'
+    message = f'Istio ({sidecar}) proxies TCP; set sidecar.istio.io/inject: "false"'
     return Verdict.of(ISTIO, message)
 
 
@@ -153,7 +153,8 @@ def _host_network_verdict(fabric: Fabric) -> Verdict | None:
     if fabric.mode not in OWN_DEVICE:
         return None
     message = (
-        f"remove hostNetwork: true: fabric {fabric.name} ({fabric.mode}) does not work with it"
+        f"fabric {fabric.name} ({fabric.mode}) does not work in the host network: remove "
+        "hostNetwork from the pod"
     )
     return Verdict.of(HOST_NETWORK_WRONG, message)
 
@@ -165,7 +166,7 @@ def _if_not_added(pod: JudgedPod) -> Verdict | None:
             and outcome.status == "skipped"
             and not outcome.reason.quiet
         ):
-            message = f"the fabric's networks were not added: {outcome.message}"
+            message = f"the fabric's networks were not added, because {outcome.message}"
             return Verdict.of(NETWORKS_NOT_ADDED, message)
     return None
 

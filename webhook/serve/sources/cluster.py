@@ -258,11 +258,9 @@ class ClusterNodes:
         """Report to `/readyz`, which does not depend on the nodes."""
         problem = self._reports.problem
         if not self.synced:
-            return ReadinessCheck(
-                "nodes", True, f"not read yet{problem and f', because: {problem}'}"
-            )
+            return ReadinessCheck("nodes", True, f"not read yet{problem and f' ({problem})'}")
         if problem and not self._nodes:
-            return ReadinessCheck("nodes", True, f"none known, because: {problem}")
+            return ReadinessCheck("nodes", True, f"none known ({problem})")
         return ReadinessCheck("nodes", True, self._reports.current(NODES))
 
 

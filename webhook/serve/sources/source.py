@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from webhook.errors import crash_summary
 from webhook.kube.informers import Informers
 from webhook.kube.watched_resources import WatchedResource
+from webhook.model.names import counted
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 
@@ -82,9 +83,9 @@ class InformersLog:
 
     def current(self, kind: WatchedResource[object]) -> str:
         """Return the number of objects of a kind, their age, and a problem, as a sentence."""
-        count = self._objects()[kind.resource]
-        detail = f"{count} {kind.resource}, last update {self.age:.0f} s ago"
-        return f"{detail}; still in use, because: {self.problem}" if self.problem else detail
+        count = counted(self._objects()[kind.resource], kind.resource.removesuffix("s"))
+        detail = f"{count}, last update {self.age:.0f} s ago"
+        return f"{detail}; still in use ({self.problem})" if self.problem else detail
 
     def pending(self, *, synced: bool) -> bool:
         """Return whether there is a change to report; `synced`: whether all kinds are listed."""

@@ -213,10 +213,10 @@ def test_the_name_of_a_claim_may_be_taken(name: str, template: str, conflicts: b
     manifest["spec"]["resourceClaims"] = [listed(name, template)]
     decision = decide_on(manifest, with_claims(NICS))
     if conflicts:
-        message = f"claim {name} of the pod has another template: rename it"
+        message = f"rename claim {name}, which has another template"
         assert outcomes_of(decision, NAME) == [("trainer", "skipped", "ClaimNameTaken", message)]
         assert decision.verdict is not None
-        assert decision.verdict.message == f"trainer gets no RDMA device: {message}"
+        assert decision.verdict.message == f"container trainer gets no RDMA device: {message}"
     else:
         assert outcomes_of(decision, NAME)[0][2] == "Added"
 
@@ -236,8 +236,8 @@ def test_claims_of_an_earlier_call_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("requested", "remedy"),
     [
-        ({GPU: "1"}, "the container's own"),
-        ({"nvidia.com/mig-1g.5gb": "1"}, "the container's own"),
+        ({GPU: "1"}, "the container's own GPU"),
+        ({"nvidia.com/mig-1g.5gb": "1"}, "the container's own GPU"),
         ({}, "claim gpus"),
         ({"cpu": "1"}, ""),
     ],
@@ -260,7 +260,7 @@ def test_a_template_with_a_gpu_brings_the_only_gpu(
     )
     decision = decide_on(manifest, pairs)
     if remedy:
-        message = f"template pairs includes a GPU: remove {remedy}"
+        message = f"remove {remedy}, since template pairs includes a GPU"
         assert outcomes_of(decision, NAME) == [("trainer", "skipped", "GPUTwice", message)]
     else:
         assert outcomes_of(decision, NAME)[0][1:3] == ("applied", "Added")

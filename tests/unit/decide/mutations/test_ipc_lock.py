@@ -142,12 +142,12 @@ def test_the_prefixed_name_is_no_capability() -> None:
 def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
     """Our patch would get the pod rejected."""
     message = (
-        f"the namespace enforces Pod Security {level}, which forbids IPC_LOCK: "
-        "label it pod-security.kubernetes.io/enforce: privileged"
+        f"Pod Security {level} forbids IPC_LOCK: set the namespace's label "
+        "pod-security.kubernetes.io/enforce to privileged"
     )
     skipped = decide_on(pod(), enforcing(level))
     label = "pod-security.kubernetes.io/enforce"
-    warning = f"no IPC_LOCK: namespace label {label}: {level} forbids it"
+    warning = f"no IPC_LOCK: the namespace's label {label}={level} forbids it"
     assert outcomes_of(skipped, NAME) == [
         ("trainer", "skipped", "PodSecurity", message),
         ("trainer", "warned", "PodSecurity", warning),

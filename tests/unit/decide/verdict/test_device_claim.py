@@ -44,9 +44,8 @@ def test_a_template_that_is_missing_keeps_the_pod_pending() -> None:
     """The message names it, and has the remedy."""
     verdict = verdict_on(pod(trainer()), with_templates({"nics": {"nic": ()}}))
     assert (verdict.rdma, verdict.because.code) == MISSING
-    assert (
-        verdict.message
-        == "namespace lab has no ResourceClaimTemplate rail: create it; the pod waits for it"
+    assert verdict.message == (
+        "namespace lab has no ResourceClaimTemplate rail: create the template; the pod waits for it"
     )
     unnamed = verdict_on(pod(trainer()), with_templates(namespace="")).message
     assert unnamed.startswith("the namespace has no ResourceClaimTemplate nics: ")
@@ -89,7 +88,7 @@ def test_without_the_claim_there_is_no_device() -> None:
     privileged = trainer(securityContext={"privileged": True})
     verdict = verdict_on(pod(privileged, annotations=skipping), with_templates())
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == "trainer gets no RDMA device: rdma.lab/skip lists claims"
+    assert verdict.message == "container trainer gets no RDMA device: rdma.lab/skip lists claims"
 
 
 def test_a_claim_of_no_fabric_leaves_it_open() -> None:

@@ -61,11 +61,11 @@ def test_ranks_without_gpus_need_a_transport_with_rdma(
 def test_the_message_names_what_to_remove() -> None:
     """The setting may be in the command or in env."""
     tcp = verdict_on(ranks("mpirun -mca pml ob1 -mca btl tcp,self a")).message
-    assert tcp == "trainer runs Open MPI with pml ob1 and btl tcp,self: remove both"
+    assert tcp == "container trainer runs Open MPI with pml ob1 and btl tcp,self: remove both"
     ob1 = verdict_on(ranks("mpirun -mca pml ob1 a")).message
-    assert ob1 == "trainer runs Open MPI with pml ob1, which may lack RDMA: remove it"
+    assert ob1 == "container trainer runs Open MPI with pml ob1, which may lack RDMA: remove pml"
     tls = verdict_on(ranks("mpirun a", UCX_TLS="tcp")).message
-    assert tls == "trainer runs MPI over UCX with UCX_TLS=tcp: remove it"
+    assert tls == "container trainer runs MPI over UCX with UCX_TLS=tcp: remove the variable"
 
 
 HOROVOD = ["mpirun", "-mca", "pml", "ob1", "-mca", "btl", "tcp,self", "python"]

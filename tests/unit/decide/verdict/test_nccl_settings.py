@@ -13,7 +13,7 @@ def test_infiniband_switched_off_is_no_rdma(value: str) -> None:
     """NCCL reads any number but 0 as on."""
     verdict = verdict_on(pod(gpu(env=env(NCCL_IB_DISABLE=value))))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbDisabled")
-    assert verdict.message == f"trainer sets NCCL_IB_DISABLE={value}: remove it"
+    assert verdict.message == f"container trainer sets NCCL_IB_DISABLE={value}: remove the variable"
 
 
 @pytest.mark.parametrize("value", ["0", "", "0x0", "00", "false", "no"])
@@ -27,7 +27,7 @@ def test_sockets_by_name_are_no_rdma(value: str) -> None:
     """NCCL_NET names the only transport that NCCL may use."""
     verdict = verdict_on(pod(gpu(env=env(NCCL_NET=value))))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclNetSocket")
-    assert verdict.message == f"trainer sets NCCL_NET={value}: remove it"
+    assert verdict.message == f"container trainer sets NCCL_NET={value}: remove the variable"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_plugin_decides_for_itself(name: str, value: str) -> None:
     """Its transport is not visible."""
     verdict = verdict_on(pod(gpu(env=env(**{name: value}))))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "NcclNetPlugin")
-    assert verdict.message == f"trainer sets {name}={value}: that plugin may not use RDMA"
+    assert verdict.message == f"container trainer sets {name}={value}: that plugin may not use RDMA"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_devices_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
     verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA=value))))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
     assert verdict.message == (
-        f"trainer sets NCCL_IB_HCA={value}, but the fabric has =mlx5_0,mlx5_1"
+        f"container trainer sets NCCL_IB_HCA={value}, but the fabric has =mlx5_0,mlx5_1"
     )
     assert judged(pod(gpu(env=env(NCCL_IB_HCA="mlx5_1,mlx5_9")))) == EQUIPPED
 
@@ -65,7 +65,8 @@ def test_nixl_needs_an_rdma_transport() -> None:
     verdict = verdict_on(pod(gpu(env=tcp, command=["serve", "--backend", "nixl"])))
     assert (verdict.rdma, verdict.because.code) == ("no", "NixlWithoutRdma")
     assert verdict.message == (
-        "trainer uses NIXL with UCX_TLS=tcp, which has no RDMA transport: remove it"
+        "container trainer uses NIXL with UCX_TLS=tcp, which has no RDMA transport: "
+        "remove the variable"
     )
     assert judged(pod(gpu(env=tcp))) == EQUIPPED
 
@@ -75,4 +76,4 @@ def test_what_env_from_holds_is_not_seen() -> None:
     source = [{"configMapRef": {"name": "site"}}]
     verdict = verdict_on(pod(gpu(envFrom=source)))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "EnvUnseen")
-    assert verdict.message == "envFrom of trainer may set variables that turn RDMA off"
+    assert verdict.message == "envFrom of container trainer may set variables that turn RDMA off"

@@ -69,7 +69,7 @@ CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
         pod(annotations={"rdma.lab/devices": "5"}),
         "ResourceExceedsNodes",
         "ResourceExceedsStaticNodes",
-        "the pod requests rdma/v100: 5, but no node of v100-ib offers more than 4",
+        "the pod requests 5 of rdma/v100, but no node of fabric v100-ib offers more than 4",
     ),
 ]
 
@@ -115,7 +115,7 @@ def test_containers_of_a_pod_share_its_node() -> None:
     two = pod(gpu("a", limits={"rdma/v100": "32"}), gpu("b", limits={"rdma/v100": "32"}))
     verdict = verdict_on(two, knowing(SUFFICIENT))
     assert verdict.because.code == "ResourceExceedsNodes"
-    assert "rdma/v100: 64" in verdict.message
+    assert "64 of rdma/v100" in verdict.message
 
 
 def test_a_privileged_pod_needs_a_node_of_its_fabric() -> None:

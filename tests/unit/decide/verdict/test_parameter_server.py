@@ -48,5 +48,5 @@ def test_a_value_that_only_the_kubelet_knows_may_be_right() -> None:
 def test_the_message_names_the_variable_to_set() -> None:
     """It is BytePS's variable."""
     assert verdict_on(pod(gpu(env=env(**WORKER)))).message == (
-        "trainer uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
+        "container trainer uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
     )

@@ -39,12 +39,12 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
     """The message has the obstacle; the verdict is certain if the nodes' memlock is known."""
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
-        f"trainer {obstacle}: it can register memory only on nodes that raise memlock"
+        f"container trainer {obstacle}: it needs nodes that raise memlock"
     )
     assert judged(manifest, context(defaults={"memlock": "unlimited"})) == EQUIPPED
     limited = verdict_on(manifest, context(defaults={"memlock": "limited"}))
     assert (limited.rdma, limited.because.code) == ("no", "MemlockLimited")
-    assert limited.message == f"trainer {obstacle}, and the nodes limit memlock"
+    assert limited.message == f"container trainer {obstacle}, and the nodes limit memlock"
 
 
 def test_an_annotation_may_raise_memlock() -> None:
@@ -54,7 +54,10 @@ def test_an_annotation_may_raise_memlock() -> None:
     manifest["metadata"]["annotations"]["ulimits.nri.containerd.io/container.trainer"] = "[]"
     verdict = verdict_on(manifest, cluster)
     assert (verdict.rdma, verdict.because.code) == ("no", "MemlockLimited")
-    assert verdict.message == "trainer does not run as root, and no annotation raises memlock"
+    assert (
+        verdict.message
+        == "container trainer does not run as root, and no annotation raises memlock"
+    )
 
 
 def test_pod_security_may_refuse_the_capability() -> None:
@@ -144,8 +147,8 @@ def test_an_image_of_another_user_is_in_the_message() -> None:
     """Its name is the evidence; the pod's securityContext takes precedence."""
     manifest = pod(gpu(image="lab/ray"))
     assert verdict_on(manifest, images("lab/ray")).message == (
-        "trainer has an image that does not run as root: it can register memory only on nodes"
-        " that raise memlock"
+        "container trainer has an image that does not run as root: it needs nodes that raise "
+        "memlock"
     )
     assert judged(manifest, images("lab/ray", memlock="limited")) == ("no", "MemlockLimited")
     assert judged(manifest, images("lab/ray", memlock="nri")) == EQUIPPED

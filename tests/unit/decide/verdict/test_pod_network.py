@@ -30,8 +30,8 @@ def test_a_device_is_not_moved_into_the_hosts_network(mode: str) -> None:
     """In these modes the device belongs to the pod's own network namespace."""
     verdict = verdict_on(pod(hostNetwork=True), context(on(mode)))
     assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkWrong")
-    assert (
-        verdict.message == f"remove hostNetwork: true: fabric here ({mode}) does not work with it"
+    assert verdict.message == (
+        f"fabric here ({mode}) does not work in the host network: remove hostNetwork from the pod"
     )
     assert judged(pod(), context(on(mode))) == EQUIPPED
 
@@ -52,8 +52,8 @@ def test_networks_that_could_not_be_added_are_missed() -> None:
     unreadable = verdict_on(pod(annotations={NETWORKS: "[{"}), cluster)
     assert (unreadable.rdma, unreadable.because.code) == ("unsure", "NetworksNotAdded")
     assert unreadable.message == (
-        "the fabric's networks were not added: annotation k8s.v1.cni.cncf.io/networks is neither"
-        " a comma-separated list nor JSON"
+        "the fabric's networks were not added, because annotation k8s.v1.cni.cncf.io/networks is "
+        "neither a comma-separated list nor JSON"
     )
     skipped = pod(annotations={"rdma.lab/skip": "networks"})
     assert judged(skipped, cluster) == ("unsure", "NetworksNotAdded")
@@ -66,6 +66,6 @@ def test_istios_proxy_may_separate_ranks() -> None:
     verdict = verdict_on(pod(labels=label))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "IstioSidecar")
     assert verdict.message == (
-        'Istio (label sidecar.istio.io/inject) proxies TCP: set sidecar.istio.io/inject: "false"'
+        'Istio (label sidecar.istio.io/inject) proxies TCP; set sidecar.istio.io/inject: "false"'
     )
     assert judged(pod(labels=label), context(on("host-network")))[1] == "HostNetworkMissing"

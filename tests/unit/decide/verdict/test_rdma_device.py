@@ -25,9 +25,9 @@ def test_a_resource_of_no_fabric_is_unknown() -> None:
     """A device plugin outside the configuration may provide any device."""
     assert judged(pod(gpu(limits={"rdma/other": "1"}))) == ("unsure", "ResourceUnknown")
     alone = pod(container(resources=amounts({"rdma/other": "1"})))
-    assert (
-        verdict_on(alone).message
-        == "trainer requests rdma/other, which no fabric has: remove it, or set rdma.lab/fabric"
+    assert verdict_on(alone).message == (
+        "container trainer requests rdma/other, which no fabric has: remove that "
+        "resource, or set rdma.lab/fabric"
     )
 
 
@@ -35,7 +35,10 @@ def test_a_resource_of_quantity_zero_is_no_device() -> None:
     """The user has requested none."""
     verdict = verdict_on(pod(gpu(limits={"rdma/v100": "0"})))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == "trainer gets no RDMA device: it requests rdma/v100: 0"
+    assert (
+        verdict.message
+        == "container trainer gets no RDMA device: it requests rdma/v100 with quantity 0"
+    )
 
 
 def test_a_privileged_container_sees_all_devices() -> None:
@@ -61,7 +64,7 @@ def test_without_a_device_there_is_no_rdma(
     """The message has the obstacle to a device."""
     verdict = verdict_on(pod(annotations=annotations), context(member))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == f"trainer gets no RDMA device: {obstacle}"
+    assert verdict.message == f"container trainer gets no RDMA device: {obstacle}"
 
 
 def test_another_injector_is_trusted() -> None:
@@ -116,4 +119,6 @@ def test_without_a_fabric_there_is_no_rdma() -> None:
 def test_of_several_unknown_resources_the_first_by_name_is_reported() -> None:
     """A template and the API server list them in different orders."""
     two = {"limits": {"rdma/other": "1"}, "requests": {"rdma/b": "1", "rdma/other": "1"}}
-    assert verdict_on(pod(container(resources=two))).message.startswith("trainer requests rdma/b,")
+    assert verdict_on(pod(container(resources=two))).message.startswith(
+        "container trainer requests rdma/b,"
+    )

@@ -35,8 +35,12 @@ def test_a_no_comes_before_what_is_not_certain() -> None:
 
 def test_the_first_of_equals_is_reported() -> None:
     """A single sentence is enough to begin with."""
-    assert verdict_on(pod(gpu("a", env=OFF), gpu("b", env=OFF))).message.startswith("a sets")
-    assert verdict_on(pod(gpu("a", **USER), gpu("b", **USER))).message.startswith("a does not")
+    assert verdict_on(pod(gpu("a", env=OFF), gpu("b", env=OFF))).message.startswith(
+        "container a sets"
+    )
+    assert verdict_on(pod(gpu("a", **USER), gpu("b", **USER))).message.startswith(
+        "container a does not"
+    )
 
 
 def test_a_launcher_needs_no_rdma_itself() -> None:
@@ -45,8 +49,8 @@ def test_a_launcher_needs_no_rdma_itself() -> None:
     verdict = verdict_on(pod(mpirun))
     assert (verdict.rdma, verdict.because.code) == ("none", "Launcher")
     assert verdict.message == (
-        "the pod only starts work in other pods; their verdicts count"
-        " (mpirun --hostfile in its command)"
+        "launcher (mpirun --hostfile in its command): the pod only starts ranks in other pods; "
+        "see the verdicts of those pods"
     )
 
 
@@ -75,7 +79,7 @@ def test_init_containers_are_judged_only_if_they_are_all() -> None:
     alone = {**named, "rdma.lab/containers": "first"}
     verdict = verdict_on(pod(initContainers=first, annotations=alone))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == "first gets no RDMA device: only app containers do"
+    assert verdict.message == "container first gets no RDMA device: only app containers get devices"
 
 
 @pytest.mark.parametrize(

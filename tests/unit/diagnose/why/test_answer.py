@@ -72,8 +72,8 @@ IDLE = ContainerProcesses("main")
             "Launcher",
             "ok",
             (
-                "The pod itself needs no RDMA: the pod only starts work in other pods; their "
-                "verdicts count."
+                "The pod itself needs no RDMA: the pod only starts ranks in other pods; see the "
+                "verdicts of those pods."
             ),
         ),
     ],

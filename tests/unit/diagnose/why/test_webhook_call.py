@@ -268,7 +268,10 @@ def test_an_annotation_that_came_later() -> None:
         ("TRUE", 'No: annotation rdma.lab/enable is \'TRUE\': it must be "true" or "false".'),
         (
             True,
-            "No: annotation rdma.lab/enable is a boolean (true): it must be a string, in quotes",
+            (
+                "No: annotation rdma.lab/enable is a boolean (true): "
+                'it must be "true" or "false", in quotes'
+            ),
         ),
         (["x"], "No: annotation rdma.lab/enable is a list"),
     ],

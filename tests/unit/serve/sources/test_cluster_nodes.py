@@ -116,7 +116,7 @@ def test_nodes_that_may_not_be_read_are_unknown(code: int) -> None:
     server.run(lambda: "none known" in server.nodes.check().detail)
     assert server.inventory == NodeInventory()
     problem = f"nodes: the API server answered {code}: no"
-    assert server.nodes.check() == ("nodes", True, f"none known, because: {problem}")
+    assert server.nodes.check() == ("nodes", True, f"none known ({problem})")
     assert "nodes not current" in server.poll()
 
 
@@ -126,7 +126,7 @@ def test_an_api_server_without_an_answer_does_not_make_unready() -> None:
     cluster.failures += [ClusterError("cannot reach it")] * 10_000
     server = Server(cluster)
     server.run(lambda: "cannot reach it" in server.nodes.check().detail)
-    expected = "not read yet, because: nodes: cannot reach it"
+    expected = "not read yet (nodes: cannot reach it)"
     assert server.nodes.check() == ("nodes", True, expected)
     assert server.knows()
 
@@ -181,7 +181,7 @@ def test_nodes_stay_during_an_outage_of_the_api_server() -> None:
     server.now += STALE + 1
     assert server.nodes.check() == (
         *("nodes", True),
-        "1 nodes, last update 181 s ago; still in use, because: nodes: cannot reach it",
+        "1 node, last update 181 s ago; still in use (nodes: cannot reach it)",
     )
     assert server.knows("a")
     assert server.poll() == ["nodes synced", "nodes not current", "nodes stale"]
