@@ -54,7 +54,7 @@ def results(draw: st.DrawFn) -> BenchmarkResult:
         gbps=draw(_NUMBERS) if tested else None,
         latency_us=draw(_NUMBERS) if tested else None,
         expected=draw(st.none() | st.floats(1, 900)) if tested else None,
-        source=draw(_WORDS),
+        computation=draw(_WORDS),
     )
 
 

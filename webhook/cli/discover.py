@@ -266,7 +266,7 @@ def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) 
     """Write the device plugins' files; an existing file that differs stays."""
     if folder.is_file():
         raise DocumentError(f"{folder}: is a file; --plugin requires a directory")
-    plugin = plugin_files(discovery.written, options)
+    plugin = plugin_files(discovery.written_fabrics, options)
     for note in plugin.notes:
         print_status("warning", note)
     if not plugin.files:

@@ -29,7 +29,7 @@ from webhook.cli.verify.selection import (
     gpu_tolerations,
 )
 from webhook.cli.verify.session import RunSession, RunSignals, make_folder, pod_problems, write_log
-from webhook.diagnose.verify.matrix import pair_words
+from webhook.diagnose.verify.matrix import pair_title
 from webhook.diagnose.verify.matrix_output import matrix_form, matrix_junit, matrix_text
 from webhook.diagnose.verify.matrix_page import matrix_page
 from webhook.diagnose.verify.results import NodePair, RunReport
@@ -169,7 +169,7 @@ def _environment(
 
     def report_progress(pair: NodePair | None, message: str) -> None:
         if not arguments.quiet:
-            print_status(pair_words(pair) if pair else "run", message)
+            print_status(pair_title(pair) if pair else "run", message)
 
     def save_log(pair: NodePair, text: str) -> None:
         if arguments.logs is not None:

@@ -206,10 +206,10 @@ def site_findings(
         for check in _CHECKS:
             findings += check(plan)
     findings += slower_nodes([plan.group for plan in plans])
-    return sorted(_merged(findings), key=lambda finding: -severity(finding.level))
+    return sorted(_merge_equal(findings), key=lambda finding: -severity(finding.level))
 
 
-def _merged(findings: Iterable[Finding]) -> list[Finding]:
+def _merge_equal(findings: Iterable[Finding]) -> list[Finding]:
     """Merge findings that differ only in their nodes."""
     nodes: dict[Finding, dict[str, None]] = {}
     for finding in findings:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.checks import site_findings
-from webhook.diagnose.discover.fabrics_yaml import accepted, fabrics_yaml
+from webhook.diagnose.discover.fabrics_yaml import accepted_entries, fabrics_yaml
 from webhook.diagnose.discover.groups import group_nodes
 from webhook.diagnose.discover.node import merge_node
-from webhook.diagnose.discover.plan import FabricPlan, Refused, plan_fabrics
+from webhook.diagnose.discover.plan import FabricPlan, RefusedGroup, plan_fabrics
 from webhook.diagnose.discover.plan_fields import FabricEntry
 from webhook.diagnose.discover.port_selection import PortSelection, select_ports
 from webhook.diagnose.discover.site import (
@@ -27,7 +27,7 @@ class Discovery(NamedTuple):
 
     nodes: tuple[SiteNode, ...]
     selections: tuple[PortSelection, ...]
-    plans: tuple[FabricPlan | Refused, ...]
+    plans: tuple[FabricPlan | RefusedGroup, ...]
     findings: tuple[Finding, ...]
     #: The fabrics file.
     text: str
@@ -40,7 +40,7 @@ class Discovery(NamedTuple):
         return tuple(plan for plan in self.plans if isinstance(plan, FabricPlan))
 
     @property
-    def written(self) -> tuple[FabricPlan, ...]:
+    def written_fabrics(self) -> tuple[FabricPlan, ...]:
         """The fabrics that the file has as entries, not as comments."""
         names = {entry["name"] for entry in self.entries}
         return tuple(plan for plan in self.fabrics if plan.name in names)
@@ -58,7 +58,7 @@ def discover_site(
     earlier: Sequence[Finding] = (),
 ) -> Discovery:
     """Merge the observations of all nodes and plan their fabrics; keep the `earlier` findings."""
-    paired = _paired(observations, kube)
+    paired = _pair_with_cluster(observations, kube)
     nodes = tuple(
         merge_node(name, observed, kube_node)
         for name, (observed, kube_node) in sorted(
@@ -67,21 +67,23 @@ def discover_site(
     )
     selections = tuple(select_ports(node) for node in nodes)
     plans = tuple(plan_fabrics(group_nodes(selections), options))
-    refused = [plan.finding for plan in plans if isinstance(plan, Refused)]
+    refused = [plan.finding for plan in plans if isinstance(plan, RefusedGroup)]
     planned = [plan for plan in plans if isinstance(plan, FabricPlan)]
     findings = site_findings(nodes, selections, planned, [*refused, *earlier])
     text = fabrics_yaml(plans, len(nodes))
-    return Discovery(nodes, selections, plans, tuple(findings), text, tuple(accepted(plans, text)))
+    return Discovery(
+        nodes, selections, plans, tuple(findings), text, tuple(accepted_entries(plans, text))
+    )
 
 
-def _paired(
+def _pair_with_cluster(
     observations: Mapping[str, Sequence[SourcedObservation]], kube: Mapping[str, KubeNode]
 ) -> dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]]:
     """Pair observations with nodes of the cluster, also where only one name has the domain.
 
     Without any observations, return all nodes of the cluster.
     """
-    short = _unambiguous(kube)
+    short = _nodes_by_short_name(kube)
     pairs: dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]] = {}
     for name, observed in observations.items():
         node = kube.get(name) or short.get(name.partition(".")[0].lower())
@@ -91,7 +93,7 @@ def _paired(
     return pairs
 
 
-def _unambiguous(kube: Mapping[str, KubeNode]) -> dict[str, KubeNode]:
+def _nodes_by_short_name(kube: Mapping[str, KubeNode]) -> dict[str, KubeNode]:
     by_short: dict[str, list[KubeNode]] = {}
     for name, node in kube.items():
         by_short.setdefault(name.partition(".")[0].lower(), []).append(node)
@@ -105,15 +107,21 @@ def unplaced_nodes(discovery: Discovery) -> Iterator[tuple[str, str]]:
     """Yield each node without a fabric, and the reason."""
     placed = {name for plan in discovery.fabrics for name in plan.group.nodes}
     refused = {
-        name for plan in discovery.plans if isinstance(plan, Refused) for name in plan.group.nodes
+        name
+        for plan in discovery.plans
+        if isinstance(plan, RefusedGroup)
+        for name in plan.group.nodes
     }
     for selection in discovery.selections:
         name = selection.node.name
         if name not in placed:
-            yield name, "see the findings" if name in refused else "; ".join(_lacking(selection))
+            yield (
+                name,
+                "see the findings" if name in refused else "; ".join(_obstacles(selection)),
+            )
 
 
-def _lacking(selection: PortSelection) -> Iterator[str]:
+def _obstacles(selection: PortSelection) -> Iterator[str]:
     if not selection.node.ports:
         yield "no tool shows an RDMA device"
     reasons: dict[str, list[str]] = {}

@@ -11,7 +11,7 @@ from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import API_VERSION, KIND
 from webhook.diagnose.discover.groups import Group
-from webhook.diagnose.discover.plan import FabricPlan, Refused, describe_group
+from webhook.diagnose.discover.plan import FabricPlan, RefusedGroup, describe_group
 from webhook.diagnose.discover.plan_fields import FabricEntry, MatchEntry
 from webhook.diagnose.discover.used_ports import rails_of
 from webhook.model.names import counted, natural_key, shortened_list
@@ -21,10 +21,10 @@ from webhook.text.escape import visible
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 #: Characters of a line, without the indentation under `spec`.
-_WIDEST = 98
+_MAX_WIDTH = 98
 
 
-def fabrics_yaml(plans: Sequence[FabricPlan | Refused], nodes: int) -> str:
+def fabrics_yaml(plans: Sequence[FabricPlan | RefusedGroup], nodes: int) -> str:
     """Return the file; a fabric that check-config would not accept is commented out."""
     suspect: dict[int, str] = {}
     while True:
@@ -32,13 +32,13 @@ def fabrics_yaml(plans: Sequence[FabricPlan | Refused], nodes: int) -> str:
         finding = _first_finding(text)
         if finding is None:
             return text
-        at, message = finding
-        planned = [place for place, plan in enumerate(plans) if isinstance(plan, FabricPlan)]
-        live = [place for place in planned if place not in suspect]
-        suspect[live[at] if at < len(live) else live[-1]] = message
+        position, message = finding
+        planned = [index for index, plan in enumerate(plans) if isinstance(plan, FabricPlan)]
+        live = [index for index in planned if index not in suspect]
+        suspect[live[position] if position < len(live) else live[-1]] = message
 
 
-def accepted(plans: Sequence[FabricPlan | Refused], text: str) -> list[FabricEntry]:
+def accepted_entries(plans: Sequence[FabricPlan | RefusedGroup], text: str) -> list[FabricEntry]:
     """Return the entries that are not commented out in the file."""
     loaded = set(parse_fabrics(text, "fabrics").fabrics.fabrics)
     return [plan.entry for plan in plans if isinstance(plan, FabricPlan) and plan.name in loaded]
@@ -51,26 +51,26 @@ def _first_finding(text: str) -> tuple[int, str] | None:
     except InvalidConfiguration as error:
         findings = error.findings
     for finding in findings:
-        place = re.match(r"spec\.fabrics\[(\d{1,6})\]", finding.location.path)
-        return (int(place[1]) if place else 0), f"{finding.location.path}: {finding.text}"
+        match = re.match(r"spec\.fabrics\[(\d{1,6})\]", finding.location.path)
+        return (int(match[1]) if match else 0), f"{finding.location.path}: {finding.text}"
     return None
 
 
-def _file(plans: Sequence[FabricPlan | Refused], suspect: dict[int, str], nodes: int) -> str:
+def _file(plans: Sequence[FabricPlan | RefusedGroup], suspect: dict[int, str], nodes: int) -> str:
     lines = list(_defaults(plans))
     live = [
-        place
-        for place, plan in enumerate(plans)
-        if isinstance(plan, FabricPlan) and place not in suspect
+        index
+        for index, plan in enumerate(plans)
+        if isinstance(plan, FabricPlan) and index not in suspect
     ]
     lines.append("fabrics:" if live else "fabrics: []")
-    for place, plan in enumerate(plans):
-        if isinstance(plan, Refused):
+    for index, plan in enumerate(plans):
+        if isinstance(plan, RefusedGroup):
             lines += _comment(
                 f"{describe_group(plan.group)}: {plan.finding.text}. {plan.finding.remedy}", ""
             )
-        elif place in suspect:
-            lines += _comment(f"commented out, since check-config reports: {suspect[place]}", "")
+        elif index in suspect:
+            lines += _comment(f"commented out, since check-config reports: {suspect[index]}", "")
             lines += (f"# {line}" for line in _fabric(plan))
         else:
             lines += _fabric(plan)
@@ -88,7 +88,7 @@ def _head(nodes: int) -> Iterator[str]:
     yield "spec:"
 
 
-def _defaults(plans: Sequence[FabricPlan | Refused]) -> Iterator[str]:
+def _defaults(plans: Sequence[FabricPlan | RefusedGroup]) -> Iterator[str]:
     if plans and all(unlimited_memlock(plan.group) for plan in plans):
         yield "# containerd has LimitMEMLOCK=infinity on all nodes"
         yield "defaults: {memlock: unlimited}"
@@ -102,8 +102,8 @@ def unlimited_memlock(group: Group) -> bool:
 
 
 def _fabric(plan: FabricPlan) -> Iterator[str]:
-    for words in (plan.reasons["name"], *_about(plan)):
-        yield from _comment(words, "")
+    for text in (plan.reasons["name"], *_about(plan)):
+        yield from _comment(text, "")
     yield f"- name: {_scalar(plan.name)}"
     for key, value in plan.entry.items():
         if key == "match":
@@ -120,7 +120,7 @@ def _about(plan: FabricPlan) -> Iterator[str]:
     for devices, reason in unused_devices(plan):
         yield f"{devices}: {reason}"
     for rail in rails_of(plan):
-        yield rail.words
+        yield rail.text
     for needed in plan.requirements:
         yield f"needs {needed}"
 
@@ -169,17 +169,17 @@ def _match(match: MatchEntry, reasons: dict[str, str]) -> Iterator[str]:
 def _line(written: str, reason: str, indent: str) -> Iterator[str]:
     """Yield a line followed by its reason, or the reason above it if both do not fit."""
     reason = visible(reason)
-    if reason and len(written) + len(reason) + 4 <= _WIDEST:
+    if reason and len(written) + len(reason) + 4 <= _MAX_WIDTH:
         yield f"{written}  # {reason}"
         return
     yield from _comment(reason, indent)
     yield written
 
 
-def _comment(words: str, indent: str) -> Iterator[str]:
+def _comment(text: str, indent: str) -> Iterator[str]:
     line = ""
-    for word in visible(words).split():
-        if line and len(indent) + len(line) + len(word) + 3 > _WIDEST:
+    for word in visible(text).split():
+        if line and len(indent) + len(line) + len(word) + 3 > _MAX_WIDTH:
             yield f"{indent}# {line}"
             line = ""
         line = f"{line} {word}".strip()

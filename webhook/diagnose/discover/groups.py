@@ -117,7 +117,9 @@ def _split(
         names = frozenset(selection.devices), frozenset(_foreign(selection))
         if names not in homes:
             clashes = [part.clash(selection) for part in parts]
-            homes[names] = next((at for at, clash in enumerate(clashes) if not clash), len(parts))
+            homes[names] = next(
+                (index for index, clash in enumerate(clashes) if not clash), len(parts)
+            )
             if homes[names] == len(parts):
                 parts.append(_Part())
                 reasons.append(clashes[0] if clashes else "")
@@ -142,12 +144,12 @@ def _foreign(selection: PortSelection) -> dict[str, SitePort]:
 
 def _two_cards(device: str, foreign: PortSelection, ours: PortSelection) -> str:
     return (
-        f"{device} is {_described(ours.devices[device][0])} on {ours.node.name}, but "
-        f"{_described(_foreign(foreign)[device])} on {foreign.node.name}"
+        f"{device} is {_port_text(ours.devices[device][0])} on {ours.node.name}, but "
+        f"{_port_text(_foreign(foreign)[device])} on {foreign.node.name}"
     )
 
 
-def _described(port: SitePort) -> str:
+def _port_text(port: SitePort) -> str:
     parts = [port.model or "a card", port.link_layer or "", gbps(port.rate_gbps)]
     return " ".join(part for part in parts if part)
 
@@ -161,7 +163,7 @@ def devices_of(group: Group) -> Devices:
                 ports.setdefault((port.device, port.port), []).append(port)
     left_out: dict[tuple[str, int | None], str] = {}
     for key, instances in ports.items():
-        if reason := _useless(instances, group):
+        if reason := _unusable_reason(instances, group):
             left_out[key] = reason
     used = [key for key in ports if key not in left_out]
     if not used:
@@ -179,17 +181,17 @@ def devices_of(group: Group) -> Devices:
     )
 
 
-def _useless(instances: Sequence[SitePort], group: Group) -> str:
+def _unusable_reason(instances: Sequence[SitePort], group: Group) -> str:
     """Explain why no node can use a port: it is down or has another rate; "" if it is usable."""
     if any(port.state is None for port in instances):
         return ""
     active = [port for port in instances if port.state == "Active"]
     everywhere = "" if len(group.nodes) == 1 else " on all nodes"
     if not active:
-        words = ", ".join(
+        physical = ", ".join(
             sorted({port.physical_state for port in instances if port.physical_state})
         )
-        return f"{instances[0].state}{everywhere}{f' ({words})' if words else ''}"
+        return f"{instances[0].state}{everywhere}{f' ({physical})' if physical else ''}"
     rates = {port.rate_gbps for port in active}
     if group.rate not in rates and None not in rates:
         other_rates = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
@@ -231,10 +233,10 @@ def names_for(groups: Sequence[Group]) -> list[str]:
             for name, group in zip(names, groups, strict=True)
         ]
     uses: Counter[str] = Counter()
-    for at, name in enumerate(names):
+    for index, name in enumerate(names):
         uses[name] += 1
         if uses[name] > 1:
-            names[at] = f"{name}-{uses[name]}"
+            names[index] = f"{name}-{uses[name]}"
     return [name[:63].strip("-") for name in names]
 
 

@@ -82,8 +82,8 @@ def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
 def _by_node(text: NodeText) -> dict[str, list[Observation]]:
     parts = [
         (part, observations)
-        for at, part in enumerate(split_by_node(text.text))
-        if (observations := _read(part, begins=at == 0)) is not None
+        for index, part in enumerate(split_by_node(text.text))
+        if (observations := _observations_of(part, begins=index == 0)) is not None
     ]
     hostnames = {name for _, observations in parts for name in _hostnames(observations)}
     named = {part.node for part, _ in parts if part.node} or hostnames
@@ -94,7 +94,7 @@ def _by_node(text: NodeText) -> dict[str, list[Observation]]:
     return by_node
 
 
-def _read(part: NodeOutput, *, begins: bool) -> tuple[Observation, ...] | None:
+def _observations_of(part: NodeOutput, *, begins: bool) -> tuple[Observation, ...] | None:
     """Return the observations of a part, possibly none; None if no line is recognized."""
     reading = read(part.lines)
     answers = tuple(short_answers(part, reading.recognized_lines, begins=begins))
@@ -122,7 +122,7 @@ def _problem(text: NodeText) -> str:
         if pattern.search(text.text[:_BEGINNING]):
             return f"{text.name}: {description}; expected the output of {_TOOLS}"
     lines = [line.strip() for line in text.text.splitlines()]
-    number = next((at for at, line in enumerate(lines, 1) if line), 0)
+    number = next((number for number, line in enumerate(lines, 1) if line), 0)
     if not number:
         return f"{text.name}: is empty; expected the output of {_TOOLS}"
     excerpt = lines[number - 1]
@@ -163,10 +163,10 @@ def daemonset(image: str, namespace: str) -> str:
 # The output of tools on this node: `discover --run`.
 
 #: Seconds for the whole script; each of its commands has 20.
-_LONGEST = 300
+_MAX_SECONDS = 300
 
 
-def run_here(seconds: float = _LONGEST) -> str:
+def run_here(seconds: float = _MAX_SECONDS) -> str:
     """Run the script on this node, and return its output; never raise.
 
     An error becomes a note in the text, after the output that could be collected.
@@ -179,20 +179,20 @@ def run_here(seconds: float = _LONGEST) -> str:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         ) as process:
-            return _printed(process, seconds)
+            return _output_of(process, seconds)
     except OSError as error:
         return f"### note: cannot run sh: {error.strerror}\n"
 
 
-def _printed(process: subprocess.Popen[bytes], seconds: float) -> str:
+def _output_of(process: subprocess.Popen[bytes], seconds: float) -> str:
     try:
         out, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, _ = process.communicate()
-        return f"{_text(out)}\n### note: stopped after {seconds:.0f} s\n"
-    return _text(out)
+        return f"{_decode(out)}\n### note: stopped after {seconds:.0f} s\n"
+    return _decode(out)
 
 
-def _text(out: bytes) -> str:
+def _decode(out: bytes) -> str:
     return out.decode("utf-8", "replace")

@@ -111,30 +111,32 @@ def product_label(product: str) -> str:
     return "-".join(_NOT_IN_LABELS.sub("", product).split())
 
 
-_Counted = tuple[GpuCount, ...]
+_GpuCounts = tuple[GpuCount, ...]
 
 
 def _gpus(
     node: str, observations: Sequence[SourcedObservation], kube: KubeNode | None
-) -> tuple[_Counted, list[Finding]]:
+) -> tuple[_GpuCounts, list[Finding]]:
     """Count the GPUs by product: as nvidia-smi and other tools list them, else by the labels."""
-    listed: Reconciled[_Counted] = reconcile(_counted(observations))
+    listed: Reconciled[_GpuCounts] = reconcile(_gpu_statements(observations))
     location = Location(nodes=(node,))
     if listed.conflict is not None:
-        return (), [disagreement(location, "the GPUs", listed.conflict, _gpu_words)]
+        return (), [disagreement(location, "the GPUs", listed.conflict, _gpus_text)]
     if listed.value is None:
         return _by_label_or_topology(observations, kube), []
     label = kube.gpu_product if kube else None
     if label and label not in {gpu.product for gpu in listed.value}:
         text = (
-            f"tools show {_gpu_words(listed.value)}, but the node's label nvidia.com/gpu.product "
+            f"tools show {_gpus_text(listed.value)}, but the node's label nvidia.com/gpu.product "
             f"is {label}"
         )
         return (), [GPU_PRODUCT_DIFFERS.finding("warning", text, location=location)]
     return listed.value, []
 
 
-def _counted(observations: Iterable[SourcedObservation]) -> Iterator[Statement[_Counted | None]]:
+def _gpu_statements(
+    observations: Iterable[SourcedObservation],
+) -> Iterator[Statement[_GpuCounts | None]]:
     """Yield the GPUs that each tool lists; a tool that was run twice lists each GPU once.
 
     A tool that shows one GPU with two products contradicts itself, which makes two statements.
@@ -155,12 +157,12 @@ def _counted(observations: Iterable[SourcedObservation]) -> Iterator[Statement[_
             yield Statement(counted, key[0], key[1], lines[key])
 
 
-def _by_product(products: Iterable[str]) -> _Counted:
+def _by_product(products: Iterable[str]) -> _GpuCounts:
     counts = Counter(products)
     return tuple(GpuCount(name, counts[name]) for name in sorted(counts))
 
 
-def _gpu_words(gpus: _Counted) -> str:
+def _gpus_text(gpus: _GpuCounts) -> str:
     return ", ".join(f"{gpu.number} {gpu.product}" for gpu in gpus)
 
 

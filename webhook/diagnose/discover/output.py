@@ -127,7 +127,7 @@ def _port_form(port: SitePort) -> PortForm:
 # The text report: what to fix first, then each fabric with its nodes and ports.
 
 UNPLACED_TITLE = "Nodes without a fabric"
-_WIDEST_CELL = 40
+_MAX_CELL_WIDTH = 40
 #: Characters for a state such as Down, and for the other details of a node.
 _RATE, _DETAILS = 4, 40
 _ODD = {"down": "bold red", "slow": "bold red"}
@@ -143,8 +143,8 @@ def discover_text(discovery: Discovery, *, width: int, color: bool) -> str:
         for finding in discovery.findings:
             write_finding(sheet, finding, subject=shortened_list(finding.location.nodes))
     for plan in discovery.fabrics:
-        _fabric(sheet, plan, width)
-    _unplaced(sheet, discovery)
+        _write_fabric(sheet, plan, width)
+    _write_unplaced_nodes(sheet, discovery)
     return sheet.text
 
 
@@ -163,11 +163,11 @@ def findings_title(discovery: Discovery) -> str:
     return "What to fix first" if discovery.needs_a_fix else "Findings"
 
 
-def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
+def _write_fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     sheet.blank()
     sheet.paragraph(Span(f"Fabric {plan.name}", "bold"), Span(f": {plan.reasons['name']}"))
     sheet.blank()
-    _nodes_table(sheet, plan, width)
+    _write_nodes_table(sheet, plan, width)
     sheet.blank()
     for field in ("mode", "hcas", "excludeHcas", "hcaPrefixes", "resources"):
         if field in plan.entry:
@@ -176,7 +176,7 @@ def _fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
                 Span(f"{field} {value}", "bold"), Span(f": {plan.reasons[field]}"), indent=2
             )
     for rail in rails_of(plan):
-        sheet.paragraph(Span(rail.words), indent=2)
+        sheet.paragraph(Span(rail.text), indent=2)
     for devices, reason in unused_devices(plan):
         sheet.paragraph(Span(devices, "bold"), Span(f": {reason}"), indent=2)
     for needed in plan.requirements:
@@ -190,22 +190,22 @@ def _entry_text(field: str, plan: FabricPlan) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
-def _nodes_table(sheet: Sheet, plan: FabricPlan, width: int) -> None:
+def _write_nodes_table(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     """Write a row for each group of equal nodes, with a column for each device if they fit."""
     groups = equal_nodes(plan)
     devices = sorted({port.name for group in groups for port in group.ports}, key=natural_key)
-    names = max(min(len(group.title), _WIDEST_CELL) for group in groups)
+    names = max(min(len(group.title), _MAX_CELL_WIDTH) for group in groups)
     needed = names + sum(max(len(name), _RATE) + 2 for name in devices) + _DETAILS
     if needed <= width:
         columns = [
-            TableColumn("NODES", _WIDEST_CELL),
+            TableColumn("NODES", _MAX_CELL_WIDTH),
             *map(TableColumn, devices),
             TableColumn("NODE"),
         ]
         sheet.table(columns, [_matrix_row(group, devices) for group in groups], indent=2)
         return
-    columns = [TableColumn("NODES", _WIDEST_CELL), TableColumn("PORTS")]
-    rows = [[Span(group.title), Span(_ports_words(group))] for group in groups]
+    columns = [TableColumn("NODES", _MAX_CELL_WIDTH), TableColumn("PORTS")]
+    rows = [[Span(group.title), Span(_ports_text(group))] for group in groups]
     sheet.table(columns, rows, indent=2)
 
 
@@ -220,7 +220,7 @@ def _details(group: EqualNodes) -> str:
     return ", ".join(filter(None, (group.machine_type, group.gpus or "GPUs unknown", firmware)))
 
 
-def _ports_words(group: EqualNodes) -> str:
+def _ports_text(group: EqualNodes) -> str:
     """Return the ports by their rate or state: "400: mlx5_0, mlx5_1; Down: mlx5_2"."""
     by_state: dict[str, list[str]] = {}
     for port in group.ports:
@@ -228,7 +228,7 @@ def _ports_words(group: EqualNodes) -> str:
             f"unused ({port.rate_or_state})" if port.condition == "unused" else port.rate_or_state
         )
         by_state.setdefault(lead, []).append(port.name)
-    ports = "; ".join(f"{words}: {', '.join(names)}" for words, names in by_state.items())
+    ports = "; ".join(f"{text}: {', '.join(names)}" for text, names in by_state.items())
     return f"{ports}; {_details(group)}"
 
 
@@ -243,7 +243,7 @@ def _cell(port: ShownPort | None) -> Span:
     )
 
 
-def _unplaced(sheet: Sheet, discovery: Discovery) -> None:
+def _write_unplaced_nodes(sheet: Sheet, discovery: Discovery) -> None:
     """Write the nodes without a fabric."""
     unplaced = [*unplaced_nodes(discovery)]
     if not unplaced:

@@ -36,30 +36,30 @@ def _parts(discovery: Discovery) -> Iterator[str]:
     yield f'<div class="picture">\n{picture(discovery.fabrics)}</div>\n'
     if discovery.findings:
         yield f"<h2>{findings_title(discovery)}</h2>\n"
-        yield f'<ul class="findings">\n{"".join(map(_finding, discovery.findings))}</ul>\n'
+        yield f'<ul class="findings">\n{"".join(map(_finding_item, discovery.findings))}</ul>\n'
     for plan in discovery.fabrics:
-        yield f"<h2>{_escaped(plan.name)}</h2>\n<p>{_escaped(plan.reasons['name'])}</p>\n"
+        yield f"<h2>{_escape(plan.name)}</h2>\n<p>{_escape(plan.reasons['name'])}</p>\n"
         yield _table(plan)
-    if unplaced := "".join(_unplaced(discovery)):
+    if unplaced := "".join(_unplaced_items(discovery)):
         yield f"<h2>{UNPLACED_TITLE}</h2>\n<ul>\n{unplaced}</ul>\n"
     yield f"<h2>fabrics.yaml</h2>\n<pre>{escape(visible_lines(discovery.text))}</pre>\n"
 
 
-def _unplaced(discovery: Discovery) -> Iterator[str]:
+def _unplaced_items(discovery: Discovery) -> Iterator[str]:
     for name, reason in unplaced_nodes(discovery):
-        yield f"<li><b>{_escaped(name)}</b>: {_escaped(reason)}</li>\n"
+        yield f"<li><b>{_escape(name)}</b>: {_escape(reason)}</li>\n"
 
 
-def _escaped(words: str) -> str:
-    return escape(visible(words))
+def _escape(text: str) -> str:
+    return escape(visible(text))
 
 
-def _finding(finding: Finding) -> str:
+def _finding_item(finding: Finding) -> str:
     names = shortened_list(finding.location.nodes)
-    nodes = f"<b>{_escaped(names)}</b>: " if names else ""
-    remedy = f'<br><span class="remedy">{_escaped(finding.remedy)}</span>' if finding.remedy else ""
+    nodes = f"<b>{_escape(names)}</b>: " if names else ""
+    remedy = f'<br><span class="remedy">{_escape(finding.remedy)}</span>' if finding.remedy else ""
     level = finding.level
-    return f'<li class="{level}">{level}: {nodes}{_escaped(finding.text)}{remedy}</li>\n'
+    return f'<li class="{level}">{level}: {nodes}{_escape(finding.text)}{remedy}</li>\n'
 
 
 def _table(plan: FabricPlan) -> str:
@@ -67,7 +67,7 @@ def _table(plan: FabricPlan) -> str:
     devices = sorted({port.name for group in groups for port in group.ports}, key=natural_key)
     machine_type = ("Machine type",) if any(group.machine_type for group in groups) else ()
     heads = ("Nodes", *machine_type, "GPUs", "Firmware", *devices)
-    heading = "".join(f"<th>{_escaped(head)}</th>" for head in heads)
+    heading = "".join(f"<th>{_escape(head)}</th>" for head in heads)
     rows = "".join(_row(group, devices, named=bool(machine_type)) for group in groups)
     return f'<div class="scroll"><table>\n<tr>{heading}</tr>\n{rows}</table></div>\n'
 
@@ -76,14 +76,14 @@ def _row(group: EqualNodes, devices: Sequence[str], *, named: bool) -> str:
     """Return the row of a group; `named` adds the column for the machine type."""
     ports = {port.name: port for port in group.ports}
     machine_type = (group.machine_type or "-",) if named else ()
-    words = (*machine_type, group.gpus or "unknown", group.firmware or "-")
-    cells = "".join(f"<td>{_escaped(text)}</td>" for text in words)
+    texts = (*machine_type, group.gpus or "unknown", group.firmware or "-")
+    cells = "".join(f"<td>{_escape(text)}</td>" for text in texts)
     port_cells = "".join(_cell(ports.get(device)) for device in devices)
-    return f'<tr><td class="nodes">{_escaped(group.title)}</td>{cells}{port_cells}</tr>\n'
+    return f'<tr><td class="nodes">{_escape(group.title)}</td>{cells}{port_cells}</tr>\n'
 
 
 def _cell(port: ShownPort | None) -> str:
     if port is None:
         return "<td>-</td>"
     text = f"({port.rate_or_state})" if port.condition == "unused" else port.rate_or_state
-    return f'<td class="{port.condition}">{_escaped(text)}</td>'
+    return f'<td class="{port.condition}">{_escape(text)}</td>'

@@ -47,14 +47,16 @@ class FabricPlan(NamedTuple):
     requirements: tuple[str, ...]
 
 
-class Refused(NamedTuple):
+class RefusedGroup(NamedTuple):
     """A group without a fabric, and the finding that explains it."""
 
     group: Group
     finding: Finding
 
 
-def plan_fabrics(groups: Sequence[Group], options: DiscoverOptions) -> list[FabricPlan | Refused]:
+def plan_fabrics(
+    groups: Sequence[Group], options: DiscoverOptions
+) -> list[FabricPlan | RefusedGroup]:
     """Plan a fabric for each group."""
     names = names_for(groups)
     group_matches = matches(
@@ -75,11 +77,13 @@ def _resource_names(name: str, group: Group, options: DiscoverOptions) -> frozen
     return frozenset(resource["name"] for resource in listed)
 
 
-def _plan(name: str, group: Group, match: Match, options: DiscoverOptions) -> FabricPlan | Refused:
+def _plan(
+    name: str, group: Group, match: Match, options: DiscoverOptions
+) -> FabricPlan | RefusedGroup:
     devices = devices_of(group)
     mode, mode_reason = _mode(group, options)
     if mode == "shared-device" and (finding := _without_networks(group, devices, options)):
-        return Refused(group, finding)
+        return RefusedGroup(group, finding)
     entry: FabricEntry = {"name": name, "match": match_entry(match), "mode": mode}
     reasons = {"name": describe_group(group), "mode": mode_reason}
     reasons |= {f"match.{field}": reason for field, reason in match.reasons.items()}
@@ -90,7 +94,7 @@ def _plan(name: str, group: Group, match: Match, options: DiscoverOptions) -> Fa
         resources, reason = _resources(name, group, devices, mode, options)
         entry["resources"], reasons["resources"] = resources, reason
     entry["linkLayer"] = group.card.link_layer
-    reasons["linkLayer"] = f"from the ports of {_used(devices)}"
+    reasons["linkLayer"] = f"from the ports of {_devices_text(devices)}"
     if group.rate is not None and group.rate.is_integer():
         entry["rateGbps"], reasons["rateGbps"] = int(group.rate), _rate_reason(group)
     elif group.rate is not None:
@@ -119,7 +123,7 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
     if options.mode is not None:
         return options.mode, "set by --mode"
     offered = claimable_of(group)
-    if offered is not None and not _offered(group):
+    if offered is not None and not _offered_resource(group):
         return "dra", f"the DRA driver {offered.driver} offers RDMA devices on all these nodes"
     if group.card.link_layer == "InfiniBand":
         return "shared-device", "InfiniBand needs no additional network in the pod"
@@ -208,7 +212,7 @@ def describe_group(group: Group) -> str:
     return f"{count} ({shortened_list(group.nodes)}): {hardware}{split}"
 
 
-def _used(devices: Devices) -> str:
+def _devices_text(devices: Devices) -> str:
     names = devices.used
     return ", ".join(names) if len(names) < 4 else f"{names[0]} to {names[-1]}"  # noqa: PLR2004
 
@@ -250,13 +254,13 @@ def _resources(
                 "network": f"{options.namespace}/{name}",
             }
         ], "all devices of a node for one pod; --plugin writes the network"
-    offered = _offered(group)
+    offered = _offered_resource(group)
     if offered:
         return [{"name": offered}], "already offered by the nodes"
     return [{"name": f"rdma/{short}"}], "offered by the device plugin that --plugin configures"
 
 
-def _offered(group: Group) -> str:
+def _offered_resource(group: Group) -> str:
     """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
     kubes = [selection.node.kube for selection in group.selections]
     offered = [set(kube.rdma_resources) if kube else set() for kube in kubes]

@@ -126,10 +126,10 @@ def host_interface(group: Group) -> HostInterface:
             "", "the interfaces of some nodes are unknown (add the output of ip -br a)"
         )
     separate = set.intersection(
-        *(_reached(selection) - _of_rdma(selection) for selection in with_interfaces)
+        *(_reachable_interfaces(selection) - _of_rdma(selection) for selection in with_interfaces)
     )
     common = separate or set.intersection(
-        *(_reached(selection) & _of_roce(selection) for selection in with_interfaces)
+        *(_reachable_interfaces(selection) & _of_roce(selection) for selection in with_interfaces)
     )
     if len(common) != 1:
         listed = ", ".join(sorted(common)) or "none"
@@ -143,7 +143,7 @@ def host_interface(group: Group) -> HostInterface:
     )
 
 
-def _reached(selection: PortSelection) -> set[str]:
+def _reachable_interfaces(selection: PortSelection) -> set[str]:
     """Return the interfaces whose addresses other nodes may reach."""
     return {
         interface.netdev.partition("@")[0]
@@ -196,7 +196,7 @@ def matches(groups: Sequence[Group], resources: Sequence[frozenset[str]]) -> lis
     If neither GPUs nor unique resources identify a group, all groups get labels.
     """
     group_matches = [_by_gpus(group) for group in groups]
-    if not _share_gpus(group_matches) and not _nameless(group_matches, resources):
+    if not _share_gpus(group_matches) and not _lacks_identity(group_matches, resources):
         return group_matches
     key, reason = _distinguishing_label(groups)
     return [
@@ -235,7 +235,7 @@ def _share_gpus(group_matches: Sequence[Match]) -> bool:
     """Return whether two groups claim the same GPU resource without distinct products."""
     products: dict[str, list[str | None]] = {}
     for match in group_matches:
-        for resource in _claimed(match):
+        for resource in _claimed_gpu_resources(match):
             products.setdefault(resource, []).append(match.product)
     return any(
         len(claims) > 1 and (not all(claims) or len(set(claims)) < len(claims))
@@ -243,16 +243,16 @@ def _share_gpus(group_matches: Sequence[Match]) -> bool:
     )
 
 
-def _nameless(group_matches: Sequence[Match], resources: Sequence[frozenset[str]]) -> bool:
+def _lacks_identity(group_matches: Sequence[Match], resources: Sequence[frozenset[str]]) -> bool:
     """Return whether nothing identifies a group: no GPU, and no RDMA resource of its own."""
     listed = Counter(name for names in resources for name in names)
     return any(
-        not _claimed(match) and all(listed[name] > 1 for name in names)
+        not _claimed_gpu_resources(match) and all(listed[name] > 1 for name in names)
         for match, names in zip(group_matches, resources, strict=True)
     )
 
 
-def _claimed(match: Match) -> tuple[str, ...]:
+def _claimed_gpu_resources(match: Match) -> tuple[str, ...]:
     return (_GPU,) if match.gpu_resources is None else match.gpu_resources
 
 

@@ -210,7 +210,7 @@ def reconcile(
 
     Values with the same `key` are equal; the longest spelling of them is returned.
     """
-    stated = list(_stated(statements))
+    stated = list(_with_values(statements))
     if not stated:
         return Reconciled(None)
     if all(statement.value == stated[0].value for statement in stated):
@@ -256,7 +256,7 @@ def disagreement(
     return TOOLS_DISAGREE.finding("warning", text, location=location)
 
 
-def _stated(statements: Iterable[Statement[Value | None]]) -> Iterator[Statement[Value]]:
+def _with_values(statements: Iterable[Statement[Value | None]]) -> Iterator[Statement[Value]]:
     for statement in statements:
         if statement.value is not None:
             yield Statement(statement.value, statement.tool, statement.file, statement.line)

@@ -25,7 +25,7 @@ _GPU = 30
 _PER_ROW = 8
 _TITLE, _SWITCH_H, _BUS = 30, 34, 26
 #: The padding of a box, the gap for the lines from ports to GPUs, and the text at the bottom.
-_PAD, _LINES, _WORDS = 14, 34, 46
+_PAD, _LINES, _TEXT_HEIGHT = 14, 34, 46
 #: Pixels of a bold letter in a box, and the maximum letters of a port's name, which are set closer
 #: if they would not fit.
 _LETTER, _NAME = 7.4, 20
@@ -58,7 +58,7 @@ _DARK = {
 }  # fmt: skip
 
 
-def _painted(colors: Mapping[str, str]) -> str:
+def _rules_with_colors(colors: Mapping[str, str]) -> str:
     """Return the rules with colors, for viewers without CSS variables."""
     text = _RULES
     for name, color in colors.items():
@@ -66,7 +66,9 @@ def _painted(colors: Mapping[str, str]) -> str:
     return text
 
 
-_STYLE = f"{_painted(_LIGHT)}@media (prefers-color-scheme:dark){{{_painted(_DARK)}}}"
+_STYLE = (
+    f"{_rules_with_colors(_LIGHT)}@media (prefers-color-scheme:dark){{{_rules_with_colors(_DARK)}}}"
+)
 
 
 class _Box(NamedTuple):
@@ -115,7 +117,7 @@ def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
     trunk = _MARGIN + 8
     for row in rows:
         bus = top + _BUS // 2 + 4
-        boxes = _placed(row, top + _BUS + 10)
+        boxes = _boxes_in_row(row, top + _BUS + 10)
         right = max(_last_port(box) for box in boxes)
         parts.append(_path(f"M{trunk} {bar + _SWITCH_H}V{bus}H{right}", "trunk"))
         for box in boxes:
@@ -144,10 +146,10 @@ def _box_width(nodes: EqualNodes) -> int:
     return max(2 * _PAD + columns * (_PORT_W + _PORT_GAP) - _PORT_GAP, 330)
 
 
-def _placed(row: Sequence[EqualNodes], y: int) -> list[_Box]:
+def _boxes_in_row(row: Sequence[EqualNodes], y: int) -> list[_Box]:
     boxes, x = [], 2 * _MARGIN
     for nodes in row:
-        height = _PAD + _lines(nodes) * (_PORT_H + _PORT_GAP) + _gpus_height(nodes) + _WORDS
+        height = _PAD + _lines(nodes) * (_PORT_H + _PORT_GAP) + _gpus_height(nodes) + _TEXT_HEIGHT
         boxes.append(_Box(nodes, x, y, _box_width(nodes), height))
         x += boxes[-1].width + _GAP
     return boxes
@@ -165,16 +167,17 @@ def _gpus_height(nodes: EqualNodes) -> int:
 
 
 def _last_port(box: _Box) -> int:
-    used = [at for at, port in enumerate(box.nodes.ports) if port.condition != "unused"]
-    places = (
-        _port_place(box, at)[0] + (_PORT_W // 2 if at < _PER_ROW else _PORT_W + _PORT_GAP // 2)
-        for at in used
+    used = [index for index, port in enumerate(box.nodes.ports) if port.condition != "unused"]
+    positions = (
+        _port_position(box, index)[0]
+        + (_PORT_W // 2 if index < _PER_ROW else _PORT_W + _PORT_GAP // 2)
+        for index in used
     )
-    return max(places, default=box.x)
+    return max(positions, default=box.x)
 
 
-def _port_place(box: _Box, at: int) -> tuple[int, int]:
-    column, line = at % _PER_ROW, at // _PER_ROW
+def _port_position(box: _Box, index: int) -> tuple[int, int]:
+    column, line = index % _PER_ROW, index // _PER_ROW
     return (
         box.x + _PAD + column * (_PORT_W + _PORT_GAP),
         box.y + _PAD + line * (_PORT_H + _PORT_GAP),
@@ -185,54 +188,56 @@ def _node(box: _Box, bus: int) -> Iterator[str]:
     """Draw a box: its ports, their lines to the network and to GPUs, and the text at the bottom."""
     nodes = box.nodes
     yield _rect(box.x, box.y, box.width, box.height, "node")
-    gpus = _gpu_places(box)
-    for at, port in enumerate(nodes.ports):
-        x, y = _port_place(box, at)
+    gpus = _gpu_positions(box)
+    for index, port in enumerate(nodes.ports):
+        x, y = _port_position(box, index)
         if port.condition != "unused":
-            yield _path(_to_bus(x, y, bus, first_row=at < _PER_ROW), port.condition)
+            yield _path(_to_bus(x, y, bus, first_row=index < _PER_ROW), port.condition)
         for gpu in port.gpus:
-            yield _path(_to_gpu(box, at, gpus[gpu]), "near")
-    for at, port in enumerate(nodes.ports):
-        yield from _port(port, *_port_place(box, at))
+            yield _path(_to_gpu(box, index, gpus[gpu]), "near")
+    for index, port in enumerate(nodes.ports):
+        yield from _port(port, *_port_position(box, index))
     for name, (x, y) in gpus.items():
         yield _rect(x, y, _GPU, _GPU, "gpu")
         yield _text(x + _GPU // 2, y + 19, name.removeprefix("GPU"), "mid soft")
-    words = box.y + box.height - _WORDS + 20
+    text_y = box.y + box.height - _TEXT_HEIGHT + 20
     room = int((box.width - 2 * _PAD) / _LETTER)
-    yield _text(box.x + _PAD, words, _title(nodes, room), "name", longest=room, full=nodes.title)
+    yield _text(
+        box.x + _PAD, text_y, _title(nodes, room), "name", max_length=room, full=nodes.title
+    )
     firmware = f"firmware {nodes.firmware}" if nodes.firmware else ""
     about = ", ".join(filter(None, (nodes.machine_type, nodes.gpus, firmware)))
-    yield _text(box.x + _PAD, words + 17, about or "GPUs unknown", "soft", longest=room)
+    yield _text(box.x + _PAD, text_y + 17, about or "GPUs unknown", "soft", max_length=room)
 
 
 def _title(nodes: EqualNodes, room: int) -> str:
     """Return as many names as fit, and the number of nodes."""
-    titles = (nodes.title, nodes.titled(3), nodes.titled(2), nodes.titled(1))
+    titles = (nodes.title, nodes.title_of(3), nodes.title_of(2), nodes.title_of(1))
     count = f"{len(nodes.names)} nodes: " if len(nodes.names) > 1 else ""
     return next((title for title in titles if len(title) <= room), f"{count}{nodes.names[0]}")
 
 
-def _to_gpu(box: _Box, at: int, gpu: tuple[int, int]) -> str:
+def _to_gpu(box: _Box, index: int, gpu: tuple[int, int]) -> str:
     """Return the line from a port to a GPU, which passes next to any lower line of ports."""
-    x, y = _port_place(box, at)
+    x, y = _port_position(box, index)
     end = f"L{gpu[0] + _GPU // 2} {gpu[1]}"
-    if at // _PER_ROW == _lines(box.nodes) - 1:
+    if index // _PER_ROW == _lines(box.nodes) - 1:
         return f"M{x + _PORT_W // 2} {y + _PORT_H}{end}"
-    below = _port_place(box, at % _PER_ROW + (_lines(box.nodes) - 1) * _PER_ROW)[1] + _PORT_H
+    below = _port_position(box, index % _PER_ROW + (_lines(box.nodes) - 1) * _PER_ROW)[1] + _PORT_H
     return f"M{x} {y + _PORT_H // 2}h-2V{below}{end}"
 
 
-def _gpu_places(box: _Box) -> dict[str, tuple[int, int]]:
+def _gpu_positions(box: _Box) -> dict[str, tuple[int, int]]:
     """Return the position of each GPU: below its port, or in a row if no topology is known."""
     named = {gpu for port in box.nodes.ports for gpu in port.gpus}
     counted = {f"GPU{number}" for number in range(box.nodes.gpu_number)}
     names = sorted(named | counted, key=natural_key)
-    y = box.y + box.height - _WORDS - _GPU
+    y = box.y + box.height - _TEXT_HEIGHT - _GPU
     below = _below_ports(box)
     if set(names) == set(below):
         return {name: (below[name], y) for name in names}
     step = min(_GPU + 8, (box.width - 2 * _PAD) // max(len(names), 1))
-    return {name: (box.x + _PAD + at * step, y) for at, name in enumerate(names)}
+    return {name: (box.x + _PAD + index * step, y) for index, name in enumerate(names)}
 
 
 def _below_ports(box: _Box) -> dict[str, int]:
@@ -242,15 +247,19 @@ def _below_ports(box: _Box) -> dict[str, int]:
     """
     owners: dict[int, list[str]] = {}
     placed: set[str] = set()
-    for at, port in enumerate(box.nodes.ports):
-        owners.setdefault(at % _PER_ROW, []).extend(gpu for gpu in port.gpus if gpu not in placed)
+    for index, port in enumerate(box.nodes.ports):
+        owners.setdefault(index % _PER_ROW, []).extend(
+            gpu for gpu in port.gpus if gpu not in placed
+        )
         placed.update(port.gpus)
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for column, gpus in owners.items():
-        middle = _port_place(box, column)[0] + _PORT_W // 2
+        middle = _port_position(box, column)[0] + _PORT_W // 2
         left = middle - (len(gpus) * (_GPU + 4) - 4) // 2
-        places |= {gpu: left + at * (_GPU + 4) for at, gpu in enumerate(gpus)}
-    return places if all(len(gpus) * (_GPU + 4) <= _PORT_W + 8 for gpus in owners.values()) else {}
+        positions |= {gpu: left + index * (_GPU + 4) for index, gpu in enumerate(gpus)}
+    return (
+        positions if all(len(gpus) * (_GPU + 4) <= _PORT_W + 8 for gpus in owners.values()) else {}
+    )
 
 
 def _to_bus(x: int, y: int, bus: int, *, first_row: bool) -> str:
@@ -269,27 +278,27 @@ def _port(port: ShownPort, x: int, y: int) -> Iterator[str]:
     )
     if port.condition == "unused":
         rate = f"unused, {port.rate_or_state}"
-    yield _text(x + _PORT_W // 2, y + 18, port.name, "name mid", longest=_NAME, room=_PORT_W - 6)
-    yield _text(x + _PORT_W // 2, y + 35, rate, "mid soft", longest=17)
+    yield _text(x + _PORT_W // 2, y + 18, port.name, "name mid", max_length=_NAME, room=_PORT_W - 6)
+    yield _text(x + _PORT_W // 2, y + 35, rate, "mid soft", max_length=17)
 
 
 def _rect(x: int, y: int, width: int, height: int, kind: str) -> str:
     return f'<rect class="{kind}" x="{x}" y="{y}" width="{width}" height="{height}" rx="6"/>'
 
 
-def _path(along: str, kind: str) -> str:
-    return f'<path class="{kind}" d="{along}"/>'
+def _path(commands: str, kind: str) -> str:
+    return f'<path class="{kind}" d="{commands}"/>'
 
 
 def _text(
-    x: int, y: int, words: str, kind: str, *, longest: int = 140, full: str = "", room: int = 0
+    x: int, y: int, text: str, kind: str, *, max_length: int = 140, full: str = "", room: int = 0
 ) -> str:
-    """Write words, cut to `longest` characters; the full text becomes the tooltip.
+    """Write text, cut to `max_length` characters; the full text becomes the tooltip.
 
     `room` is in pixels; letters that need more are set closer.
     """
-    words, full = visible(words), visible(full or words)
-    cut = words if len(words) <= longest else f"{words[: longest - 1]}…"
+    text, full = visible(text), visible(full or text)
+    cut = text if len(text) <= max_length else f"{text[: max_length - 1]}…"
     tip = f"<title>{escape(full)}</title>" if cut != full else ""
     close = f' textLength="{room}"' if room and len(cut) * _LETTER > room else ""
     closer = f'{close} lengthAdjust="spacingAndGlyphs"' if close else ""

@@ -40,9 +40,9 @@ class EqualNodes(NamedTuple):
     @property
     def title(self) -> str:
         """The names as a title: "n1, n2, n3 and 61 more (64 nodes)"."""
-        return self.titled(4)
+        return self.title_of(4)
 
-    def titled(self, limit: int) -> str:
+    def title_of(self, limit: int) -> str:
         """Return at most `limit` names, and the number of nodes."""
         if len(self.names) == 1:
             return self.names[0]
@@ -56,7 +56,7 @@ def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
         alike = EqualNodes(
             names=(),
             machine_type=selection.node.machine_type or "",
-            gpus=gpu_words(selection.node),
+            gpus=gpus_text(selection.node),
             gpu_number=sum(gpu.number or 0 for gpu in selection.node.gpus),
             firmware=", ".join(
                 sorted({port.firmware for port in selection.ports if port.firmware})
@@ -77,7 +77,7 @@ def _ports(selection: PortSelection, plan: FabricPlan) -> tuple[ShownPort, ...]:
     return tuple(sorted(groups, key=lambda port: port.condition == "unused"))
 
 
-def gpu_words(node: SiteNode) -> str:
+def gpus_text(node: SiteNode) -> str:
     """Return the GPUs of a node as text; "" if unknown."""
     if node.without_gpus:
         return "no GPU"
@@ -127,7 +127,7 @@ class Rail(NamedTuple):
     distance: str
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The rail as a comment: "rail 0: mlx5_0, near GPU0 (PIX)"."""
         near = f", near {', '.join(self.gpus)} ({self.distance})" if self.gpus else ""
         return f"rail {self.number}: {self.device}{near}"
@@ -162,7 +162,7 @@ def nearest_gpus(node: SiteNode, device: str) -> tuple[tuple[str, ...], str] | N
 
 # The ports that a fabric uses.
 
-_Counted = TypeVar("_Counted", int, str)
+_Frequent = TypeVar("_Frequent", int, str)
 
 
 def used_ports(plan: FabricPlan) -> Iterator[tuple[PortSelection, SitePort]]:
@@ -183,7 +183,7 @@ def _devices(plan: FabricPlan) -> set[str]:
     return {name.partition(":")[0] for name in plan.devices.used}
 
 
-def most_common(values: Iterable[_Counted]) -> _Counted:
+def most_common(values: Iterable[_Frequent]) -> _Frequent:
     """Return the most frequent value; of several, the greatest."""
     counted = Counter(values)
     return max(counted, key=lambda value: (counted[value], str(value)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from webhook.diagnose.tools.causes import CAUSES, TRANSPORTS, Cause
 
 #: Characters of a line that are read; no pattern needs more.
-_LONGEST = 4000
+_MAX_LINE = 4000
 #: The transports in pairs, RDMA first; the first pair with a line in the log decides, since actual
 #: channels are better evidence than a chosen network.
 _PAIRS = tuple(zip(TRANSPORTS[::2], TRANSPORTS[1::2], strict=True))
@@ -57,7 +57,7 @@ def read_log(text: str) -> LogReport:
     text = text.replace("\r", "\n")
     lines_by_cause: dict[str, list[str]] = {}
     for cause in CAUSES:
-        lines = [line.strip() for _, line in _with(text, cause.clue) if cause.fits(line)]
+        lines = [line.strip() for _, line in _lines_with(text, cause.clue) if cause.fits(line)]
         if lines:
             lines_by_cause[cause.code] = lines
     matched = tuple(
@@ -79,25 +79,25 @@ def matched_lines(text: str) -> list[MatchedLine]:
     """Return all lines of a text that match a row of the table, in the order of the text."""
     ends = [line_end.start() for line_end in _LINE_END.finditer(text)]
     causes = [
-        MatchedLine(bisect_left(ends, at) + 1, cause, line.strip())
+        MatchedLine(bisect_left(ends, position) + 1, cause, line.strip())
         for cause in CAUSES
-        for at, line in _with(text, cause.clue)
+        for position, line in _lines_with(text, cause.clue)
         if cause.fits(line)
     ]
     return sorted(causes, key=lambda matched_line: matched_line.number)
 
 
-def _with(text: str, clue: str) -> Iterator[tuple[int, str]]:
+def _lines_with(text: str, clue: str) -> Iterator[tuple[int, str]]:
     """Yield the lines that contain a clue, with the position of each.
 
     One search in the whole text is much faster than a search in each line.
     """
-    at = text.find(clue)
-    while at >= 0:
-        start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    position = text.find(clue)
+    while position >= 0:
+        start, end = text.rfind("\n", 0, position) + 1, text.find("\n", position)
         end = len(text) if end < 0 else end
-        yield start, text[start : min(end, start + _LONGEST)]
-        at = text.find(clue, end)
+        yield start, text[start : min(end, start + _MAX_LINE)]
+        position = text.find(clue, end)
 
 
 def _transport(codes: Collection[str]) -> str:

@@ -58,7 +58,7 @@ class Recognition(NamedTuple):
     source: str
 
 
-def _numbered(prefix: str, count: int) -> tuple[str, ...]:
+def _numbered_names(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{number}" for number in range(count))
 
 
@@ -82,7 +82,7 @@ def _azure(name: str, products: tuple[str, ...], gpus: int, profile: str) -> Mac
         products,
         gpus,
         if_shown=(("vendor", "Microsoft Corporation"), ("product", "Virtual Machine")),
-        devices=_numbered("mlx5_ib", gpus),
+        devices=_numbered_names("mlx5_ib", gpus),
         source=f"Azure/azurehpc-health-checks, conf/{profile}.conf (check_hw_ib)",
     )
 
@@ -104,7 +104,7 @@ def _coreweave(name: str, products: tuple[str, ...], gpus: int = 8) -> MachineTy
         f"CoreWeave {name}",
         products,
         gpus,
-        devices=_numbered("ibp", gpus),
+        devices=_numbered_names("ibp", gpus),
         source="CoreWeave documentation, NCCL configuration reference (UCX_NET_DEVICES)",
     )
 
@@ -198,11 +198,11 @@ def is_known_product(text: str) -> bool:
 
 def machine_type_of(observations: Iterable[Observation]) -> str | None:
     """Return the name of the machine type with these observations, or None."""
-    recognition = recognized(observations)
+    recognition = recognize_machine(observations)
     return recognition.name if recognition else None
 
 
-def recognized(observations: Iterable[Observation]) -> Recognition | None:
+def recognize_machine(observations: Iterable[Observation]) -> Recognition | None:
     """Return the known machine type with these observations; None unless exactly one fits."""
     evidence = _evidence(observations)
     machine_types = [
@@ -250,7 +250,7 @@ def _evidence(observations: Iterable[Observation]) -> _Evidence:
             and observation.device_id is not None
         ):
             cards.setdefault(_with_domain(observation.pci), set()).add(observation.device_id)
-    product, count = _agreed([*of_tool.values()] for of_tool in gpus.values())
+    product, count = _gpus_of_all_tools([*of_tool.values()] for of_tool in gpus.values())
     return _Evidence(
         product,
         count,
@@ -266,7 +266,7 @@ def _identity(gpu: GpuObservation) -> object:
     return gpu.origin.line if identity == (None, None, None) else identity
 
 
-def _agreed(counts: Iterable[list[str]]) -> tuple[str | None, int]:
+def _gpus_of_all_tools(counts: Iterable[list[str]]) -> tuple[str | None, int]:
     """Return the product and number of GPUs on which all tools agree, else (None, 0)."""
     statements = {(frozenset(products), len(products)) for products in counts}
     if len(statements) != 1:

@@ -55,21 +55,21 @@ FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED)
 # When a port is down, registering memory, connecting and NCCL fail as well, so the lowest layer is
 # the one to repair; the others are listed.
 
-_LONGEST = 200
+_MAX_LINE = 200
 
 
 def grade_failure(
-    failures: Sequence[MatchedLine], run: Measurement | None = None
+    failures: Sequence[MatchedLine], measurement: Measurement | None = None
 ) -> BenchmarkResult:
     """Grade the log lines of a failure, of a run if it is known."""
     first, *further = _lowest_first(failure.cause for failure in failures)
     line = next(failure.line for failure in failures if failure.cause is first)
-    location = location_of(run) if run else Location(line=failures[0].number)
-    text = f"{first.meaning} Output: {line:.{_LONGEST}}"
+    location = location_of(measurement) if measurement else Location(line=failures[0].number)
+    text = f"{first.meaning} Output: {line:.{_MAX_LINE}}"
     return BenchmarkResult(
         Finding("error", first.code, text, first.remedy, location),
         citation=first.source,
-        measurement=run,
+        measurement=measurement,
         layer=first.layer,
         also=tuple(cause.code for cause in further),
     )
@@ -83,18 +83,18 @@ def _lowest_first(causes: Iterable[Cause]) -> list[Cause]:
 def grade_log(log: LogReport) -> BenchmarkResult | None:
     """Grade the log of a job that ran no benchmark; None if the text is not such a log."""
     if log.transport == "no":
-        return _sockets(log)
+        return _result_over_sockets(log)
     if log.transport == "mixed":
         return BenchmarkResult(MIXED_TRANSPORTS.finding("warning", MIXED_TRANSPORTS.meaning))
     if log.transport == "yes":
-        return _over_rdma(log)
+        return _result_over_rdma(log)
     if log.nccl:
         text = "The log does not show which network NCCL uses."
         return BenchmarkResult(TRANSPORT_UNKNOWN.finding("unsure", text))
     return None
 
 
-def _over_rdma(log: LogReport) -> BenchmarkResult:
+def _result_over_rdma(log: LogReport) -> BenchmarkResult:
     slower = next((line.cause for line in log.cause_counts if line.cause.kind == "slower"), None)
     if slower is not None:
         finding = Finding("warning", slower.code, slower.meaning, slower.remedy)
@@ -104,7 +104,7 @@ def _over_rdma(log: LogReport) -> BenchmarkResult:
     return BenchmarkResult(OVER_RDMA.finding("ok", text))
 
 
-def _sockets(log: LogReport) -> BenchmarkResult:
+def _result_over_sockets(log: LogReport) -> BenchmarkResult:
     matched = [line.cause for line in log.cause_counts]
     reasons = [cause for cause in matched if cause.kind in ("setting", "failure")]
     transports = [cause for cause in matched if cause.rdma is False]
@@ -133,20 +133,20 @@ class PortContext(NamedTuple):
     ports: tuple[PortObservation, ...] = ()
     cards: tuple[CardObservation, ...] = ()
 
-    def rate(self, run: Measurement) -> PortRate | None:
+    def rate(self, measurement: Measurement) -> PortRate | None:
         """Return the rate of the port of a run; None unless the port is Active."""
         rates = [
             (port.rate_gbps, port.origin)
-            for port in self._ports(run)
+            for port in self._ports(measurement)
             if port.state == "Active" and port.rate_gbps
         ]
-        rate = _agreed(rates)
+        rate = _common_value(rates)
         return rate and PortRate(rate[0], f"{rate[0]:g} Gb/s ({_tool_line(rate[1])})")
 
-    def pcie_rate(self, run: Measurement) -> PcieRate | None:
+    def pcie_rate(self, measurement: Measurement) -> PcieRate | None:
         """Return the rate of the card's PCIe link; None if unknown."""
-        addresses = {_without_domain(port.pci) for port in self._ports(run) if port.pci}
-        link = _agreed(
+        addresses = {_without_domain(port.pci) for port in self._ports(measurement) if port.pci}
+        link = _common_value(
             (card.link, card.origin)
             for card in self.cards
             if card.link and _without_domain(card.pci) in addresses
@@ -156,13 +156,13 @@ class PortContext(NamedTuple):
             return None
         return PcieRate(gbps, f"{_link_title(link[0])} ({_tool_line(link[1])})")
 
-    def _ports(self, run: Measurement) -> list[PortObservation]:
+    def _ports(self, measurement: Measurement) -> list[PortObservation]:
         return [
             port
             for port in self.ports
-            if run.device is not None
-            and port.device == run.device
-            and (run.port is None or port.port in (None, run.port))
+            if measurement.device is not None
+            and port.device == measurement.device
+            and (measurement.port is None or port.port in (None, measurement.port))
         ]
 
 
@@ -182,7 +182,7 @@ def shown_ports(reading: Reading) -> PortContext:
     )
 
 
-def _agreed(values: Iterable[tuple[_T, Origin]]) -> tuple[_T, Origin] | None:
+def _common_value(values: Iterable[tuple[_T, Origin]]) -> tuple[_T, Origin] | None:
     """Return the value that all tools agree on, with the first tool; None if they differ."""
     candidates = list(values)
     return candidates[0] if len({value for value, _ in candidates}) == 1 else None
@@ -236,7 +236,10 @@ def _benchmark_file(
 ) -> BenchmarkFile:
     """Read the lines of one node; `port_lines` may have the output of tools that show its ports."""
     output = read_output_lines(lines)
-    tested = any(run.device and run.kind == "bandwidth" for run in output.measurements)
+    tested = any(
+        measurement.device and measurement.kind == "bandwidth"
+        for measurement in output.measurements
+    )
     ports = shown_ports(read(port_lines)) if tested else PortContext()
     return BenchmarkFile(name, node, output, ports, (lines[0].number, lines[-1].number))
 
@@ -246,58 +249,64 @@ def evaluate(
 ) -> Evaluation:
     """Grade all files; `hcas` are the RDMA devices that the runs should have tested."""
     results = flag_outliers([result for file in files for result in grade_file(file, rate)])
-    return Evaluation(results, tuple(_untested(results, hcas)))
+    return Evaluation(results, tuple(_untested_hcas(results, hcas)))
 
 
 def grade_file(file: BenchmarkFile, rate: PortRate | None) -> Iterator[BenchmarkResult]:
     """Yield the results of a file in the order of its lines, not yet compared with peers."""
-    runs, log = file.output.measurements, file.output.log
-    run_failures, other_failures = _by_run(file.output.failures, runs)
+    measurements, log = file.output.measurements, file.output.log
+    run_failures, other_failures = _split_failures(file.output.failures, measurements)
     results = [
-        grade_failure(run_failures[index], run)
+        grade_failure(run_failures[index], measurement)
         if index in run_failures
-        else grade_run(run, _run_context(file, run, rate))
-        for index, run in enumerate(runs)
+        else grade_run(measurement, _run_context(file, measurement, rate))
+        for index, measurement in enumerate(measurements)
     ]
     results += [grade_failure(failures) for failures in other_failures.values()]
     if not results and (log_result := grade_log(log)):
         results.append(log_result)
     nodes = (file.node,) if file.node else ()
     for result in sorted(results, key=_first_line):
-        yield result.located(file.name, nodes)
+        yield result.with_location(file.name, nodes)
 
 
 def _first_line(result: BenchmarkResult) -> int:
     return result.finding.location.line or 0
 
 
-def _run_context(file: BenchmarkFile, run: Measurement, rate: PortRate | None) -> RunContext:
-    return RunContext(rate or file.ports.rate(run), file.ports.pcie_rate(run), file.output.log)
+def _run_context(
+    file: BenchmarkFile, measurement: Measurement, rate: PortRate | None
+) -> RunContext:
+    return RunContext(
+        rate or file.ports.rate(measurement), file.ports.pcie_rate(measurement), file.output.log
+    )
 
 
 _Failures = dict[int, list[MatchedLine]]
 
 
-def _by_run(
-    failures: Sequence[MatchedLine], runs: Sequence[Measurement]
+def _split_failures(
+    failures: Sequence[MatchedLine], measurements: Sequence[Measurement]
 ) -> tuple[_Failures, _Failures]:
     """Return the failures of each run, and all others by the index of the run before them.
 
     A run with rows has failed only if a failure is among its lines. A run without rows has all
     failures that follow it.
     """
-    starts = [run.lines[0] for run in runs]
+    starts = [measurement.lines[0] for measurement in measurements]
     run_failures: _Failures = {}
     other_failures: _Failures = {}
     for failure in failures:
         index = bisect_right(starts, failure.number) - 1
-        run = runs[index] if index >= 0 else None
-        is_of_run = run is not None and (not run.rows or failure.number <= run.lines[1])
+        measurement = measurements[index] if index >= 0 else None
+        is_of_run = measurement is not None and (
+            not measurement.rows or failure.number <= measurement.lines[1]
+        )
         (run_failures if is_of_run else other_failures).setdefault(index, []).append(failure)
     return run_failures, other_failures
 
 
-def _untested(results: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterator[Finding]:
+def _untested_hcas(results: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterator[Finding]:
     tested = {
         result.measurement.device for result in results if result.measurement and result.number
     }

@@ -124,11 +124,11 @@ def measured_pairs(matrix: PairMatrix) -> list[MeasuredPair]:
         pair
         for column, cells in matrix.columns.items()
         for cell in cells.values()
-        if (pair := _decided(column.device, cell))
+        if (pair := _measured_pair(column.device, cell))
     ]
 
 
-def _decided(device: str | None, cell: MatrixCell) -> MeasuredPair | None:
+def _measured_pair(device: str | None, cell: MatrixCell) -> MeasuredPair | None:
     """Return the decisive result, unsure ones left out; None if there is no other."""
     results = tuple(result for result in cell.results if result.finding.level != "unsure")
     if not results or cell.pair.client == cell.pair.server:

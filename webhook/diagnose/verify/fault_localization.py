@@ -22,7 +22,7 @@ from webhook.diagnose.verify.fabric_parts import (
     measured_pairs,
     parts_of,
 )
-from webhook.diagnose.verify.matrix import PairMatrix, pair_words
+from webhook.diagnose.verify.matrix import PairMatrix, pair_title
 from webhook.model.finding import LEVELS, Code, Finding, Level, Location, severity
 from webhook.model.names import counted, shortened_list
 from webhook.text.findings import tally
@@ -54,9 +54,9 @@ SUSPECT_CODES = (
 )
 
 #: The fewest nodes among which a single bad one is recognizable.
-_FEWEST_NODES = 3
+_MIN_NODES = 3
 #: More paths than this get one line together.
-_MOST_PATHS = 4
+_MAX_PATHS = 4
 _ERROR: frozenset[Level] = frozenset({"error"})
 _BAD: frozenset[Level] = frozenset({"error", "warning"})
 #: From the widest to the narrowest.
@@ -68,10 +68,10 @@ def localize_faults(matrix: PairMatrix) -> tuple[Finding, ...]:
     search = _FaultSearch(matrix)
     for kind in _KINDS:
         for bad in (_ERROR, _BAD):
-            search.parts(kind, bad)
-    search.all_alike()
-    search.paths()
-    search.not_located()
+            search.name_parts(kind, bad)
+    search.name_all_nodes()
+    search.name_paths()
+    search.name_remaining_pairs()
     return tuple(sorted(search.suspects, key=lambda suspect: -severity(suspect.level)))
 
 
@@ -89,7 +89,7 @@ class _FaultSearch:
             for part in parts_of(pair):
                 self._by_part[part].append(pair)
 
-    def parts(self, kind: Code, bad: frozenset[Level]) -> None:
+    def name_parts(self, kind: Code, bad: frozenset[Level]) -> None:
         """Name each part of a kind whose measurements are all bad, if others can be compared."""
         healthy = HealthyPairs(pair for pair in self._pairs if pair.level not in bad)
         by_part = defaultdict(list)
@@ -100,36 +100,33 @@ class _FaultSearch:
         for part, unexplained in by_part.items():
             pairs = self._by_part[part]
             if all(pair.level in bad for pair in pairs) and healthy.implicates(part, unexplained):
-                self._name(part, pairs, unexplained)
+                self._name_part(part, pairs, unexplained)
                 self._explain(pairs)
 
-    def all_alike(self) -> None:
+    def name_all_nodes(self) -> None:
         """Add a single suspect for all nodes if no measurement is good or undecided."""
         unexplained = self._unexplained
         any_good = self._undecided or any(pair.level not in _BAD for pair in self._pairs)
-        if (
-            not any_good
-            and len({node for pair in unexplained for node in pair.ends}) >= _FEWEST_NODES
-        ):
+        if not any_good and len({node for pair in unexplained for node in pair.ends}) >= _MIN_NODES:
             other = "other " if len(unexplained) < len(self._pairs) else ""
             text = f"All {len(unexplained)} {other}measurements are bad ({tally_of(unexplained)})."
             self._add(unexplained, ALL_ALIKE, text, Location())
             self._unexplained = []
 
-    def paths(self) -> None:
+    def name_paths(self) -> None:
         """Name the pairs whose nodes both measure well with other nodes, on the same devices."""
         healthy = HealthyPairs(pair for pair in self._pairs if pair.level not in _BAD)
         by_path: dict[frozenset[str], list[MeasuredPair]] = defaultdict(list)
         for pair in self._unexplained:
             if all(healthy.is_healthy_elsewhere(pair, node) for node in pair.ends):
                 by_path[frozenset(pair.ends)].append(pair)
-        if len(by_path) > _MOST_PATHS:
-            self._many_paths([pair for path in by_path.values() for pair in path])
+        if len(by_path) > _MAX_PATHS:
+            self._name_many_paths([pair for path in by_path.values() for pair in path])
             return
         for pairs in by_path.values():
-            self._path(pairs, healthy)
+            self._name_path(pairs, healthy)
 
-    def not_located(self) -> None:
+    def name_remaining_pairs(self) -> None:
         """Name the remaining slow pairs, whose fault may be in a node or in the path."""
         slow = [pair for pair in self._unexplained if pair.result.number is not None]
         if slow:
@@ -139,11 +136,11 @@ class _FaultSearch:
             )
             self._add(slow, NOT_LOCATED, text, Location(nodes=self._nodes(slow)))
 
-    def _name(
+    def _name_part(
         self, part: FabricPart, pairs: list[MeasuredPair], unexplained: Sequence[MeasuredPair]
     ) -> None:
         """Name a part; `unexplained` are its measurements without a suspect yet."""
-        other = self._compared(part, pairs)
+        other = self._comparison(part, pairs)
         text = (
             f"All {len(pairs)} measurements {_title(part)} are bad ({tally_of(pairs)}). "
             f"{_COMPARED.get(part.code, 'All others')}: {tally_of(other) or 'none'}."
@@ -151,7 +148,7 @@ class _FaultSearch:
         nodes = (part.node,) if part.node is not None else ()
         self._add(unexplained, part.code, text, Location(nodes=nodes, device=part.device or ""))
 
-    def _compared(self, part: FabricPart, pairs: list[MeasuredPair]) -> list[MeasuredPair]:
+    def _comparison(self, part: FabricPart, pairs: list[MeasuredPair]) -> list[MeasuredPair]:
         """Return the measurements to compare: all others, or the node's other direction."""
         if part.code in _COMPARED:
             node_pairs = {pair.ends for pair in pairs}
@@ -163,7 +160,7 @@ class _FaultSearch:
         identities = set(map(id, pairs))
         return [pair for pair in self._pairs if id(pair) not in identities]
 
-    def _path(self, pairs: list[MeasuredPair], healthy: HealthyPairs) -> None:
+    def _name_path(self, pairs: list[MeasuredPair], healthy: HealthyPairs) -> None:
         first, second = nodes = self._nodes(pairs)
         devices = list(dict.fromkeys(pair.device for pair in pairs if pair.device))
         on = f" on {shortened_list(devices)}" if devices else ""
@@ -177,7 +174,7 @@ class _FaultSearch:
         self._add(pairs, SUSPECT_PATH, text, Location(nodes=nodes, device=device))
         self._explain(pairs)
 
-    def _many_paths(self, pairs: list[MeasuredPair]) -> None:
+    def _name_many_paths(self, pairs: list[MeasuredPair]) -> None:
         names = _pair_names(pairs)
         text = (
             f"{len(names)} pairs have bad measurements ({tally_of(pairs)}), without a common node, "
@@ -223,7 +220,7 @@ def _title(part: FabricPart) -> str:
 
 
 def _pair_names(pairs: Iterable[MeasuredPair]) -> list[str]:
-    return list(dict.fromkeys(pair_words(pair.ends) for pair in pairs))
+    return list(dict.fromkeys(pair_title(pair.ends) for pair in pairs))
 
 
 def tally_of(pairs: Iterable[MeasuredPair]) -> str:

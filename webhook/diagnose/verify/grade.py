@@ -126,7 +126,7 @@ class RunContext(NamedTuple):
 
 def grade_run(measurement: Measurement, context: RunContext) -> BenchmarkResult:
     """Grade a run without a failure in its output."""
-    result = _graded(measurement, context)
+    result = _result_of(measurement, context)
     finding = result.finding._replace(location=location_of(measurement))
     return result._replace(finding=finding, measurement=measurement)
 
@@ -136,11 +136,11 @@ def location_of(measurement: Measurement) -> Location:
     return Location(line=measurement.lines[0], device=measurement.device or "")
 
 
-def _graded(measurement: Measurement, context: RunContext) -> BenchmarkResult:
+def _result_of(measurement: Measurement, context: RunContext) -> BenchmarkResult:
     if not measurement.rows:
         return BenchmarkResult(NO_RESULT.finding("unsure", NO_RESULT.meaning))
     if measurement.kind == "connection":
-        return BenchmarkResult(_connected(measurement))
+        return BenchmarkResult(_connection(measurement))
     if measurement.kind == "latency":
         return _latency(measurement)
     if measurement.kind == "collective":
@@ -150,7 +150,7 @@ def _graded(measurement: Measurement, context: RunContext) -> BenchmarkResult:
     return _bandwidth(measurement, context)
 
 
-def _connected(measurement: Measurement) -> Finding:
+def _connection(measurement: Measurement) -> Finding:
     pings = measurement.rows[0].iterations
     return CONNECTED.finding(
         "ok", f"RDMA connects and carries data ({pings} pings). rping measures no bandwidth."
@@ -181,7 +181,7 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
         finding = NO_RATE.finding("unsure", f"{_rate_text(gbps)}; the port's rate is unknown.")
         return BenchmarkResult(finding, gbps=gbps)
     expected = expected_rate(measurement, context.rate, context.pcie_rate)
-    finding = _against(measurement, gbps, expected)
+    finding = _comparison(measurement, gbps, expected)
     layer: Layer | None = "link" if finding.level == "error" else None
     return BenchmarkResult(
         finding, gbps=gbps, expected=expected.gbps, computation=expected.computation, layer=layer
@@ -192,14 +192,14 @@ def _loopback(figure: str, reason: str) -> Finding:
     return LOOPBACK.finding("unsure", f"{figure}. {reason}")
 
 
-def _against(measurement: Measurement, gbps: float, expected: ExpectedRate) -> Finding:
+def _comparison(measurement: Measurement, gbps: float, expected: ExpectedRate) -> Finding:
     """Compare a bandwidth with the expectation."""
     ratio = gbps / expected.gbps
     text = f"{_rate_text(gbps)}, {ratio:.0%} of the expected {expected.gbps:g} Gb/s"
     if ratio > _TOO_FAST:
         return FASTER_THAN_RATE.finding("unsure", f"{text}: more than the port can carry.")
     level, code = _level(ratio)
-    if level != "ok" and _small(measurement):
+    if level != "ok" and _has_small_messages(measurement):
         return SMALL_MESSAGES.finding(
             "unsure", f"{text}: one queue pair with messages below 1 MiB may not fill the link."
         )
@@ -212,7 +212,7 @@ def _level(ratio: float) -> tuple[Level, Code]:
     return ("warning", BELOW_RATE) if ratio >= WARNING_SHARE else ("error", FAR_BELOW_RATE)
 
 
-def _small(measurement: Measurement) -> bool:
+def _has_small_messages(measurement: Measurement) -> bool:
     """Return whether no row is certain to fill the link; unknown queue pairs count as one."""
     return (measurement.qps or 1) == 1 and all((row.size or 0) < LARGE for row in measurement.rows)
 

@@ -10,7 +10,7 @@ from webhook.diagnose.verify.results import BenchmarkResult, NodePair, RunReport
 from webhook.model.finding import Finding, Level, severity
 
 #: The most nodes whose pairs are shown as a list.
-_MOST_LIST_NODES = 2
+_MAX_LIST_NODES = 2
 #: Below each of these, a number in a cell has one more decimal.
 _STEPS = (100, 10)
 
@@ -94,7 +94,7 @@ def pair_matrix(report: RunReport) -> PairMatrix:
 def is_dense(matrix: PairMatrix) -> bool:
     """Return whether enough pairs were measured for a matrix instead of a list."""
     nodes = len(matrix.nodes)
-    return nodes > _MOST_LIST_NODES and len(matrix.cells) >= nodes * (nodes - 1) // 2
+    return nodes > _MAX_LIST_NODES and len(matrix.cells) >= nodes * (nodes - 1) // 2
 
 
 def short_number(number: float | None) -> str:
@@ -105,14 +105,16 @@ def short_number(number: float | None) -> str:
     return f"{number:.{decimals}f}"
 
 
-def pair_words(pair: NodePair) -> str:
+def pair_title(pair: NodePair) -> str:
     """Name a pair."""
     return f"{pair.client} → {pair.server}"
 
 
 def _column_of(result: BenchmarkResult) -> MatrixColumn:
-    run = result.measurement
-    return MatrixColumn(run.device, run.kind == "latency") if run else MatrixColumn(None, False)
+    measurement = result.measurement
+    if measurement is None:
+        return MatrixColumn(None, False)
+    return MatrixColumn(measurement.device, measurement.kind == "latency")
 
 
 def _column_order(column: MatrixColumn) -> tuple[bool, int, str, bool]:
@@ -142,7 +144,7 @@ class PairStatement(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The names of the pairs, without repetition."""
-        return [pair_words(pair) for pair in dict.fromkeys(self.pairs)]
+        return [pair_title(pair) for pair in dict.fromkeys(self.pairs)]
 
 
 class FindingGroup(NamedTuple):

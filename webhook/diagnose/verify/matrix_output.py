@@ -14,7 +14,7 @@ from webhook.diagnose.verify.matrix import (
     group_findings,
     is_dense,
     pair_matrix,
-    pair_words,
+    pair_title,
 )
 from webhook.diagnose.verify.output import (
     SUITE,
@@ -107,7 +107,7 @@ def matrix_schema() -> str:
 def matrix_junit(report: RunReport) -> str:
     """Return a run as an XML document."""
     cases = [
-        JunitCase(pair_words(pair), title_of(result.measurement), result.finding)
+        JunitCase(pair_title(pair), title_of(result.measurement), result.finding)
         for pair, cell in pair_matrix(report).cells.items()
         for result in cell.results
     ]
@@ -119,28 +119,28 @@ def matrix_junit(report: RunReport) -> str:
 
 WHOLE_RUN = "Whole run"
 SUSPECTS = "Check first"
-_NARROWEST = 40
+_MIN_WIDTH = 40
 _INDENT = 2
 _CORNER = "from ↓ to →"
 _NOT_MEASURED = Span("·", "dim")
 #: The most statements of a code, and the most pairs of a sentence, that are written out.
-_MOST_STATEMENTS = 6
-_MOST_PAIRS = 4
+_MAX_STATEMENTS = 6
+_MAX_PAIRS = 4
 
 
 def matrix_text(report: RunReport, *, width: int = 100, color: bool = False) -> str:
     """Return a run as lines of at most `width` columns."""
     matrix = pair_matrix(report)
-    sheet = Sheet(max(width, _NARROWEST), color=color)
+    sheet = Sheet(max(width, _MIN_WIDTH), color=color)
     sheet.paragraph(Span(run_title(report, matrix), "bold"), Span(f"  image {report.image}", "dim"))
     if matrix.cells:
         sheet.blank()
-        _overview(sheet, matrix)
-    _expected(sheet, report.evaluation)
-    _suspects(sheet, localize_faults(matrix))
+        _write_overview(sheet, matrix)
+    _write_expectations(sheet, report.evaluation)
+    _write_suspects(sheet, localize_faults(matrix))
     for group in group_findings(matrix):
         sheet.blank()
-        _finding_group(sheet, group)
+        _write_finding_group(sheet, group)
     for finding in report.findings:
         sheet.blank()
         sheet.paragraph(Span(WHOLE_RUN, "bold"))
@@ -156,7 +156,7 @@ def run_title(report: RunReport, matrix: PairMatrix) -> str:
     return f"{report.name}: {counts} of fabric {report.fabric}"
 
 
-def _overview(sheet: Sheet, matrix: PairMatrix) -> None:
+def _write_overview(sheet: Sheet, matrix: PairMatrix) -> None:
     """Write the widest matrix that fits, or a list if none fits or few pairs were measured."""
     if is_dense(matrix):
         of_all = ", the worst device of each pair" if len(matrix.columns) > 1 else ""
@@ -213,7 +213,7 @@ def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:
     titles = (column.title for column in columns)
     heading = [Span(title, "dim") for title in ("client → server", *titles)]
     rows = [
-        [Span(pair_words(pair)), *(_cell_span(cells.get(pair)) for cells in columns.values())]
+        [Span(pair_title(pair)), *(_cell_span(cells.get(pair)) for cells in columns.values())]
         for pair in matrix.cells
     ]
     return [heading, *rows]
@@ -223,14 +223,14 @@ def _pair_lines(matrix: PairMatrix) -> Iterator[list[Span]]:
     """Yield a line for each pair."""
     columns = matrix.columns
     for pair in matrix.cells:
-        line = [Span(pair_words(pair), "bold")]
+        line = [Span(pair_title(pair), "bold")]
         for column, cells in columns.items():
             if pair in cells:
                 line += [Span("  "), _cell_span(cells[pair]), Span(f" {column.title}")]
         yield line
 
 
-def _expected(sheet: Sheet, evaluation: Evaluation) -> None:
+def _write_expectations(sheet: Sheet, evaluation: Evaluation) -> None:
     """Write each expectation once, with its computation."""
     for expected in expectations(evaluation):
         sheet.paragraph(Span(f"expected: {expected}", "dim"))
@@ -242,7 +242,7 @@ def expectations(evaluation: Evaluation) -> list[str]:
     return list(dict.fromkeys(map(expectation, results)))
 
 
-def _suspects(sheet: Sheet, suspects: Sequence[Finding]) -> None:
+def _write_suspects(sheet: Sheet, suspects: Sequence[Finding]) -> None:
     if not suspects:
         return
     sheet.blank()
@@ -251,15 +251,15 @@ def _suspects(sheet: Sheet, suspects: Sequence[Finding]) -> None:
         write_finding(sheet, suspect)
 
 
-def _finding_group(sheet: Sheet, group: FindingGroup) -> None:
+def _write_finding_group(sheet: Sheet, group: FindingGroup) -> None:
     """Write the statements of a group, and its remedy once."""
     finding = group.finding
     sheet.paragraph(Span(finding.code, "bold"), sign=SIGNS[finding.level])
-    for statement in group.statements[:_MOST_STATEMENTS]:
-        pairs = shortened_list(statement.names, _MOST_PAIRS)
+    for statement in group.statements[:_MAX_STATEMENTS]:
+        pairs = shortened_list(statement.names, _MAX_PAIRS)
         subject = f"{statement.tested}, {pairs}" if statement.tested else pairs
         sheet.paragraph(Span(f"{subject}: ", "dim"), Span(statement.text), indent=_INDENT)
-    omitted = sum(len(statement.pairs) for statement in group.statements[_MOST_STATEMENTS:])
+    omitted = sum(len(statement.pairs) for statement in group.statements[_MAX_STATEMENTS:])
     if omitted:
         sheet.paragraph(Span(f"and {omitted} more (see -o json)", "dim"), indent=_INDENT)
     write_remedy(sheet, finding.remedy)

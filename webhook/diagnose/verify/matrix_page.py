@@ -20,7 +20,7 @@ from webhook.diagnose.verify.matrix import (
     group_key,
     is_dense,
     pair_matrix,
-    pair_words,
+    pair_title,
 )
 from webhook.diagnose.verify.matrix_output import SUSPECTS, expectations
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair, RunReport
@@ -40,8 +40,8 @@ _HEAD = """<!doctype html>
 #: The most nodes whose names fit side by side above their columns.
 _SIDE_BY_SIDE = 8
 #: The most statements of a code, and the most pairs of a sentence, that are written out.
-_MOST_STATEMENTS = 30
-_MOST_PAIRS = 12
+_MAX_STATEMENTS = 30
+_MAX_PAIRS = 12
 
 
 def matrix_page(report: RunReport) -> str:
@@ -140,7 +140,7 @@ class _Page:
             return '<td class="same"></td>' if diagonal else '<td class="none">·</td>'
         result = cell.decisive
         finding = result.finding
-        title = f"{pair_words(cell.pair)}: {finding.text} {finding.remedy}".rstrip()
+        title = f"{pair_title(cell.pair)}: {finding.text} {finding.remedy}".rstrip()
         label = f"{_sign(finding.level)} {cell.number}".rstrip()
         mark = self._marks.get(group_key(finding))
         linked = f'<a href="#{mark}">{label}</a>' if mark else label
@@ -185,8 +185,8 @@ def _finding_group(group: FindingGroup, mark: str) -> Iterator[str]:
     finding = group.finding
     yield f'<section id="{mark}" class="{finding.level}">\n'
     yield f"<h3>{_sign(finding.level)} {_html(finding.code)}</h3>\n<ul>\n"
-    yield from map(_statement, group.statements[:_MOST_STATEMENTS])
-    omitted = sum(len(statement.pairs) for statement in group.statements[_MOST_STATEMENTS:])
+    yield from map(_statement, group.statements[:_MAX_STATEMENTS])
+    omitted = sum(len(statement.pairs) for statement in group.statements[_MAX_STATEMENTS:])
     if omitted:
         yield f"<li>and {omitted} more, in the tables above</li>\n"
     yield "</ul>\n"
@@ -197,5 +197,5 @@ def _finding_group(group: FindingGroup, mark: str) -> Iterator[str]:
 
 def _statement(statement: PairStatement) -> str:
     tested = f"{statement.tested}, " if statement.tested else ""
-    subject = f"{tested}{shortened_list(statement.names, _MOST_PAIRS)}"
+    subject = f"{tested}{shortened_list(statement.names, _MAX_PAIRS)}"
     return f"<li><b>{_html(subject)}:</b> {_html(statement.text)}</li>\n"

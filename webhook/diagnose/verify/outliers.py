@@ -54,20 +54,27 @@ def _groups(results: Sequence[BenchmarkResult]) -> dict[tuple[Hashable, ...], li
     rails: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     tests: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for index, result in enumerate(results):
-        run = result.measurement
-        if run is None or result.number is None or result.finding.code == LOOPBACK.code:
+        measurement = result.measurement
+        if measurement is None or result.number is None or result.finding.code == LOOPBACK.code:
             continue
-        key = (run.test, run.kind, run.bidirectional, run.cuda, run.ranks, _size(run))
+        key = (
+            measurement.test,
+            measurement.kind,
+            measurement.bidirectional,
+            measurement.cuda,
+            measurement.ranks,
+            _size(measurement),
+        )
         tests[("of this test", *key)].append(index)
-        if run.device is not None:
-            rails[(f"on {run.device}", *key)].append(index)
+        if measurement.device is not None:
+            rails[(f"on {measurement.device}", *key)].append(index)
     return {**rails, **tests}
 
 
-def _size(run: Measurement) -> int | None:
+def _size(measurement: Measurement) -> int | None:
     """Return the size to compare at: the smallest message for latencies, else the largest."""
-    sizes = [row.size for row in run.rows if row.size is not None]
-    return min(sizes, default=None) if run.kind == "latency" else max(sizes, default=None)
+    sizes = [row.size for row in measurement.rows if row.size is not None]
+    return min(sizes, default=None) if measurement.kind == "latency" else max(sizes, default=None)
 
 
 def _number(result: BenchmarkResult) -> float:
@@ -79,12 +86,12 @@ def _outliers(
     results: Sequence[BenchmarkResult], peers: Sequence[int], peer_median: float
 ) -> list[int]:
     """Return the indexes of runs that are worse than the median by more than the tolerance."""
-    run = results[peers[0]].measurement
-    assert run is not None
+    measurement = results[peers[0]].measurement
+    assert measurement is not None
     numbers = {index: _number(results[index]) for index in peers}
     spread = _DEVIATIONS * median(abs(number - peer_median) for number in numbers.values())
-    tolerance = max(spread, peer_median * _USUAL.get(run.kind or "", max(_USUAL.values())))
-    sign = 1 if run.kind == "latency" else -1
+    tolerance = max(spread, peer_median * _USUAL.get(measurement.kind or "", max(_USUAL.values())))
+    sign = 1 if measurement.kind == "latency" else -1
     return [index for index, number in numbers.items() if sign * (number - peer_median) > tolerance]
 
 

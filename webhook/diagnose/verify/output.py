@@ -24,12 +24,12 @@ from webhook.text.terminal import SIGNS, Sheet, Span, write_finding
 SUITE = "rdma-webhook verify"
 _ALL_RUNS = "All runs"
 _INDENT = 2
-_NARROWEST = 40
+_MIN_WIDTH = 40
 
 
 def verify_text(evaluation: Evaluation, *, width: int = 100, color: bool = False) -> str:
     """Return an evaluation as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), color=color)
+    sheet = Sheet(max(width, _MIN_WIDTH), color=color)
     for result in evaluation.results:
         position = f"  {position_of(result.finding.location)}"
         sheet.paragraph(Span(title_of(result.measurement), "bold"), Span(position, "dim"))
@@ -47,13 +47,17 @@ def verify_text(evaluation: Evaluation, *, width: int = 100, color: bool = False
     return sheet.text
 
 
-def title_of(run: Measurement | None) -> str:
+def title_of(measurement: Measurement | None) -> str:
     """Name a run: its test, device and port."""
-    if run is None:
+    if measurement is None:
         return "Output"
-    name = run.test or run.program
-    words = [name, run.device, f"port {run.port}" if run.port is not None else None]
-    if run.bidirectional:
+    name = measurement.test or measurement.program
+    words = [
+        name,
+        measurement.device,
+        f"port {measurement.port}" if measurement.port is not None else None,
+    ]
+    if measurement.bidirectional:
         words.append("bidirectional")
     return " ".join(word for word in words if word)
 
@@ -200,24 +204,26 @@ def result_form(result: BenchmarkResult) -> ResultForm:
     )
 
 
-def _run_form(run: Measurement) -> RunForm:
+def _run_form(measurement: Measurement) -> RunForm:
     return RunForm(
-        program=run.program,
-        test=run.test,
-        device=run.device,
-        port=run.port,
-        linkLayer=run.link_layer,
-        mtu=run.mtu,
-        qps=run.qps,
-        bidirectional=run.bidirectional,
-        cuda=run.cuda,
-        duration=run.duration,
-        loopback=run.loopback if run.loopback is None else bool(run.loopback),
-        ranks=run.ranks,
-        nodes=run.nodes,
-        averageGbps=run.average_gbps,
-        wrongElements=run.wrong_elements,
-        rows=[_row_form(row) for row in run.rows],
+        program=measurement.program,
+        test=measurement.test,
+        device=measurement.device,
+        port=measurement.port,
+        linkLayer=measurement.link_layer,
+        mtu=measurement.mtu,
+        qps=measurement.qps,
+        bidirectional=measurement.bidirectional,
+        cuda=measurement.cuda,
+        duration=measurement.duration,
+        loopback=measurement.loopback
+        if measurement.loopback is None
+        else bool(measurement.loopback),
+        ranks=measurement.ranks,
+        nodes=measurement.nodes,
+        averageGbps=measurement.average_gbps,
+        wrongElements=measurement.wrong_elements,
+        rows=[_row_form(row) for row in measurement.rows],
     )
 
 

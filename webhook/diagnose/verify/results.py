@@ -33,7 +33,7 @@ class BenchmarkResult(NamedTuple):
         """The number to compare with other runs."""
         return self.gbps if self.gbps is not None else self.latency_us
 
-    def located(self, file: str, nodes: tuple[str, ...]) -> BenchmarkResult:
+    def with_location(self, file: str, nodes: tuple[str, ...]) -> BenchmarkResult:
         """Return the result with the file of its output, and with its nodes."""
         location = self.finding.location._replace(file=file, nodes=nodes)
         return self._replace(finding=self.finding._replace(location=location))
@@ -54,10 +54,10 @@ class Evaluation(NamedTuple):
     @property
     def levels(self) -> list[Level]:
         """The levels of all results and findings."""
-        return [finding.level for finding in (*map(_finding, self.results), *self.findings)]
+        return [finding.level for finding in (*map(_finding_of, self.results), *self.findings)]
 
 
-def _finding(result: BenchmarkResult) -> Finding:
+def _finding_of(result: BenchmarkResult) -> Finding:
     return result.finding
 
 

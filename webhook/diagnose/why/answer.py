@@ -72,7 +72,7 @@ def _answer(evidence: PodEvidence, called: Finding) -> tuple[Rdma, Finding]:
     expected = requests if status is None else status.rdma in ("yes", "unsure")
     if not in_use and expected and (cause := cause_before_rdma(evidence)):
         remedy = cause.remedy if status else called.remedy
-        text = f"RDMA did not work ({_before(status)}). {cause.meaning}"
+        text = f"RDMA did not work ({_verdict_clause(status)}). {cause.meaning}"
         return "no", cause.finding("error", text, remedy)
     if status is not None:
         return status.rdma, _by_status(status)
@@ -109,11 +109,11 @@ def _by_status(status: StatusAnnotation) -> Finding:
         text = f"{start}: this version of rdma-webhook does not know the reason{suffix}."
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
-    text = f"{start}: {_uncapitalized(reason.sentence)}."
+    text = f"{start}: {_uncapitalize(reason.sentence)}."
     return Finding(level, reason.code, text, reason.remedy)
 
 
-def _uncapitalized(sentence: str) -> str:
+def _uncapitalize(sentence: str) -> str:
     """Return a sentence with a small letter at its start, unless that begins an acronym."""
     return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]
 
@@ -129,10 +129,10 @@ _USES = {
 def _by_use(rdma: Rdma, code: Code, status: StatusAnnotation | None) -> Finding:
     """Return the finding for RDMA or sockets in use, against or without a verdict at admission."""
     remedy = "" if rdma == "yes" else LOG_CHAPTER
-    return code.finding(VERDICT_LEVELS[rdma], f"{_USES[code]} ({_before(status)}).", remedy)
+    return code.finding(VERDICT_LEVELS[rdma], f"{_USES[code]} ({_verdict_clause(status)}).", remedy)
 
 
-def _before(status: StatusAnnotation | None) -> str:
+def _verdict_clause(status: StatusAnnotation | None) -> str:
     """Return the clause on the verdict at admission."""
     clauses = {
         "yes": "at admission, the pod was equipped",

@@ -81,16 +81,16 @@ def code_form(explanation: CodeExplanation) -> CodeForm:
 
 
 _INDENT = 2
-_NARROWEST = 40
+_MIN_WIDTH = 40
 _GAP = 2
-_NARROWEST_MEANING = 20
-_WIDEST = 10_000
+_MIN_MEANING_WIDTH = 20
+_MAX_WIDTH = 10_000
 _NO_ACTION = "No action is needed."
 
 
 def code_text(explanation: CodeExplanation, *, width: int = 100, color: bool = False) -> str:
     """Return the meaning of a code as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), color=color)
+    sheet = Sheet(max(width, _MIN_WIDTH), color=color)
     sheet.paragraph(Span(explanation.code, "bold"))
     if explanation.effect:
         sheet.paragraph(Span(explanation.effect), indent=_INDENT)
@@ -119,8 +119,8 @@ def codes_text(
             meanings.setdefault((explanation.code, row.tool), row.code.meaning)
     names = max(len(code) for code, _ in meanings)
     tools = max(len(tool) for _, tool in meanings)
-    room = None if width is None else max(width - names - tools - 2 * _GAP, _NARROWEST_MEANING)
-    sheet = Sheet(_WIDEST, color=color)
+    room = None if width is None else max(width - names - tools - 2 * _GAP, _MIN_MEANING_WIDTH)
+    sheet = Sheet(_MAX_WIDTH, color=color)
     sheet.grid(
         [
             (Span(code, "bold"), Span(tool), Span(_cut(meaning, room)))

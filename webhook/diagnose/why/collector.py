@@ -98,8 +98,8 @@ class Collector:
         self._permitted = BestEffortReads(self._reads)
         pod = self._pod(namespace, name)
         owners = OwnerChain(self._permitted, namespace).of(pod)
-        bare = PodEvidence(pod=pod)
-        has_status = bare.status is not None
+        minimal = PodEvidence(pod=pod)
+        has_status = minimal.status is not None
         options = self._options
         live_facts = self._facts(namespace, options.fabrics) if options.fabrics else None
         return PodEvidence(
@@ -110,11 +110,11 @@ class Collector:
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
             claim_failures=tuple(self._claim_failures(namespace, pod)),
-            processes=self._processes(bare, namespace) if options.processes else None,
-            logs=self._logs(bare, namespace) if options.logs else None,
+            processes=self._processes(minimal, namespace) if options.processes else None,
+            logs=self._logs(minimal, namespace) if options.logs else None,
             fabrics=options.fabrics,
             facts=live_facts.facts(Facts()) if live_facts else Facts(),
-            unread=tuple(dict.fromkeys(map(_unread, self._permitted.unread))),
+            unread=tuple(dict.fromkeys(map(_unread_sentence, self._permitted.unread))),
         )
 
     def _pod(self, namespace: str, name: str) -> Pod:
@@ -212,10 +212,10 @@ class Collector:
         is_ending = KubernetesObject.read(claim).metadata.is_deleted
         return ClaimFailure(name, is_ending=True) if is_ending else None
 
-    def _processes(self, bare: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
+    def _processes(self, minimal: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
         containers: list[ContainerProcesses] = []
-        for name in _running(bare.pod):
-            if bare.pod.spec.host_pid:
+        for name in _running_containers(minimal.pod):
+            if minimal.pod.spec.host_pid:
                 problem = (
                     "the pod has hostPID: true, so the processes of other pods would count too"
                 )
@@ -223,7 +223,7 @@ class Collector:
                 continue
             try:
                 command = ["/bin/sh", "-c", SCRIPT]
-                output = self._inside.run(namespace, bare.name, name, command)
+                output = self._inside.run(namespace, minimal.name, name, command)
             except ClusterError as error:
                 problem = f"{reason_of(error)} ({_EXEC_REQUIREMENTS})"
                 containers.append(ContainerProcesses(name, problem=problem))
@@ -231,19 +231,21 @@ class Collector:
                 containers.append(read_processes(name, output))
         return tuple(containers)
 
-    def _logs(self, bare: PodEvidence, namespace: str) -> tuple[ContainerLog, ...]:
+    def _logs(self, minimal: PodEvidence, namespace: str) -> tuple[ContainerLog, ...]:
         logs: list[ContainerLog] = []
-        for status in bare.pod.status.container_statuses:
+        for status in minimal.pod.status.container_statuses:
             runs = (False, True) if status.restart_count else (False,)
             for previous in runs:
-                text = self._log(bare, namespace, status.name, previous=previous)
+                text = self._log(minimal, namespace, status.name, previous=previous)
                 if text is not None:
                     logs.append(ContainerLog(status.name, read_log(text), previous))
         return tuple(logs)
 
-    def _log(self, bare: PodEvidence, namespace: str, name: str, *, previous: bool) -> str | None:
+    def _log(
+        self, minimal: PodEvidence, namespace: str, name: str, *, previous: bool
+    ) -> str | None:
         """Return a log, or its start and its end if it is long; None if it cannot be read."""
-        path = f"/api/v1/namespaces/{namespace}/pods/{bare.name}/log"
+        path = f"/api/v1/namespaces/{namespace}/pods/{minimal.name}/log"
         query = {"container": name, "limitBytes": str(HEAD)}
         if previous:
             query["previous"] = "true"
@@ -262,7 +264,7 @@ _EXEC_REQUIREMENTS = "this requires the right to create pods/exec, and a shell i
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 
-def _unread(failure: ReadFailure) -> str:
+def _unread_sentence(failure: ReadFailure) -> str:
     """Return a sentence on an object that could not be read."""
     if failure.code == FORBIDDEN:
         return f"You do not have the right to read {failure.subject}."
@@ -281,7 +283,7 @@ def _read_node(node: Mapping[str, object]) -> _ReadNode:
     return _ReadNode(Node.model_validate(node), node_of(node))
 
 
-def _running(pod: Pod) -> list[str]:
+def _running_containers(pod: Pod) -> list[str]:
     """Return the names of the containers that are running."""
     return [status.name for status in pod.status.container_statuses if status.state.is_running]
 
@@ -291,11 +293,11 @@ def read_processes(container: str, output: str) -> ContainerProcesses:
     rdma_processes: list[RdmaProcess] = []
     hidden: str | None = None
     for line in output.splitlines():
-        words = line.split(maxsplit=3)
-        if words[:1] == ["process"] and len(words) == 4 and words[2].isdigit():  # noqa: PLR2004
-            rdma_processes.append(RdmaProcess(int(words[1]), words[3], int(words[2])))
-        elif words[:1] == ["hidden"]:
-            hidden = words[-1]
+        fields = line.split(maxsplit=3)
+        if fields[:1] == ["process"] and len(fields) == 4 and fields[2].isdigit():  # noqa: PLR2004
+            rdma_processes.append(RdmaProcess(int(fields[1]), fields[3], int(fields[2])))
+        elif fields[:1] == ["hidden"]:
+            hidden = fields[-1]
     if hidden is None:
         printed = f"the script printed {output.strip()!r:.120}"
         problem = "the image has no ls" if "no-ls" in output else printed

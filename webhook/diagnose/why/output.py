@@ -86,20 +86,20 @@ _HEADINGS: dict[ChapterName, str] = {
     "redecision": "What the webhook would decide today",
     "unread": "What could not be read",
 }
-_NARROWEST = 40
+_MIN_WIDTH = 40
 
 
 def why_text(explanations: Iterable[Explanation], *, width: int = 100, color: bool = False) -> str:
     """Return explanations as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), color=color)
+    sheet = Sheet(max(width, _MIN_WIDTH), color=color)
     for number, explanation in enumerate(explanations):
         if number:
             sheet.blank()
-        _write(sheet, explanation)
+        _write_explanation(sheet, explanation)
     return sheet.text
 
 
-def _write(sheet: Sheet, explanation: Explanation) -> None:
+def _write_explanation(sheet: Sheet, explanation: Explanation) -> None:
     heading = [Span(f"Pod {explanation.namespace}/{explanation.pod or '(no name)'}", "bold")]
     if explanation.owners:
         controllers = ", controlled by ".join(explanation.owners)

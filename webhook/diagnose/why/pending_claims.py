@@ -117,20 +117,20 @@ def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     pod = evidence.pod
     if not pod.waits_for_node:
         return
-    failed = [*_not_created(evidence)]
+    failed = [*_failed_creations(evidence)]
     yield from failed
-    if not failed and not message and (templates := _not_yet_used(pod)):
-        yield _not_yet(templates)
-    yield from map(_missing, evidence.claim_failures)
+    if not failed and not message and (templates := _unused_templates(pod)):
+        yield _pending_creation(templates)
+    yield from map(_missing_claim, evidence.claim_failures)
     for pattern in _PATTERNS:
         if match := pattern.regex.search(message):
-            names = _unique(claim.name for claim in pod.spec.resource_claims)
-            clause = pattern.clause.format(*match.groups(), claims=_listed(names))
+            names = _distinct(claim.name for claim in pod.spec.resource_claims)
+            clause = pattern.clause.format(*match.groups(), claims=_in_parentheses(names))
             text = f"The pod is pending: {clause}. The scheduler reports: {message}"
             yield pattern.code.finding("error", text)
 
 
-def _missing(claim: ClaimFailure) -> Finding:
+def _missing_claim(claim: ClaimFailure) -> Finding:
     predicate = "is being deleted" if claim.is_ending else "does not exist"
     text = (
         f"The pod is pending: its ResourceClaim {claim.name} {predicate}. The scheduler does not "
@@ -144,17 +144,17 @@ def _missing(claim: ClaimFailure) -> Finding:
     return CLAIM_MISSING.finding("error", text, remedy)
 
 
-def _not_created(evidence: PodEvidence) -> Iterator[Finding]:
+def _failed_creations(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield each claim that Kubernetes could not create, from the newest Event about it."""
     newest: dict[str, str] = {}
     for event in evidence.events or ():
         if event.reason == NOT_CREATED and event.about.kind == "Pod":
             claim = event.text.partition(": ")[0]
             newest[claim] = " ".join(event.text.split())[:_MAX_MESSAGE]
-    yield from map(_failure, newest.values())
+    yield from map(_failed_creation, newest.values())
 
 
-def _failure(message: str) -> Finding:
+def _failed_creation(message: str) -> Finding:
     template = _OF_TEMPLATE.match(message)
     if template and message.endswith("not found"):
         claim, name = template.groups()
@@ -167,29 +167,29 @@ def _failure(message: str) -> Finding:
     return CLAIM_NOT_CREATED.finding("error", text)
 
 
-def _not_yet_used(pod: Pod) -> list[str]:
+def _unused_templates(pod: Pod) -> list[str]:
     """Return the templates from which Kubernetes has not created the pod's claims yet."""
     created = {claim.name for claim in pod.status.resource_claim_statuses}
-    return _unique(
+    return _distinct(
         claim.resource_claim_template_name
         for claim in pod.spec.resource_claims
         if claim.name not in created
     )
 
 
-def _not_yet(templates: list[str]) -> Finding:
+def _pending_creation(templates: list[str]) -> Finding:
     """Return the finding for a claim that does not exist yet, and has no Event."""
     text = "The pod is pending: Kubernetes has not created all of its claims yet."
     remedy = (
-        f"Check that the namespace has its ResourceClaimTemplate{_listed(templates)}: kubectl get "
-        f"resourceclaimtemplates. If it is missing, create it. {_RETRY_NOTE}"
+        f"Check that the namespace has the ResourceClaimTemplate{_in_parentheses(templates)}: "
+        f"kubectl get resourceclaimtemplates. If it is missing, create it. {_RETRY_NOTE}"
     )
     return CLAIM_NOT_CREATED.finding("error", text, remedy)
 
 
-def _unique(names: Iterable[str]) -> list[str]:
+def _distinct(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, names)))
 
 
-def _listed(names: list[str]) -> str:
+def _in_parentheses(names: list[str]) -> str:
     return f" ({', '.join(names[:5])})" if names else ""

@@ -39,7 +39,7 @@ CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY)
 
 #: The level of a verdict.
 VERDICT_LEVELS: dict[Rdma, Level] = {"yes": "ok", "none": "ok", "unsure": "unsure", "no": "error"}
-_WORDS = {"no": "no RDMA", "unsure": "RDMA not certain", "none": "a launcher"}
+_OUTCOMES = {"no": "no RDMA", "unsure": "RDMA not certain", "none": "a launcher"}
 
 
 def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
@@ -51,14 +51,14 @@ def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
         yield NOT_COMPARABLE.finding("info", NOT_COMPARABLE.meaning)
         return
     decision = decide(manifest, _context(evidence, evidence.fabrics))
-    yield _compared(evidence, source, decision)
+    yield _comparison(evidence, source, decision)
 
 
-def _compared(evidence: PodEvidence, source: str, decision: Decision) -> Finding:
+def _comparison(evidence: PodEvidence, source: str, decision: Decision) -> Finding:
     verdict = decision.verdict
     assert verdict is not None  # the pod is decided on as if it had opted in
     because, status = verdict.because.code, evidence.status
-    level, outcome = VERDICT_LEVELS[verdict.rdma], _words(decision)
+    level, outcome = VERDICT_LEVELS[verdict.rdma], _outcome_text(decision)
     remedy = verdict.because.remedy
     if status is None:
         text = f"If the webhook were called for {source}: {outcome} ({because})."
@@ -70,13 +70,13 @@ def _compared(evidence: PodEvidence, source: str, decision: Decision) -> Finding
     return OTHER_TODAY.finding(level, text, f"{OTHER_TODAY.remedy} {remedy}".strip())
 
 
-def _words(decision: Decision) -> str:
+def _outcome_text(decision: Decision) -> str:
     """Return the decision, with the reason unless the pod is equipped."""
     verdict = decision.verdict
     assert verdict is not None
     if verdict.rdma == "yes":
         return f"equipped for RDMA over {decision.fabric}"
-    return f"{_WORDS[verdict.rdma] if decision.allowed else 'denied'}: {verdict.message}"
+    return f"{_OUTCOMES[verdict.rdma] if decision.allowed else 'denied'}: {verdict.message}"
 
 
 def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
@@ -84,12 +84,12 @@ def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
     for owner in evidence.owners:
         for template in templates_of(owner.manifest):
             for expected in expected_pods(template):
-                if _is_of(Pod.read(expected.pod), evidence.pod):
+                if _is_made_from(Pod.read(expected.pod), evidence.pod):
                     return f"the template of {owner.title}", expected.pod
     return ("this pod", evidence.pod.manifest) if evidence.status is None else ("", None)
 
 
-def _is_of(template: Pod, pod: Pod) -> bool:
+def _is_made_from(template: Pod, pod: Pod) -> bool:
     """Return whether a pod matches a template: the same containers, and the template's labels."""
     labels = template.metadata.labels.items() <= pod.metadata.labels.items()
     return labels and _containers(template) == _containers(pod)

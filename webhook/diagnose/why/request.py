@@ -40,7 +40,7 @@ def request_findings(evidence: PodEvidence) -> Iterator[Finding]:
     if not requests:
         yield NO_DEVICE_REQUESTED.finding("info", NO_DEVICE_REQUESTED.meaning)
     for text in requests:
-        yield REQUESTS.finding("info", f"Container {text}{_by_us(evidence, text)}.")
+        yield REQUESTS.finding("info", f"Container {text}{_addition_note(evidence, text)}.")
 
 
 def _containers(spec: PodSpec) -> Iterator[tuple[str, tuple[Container, ...]]]:
@@ -61,7 +61,7 @@ def _annotations(evidence: PodEvidence) -> Finding:
     return NO_ANNOTATIONS.finding("info", NO_ANNOTATIONS.meaning)
 
 
-def _by_us(evidence: PodEvidence, text: str) -> str:
+def _addition_note(evidence: PodEvidence, text: str) -> str:
     applied = evidence.status.applied if evidence.status else ()
     if isinstance(applied, tuple) and "rdma-resources" in applied and "rdma" in text:
         return " (the webhook added the RDMA resource)"
@@ -126,7 +126,7 @@ def applied_findings(evidence: PodEvidence) -> Iterator[Finding]:
     if status is None:
         yield NOTHING.finding("info", "Nothing, since it was not called.")
         return
-    yield from _applied(status.applied)
+    yield from _mutation_findings(status.applied)
     reported = {status.because}
     for codes in (_pod_reasons(status), status.skipped, status.warned):
         if isinstance(codes, int):
@@ -143,7 +143,7 @@ def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:
     return (status.reason,) if status.reason else ()
 
 
-def _applied(names: tuple[str, ...] | int) -> Iterator[Finding]:
+def _mutation_findings(names: tuple[str, ...] | int) -> Iterator[Finding]:
     if not names:
         yield NOTHING_APPLIED.finding("info", "The webhook was called, but changed nothing.")
     elif isinstance(names, int):

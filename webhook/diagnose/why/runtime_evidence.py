@@ -82,10 +82,10 @@ _MAX_PROCESSES = 5
 def process_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the processes that hold registered memory."""
     for inspection in evidence.processes or ():
-        yield from _processes(inspection)
+        yield from _findings_on_processes(inspection)
 
 
-def _processes(inspection: ContainerProcesses) -> Iterator[Finding]:
+def _findings_on_processes(inspection: ContainerProcesses) -> Iterator[Finding]:
     name = inspection.container
     if inspection.problem:
         text = f"The processes of container {name} could not be inspected: {inspection.problem}."
@@ -95,7 +95,7 @@ def _processes(inspection: ContainerProcesses) -> Iterator[Finding]:
     for process in holding[:_MAX_PROCESSES]:
         text = (
             f"In container {name}, process {process.pid} ({process.name}) has registered "
-            f"{_amount(process.registered_kib)} of memory: it uses RDMA."
+            f"{_memory_text(process.registered_kib)} of memory: it uses RDMA."
         )
         yield MEMORY_REGISTERED.finding("ok", text)
     if holding:
@@ -112,7 +112,7 @@ def _processes(inspection: ContainerProcesses) -> Iterator[Finding]:
         yield NO_DEVICE_OPEN.finding("unsure", text)
 
 
-def _amount(kibibytes: int) -> str:
+def _memory_text(kibibytes: int) -> str:
     if kibibytes < _KIB:
         return f"{kibibytes} KiB"
     return f"{kibibytes / _KIB:,.0f} MiB"
@@ -121,15 +121,15 @@ def _amount(kibibytes: int) -> str:
 def log_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the known lines of NCCL, UCX and others in the logs."""
     for log in evidence.logs or ():
-        yield from _log(log)
+        yield from _findings_on_log(log)
 
 
-def _log(log: ContainerLog) -> Iterator[Finding]:
+def _findings_on_log(log: ContainerLog) -> Iterator[Finding]:
     report = log.report
     suffix = " from before its last restart" if log.previous else ""
     title = f"The log of container {log.container}{suffix}"
     if report.transport or report.nccl or not report.cause_counts:
-        yield _transport(report, title)
+        yield _finding_on_transport(report, title)
     for line in report.cause_counts:
         cause = line.cause
         times = f" ({line.times} times)" if line.times > 1 else ""
@@ -145,7 +145,7 @@ _LEVELS: dict[CauseKind, Level] = {
 }
 
 
-def _transport(report: LogReport, title: str) -> Finding:
+def _finding_on_transport(report: LogReport, title: str) -> Finding:
     if report.transport == "yes":
         suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
         text = f"{title} shows RDMA{suffixes[report.gpu_direct]}."

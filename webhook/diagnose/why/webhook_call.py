@@ -117,7 +117,7 @@ def call_finding(evidence: PodEvidence) -> Finding:
         return malformed
     if annotations.get(ENABLE) in (None, "false"):
         return _not_opted_in(evidence)
-    if never := _never(evidence):
+    if never := _exclusion(evidence):
         return never
     if evidence.status is not None:
         return CALLED.finding("ok", "Yes: the webhook has set rdma.lab/status on the pod.")
@@ -136,27 +136,29 @@ def _malformed_value(evidence: PodEvidence) -> Finding | None:
     except Denial as denial:
         text = f"No: {denial}. The webhook denies such pods, so it was not called for this one."
         remedy = f'Set {ENABLE}: "true" in {template_title(evidence)}, and {_CREATE_AGAIN}.'
-        return _no(denial.reason, text, remedy)
+        return _not_called(denial.reason, text, remedy)
     return None
 
 
-def _never(evidence: PodEvidence) -> Finding | None:
+def _exclusion(evidence: PodEvidence) -> Finding | None:
     """Return a finding if the API server never calls the webhook for such a pod."""
     if MIRROR in evidence.annotations:
         text = "No: this is the mirror pod of a static pod, so changing it has no effect."
-        return _no(MIRROR_POD, text, "Add what RDMA needs to the static pod's file on the node.")
+        return _not_called(
+            MIRROR_POD, text, "Add what RDMA needs to the static pod's file on the node."
+        )
     if evidence.pod.spec.os.name == "windows":
         text = "No: the pod runs on Windows; the webhook equips only Linux pods."
-        return _no(WINDOWS_POD, text, "Run the job in a Linux container.")
+        return _not_called(WINDOWS_POD, text, "Run the job in a Linux container.")
     if evidence.namespace_name in EXCLUDED_NAMESPACES:
         text = (
             f"No: the API server never calls the webhook for namespace {evidence.namespace_name}."
         )
-        return _no(NAMESPACE_EXCLUDED, text)
+        return _not_called(NAMESPACE_EXCLUDED, text)
     return None
 
 
-def _no(code: Code | Reason, text: str, remedy: str = "") -> Finding:
+def _not_called(code: Code | Reason, text: str, remedy: str = "") -> Finding:
     """Return the finding that the webhook was not called; the remedy of the code is the default."""
     return Finding("error", code.code, text, remedy or code.remedy)
 
@@ -171,10 +173,10 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
     remedy = f'Set {ENABLE}: "true" under metadata.annotations of {template}, and {_CREATE_AGAIN}.'
     if not hint:
         text = f"No: the pod has no annotation {ENABLE}.{copied}"
-        return _no(NOT_OPTED_IN, text, remedy)
+        return _not_called(NOT_OPTED_IN, text, remedy)
     has_opted_out = evidence.annotations.get(ENABLE) == "false"
     code = OPTED_OUT if has_opted_out else ANNOTATION_MISSPELLED
-    return _no(code, f"No: {hint}.{copied}", remedy)
+    return _not_called(code, f"No: {hint}.{copied}", remedy)
 
 
 def _hint(evidence: PodEvidence) -> str:
@@ -198,13 +200,13 @@ def _remove_status(evidence: PodEvidence) -> str:
 
 def _not_called_reasons(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the reasons why a pod with the annotation was missed, the most certain first."""
-    yield from _unlabeled(evidence)
+    yield from _missing_label(evidence)
     yield from _not_installed(evidence)
-    yield from _too_early(evidence)
-    yield from _not_answered(evidence)
+    yield from _newer_prerequisites(evidence)
+    yield from _unanswered_call(evidence)
 
 
-def _unlabeled(evidence: PodEvidence) -> Iterator[Finding]:
+def _missing_label(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.namespace is None:
         return
     name = evidence.namespace_name
@@ -217,22 +219,22 @@ def _unlabeled(evidence: PodEvidence) -> Iterator[Finding]:
         "Ask an administrator of the namespace to run: kubectl label --overwrite namespace "
         f"{name} {LABEL}=true. Then {_CREATE_AGAIN}."
     )
-    yield _no(NAMESPACE_NOT_LABELED, text, remedy)
+    yield _not_called(NAMESPACE_NOT_LABELED, text, remedy)
 
 
 def _not_installed(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.webhooks == ():
-        yield _no(NOT_INSTALLED, "No: the cluster has no webhook pods.rdma.lab.")
+        yield _not_called(NOT_INSTALLED, "No: the cluster has no webhook pods.rdma.lab.")
     for registration in evidence.webhooks or ():
         if not registration.webhook.client_config.ca_bundle:
             text = (
                 "No: the webhook configuration has no caBundle, so the API server cannot call the "
                 "webhook."
             )
-            yield _no(NO_CA_BUNDLE, text)
+            yield _not_called(NO_CA_BUNDLE, text)
 
 
-def _too_early(evidence: PodEvidence) -> Iterator[Finding]:
+def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the prerequisites that are newer than the pod: webhook, annotation and label."""
     created = evidence.pod.metadata.creation_timestamp
     if not created:
@@ -245,23 +247,23 @@ def _too_early(evidence: PodEvidence) -> Iterator[Finding]:
             f"No: the pod was created at {created}, before the webhook was installed, at "
             f"{installed}."
         )
-        yield _no(CREATED_BEFORE_WEBHOOK, text)
+        yield _not_called(CREATED_BEFORE_WEBHOOK, text)
     if annotated > created:
         text = (
             f"No: the annotation {ENABLE} was set at {annotated}, after the pod was created at "
             f"{created}; the webhook changes pods only when they are created."
         )
         remedy = f"Set it in {template_title(evidence)}, and {_CREATE_AGAIN}."
-        yield _no(ANNOTATED_LATER, text, remedy)
+        yield _not_called(ANNOTATED_LATER, text, remedy)
     if labeled > created:
         text = (
             f"No: the pod was created at {created}, before namespace {evidence.namespace_name} "
             f"got the label {LABEL} (its labels were last changed at {labeled})."
         )
-        yield _no(CREATED_BEFORE_LABEL, text)
+        yield _not_called(CREATED_BEFORE_LABEL, text)
 
 
-def _not_answered(evidence: PodEvidence) -> Iterator[Finding]:
+def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
     if any(
         registration.webhook.failure_policy == "Ignore" for registration in evidence.webhooks or ()
     ):
@@ -269,7 +271,7 @@ def _not_answered(evidence: PodEvidence) -> Iterator[Finding]:
             "No: the webhook did not respond when the pod was created. With failurePolicy: Ignore, "
             "the API server then creates the pod unchanged."
         )
-        yield _no(DID_NOT_ANSWER, text)
+        yield _not_called(DID_NOT_ANSWER, text)
     missing = [
         title
         for title, prerequisite in (
@@ -287,10 +289,10 @@ def _not_answered(evidence: PodEvidence) -> Iterator[Finding]:
             f'Check that the namespace has the label {LABEL}: "true" (kubectl get namespace '
             f"{evidence.namespace_name} --show-labels), and {_CREATE_AGAIN}."
         )
-        yield _no(NOT_CALLED, text, remedy)
+        yield _not_called(NOT_CALLED, text, remedy)
     else:
         text = (
             "No: the pod has the annotation and its namespace the label, but it was created "
             "before one of them was set, or before the webhook was installed."
         )
-        yield _no(CREATED_EARLIER, text)
+        yield _not_called(CREATED_EARLIER, text)

@@ -24,17 +24,17 @@ BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0
 
 def files(discovery: Discovery, **options: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the objects in each file; there must be no notes."""
-    plugin = plugin_files(discovery.written, DiscoverOptions(**options))
+    plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(**options))
     assert plugin.notes == ()
     return {file.name: list(yaml.safe_load_all(file.text)) for file in plugin.files}
 
 
 def configured(discovery: Discovery) -> list[dict[str, Any]]:
     """Return the entries of the RDMA shared device plugin."""
-    written = files(discovery)
-    (config_map,) = written["rdma-devices.yaml"]
+    written_fabrics = files(discovery)
+    (config_map,) = written_fabrics["rdma-devices.yaml"]
     config = config_map["data"]["config.json"]
-    (policy,) = written["nic-cluster-policy.yaml"]
+    (policy,) = written_fabrics["nic-cluster-policy.yaml"]
     assert policy["spec"]["rdmaSharedDevicePlugin"]["config"] == config
     listed: list[dict[str, Any]] = json.loads(config)["configList"]
     return listed
@@ -86,8 +86,8 @@ def test_fabrics_that_no_selector_distinguishes_have_a_configuration_each() -> N
         "v1": observed(port("mlx5_0", netdevs=("ib0",)), gpus("Tesla V100-SXM2-32GB")),
         "a1": observed(port("mlx5_0", netdevs=("ib0",)), gpus()),
     }
-    written = files(discovered(nodes))
-    assert set(written) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
+    written_fabrics = files(discovered(nodes))
+    assert set(written_fabrics) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
 
 
 def test_a_name_that_two_fabrics_share_is_not_written_twice() -> None:
@@ -97,8 +97,8 @@ def test_a_name_that_two_fabrics_share_is_not_written_twice() -> None:
         "v1": observed(port("mlx5_0", device_id=0x1017), gpus("Tesla V100-SXM2-32GB")),
         "a1": observed(port("mlx5_0"), gpus()),
     }
-    written = files(discovered(nodes, kube))
-    assert set(written) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
+    written_fabrics = files(discovered(nodes, kube))
+    assert set(written_fabrics) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
 
 
 def test_a_bond_is_selected_by_the_ids_of_its_card() -> None:
@@ -111,7 +111,7 @@ def test_a_bond_is_selected_by_the_ids_of_its_card() -> None:
 def test_an_unused_port_is_reported_if_it_cannot_be_excluded() -> None:
     """One of two ports with the same id and no interface is down on all nodes."""
     nodes = {"n1": observed(port("mlx5_0"), down("mlx5_1"), gpus())}
-    plugin = plugin_files(discovered(nodes).written, DiscoverOptions())
+    plugin = plugin_files(discovered(nodes).written_fabrics, DiscoverOptions())
     assert plugin.notes == (
         "fabric a100-ib: the device plugin's selectors wrongly include or omit mlx5_1 on n1",
     )
@@ -121,7 +121,7 @@ def test_an_unused_port_is_reported_if_it_cannot_be_excluded() -> None:
 def test_devices_without_ids_and_interfaces_cannot_be_selected() -> None:
     """No file is written for them, and a note names the missing output."""
     nodes = {"n1": observed(port("mlx5_0", vendor_id=None, device_id=None), gpus())}
-    plugin = plugin_files(discovered(nodes).written, DiscoverOptions())
+    plugin = plugin_files(discovered(nodes).written_fabrics, DiscoverOptions())
     assert plugin.files == ()
     assert "add the output of lspci -nn" in plugin.notes[0]
 
@@ -135,7 +135,7 @@ def test_the_driver_is_replaced_only_where_asked() -> None:
     assert policy["spec"]["ofedDriver"]["upgradePolicy"]["autoUpgrade"] is False
     text = next(
         file.text
-        for file in plugin_files(discovery.written, DiscoverOptions(ofed=True)).files
+        for file in plugin_files(discovery.written_fabrics, DiscoverOptions(ofed=True)).files
         if file.name == "nic-cluster-policy.yaml"
     )
     assert "# ofedDriver replaces the RDMA driver of EVERY node" in text
@@ -180,15 +180,15 @@ def test_sr_iov_on_infiniband_has_networks_of_infiniband() -> None:
 def test_host_device_offers_whole_devices() -> None:
     """The SR-IOV device plugin offers them under the name of the fabric's resource."""
     discovery = discovered({"n1": observed(port("mlx5_0"), gpus())}, mode="host-device")
-    written = files(discovery, mode="host-device")
-    (policy,) = written["nic-cluster-policy.yaml"]
+    written_fabrics = files(discovery, mode="host-device")
+    (policy,) = written_fabrics["nic-cluster-policy.yaml"]
     (entry,) = json.loads(policy["spec"]["sriovDevicePlugin"]["config"])["resourceList"]
     assert entry == {
         "resourcePrefix": "nvidia.com",
         "resourceName": "a100_ib_hostdev",
         "selectors": {"vendors": ["15b3"], "devices": ["101b"], "isRdma": True},
     }
-    (network,) = written["host-device-a100-ib.yaml"]
+    (network,) = written_fabrics["host-device-a100-ib.yaml"]
     assert network["spec"]["resourceName"] == "a100_ib_hostdev"
     assert discovery.entries[0]["resources"][0]["network"] == "default/a100-ib"
 
@@ -220,13 +220,13 @@ def test_a_macvlan_needs_the_same_interface_on_all_nodes() -> None:
         "n2": observed(ethernet("mlx5_0", netdevs=("ens7",)), gpus()),
     }
     discovery = discovered(nodes, networks=("rail0",))
-    plugin = plugin_files(discovery.written, DiscoverOptions(networks=("rail0",)))
+    plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(networks=("rail0",)))
     text = next(file.text for file in plugin.files if file.name == "networks-a100-roce.yaml")
     assert list(yaml.safe_load_all(text)) in ([], [None])
     assert "the interface of mlx5_0 differs between nodes: ens1, ens7" in text
     nodes = {"n1": observed(ethernet("mlx5_0"), gpus())}
     discovery = discovered(nodes, networks=("rail0",))
-    plugin = plugin_files(discovery.written, DiscoverOptions(networks=("rail0",)))
+    plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(networks=("rail0",)))
     text = next(file.text for file in plugin.files if file.name == "networks-a100-roce.yaml")
     assert "rail0 is missing here, since no tool shows the interface of mlx5_0." in text
 
@@ -253,8 +253,8 @@ def test_objects_have_the_fields_of_their_kinds() -> None:
     }
     kinds = set()
     for mode in ("sr-iov", "host-device", "host-network"):
-        written = files(discovered(nodes, mode=mode), mode=mode, ofed=True)
-        for manifest in (manifest for objects in written.values() for manifest in objects):
+        written_fabrics = files(discovered(nodes, mode=mode), mode=mode, ofed=True)
+        for manifest in (manifest for objects in written_fabrics.values() for manifest in objects):
             if manifest["kind"] in _FIELDS:
                 allowed, needed = _FIELDS[manifest["kind"]]
                 assert needed <= manifest["spec"].keys() <= allowed
@@ -266,6 +266,7 @@ def test_ids_stay_text() -> None:
     """Some YAML parsers read 10e5 as a number, and all of them 1017."""
     observations = observed(port("mlx5_0", device_id=0x1017, netdevs=("ib0",)), gpus())
     plugin = plugin_files(
-        discovered({"n": observations}, mode="sr-iov").written, DiscoverOptions(mode="sr-iov")
+        discovered({"n": observations}, mode="sr-iov").written_fabrics,
+        DiscoverOptions(mode="sr-iov"),
     )
     assert 'deviceID: "1017"' in plugin.files[0].text

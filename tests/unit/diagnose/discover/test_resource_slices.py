@@ -184,7 +184,7 @@ def test_the_fewest_nics_of_all_nodes_are_claimed() -> None:
     small = slices("dra.net", device(rdma=True), node="n2")
     kube = nodes(NICS, small, NIC_CLASS, names=("n1", "n2"), gpu="8")
     discovery = discovered({name: observed(port("mlx5_0"), gpus()) for name in kube}, kube)
-    plugin = plugin_files(discovery.written, DiscoverOptions(namespace="lab"))
+    plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(namespace="lab"))
     (file,) = plugin.files
     assert (file.name, plugin.notes) == ("claims-a100-ib.yaml", ())
     (template,) = yaml.safe_load_all(file.text)

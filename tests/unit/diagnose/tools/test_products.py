@@ -15,7 +15,12 @@ from webhook.diagnose.tools.observations import (
     Setting,
     SettingObservation,
 )
-from webhook.diagnose.tools.products import MACHINE_TYPES, MachineType, machine_type_of, recognized
+from webhook.diagnose.tools.products import (
+    MACHINE_TYPES,
+    MachineType,
+    machine_type_of,
+    recognize_machine,
+)
 
 L = Origin("nvidia-smi -L", 1)
 QUERY = Origin("nvidia-smi --query-gpu", 20)
@@ -83,7 +88,7 @@ DGX = [*gpus(H100, 8), *dmi(product="DGXH100")]
 def test_a_machine_is_recognized_by_what_it_shows(machine_type: MachineType) -> None:
     """A machine of the table is recognized by its evidence, with any other observations."""
     ethernet = PortObservation(L, "mlx5_an0", 1, link_layer="Ethernet")
-    recognition = recognized([ethernet, GpuObservation(L, 0, numa=0), *shows(machine_type)])
+    recognition = recognize_machine([ethernet, GpuObservation(L, 0, numa=0), *shows(machine_type)])
     assert recognition is not None
     assert (recognition.name, recognition.source) == (machine_type.name, machine_type.source)
     assert recognition.because.startswith(f"{machine_type.gpus} x {machine_type.products[-1]}, ")
@@ -175,13 +180,13 @@ def test_addresses_without_a_domain_are_in_the_first() -> None:
 
 def test_it_says_what_it_rests_on() -> None:
     """The evidence is named, so that people can check it."""
-    azure, dgx = recognized(AZURE), recognized(DGX)
+    azure, dgx = recognize_machine(AZURE), recognize_machine(DGX)
     assert azure is not None
     assert dgx is not None
     assert azure.because == f"8 x {H100}, RDMA devices mlx5_ib0 to mlx5_ib7"
     assert dgx.because == f"8 x {H100}, product DGXH100"
     machine_type = next(row for row in MACHINE_TYPES if row.name == "OCI BM.GPU.H100.8")
-    oracle = recognized(shows(machine_type))
+    oracle = recognize_machine(shows(machine_type))
     assert oracle is not None
     assert oracle.because.endswith(
         ", asset-tag OracleCloud.com, 18 network cards at their addresses"

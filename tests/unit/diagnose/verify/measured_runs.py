@@ -39,7 +39,7 @@ def measured_run(
         PairResult(
             pair,
             tuple(
-                result.located("", pair)
+                result.with_location("", pair)
                 for result in results
                 if result.finding.location.file == " ".join(pair)
             ),

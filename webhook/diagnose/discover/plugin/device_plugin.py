@@ -38,7 +38,7 @@ class SharedEntry(NamedTuple):
 
     plan: FabricPlan
     entry: dict[str, object]
-    selected: Selected
+    selected: ChosenSelectors
 
 
 class PluginFile(NamedTuple):
@@ -58,7 +58,7 @@ def shared_entries(plans: Sequence[FabricPlan]) -> list[SharedEntry]:
             entry = {
                 "resourceName": plan.entry["resources"][0]["name"].removeprefix(_PREFIX),
                 "rdmaHcaMax": _PODS,
-                "selectors": _written(selected.selectors),
+                "selectors": _selectors_json(selected.selectors),
             }
             entries.append(SharedEntry(plan, entry, selected))
     return entries
@@ -113,7 +113,7 @@ def _comments(entries: Sequence[SharedEntry]) -> list[str]:
             f"rdmaHcaMax: at most {_PODS} pods of a node can have the resource at the same time. "
             "Each gets all devices that match the selectors."
         ),
-        *(words for shared in entries for words in _about(shared)),
+        *(sentence for shared in entries for sentence in _about(shared)),
     ]
 
 
@@ -130,17 +130,17 @@ def _separate_comments(shared: SharedEntry) -> list[str]:
 def _about(shared: SharedEntry) -> list[str]:
     """Describe the nodes of an entry, and the devices that it selects or misses by mistake."""
     resource = f"{_PREFIX}{shared.entry['resourceName']}"
-    words = [f"{resource}: {shared.plan.reasons['name']}."]
+    sentences = [f"{resource}: {shared.plan.reasons['name']}."]
     if shared.selected.mismatches:
-        words.append(
+        sentences.append(
             f"WRONG, and no selectors would be right: {resource} wrongly includes or omits "
             f"{shortened_list(shared.selected.mismatches, 6)}. Give the interfaces the same names "
             "on all nodes (udev), and add ifNames."
         )
-    return words
+    return sentences
 
 
-def _written(selectors: Selectors) -> dict[str, list[str]]:
+def _selectors_json(selectors: Selectors) -> dict[str, list[str]]:
     named = {
         "vendors": selectors.vendors,
         "deviceIDs": selectors.device_ids,
@@ -152,7 +152,7 @@ def _written(selectors: Selectors) -> dict[str, list[str]]:
 
 # Write Kubernetes objects as YAML, with comments above them.
 
-_WIDEST = 100
+_MAX_WIDTH = 100
 #: PCI ids: some YAML parsers read 10e5 as a number.
 _DIGITS = re.compile(r"[0-9a-fA-F]+")
 
@@ -174,7 +174,7 @@ def manifest(comments: Iterable[str], *objects: Mapping[str, object]) -> str:
     lines = [line for comment in comments for line in _comment(comment)]
     texts = [
         yaml.dump(
-            dict(document), Dumper=_Dumper, sort_keys=False, width=_WIDEST, allow_unicode=True
+            dict(document), Dumper=_Dumper, sort_keys=False, width=_MAX_WIDTH, allow_unicode=True
         )
         for document in objects
     ]
@@ -186,10 +186,10 @@ def json_field(value: object) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _comment(words: str) -> list[str]:
+def _comment(text: str) -> list[str]:
     lines = ["#"]
-    for word in visible(words).split():
-        if len(lines[-1]) + len(word) + 1 > _WIDEST:
+    for word in visible(text).split():
+        if len(lines[-1]) + len(word) + 1 > _MAX_WIDTH:
             lines.append("#")
         lines[-1] += f" {word}"
     return lines
@@ -223,7 +223,7 @@ class Selectors(NamedTuple):
         )
 
 
-class Selected(NamedTuple):
+class ChosenSelectors(NamedTuple):
     """The selectors for a fabric, and their mistakes."""
 
     selectors: Selectors
@@ -272,7 +272,7 @@ def own_interface(port: SitePort) -> str | None:
     return next((name for name in port.netdevs if not name.startswith(_NO_DEVICE)), None)
 
 
-def select_devices(plan: FabricPlan, census: PortCensus) -> Selected | None:
+def select_devices(plan: FabricPlan, census: PortCensus) -> ChosenSelectors | None:
     """Return the loosest selectors that are right on all nodes, or else with the fewest mistakes.
 
     None: no tool shows ids or interfaces of the fabric's devices.
@@ -281,7 +281,9 @@ def select_devices(plan: FabricPlan, census: PortCensus) -> Selected | None:
     for selectors in _candidates(plan):
         mismatches = tuple(dict.fromkeys(_mismatches(selectors, plan)))
         here = sum(map(selectors.matches, _ports_of(plan)))
-        candidates.append(Selected(selectors, mismatches, census.count_selected(selectors) - here))
+        candidates.append(
+            ChosenSelectors(selectors, mismatches, census.count_selected(selectors) - here)
+        )
     return min(
         candidates,
         key=lambda candidate: (len(candidate.mismatches), candidate.elsewhere),

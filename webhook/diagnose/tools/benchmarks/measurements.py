@@ -127,7 +127,7 @@ _OUTPUT_PREFIX = re.compile(
     r"\s{0,8}(?:\[\d{1,6},\d{1,6}\]<std(?:out|err)>:|\[pod/[^\]\s]{1,200}\]\s)"
 )
 #: Characters of a line that are read.
-_LONGEST = 4000
+_MAX_LINE = 4000
 
 
 def plain_text(text: str) -> str:
@@ -138,7 +138,7 @@ def plain_text(text: str) -> str:
 def output_lines(text: str) -> list[Line]:
     """Split a plain text into lines without prefixes and surrounding blanks, numbered from 1."""
     return [
-        Line(number, _OUTPUT_PREFIX.sub("", line[:_LONGEST], count=1).strip())
+        Line(number, _OUTPUT_PREFIX.sub("", line[:_MAX_LINE], count=1).strip())
         for number, line in enumerate(text.split("\n"), 1)
     ]
 

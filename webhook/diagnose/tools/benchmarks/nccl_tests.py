@@ -47,15 +47,15 @@ def read_nccl_tests(lines: Iterable[Line]) -> list[Measurement]:
         if not runs or runs[-1].rows:
             named = _TEST.search(line.text)
             test = named[1] if named else test
-        if _BEGIN.match(line.text) or (_HEADER.match(line.text) and _begun(runs)):
+        if _BEGIN.match(line.text) or (_HEADER.match(line.text) and _starts_run(runs)):
             runs.append(_Run(line.number))
             runs[-1].test, test = test, None
         if runs and _take(runs[-1], line):
             runs[-1].last = line.number
-    return [_measured(run) for run in runs]
+    return [_measurement(run) for run in runs]
 
 
-def _begun(runs: list[_Run]) -> bool:
+def _starts_run(runs: list[_Run]) -> bool:
     """Return whether a table begins a run, because the lines before it were cut off."""
     return not runs or bool(runs[-1].rows)
 
@@ -81,7 +81,7 @@ def _rows(columns: list[str], line: Line) -> Iterator[MeasuredRow]:
     words = line.text.split()
     if len(words) < len(_RESULT_COLUMNS) or len(words) > len(columns) or not words[0].isdecimal():
         return
-    starts = [place for place, name in enumerate(columns) if name in _RESULT_COLUMNS[0]]
+    starts = [index for index, name in enumerate(columns) if name in _RESULT_COLUMNS[0]]
     ends = [*starts, len(columns)]
     for in_place, (start, end) in zip((False, True), pairwise(ends), strict=False):
         if len(words) < end:
@@ -112,7 +112,7 @@ def _value(word: str) -> float | None:
     return float(word) if _NUMBER.fullmatch(word) else None
 
 
-def _measured(run: _Run) -> Measurement:
+def _measurement(run: _Run) -> Measurement:
     wrong_counts = [row.wrong_elements for row in run.rows if row.wrong_elements is not None]
     return Measurement(
         program="nccl-tests",

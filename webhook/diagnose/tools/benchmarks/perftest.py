@@ -174,7 +174,7 @@ def _latency(cells: dict[str, str]) -> Latency | None:
 
 
 def _measurement(run: _Run) -> Measurement:
-    test, kind, bidirectional = run.titles[0] if run.titles else _untitled(run)
+    test, kind, bidirectional = run.titles[0] if run.titles else _kind_without_title(run)
     facts, commands = run.facts, run.commands
     link = _only(facts["link"])
     return Measurement(
@@ -195,7 +195,7 @@ def _measurement(run: _Run) -> Measurement:
     )
 
 
-def _untitled(run: _Run) -> tuple[str | None, Kind | None, bool | None]:
+def _kind_without_title(run: _Run) -> tuple[str | None, Kind | None, bool | None]:
     """Return test, kind and direction by the command, or the kind by the columns of the table."""
     for command in run.commands:
         _, kind = _KINDS["BW" if command.test.endswith("_bw") else "Latency"]

@@ -54,7 +54,7 @@ def read_perftest_json(lines: Iterable[Line]) -> list[Measurement]:
             reports.append(_Report(line.number))
         if reports and not reports[-1].ended:
             _take(reports[-1], line)
-    return [_measured(report) for report in reports if report.fields]
+    return [_measurement(report) for report in reports if report.fields]
 
 
 def _take(report: _Report, line: Line) -> None:
@@ -66,7 +66,7 @@ def _take(report: _Report, line: Line) -> None:
     report.ended = report.ending and "}" in (after if results else before + after)
 
 
-def _measured(report: _Report) -> Measurement:
+def _measurement(report: _Report) -> Measurement:
     test = _TEST.match(report.word("test"))
     name, kind = _KINDS[test[3]] if test else ("", None)
     verb = test[1].removeprefix("RDMA_").lower() if test else ""

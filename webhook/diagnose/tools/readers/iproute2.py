@@ -143,7 +143,7 @@ IP_BRIEF = Reader(_IP_BRIEF, read_ip_brief)
 
 _RDMA_LINK_JSON = "rdma -j link"
 
-_BEGIN = re.compile(
+_OBJECT_START = re.compile(
     r'\{\s{0,80}"ifindex":\s{0,8}\d{1,9},\s{0,80}"ifname":\s{0,8}"(?P<device>[\w.-]{1,63})",'
     r'\s{0,80}"port":\s{0,8}(?P<port>\d{1,3})(?=[,\s}])',
     re.ASCII,
@@ -161,10 +161,12 @@ def read_rdma_link_json(lines: Sequence[Line]) -> Reading:
     starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
     observations: list[PortObservation] = []
     recognized: set[int] = set()
-    for begun in _BEGIN.finditer(text):
-        fields, end = _pairs(text, begun.end())
-        first, last = (bisect_right(starts, at) - 1 for at in (begun.start(), end))
-        observation = _json_port(Origin(_RDMA_LINK_JSON, lines[first].number), begun, fields)
+    for object_start in _OBJECT_START.finditer(text):
+        fields, end = _pairs(text, object_start.end())
+        first, last = (
+            bisect_right(starts, position) - 1 for position in (object_start.start(), end)
+        )
+        observation = _json_port(Origin(_RDMA_LINK_JSON, lines[first].number), object_start, fields)
         observations.append(observation)
         states = {"state": observation.state, "physical_state": observation.physical_state}
         if text[end : end + 1] == "}" and None not in (states.get(key, "") for key in fields):
@@ -172,21 +174,25 @@ def read_rdma_link_json(lines: Sequence[Line]) -> Reading:
     return Reading(tuple(observations), frozenset(recognized))
 
 
-def _pairs(text: str, at: int) -> tuple[dict[str, str], int]:
+def _pairs(text: str, position: int) -> tuple[dict[str, str], int]:
     """Return the values by key from a position on, and the position after them."""
     fields: dict[str, str] = {}
-    while pair := _PAIR.match(text, at):
+    while pair := _PAIR.match(text, position):
         fields.setdefault(pair["key"], pair["text"] or pair["number"] or "")
-        at = pair.end()
-    return fields, at + (len(text[at : at + 80]) - len(text[at : at + 80].lstrip()))
+        position = pair.end()
+    return fields, position + (
+        len(text[position : position + 80]) - len(text[position : position + 80].lstrip())
+    )
 
 
-def _json_port(origin: Origin, begun: re.Match[str], fields: dict[str, str]) -> PortObservation:
+def _json_port(
+    origin: Origin, object_start: re.Match[str], fields: dict[str, str]
+) -> PortObservation:
     netdev = fields.get("netdev")
     return PortObservation(
         origin,
-        begun["device"],
-        int(begun["port"]),
+        object_start["device"],
+        int(object_start["port"]),
         netdevs=(netdev,) if netdev else None,
         state=port_state(fields.get("state", "")),
         physical_state=physical_state(fields.get("physical_state", "")),

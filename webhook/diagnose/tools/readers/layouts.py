@@ -25,7 +25,7 @@ Keys = Mapping[str, FieldReader | None]
 
 _KEY = re.compile(r"\s{0,80}([A-Za-z][\w ]{0,40}?)\s{0,10}:(?:\s{1,80}(\S.{0,200}))?", re.ASCII)
 #: The maximum characters of a line of these tools.
-_LONGEST_KEY_LINE = 400
+_MAX_KEY_LINE = 400
 #: Makes an observation of a port from fields by name.
 port_of_fields: Callable[..., PortObservation] = PortObservation
 
@@ -101,7 +101,7 @@ class _BlockCollector:
         self._seen: set[tuple[int | None, str]] = set()
 
     def takes(self, line: Line) -> bool:
-        if len(line.text) > _LONGEST_KEY_LINE:
+        if len(line.text) > _MAX_KEY_LINE:
             return False
         head = self._shape.device.fullmatch(line.text)
         if head is not None:
@@ -156,7 +156,7 @@ def _fill(block: Block, field_reader: FieldReader | None, value: str) -> bool:
 # Read the output of tools that write one line for each port.
 
 #: The maximum characters of a row.
-_LONGEST_ROW = 2000
+_MAX_ROW = 2000
 #: The number of texts in the cache.
 _REMEMBERED = 16_384
 
@@ -177,7 +177,7 @@ def read_rows(lines: Iterable[Line], read_row: RowReader) -> Reading:
     observations: list[Observation] = []
     recognized: set[int] = set()
     for line in lines:
-        row = read_row(line) if len(line.text) <= _LONGEST_ROW else None
+        row = read_row(line) if len(line.text) <= _MAX_ROW else None
         if row is not None:
             observations.extend(row.observations)
             recognized.update({line.number} if row.understood else ())

@@ -117,7 +117,7 @@ _VALUES = {
     "pci": re.compile(PCI),
 }
 #: The maximum fields of a line; nvidia-smi has fewer.
-_MOST_GPUS = 250
+_MAX_GPUS = 250
 
 
 def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
@@ -129,7 +129,7 @@ def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
         if "," not in line.text:
             header = []
             continue
-        fields = [field.strip() for field in line.text.split(",", _MOST_GPUS)]
+        fields = [field.strip() for field in line.text.split(",", _MAX_GPUS)]
         if _is_header(fields):
             header = [_COLUMNS.get(field, "") for field in fields]
             recognized.add(line.number)
@@ -205,7 +205,7 @@ _LEGEND = re.compile(
 )
 _NIC_NAME = re.compile(rf"\s{{0,40}}(NIC\d{{1,3}}): ({DEVICE})\s*", re.ASCII)
 #: The maximum columns of a matrix; a node has fewer.
-_MOST_COLUMNS = 200
+_MAX_COLUMNS = 200
 
 
 class _Matrix(NamedTuple):
@@ -234,7 +234,7 @@ def _matrices(lines: Sequence[Line], recognized: set[int]) -> list[_Matrix]:
     matrices: list[_Matrix] = []
     for line in lines:
         text = _UNDERLINE.sub(" ", line.text) if "[" in line.text else line.text
-        words = text.split(maxsplit=_MOST_COLUMNS)
+        words = text.split(maxsplit=_MAX_COLUMNS)
         if matrix := _header(words):
             matrices.append(matrix)
             recognized.add(line.number)
@@ -278,7 +278,7 @@ def _nvidia_smi_topo_row(words: Sequence[str], matrix: _Matrix) -> list[str]:
     if len(words) <= 1 + len(matrix.columns) and cells and not _CELL.fullmatch(cells[-1]):
         cells.pop()
     position = matrix.columns.index(words[0])
-    right = all((cell == "X") == (place == position) for place, cell in enumerate(cells))
+    right = all((cell == "X") == (column == position) for column, cell in enumerate(cells))
     if not cells or not right or not all(map(_CELL.fullmatch, cells)):
         return []
     return [words[0], *cells, *words[1 + len(matrix.columns) :]]

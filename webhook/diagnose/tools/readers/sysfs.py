@@ -49,7 +49,7 @@ from webhook.diagnose.tools.readers.notation import (
 
 _IB_SYSFS = "sysfs"
 
-_LONGEST = 1000
+_MAX_LINE = 1000
 _NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 
 #: The field of a file, and the function that reads its value; None for an ignored file.
@@ -120,14 +120,14 @@ def _files(lines: Iterable[Line]) -> Iterator[tuple[tuple[int, ...], re.Match[st
     """Yield the line numbers of each file, its path, and its value."""
     head: tuple[int, re.Match[str]] | None = None
     for line in lines:
-        if len(line.text) > _LONGEST or not line.text.strip():
+        if len(line.text) > _MAX_LINE or not line.text.strip():
             continue
-        begun, row = _IB_SYSFS_HEAD.fullmatch(line.text), _ROW.fullmatch(line.text)
+        heading, row = _IB_SYSFS_HEAD.fullmatch(line.text), _ROW.fullmatch(line.text)
         if row is not None and _certain(row):
             yield (line.number,), row, (row["value"] or "").strip()
-        elif begun is None and head is not None:
+        elif heading is None and head is not None:
             yield (head[0], line.number), head[1], line.text.strip()
-        head = (line.number, begun) if begun else None
+        head = (line.number, heading) if heading else None
 
 
 def _certain(path: re.Match[str]) -> bool:
@@ -166,7 +166,7 @@ class _Tree:
             return True
         if path["counter"] and port is not None:
             return self._counts(line, device, port, path["counter"], value)
-        filled = _filled(path, value)
+        filled = _field_of(path, value)
         if filled is not None and filled[1] is not None:
             self._fill(line, (device, port), *filled)
         return filled is not None and (filled[1] is not None or not filled[0])
@@ -216,7 +216,7 @@ class _Tree:
         return "v2" if kind == "RoCE v2" else None
 
 
-def _filled(path: re.Match[str], value: str) -> tuple[str, object | None] | None:
+def _field_of(path: re.Match[str], value: str) -> tuple[str, object | None] | None:
     """Return the field of a file and its value, ("", None) if ignored; None for an unknown file."""
     file = path["file"]
     if path["netdev"]:
@@ -308,11 +308,11 @@ _NETNS = {"Y": "shared", "N": "exclusive"}
 _GPUS = {"no GPU": "none"}
 
 
-def _as_shown(value: str) -> str | None:
+def _or_none(value: str) -> str | None:
     return value or None
 
 
-def _loaded(_: str) -> str:
+def _yes(_: str) -> str:
     return "yes"
 
 
@@ -323,11 +323,11 @@ _FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
     "/sys/class/dmi/id/chassis_asset_tag": ("asset-tag", dmi_value),
     "/sys/module/mlx5_core/version": ("driver", mlx5_driver),
     "/sys/module/ib_core/parameters/netns_mode": ("netns", _NETNS.get),
-    "/sys/module/nvidia_peermem/initstate": ("peermem", _loaded),
-    "/sys/module/nv_peer_mem/initstate": ("peermem", _loaded),
+    "/sys/module/nvidia_peermem/initstate": ("peermem", _yes),
+    "/sys/module/nv_peer_mem/initstate": ("peermem", _yes),
     "/sys/bus/pci/devices": ("gpus", _GPUS.get),
-    "/proc/sys/kernel/osrelease": ("kernel", _as_shown),
-    "/proc/sys/kernel/hostname": ("hostname", _as_shown),
+    "/proc/sys/kernel/osrelease": ("kernel", _or_none),
+    "/proc/sys/kernel/hostname": ("hostname", _or_none),
 }
 
 

@@ -47,36 +47,38 @@ _STATUS_LINE = re.compile(
 _PARTS = re.compile(r" ?\(std(?:out|err)\) ")
 
 
-def find_ansible(lines: Sequence[Line], at: int) -> NodeMarker | None:
+def find_ansible(lines: Sequence[Line], index: int) -> NodeMarker | None:
     """Return the marker of a result or a status line of Ansible, or None."""
-    text = lines[at].text
+    text = lines[index].text
     result = _RESULT.fullmatch(text)
     if result is not None:
-        return _enclosed(result, lines, at)
+        return _marker_of(result, lines, index)
     raw = _RAW.fullmatch(text)
     if raw is not None:
         printed = tuple(
-            line._replace(number=lines[at].number)
+            line._replace(number=lines[index].number)
             for part in _PARTS.split(raw["stdout"] or "")
             for line in plain_lines(part.replace("\\r", "").replace("\\n", "\n"))
         )
         enclosed = printed if raw["stdout"] else None
-        return NodeMarker((raw["node"],), at + 1, exit_status=int(raw["status"]), enclosed=enclosed)
-    return NodeMarker((None,), at + 1) if _STATUS_LINE.fullmatch(text) else None
+        return NodeMarker(
+            (raw["node"],), index + 1, exit_status=int(raw["status"]), enclosed=enclosed
+        )
+    return NodeMarker((None,), index + 1) if _STATUS_LINE.fullmatch(text) else None
 
 
-def _enclosed(result: re.Match[str], lines: Sequence[Line], at: int) -> NodeMarker:
+def _marker_of(result: re.Match[str], lines: Sequence[Line], index: int) -> NodeMarker:
     """Return a marker with the indented lines below a result, and a closing brace."""
-    end = at + 1
+    end = index + 1
     if result["json"] is None or not result["json"].rstrip().endswith("}"):
         while end < len(lines) and (lines[end].text[:1] in ("", " ")):
             end += 1
         end += end < len(lines) and lines[end].text.rstrip() == "}"
-    below = lines[at + 1 : end]
+    below = lines[index + 1 : end]
     node = result["play"] or result["adhoc"]
     if result["json"] is None:
         return NodeMarker((node,), end, enclosed=lines_in_yaml(below))
-    first = lines[at]._replace(text=result["json"])
+    first = lines[index]._replace(text=result["json"])
     return NodeMarker((node,), end, enclosed=lines_in_json((first, *below)))
 
 
@@ -98,7 +100,7 @@ _Value = tuple[str, Line]
 
 def lines_in_json(lines: Sequence[Line]) -> tuple[Line, ...]:
     """Return the lines of an output encoded in JSON."""
-    return _output(_json_values(_pretty_printed(lines[0]) if len(lines) == 1 else lines))
+    return _output(_json_values(_pretty_lines(lines[0]) if len(lines) == 1 else lines))
 
 
 def lines_in_yaml(lines: Sequence[Line]) -> tuple[Line, ...]:
@@ -121,7 +123,7 @@ def _output(values: Iterable[_Value]) -> tuple[Line, ...]:
     return tuple(written or message or (line for lines in by_name.values() for line in lines))
 
 
-def _pretty_printed(line: Line) -> Iterator[Line]:
+def _pretty_lines(line: Line) -> Iterator[Line]:
     """Yield the lines of a one-line object with the indentation of `json.dumps`."""
     try:
         pretty = json.dumps(json.loads(line.text), indent=4)
@@ -133,12 +135,12 @@ def _pretty_printed(line: Line) -> Iterator[Line]:
 def _json_values(lines: Iterable[Line]) -> Iterator[_Value]:
     key = ""
     for line in lines:
-        begun = _JSON_LIST.fullmatch(line.text)
+        list_start = _JSON_LIST.fullmatch(line.text)
         match = _JSON_TEXT.fullmatch(line.text) or _JSON_ITEM.fullmatch(line.text)
-        if begun is not None:
-            key = begun["key"]
+        if list_start is not None:
+            key = list_start["key"]
         elif match is not None:
-            yield match.groupdict().get("key", key), line._replace(text=_quoted(match["text"]))
+            yield match.groupdict().get("key", key), line._replace(text=_decode_json(match["text"]))
 
 
 def _yaml_values(lines: Iterable[Line]) -> Iterator[_Value]:
@@ -152,15 +154,15 @@ def _yaml_values(lines: Iterable[Line]) -> Iterator[_Value]:
             yield key, line._replace(text=line.text.removeprefix(inner))
             continue
         inner, outer = "", None
-        item, begun = _YAML_ITEM.fullmatch(line.text), _YAML_KEY.fullmatch(line.text)
+        item, key_line = _YAML_ITEM.fullmatch(line.text), _YAML_KEY.fullmatch(line.text)
         if item is not None:
             yield key, line._replace(text=_scalar(item["text"]))
-        elif begun is not None:
-            key = begun["key"]
-            if _YAML_BLOCK.fullmatch(begun["text"] or ""):
+        elif key_line is not None:
+            key = key_line["key"]
+            if _YAML_BLOCK.fullmatch(key_line["text"] or ""):
                 outer = indent
-            elif begun["text"] not in (None, "[]", "{}"):
-                yield key, line._replace(text=_scalar(begun["text"]))
+            elif key_line["text"] not in (None, "[]", "{}"):
+                yield key, line._replace(text=_scalar(key_line["text"]))
 
 
 def _scalar(text: str) -> str:
@@ -169,11 +171,13 @@ def _scalar(text: str) -> str:
         return text[1:-1].replace("''", "'")
     if len(text) > 1 and text[0] == text[-1] == '"':
         # Escapes that JSON lacks.
-        return _quoted(re.sub(r"\\x([0-9A-Fa-f]{2})", r"\\u00\1", text.replace("\\e", "\\u001b")))
+        return _decode_json(
+            re.sub(r"\\x([0-9A-Fa-f]{2})", r"\\u00\1", text.replace("\\e", "\\u001b"))
+        )
     return text
 
 
-def _quoted(text: str) -> str:
+def _decode_json(text: str) -> str:
     try:
         return str(json.loads(text))
     except ValueError:

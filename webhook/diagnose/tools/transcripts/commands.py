@@ -106,10 +106,10 @@ def _by_kubectl(words: Sequence[str], shell: _Node) -> tuple[_Node, _Node]:
 
 def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
     """Return the words after the leading options and their values."""
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in with_value else 1
-    return list(words[at:])
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in with_value else 1
+    return list(words[index:])
 
 
 # Commands that print a single name, which has no meaning without the command.
@@ -142,7 +142,7 @@ _HOST_ANSWER = re.compile(HOST, re.ASCII)
 _NODE = re.compile(r"(?=[a-z-]{0,60}\d)[a-z][a-z0-9-]{0,62}(?:\.[a-z0-9-]{1,63}){0,8}", re.ASCII)
 _DEVICE = re.compile(r"(?:e(?:n|th)|wl|ib|mlx|roce|rdma|irdma|bond|rxe|siw|qedr|usb)[a-z]{0,3}\d.*")
 #: Characters of the longest answer.
-_LONGEST = 300
+_MAX_ANSWER = 300
 
 
 def short_answers(
@@ -168,7 +168,7 @@ def short_answers(
 
 def _is_answer(line: Line) -> bool:
     """Return whether a line may be an answer, not blank or a comment of dmidecode."""
-    return len(line.text) <= _LONGEST and bool(line.text.strip()) and line.text[0] != "#"
+    return len(line.text) <= _MAX_ANSWER and bool(line.text.strip()) and line.text[0] != "#"
 
 
 def _of_command(command: str, lines: Sequence[Line]) -> Iterator[SettingObservation]:

@@ -31,7 +31,7 @@ _REMARK = re.compile(rf"(?:pdsh@{HOST}|clush): (?P<node>{HOST}): (?P<text>.*)", 
 
 def split_by_prefix(output: NodeOutput) -> Iterator[NodeOutput]:
     """Split into the lines without a prefix, if any, and an output for each node."""
-    split = [_prefixed(line) for line in output.lines]
+    split = [_split_prefix(line) for line in output.lines]
     nodes = _nodes(prefixed for prefixed in split if prefixed is not None)
     if not nodes:
         yield output
@@ -49,7 +49,7 @@ def split_by_prefix(output: NodeOutput) -> Iterator[NodeOutput]:
         yield NodeOutput(node, tuple(lines))
 
 
-def _prefixed(line: Line) -> tuple[str, Line] | None:
+def _split_prefix(line: Line) -> tuple[str, Line] | None:
     match = _REMARK.fullmatch(line.text) or _NODE_PREFIX.fullmatch(line.text)
     return (match["node"], line._replace(text=match["text"] or "")) if match else None
 
@@ -100,16 +100,16 @@ _NAMES = re.compile(r"(\S{1,4000})(?: \(\d{1,6}\))?\s*", re.ASCII)
 _MAX_COPIES = 10_000_000
 
 
-def find_folded_header(lines: Sequence[Line], at: int) -> NodeMarker | None:
+def find_folded_header(lines: Sequence[Line], index: int) -> NodeMarker | None:
     """Return the marker of a header of three lines, or None."""
-    if not lines[at].text.startswith("---") or len(lines) < at + 3:
+    if not lines[index].text.startswith("---") or len(lines) < index + 3:
         return None
-    rule, named, end = (line.text for line in lines[at : at + 3])
+    rule, named, end = (line.text for line in lines[index : index + 3])
     names = _NAMES.fullmatch(named)
     if names is None or not _RULE.fullmatch(rule) or rule.strip() != end.strip():
         return None
     nodes = unfold(names[1])
-    return NodeMarker(nodes, at + 3) if 0 < len(nodes) * len(lines) <= _MAX_COPIES else None
+    return NodeMarker(nodes, index + 3) if 0 < len(nodes) * len(lines) <= _MAX_COPIES else None
 
 
 # Unfold the names of nodes: "n[01-03,7],m1" is n01, n02, n03, n7 and m1.
@@ -190,7 +190,7 @@ def split_by_pod(output: NodeOutput) -> Iterator[NodeOutput]:
 #   $ ibstat                                    sh-5.1# ibstat
 
 #: Characters of the longest line with a prompt; a command in it is shorter.
-_LONGEST = 4000
+_MAX_LINE = 4000
 _COMMAND = r"(?:\s+(?P<command>.*))?"
 _PATH = r"(?:~|/(?!/))[^#$%>]{0,200}?"
 _NAMED = tuple(
@@ -220,15 +220,15 @@ class Prompts:
         #: The node of the open shell, for prompts without a name.
         self._shell: str | None = None
 
-    def find(self, lines: Sequence[Line], at: int) -> NodeMarker | None:
+    def find(self, lines: Sequence[Line], index: int) -> NodeMarker | None:
         """Return the marker of a prompt, or None; a command may continue on the next lines."""
-        text = lines[at].text
-        prompt = _prompt(text) if len(text) <= _LONGEST else None
+        text = lines[index].text
+        prompt = _prompt(text) if len(text) <= _MAX_LINE else None
         if prompt is None:
             return None
         named = prompt.groupdict().get("node")
-        command, end = (prompt["command"] or "").strip(), at + 1
-        while command.endswith("\\") and end < len(lines) and len(command) <= _LONGEST:
+        command, end = (prompt["command"] or "").strip(), index + 1
+        while command.endswith("\\") and end < len(lines) and len(command) <= _MAX_LINE:
             command = f"{command[:-1].strip()} {lines[end].text.strip().removeprefix('> ')}"
             end += 1
         # A prompt with a name ends the shell that an earlier command opened.

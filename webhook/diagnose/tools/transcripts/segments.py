@@ -61,19 +61,19 @@ FindsMarker = Callable[[Sequence[Line], int], NodeMarker | None]
 def split(output: NodeOutput, finders: Sequence[FindsMarker]) -> Iterator[NodeOutput]:
     """Split an output at markers; the lines before the first marker keep their node."""
     nodes: tuple[str | None, ...] = (output.node,)
-    lines, at = output.lines, 0
+    lines, index = output.lines, 0
     start, command, status = 0, output.command, output.exit_status
-    while at < len(lines):
-        marker = next(filter(None, (find(lines, at) for find in finders)), None)
+    while index < len(lines):
+        marker = next(filter(None, (find(lines, index) for find in finders)), None)
         if marker is None:
-            at += 1
+            index += 1
             continue
-        yield from _captures(nodes, lines[start:at], command, status)
+        yield from _captures(nodes, lines[start:index], command, status)
         nodes, command, status = marker.nodes, marker.command, marker.exit_status
         if marker.enclosed is not None:
             yield from _captures(nodes, marker.enclosed, command, status)
             nodes, command, status = (None,), None, None
-        start = at = marker.end
+        start = index = marker.end
     yield from _captures(nodes, lines[start:], command, status)
 
 
@@ -110,23 +110,23 @@ def split_at_headers(output: NodeOutput) -> tuple[NodeOutput, ...]:
     """Split an output at the headers, which name the node."""
     node = output.node
 
-    def find(lines: Sequence[Line], at: int) -> NodeMarker | None:
+    def find(lines: Sequence[Line], index: int) -> NodeMarker | None:
         nonlocal node
-        text = lines[at].text
+        text = lines[index].text
         if not text.startswith("### "):
             return None
         if _BEGIN.fullmatch(text):
             node = output.node
-            return NodeMarker((node,), at + 1)
+            return NodeMarker((node,), index + 1)
         host = _HOST.fullmatch(text)
         if host is not None:
             node = host["node"]
-            return NodeMarker((node,), at + 1)
+            return NodeMarker((node,), index + 1)
         if _NOTE.fullmatch(text):
-            return NodeMarker((node,), at + 1)
+            return NodeMarker((node,), index + 1)
         ran = _RAN.fullmatch(text)
         if ran is None:
             return None
-        return NodeMarker((node,), at + 1, ran["command"], int(ran["status"]))
+        return NodeMarker((node,), index + 1, ran["command"], int(ran["status"]))
 
     return tuple(split(output, (find,)))

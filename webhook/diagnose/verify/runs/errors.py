@@ -80,7 +80,7 @@ class RunStopError(WebhookError):
         self.finding = finding
 
 
-def interrupted(done: int, pairs: int) -> RunStopError:
+def interruption(done: int, pairs: int) -> RunStopError:
     """Return the error for a run that was interrupted before all of its pairs were measured."""
     text = f"The run was interrupted after {done} of {counted(pairs, 'pair')}."
     return RunStopError(INTERRUPTED.finding("unsure", text))
@@ -113,7 +113,7 @@ def not_started(role: str, node: str, seconds: float, problem: Finding | None) -
     return MeasurementError(BenchmarkResult(finding))
 
 
-def late(role: str, node: str, seconds: float) -> MeasurementError:
+def timeout(role: str, node: str, seconds: float) -> MeasurementError:
     """Return the error for a client or a launcher that did not end."""
     return _unsure(NOT_ENDED, f"The {role} on {node} did not end within {seconds:g} s.")
 

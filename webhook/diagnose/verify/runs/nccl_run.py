@@ -74,9 +74,9 @@ class NcclRun:
         ClusterError if the API server stays silent.
         """
         try:
-            return Evaluation(self._measured())
+            return Evaluation(self._measure())
         except errors.MeasurementError as error:
-            return Evaluation((error.result.located(_LAUNCHER, ()),))
+            return Evaluation((error.result.with_location(_LAUNCHER, ()),))
         except errors.RunStopError as stop:
             return Evaluation((), (stop.finding,))
 
@@ -85,12 +85,14 @@ class NcclRun:
         selector = run_selector(self._plan.name)
         return remove_jobs_and_pods(self._environment, selector, sleep)
 
-    def _measured(self) -> tuple[BenchmarkResult, ...]:
+    def _measure(self) -> tuple[BenchmarkResult, ...]:
         self._pod_poll.with_retries(lambda: self._environment.jobs.create(mpi_job(self._plan)))
         self._report_progress("MPIJob created")
-        self._until(self._plan.start_timeout, self._launched)
+        self._until(self._plan.start_timeout, self._started_launcher)
         self._report_progress("running")
-        launcher = self._until(self._plan.program_timeout + _LAUNCHER_OVERHEAD, self._ended)
+        launcher = self._until(
+            self._plan.program_timeout + _LAUNCHER_OVERHEAD, self._ended_launcher
+        )
         self._report_progress("reading the launcher's log")
         log = self._log(launcher, _LAUNCHER)
         self._environment.save_log(log)
@@ -107,11 +109,11 @@ class NcclRun:
             if (matching_pod := done()) is not None:
                 return matching_pod
             if run.now() > deadline:
-                raise self._late(timeout)
+                raise self._timeout_error(timeout)
             if run.pause(_PAUSE):
-                raise _interrupted()
+                raise _interruption()
 
-    def _launched(self) -> Pod | None:
+    def _started_launcher(self) -> Pod | None:
         """Return the launcher if its container runs, or has ended; None otherwise."""
         launcher = self._of_role(_LAUNCHER)
         if launcher and pod_state.has_started(launcher[0]):
@@ -121,7 +123,7 @@ class NcclRun:
                 self._report_progress(f"{_role_of(pod)} is waiting: {awaited}")
         return None
 
-    def _ended(self) -> Pod | None:
+    def _ended_launcher(self) -> Pod | None:
         launcher = self._of_role(_LAUNCHER)
         if not launcher:
             raise errors.pod_gone(_LAUNCHER, "its node")
@@ -139,9 +141,9 @@ class NcclRun:
             problem = self._environment.run.explain(name)
             raise errors.not_started(role, node, self._plan.start_timeout, problem)
         if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
-            self._worker_ended(pod, node)
+            self._fail_for_worker(pod, node)
 
-    def _worker_ended(self, pod: Pod, node: str) -> None:
+    def _fail_for_worker(self, pod: Pod, node: str) -> None:
         """Raise the error for a worker that ended before the launcher began."""
         log = self._log(pod, _WORKER)
         if missing := missing_program(log):
@@ -163,14 +165,14 @@ class NcclRun:
         except ClusterError as error:
             raise errors.log_unreadable(role, node, str(error)) from None
 
-    def _late(self, timeout: float) -> errors.MeasurementError:
+    def _timeout_error(self, timeout: float) -> errors.MeasurementError:
         """Return the error for pods that missed their deadline."""
         pods = [*self._of_role(_LAUNCHER), *self._of_role(_WORKER)]
         if not pods:
             return errors.MeasurementError(_no_pods(timeout))
         launcher = self._of_role(_LAUNCHER)
         if launcher and pod_state.has_started(launcher[0]):
-            return errors.late(_LAUNCHER, pod_state.node_of(launcher[0]), timeout)
+            return errors.timeout(_LAUNCHER, pod_state.node_of(launcher[0]), timeout)
         pod = next((pod for pod in pods if not pod_state.is_ready(pod)), pods[0])
         problem = self._environment.run.explain(pod.metadata.name)
         return errors.not_started(_role_of(pod), pod_state.node_of(pod), timeout, problem)
@@ -207,7 +209,7 @@ def _no_pods(timeout: float) -> BenchmarkResult:
     return BenchmarkResult(errors.NOT_STARTED.finding("unsure", text, remedy))
 
 
-def _interrupted() -> errors.RunStopError:
+def _interruption() -> errors.RunStopError:
     text = "The run was interrupted before the launcher ended."
     return errors.RunStopError(errors.INTERRUPTED.finding("unsure", text, "Run the command again."))
 
@@ -220,9 +222,9 @@ _NOTE = "rdma-verify: this image has no "
 def grade_launcher(name: str, log: str) -> tuple[BenchmarkResult, ...]:
     """Return the results of the log of a launcher, at least one; `name` is their file."""
     if missing := missing_program(log):
-        return (missing_program_result(missing).located(name, ()),)
+        return (missing_program_result(missing).with_location(name, ()),)
     results = evaluate(read_benchmark_files(name, log), None).results
-    return results or (_no_result(log).located(name, ()),)
+    return results or (_no_result(log).with_location(name, ()),)
 
 
 def missing_program(log: str) -> str:

@@ -13,7 +13,7 @@ from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
 from webhook.diagnose.tools.causes import CAUSES
 from webhook.diagnose.verify.evaluate import grade_file, read_benchmark_files
 from webhook.diagnose.verify.grade import NO_RESULT, location_of
-from webhook.diagnose.verify.matrix import pair_words
+from webhook.diagnose.verify.matrix import pair_title
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair, severity_key
 from webhook.diagnose.verify.runs.plan import RunPlan
 from webhook.model.finding import Code, Finding
@@ -113,7 +113,7 @@ def grade_pair(pair: NodePair, log: PairLog, plan: RunPlan) -> tuple[BenchmarkRe
     """Return the results of the logs of a pair, at least one."""
     results = [
         result
-        for file in read_benchmark_files(pair_words(pair), log.text)
+        for file in read_benchmark_files(pair_title(pair), log.text)
         for result in grade_file(file, plan.rate)
     ]
     test_results = [
@@ -121,17 +121,17 @@ def grade_pair(pair: NodePair, log: PairLog, plan: RunPlan) -> tuple[BenchmarkRe
         for section in log.sections
     ]
     if test_results:
-        test_results += map(_by_notes, _not_begun(log, plan))
+        test_results += map(_by_notes, _missing_sections(log, plan))
     else:
         test_results = [_without_tests(log, results)]
-    return tuple(result.located("", pair) for result in test_results)
+    return tuple(result.with_location("", pair) for result in test_results)
 
 
-def _not_begun(log: PairLog, plan: RunPlan) -> list[SectionOfTest]:
+def _missing_sections(log: PairLog, plan: RunPlan) -> list[SectionOfTest]:
     """Return the tests of the fabric's HCAs that neither end began."""
-    begun = {(section.test, section.device) for section in log.sections}
+    started = {(section.test, section.device) for section in log.sections}
     tests = [(test, hca) for hca in plan.fabric.hcas for test in plan.tests]
-    return [SectionOfTest(*pending, _NO_LINES, ()) for pending in tests if pending not in begun]
+    return [SectionOfTest(*pending, _NO_LINES, ()) for pending in tests if pending not in started]
 
 
 def _is_in(result: BenchmarkResult, section: SectionOfTest) -> bool:

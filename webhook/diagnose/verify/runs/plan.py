@@ -103,7 +103,7 @@ def all_pair_rounds(nodes: Sequence[str]) -> list[Round]:
 #: Seconds that a program of perftest may take in addition: to connect, to register memory.
 _TEST_OVERHEAD = 30
 #: HCAs of a node if the fabric does not name them; no known node has more for its GPUs.
-_MOST_HCAS = 16
+_MAX_HCAS = 16
 
 
 class RunPlan(NamedTuple):
@@ -137,7 +137,7 @@ class RunPlan(NamedTuple):
     @property
     def pair_timeout(self) -> int:
         """Seconds that all tests of a pair may take once both pods run."""
-        return self.program_timeout * len(self.tests) * (len(self.fabric.hcas) or _MOST_HCAS)
+        return self.program_timeout * len(self.tests) * (len(self.fabric.hcas) or _MAX_HCAS)
 
     @property
     def pairs(self) -> int:

@@ -172,7 +172,7 @@ def _remaining_message(remaining: list[Pod]) -> str:
 
 #: Reasons of a waiting container that are permanent.
 _FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
-_LONGEST = 300
+_MAX_MESSAGE = 300
 _OURS = (CONTAINER, NCCL_CONTAINER)
 
 
@@ -248,7 +248,7 @@ def _container(pod: Pod) -> ContainerStatus:
 
 
 def _line(words: str) -> str:
-    return " ".join(words.split())[:_LONGEST]
+    return " ".join(words.split())[:_MAX_MESSAGE]
 
 
 # The pods of a run as of the last poll, and requests that are repeated while the server is silent.

@@ -12,7 +12,7 @@ from typing import TypeVar
 from webhook.diagnose.verify.outliers import flag_outliers
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair, PairResult, RunReport
 from webhook.diagnose.verify.runs import errors, pods
-from webhook.diagnose.verify.runs.errors import RunStopError, interrupted
+from webhook.diagnose.verify.runs.errors import RunStopError, interruption
 from webhook.diagnose.verify.runs.pair_output import (
     PairLog,
     devices_in,
@@ -92,7 +92,7 @@ class NodeRun:
                     self._results[number] = done.value
                     del active[number]
             if active and self._environment.pause(_PAUSE):
-                raise interrupted(len(self._results), self._plan.pairs)
+                raise interruption(len(self._results), self._plan.pairs)
 
 
 # One pair: its server, then its client, then the output of both.
@@ -128,31 +128,31 @@ class PairRun:
     def steps(self) -> _Steps[PairResult]:
         """Measure, and delete the pods; RunStopError if every other pair would fail as well."""
         try:
-            results = yield from self._measured()
+            results = yield from self._measure()
         except errors.MeasurementError as error:
-            results = (error.result.located("", self._pair),)
+            results = (error.result.with_location("", self._pair),)
         for pod in self._created:
             self._pod_poll.with_retries(_deletion(self._environment, pod))
         self._report_progress(_summary(results))
         return PairResult(self._pair, results)
 
-    def _measured(self) -> _Steps[tuple[BenchmarkResult, ...]]:
+    def _measure(self) -> _Steps[tuple[BenchmarkResult, ...]]:
         server = self._create("server", server_pod(self._plan, self._number, self._pair))
-        pod = yield from self._started("server", server, pods.is_ready)
+        pod = yield from self._await_start("server", server, pods.is_ready)
         if pods.has_ended(pod):
-            return self._graded(pair_log("", self._log("server", pod)))
+            return self._grade(pair_log("", self._log("server", pod)))
         count = 0 if self._plan.fabric.hcas else len(devices_in(self._log("server", pod)))
         client = self._create(
             "client", client_pod(self._plan, self._number, self._pair, pod.status.pod_ip, count)
         )
-        yield from self._started("client", client, pods.has_started)
+        yield from self._await_start("client", client, pods.has_started)
         self._report_progress("measuring")
-        ended = yield from self._ended("client", client)
+        ended = yield from self._await_end("client", client)
         self._report_progress("reading both logs")
-        server_log = yield from self._last_words(server)
-        return self._graded(pair_log(self._log("client", ended), server_log))
+        server_log = yield from self._final_log(server)
+        return self._grade(pair_log(self._log("client", ended), server_log))
 
-    def _graded(self, log: PairLog) -> tuple[BenchmarkResult, ...]:
+    def _grade(self, log: PairLog) -> tuple[BenchmarkResult, ...]:
         self._environment.save_log(self._pair, log.text)
         return grade_pair(self._pair, log, self._plan)
 
@@ -176,7 +176,7 @@ class PairRun:
         self._report_progress(f"{role} created on {node}")
         return name
 
-    def _started(self, role: Role, name: str, done: Callable[[Pod], bool]) -> _Steps[Pod]:
+    def _await_start(self, role: Role, name: str, done: Callable[[Pod], bool]) -> _Steps[Pod]:
         """Wait until `done` is true for a pod, or the pod has ended."""
         start_timeout = self._plan.start_timeout
         deadline = self._environment.now() + start_timeout
@@ -191,15 +191,15 @@ class PairRun:
             if awaited := pods.waiting_reason(pod):
                 self._report_progress(f"{role} on {self._node(role)} is waiting: {awaited}")
 
-    def _ended(self, role: Role, name: str) -> _Steps[Pod]:
+    def _await_end(self, role: Role, name: str) -> _Steps[Pod]:
         deadline = self._environment.now() + self._plan.pair_timeout
         while not pods.has_ended(pod := self._pod(role, name)):
             if self._environment.now() > deadline:
-                raise errors.late(role, self._node(role), self._plan.pair_timeout)
+                raise errors.timeout(role, self._node(role), self._plan.pair_timeout)
             yield
         return pod
 
-    def _last_words(self, server: str) -> _Steps[str]:
+    def _final_log(self, server: str) -> _Steps[str]:
         """Return the log of the server, "" if it cannot be read: the client's log matters most.
 
         The server may still print its last lines, and waits forever if no client connected.
