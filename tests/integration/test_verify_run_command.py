@@ -259,7 +259,7 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
         (["--timeout", "soon"], "'soon' is not a duration such as 90s"),
         (["--toleration", "a=b=c"], "'a=b=c' is not KEY[=VALUE][:EFFECT], such as"),
         (["--toleration", "a:Never"], "'a:Never' is not KEY[=VALUE][:EFFECT]"),
-        (["--ring", "--all-pairs"], "not allowed with argument --ring"),
+        (["--ring", "--all-pairs"], "--all-pairs cannot be combined with --ring"),
         (["--logs", "/proc/none"], "/proc/none: cannot be created: "),
         (["--fabrics", "x"], "unknown option: --fabrics"),
     ],
@@ -362,7 +362,7 @@ def test_clean(lab: Lab) -> None:
     ("words", "message"),
     [
         (["--run", "app=x"], "'app=x' is not a valid run name"),
-        (["-n", "lab", "-A"], "not allowed with argument"),
+        (["-n", "lab", "-A"], "cannot be combined with"),
     ],
     ids=["run", "both"],
 )

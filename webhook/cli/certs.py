@@ -14,7 +14,7 @@ from certs.inspection import Authority, Handshake, InspectedBundle, Inspection, 
 from certs.installation import Api, Installation
 from certs.secret import CaSecret
 from webhook.cli.installation_options import add_names
-from webhook.cli.options import add_cluster_options, add_form, cluster_access
+from webhook.cli.options import add_cluster_options, add_output_format, cluster_access
 from webhook.cli.output import fail, print_status, write_json, write_lines
 from webhook.kube.access import own_namespace
 from webhook.serve.options import configurations
@@ -29,7 +29,7 @@ _NAMESPACE = "rdma-webhook"
 _EXAMPLES = """examples:
   rdma-webhook certs status                    with your kubeconfig
   rdma-webhook certs status -o json | jq .good
-  rdma-webhook certs rotate                    start a new CA now; calls go on
+  rdma-webhook certs rotate                    start a new CA now, without interrupting calls
   rdma-webhook certs rotate --revoke           the same, if the Secret has leaked
   kubectl -n rdma-webhook port-forward svc/rdma-webhook 8443:443 &
   rdma-webhook certs verify --address 127.0.0.1:8443
@@ -50,7 +50,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `certs`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("action", nargs="?", choices=tuple(_ACTIONS), help=_ACTION_HELP)
+    add("action", nargs="?", choices=tuple(_ACTIONS), metavar="ACTION", help=_ACTION_HELP)
     add("--revoke", action="store_true", help=_REVOKE_HELP)
     add(
         "--address",
@@ -60,7 +60,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help=_ADDRESS_HELP,
     )
-    add_form(command)
+    add_output_format(command)
     add_names(command)
     add_cluster_options(command)
 
@@ -75,7 +75,7 @@ def _address(given: str) -> str:
 def run(arguments: argparse.Namespace) -> int:
     """Run the chosen action, and return the exit code."""
     if arguments.action is None:
-        arguments.command.error(f"missing action; use certs {', certs '.join(_ACTIONS)}")
+        arguments.command.error("missing ACTION")
     try:
         api, installation = connect(*cluster_access(arguments)), _installation(arguments)
         return _ACTIONS[arguments.action](api, installation, arguments)

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from webhook.cli.config_files import read_text
 from webhook.cli.inputs import shown_name
-from webhook.cli.options import add_files, add_form, given_files
+from webhook.cli.options import add_files, add_output_format, given_files
 from webhook.cli.output import print_status, write_json, write_lines
 from webhook.config.findings import InvalidConfiguration, Truncation, compiler_line
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
@@ -50,7 +50,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add_files(command, "fabrics file, or - for standard input")
     add("--strict", action="store_true", help="treat warnings as errors")
-    add_form(command)
+    add_output_format(command)
 
 
 def run(arguments: argparse.Namespace) -> int:

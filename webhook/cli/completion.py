@@ -33,7 +33,8 @@ _EXAMPLES = """examples:
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `completion`."""
     command.epilog = _EXAMPLES
-    command.add_argument("shell", choices=_SHELLS, help="shell of the script")
+    help_text = f"shell that reads the script: {', '.join(_SHELLS)}"
+    command.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=help_text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -86,9 +87,9 @@ _FILES, _NO_FILES = 0, 4
 
 
 class Offer(NamedTuple):
-    """Candidates for a word: words with their explanations, or files."""
+    """Candidates for a word with their explanations, or files."""
 
-    words: Iterable[tuple[str, str]] = ()
+    candidates: Iterable[tuple[str, str]] = ()
     files: bool = False
 
 
@@ -96,26 +97,26 @@ def complete_for_kubectl() -> int:
     """Print the candidates for the last word."""
     words = sys.argv[1:] or [""]
     try:
-        write(completed(words))
+        write(candidate_lines(words))
     except Exception:  # noqa: BLE001 -- whatever it is, it must not be written into a command line
         return 1
     return 0
 
 
-def completed(words: Sequence[str]) -> str:
+def candidate_lines(words: Sequence[str]) -> str:
     """Return the candidates in kubectl's format."""
     *before, last = words
-    offer = offered(before, last)
-    begun = last.partition("=")[2] if _has_value(last) else last
+    offer = offer_for(before, last)
+    prefix = last.partition("=")[2] if _has_value(last) else last
     lines = [
         f"{word}\t{' '.join(summary.split())}".rstrip()
-        for word, summary in offer.words
-        if word.startswith(begun)
+        for word, summary in offer.candidates
+        if word.startswith(prefix)
     ]
     return "\n".join([*lines, f":{_FILES if offer.files else _NO_FILES}\n"])
 
 
-def offered(before: Sequence[str], last: str) -> Offer:
+def offer_for(before: Sequence[str], last: str) -> Offer:
     """Return the candidates for the unfinished word `last` after the words `before`."""
     named = next((word for word in before if word in COMMANDS), None)
     root = parser(() if named is None else (named,))
@@ -145,9 +146,9 @@ def _command(
     """Return the innermost command that the words name, and the words after its name."""
     commands = _commands(parent)
     choices: Mapping[str, argparse.ArgumentParser] = commands.choices if commands else {}
-    for place, word in enumerate(given, 1):
+    for count, word in enumerate(given, 1):
         if word in choices:
-            return _command(choices[word], given[place:])
+            return _command(choices[word], given[count:])
     return parent, given
 
 
@@ -183,10 +184,10 @@ def _help_text(command: argparse.ArgumentParser, action: argparse.Action) -> str
 
 def _argument(command: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Action | None:
     """Return the argument that comes next; None if all are present."""
-    places = [action for action in _actions(command) if not action.option_strings]
+    positional = [action for action in _actions(command) if not action.option_strings]
     count = len(list(_arguments(command, given)))
-    if places and (count < len(places) or places[-1].nargs in ("*", "+")):
-        return places[min(count, len(places) - 1)]
+    if positional and (count < len(positional) or positional[-1].nargs in ("*", "+")):
+        return positional[min(count, len(positional) - 1)]
     return None
 
 
@@ -206,5 +207,5 @@ def _values(action: argparse.Action | None) -> Offer:
         return Offer()
     if action.metavar == _POD_OR_CODE:
         return Offer(_codes())
-    words = ((str(choice), "") for choice in action.choices or ())
-    return Offer(words, files=action.metavar in FILES)
+    choices = ((str(choice), "") for choice in action.choices or ())
+    return Offer(choices, files=action.metavar in FILES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webhook.cli.inputs import read_input, shown_name
+from webhook.config import FACTS_COMMAND
 from webhook.config.files import FACTS_LIMITS, decode, parse_facts
 from webhook.config.load import LIMITS, parse_fabrics
 from webhook.errors import DocumentError
@@ -15,9 +16,9 @@ def read_fabrics(name: str) -> Fabrics:
     return parse_fabrics(read_text(name, LIMITS.octets), shown_name(name)).fabrics
 
 
-def read_facts(name: str) -> Facts:
-    """Read a facts file; InvalidConfiguration if it has no usable facts."""
-    return parse_facts(read_text(name, FACTS_LIMITS.octets), shown_name(name))
+def read_facts(name: str, command: str = FACTS_COMMAND) -> Facts:
+    """Read a file with the output of a command; InvalidConfiguration if it has no usable facts."""
+    return parse_facts(read_text(name, FACTS_LIMITS.octets), shown_name(name), command)
 
 
 def read_text(name: str, limit: int) -> str:

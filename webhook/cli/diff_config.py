@@ -13,7 +13,7 @@ from webhook.cli.manifest_files import ManifestFiles
 from webhook.cli.options import (
     FACTS_HELP,
     add_cluster_options,
-    add_form,
+    add_output_format,
     add_recursive,
     cluster_client,
     given_files,
@@ -61,7 +61,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=input_name,
-        dest="more",
+        dest="filenames",
         metavar="FILE",
         help="file or directory of workloads, or -, instead of those in the cluster; may be "
         "repeated",
@@ -75,11 +75,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "namespace of objects that set none",
     )
     add("--facts", type=input_name, metavar="FILE", help=FACTS_HELP)
-    add_form(command)
+    add_output_format(command)
     add_cluster_options(command)
 
 
-class _Subject(NamedTuple):
+class _Workloads(NamedTuple):
     """The workloads to decide on, and the facts about them."""
 
     documents: Sequence[Document]
@@ -94,47 +94,49 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare, and return the exit code."""
     new = read_fabrics(arguments.new)
     old = read_fabrics(arguments.config) if arguments.config else None
-    offline = arguments.more and arguments.config and not names_cluster(arguments)
-    subject = _files(arguments) if offline else _cluster(arguments, (new, old))
-    if subject.unreadable and not subject.documents:
+    offline = arguments.filenames and arguments.config and not names_cluster(arguments)
+    workloads = _read_files(arguments) if offline else _read_cluster(arguments, (new, old))
+    if workloads.unreadable and not workloads.documents:
         return _UNREADABLE
-    before = old or subject.fabrics
+    before = old or workloads.fabrics
     if before is None:
-        raise ConfigError("\n".join((*subject.notes, "pass the current fabrics with -c OLD")))
-    comparison = _compared(arguments, subject, before, new)
+        raise ConfigError("\n".join((*workloads.notes, "pass the current fabrics with -c OLD")))
+    comparison = _compare(arguments, workloads, before, new)
     if arguments.output == "json":
         write_json(changes_form(comparison))
     else:
         write(changes_text(comparison, width=width(), color=color()))
-    if subject.unreadable:
+    if workloads.unreadable:
         return _UNREADABLE
     return _DIFFERENT if comparison.changes else _EQUAL
 
 
-def _compared(
-    arguments: argparse.Namespace, subject: _Subject, before: Fabrics, after: Fabrics
+def _compare(
+    arguments: argparse.Namespace, workloads: _Workloads, before: Fabrics, after: Fabrics
 ) -> Comparison:
     options = PreviewOptions(
         fabrics=before,
         facts=read_facts(arguments.facts) if arguments.facts else None,
-        live=subject.live,
+        live=workloads.live,
         namespace=arguments.namespace or "default",
     )
-    today = preview_documents(subject.documents, options)
-    then = preview_documents(subject.documents, replace(options, fabrics=after))
-    return compared(today, then, subject.notes)
+    today = preview_documents(workloads.documents, options)
+    then = preview_documents(workloads.documents, replace(options, fabrics=after))
+    return compared(today, then, workloads.notes)
 
 
-def _files(arguments: argparse.Namespace) -> _Subject:
+def _read_files(arguments: argparse.Namespace) -> _Workloads:
     """Read the workloads from files."""
     arguments.files = []
     manifests = ManifestFiles(given_files(arguments), recursive=arguments.recursive)
     if not manifests.documents and not manifests.unreadable:
         raise DocumentError(manifests.no_documents)
-    return _Subject(manifests.documents, LiveFacts(), unreadable=bool(manifests.unreadable))
+    return _Workloads(manifests.documents, LiveFacts(), unreadable=bool(manifests.unreadable))
 
 
-def _cluster(arguments: argparse.Namespace, file_fabrics: Sequence[Fabrics | None]) -> _Subject:
+def _read_cluster(
+    arguments: argparse.Namespace, file_fabrics: Sequence[Fabrics | None]
+) -> _Workloads:
     """Read the cluster: facts about its pods, its fabrics, and without files its workloads.
 
     `file_fabrics` are the fabrics of NEW and OLD; None without OLD.
@@ -142,24 +144,24 @@ def _cluster(arguments: argparse.Namespace, file_fabrics: Sequence[Fabrics | Non
     from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
 
     namespace = arguments.namespace or ""
-    client, usual = cluster_client(arguments)
+    client, default_namespace = cluster_client(arguments)
     reads = ApiReads(client)
-    given = _files(arguments) if arguments.more else None
+    given = _read_files(arguments) if arguments.filenames else None
     templates = live_templates(reads, namespace) if given is None else None
-    spaces = templates.namespaces if templates else []
+    namespaces = templates.namespaces if templates else []
     reading = read_live(
         reads,
-        namespaces_of(given.documents, usual) if given else spaces,
+        namespaces_of(given.documents, default_namespace) if given else namespaces,
         fabrics_instead="" if arguments.config else "pass them with -c",
         claims=any(loaded.by_template for loaded in file_fabrics if loaded is not None),
     )
-    arguments.namespace = usual
+    arguments.namespace = default_namespace
     fabrics = reading.configuration.fabrics if reading.configuration else None
     if given is not None:
         return given._replace(live=reading.facts, fabrics=fabrics, notes=reading.facts.notes)
     assert templates is not None
     documents = [
-        Document(name="the cluster", index=place, value=manifest, line=0, text="", syntax="json")
-        for place, manifest in enumerate(templates.objects)
+        Document(name="the cluster", index=index, value=manifest, line=0, text="", syntax="json")
+        for index, manifest in enumerate(templates.objects)
     ]
-    return _Subject(documents, reading.facts, fabrics, notes=templates.notes)
+    return _Workloads(documents, reading.facts, fabrics, notes=templates.notes)

@@ -61,15 +61,15 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="*",
         type=input_name,
         metavar="FILE",
-        help="output of tools on nodes, a node's directory, or - for standard input; or the word "
-        "script or daemonset, to print a collector of that output",
+        help="file or directory with the output of tools on a node, or - for standard input; or "
+        "`script` or `daemonset`, to print what collects that output",
     )
     add(
         "--dir",
         action="append",
         default=[],
         metavar="DIR",
-        help="directory with a file or directory for each node",
+        help="directory that has a file or a directory for each node; may be repeated",
     )
     add("--run", action="store_true", help="run the tools on this node")
     add(
@@ -183,9 +183,9 @@ def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeT
         yield NodeText("this node", gethostname(), run_here())
     named = [*dict.fromkeys(arguments.files), *dict.fromkeys(arguments.dir)]
     files = len(dict.fromkeys(arguments.files))
-    for at, name in enumerate(named):
+    for index, name in enumerate(named):
         try:
-            yield from texts_of(name) if at < files else texts_in(name)
+            yield from texts_of(name) if index < files else texts_in(name)
         except DocumentError as error:
             problems.append(str(error))
 
@@ -232,8 +232,8 @@ def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     live = read_cluster(ApiReads(Client(*cluster_access(arguments))))
-    for words in live.unread:
-        print_status("note", words)
+    for note in live.unread:
+        print_status("note", note)
     return live.items
 
 
@@ -254,11 +254,11 @@ def _write_over(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise _unwritable(path, error) from None
+        raise _write_error(path, error) from None
     print_status("note", f"wrote {path}")
 
 
-def _unwritable(path: Path, error: OSError | ValueError) -> DocumentError:
+def _write_error(path: Path, error: OSError | ValueError) -> DocumentError:
     return DocumentError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 
@@ -282,14 +282,14 @@ def _write_new(path: Path, text: str) -> None:
             raise DocumentError(f"{path}: exists and differs; move it, or pass another directory")
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise _unwritable(path, error) from None
+        raise _write_error(path, error) from None
     print_status("note", f"wrote {path}")
 
 
-def _print(discovery: Discovery, form: str) -> None:
-    if form == "json":
+def _print(discovery: Discovery, output_format: str) -> None:
+    if output_format == "json":
         write_json(discover_form(discovery))
-    elif form == "yaml":
+    elif output_format == "yaml":
         write(visible_lines(discovery.text))
     else:
         write(discover_text(discovery, width=width(), color=color()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.config_files import read_fabrics, read_facts
 from webhook.cli.inputs import input_name
-from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_access, configured
+from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_access, config_name
 from webhook.cli.output import color, print_status, width, write
 from webhook.errors import ClusterError, DocumentError
 from webhook.model.fabric import Fabrics
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from webhook.kube.reads import ApiReads
 
 _NO_PROBLEM, _PROBLEM = 0, 1
+_NODES_COMMAND = "kubectl get nodes -o yaml"
 _GIVE = "pass the fabrics file with -c"
 _EXAMPLES = f"""examples:
   rdma-webhook fabrics                               nodes and fabrics of the cluster
   rdma-webhook fabrics --free                        also the amounts that no pod has reserved
   rdma-webhook fabrics -c fabrics.yaml -o wide       with the names of all nodes
-  kubectl get nodes -o yaml > nodes.yaml
+  {_NODES_COMMAND} > nodes.yaml
   rdma-webhook fabrics -c fabrics.yaml -f nodes.yaml
 
 Without -c, the fabrics are the cluster's, or with -f those of ${CONFIG_VARIABLE}.
@@ -51,12 +52,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--filename",
         type=input_name,
         metavar="FILE",
-        help="output of kubectl get nodes -o yaml (or json), or -, instead of the cluster",
+        help=f"output of {_NODES_COMMAND} (or json), or - for standard input, instead of the "
+        "cluster",
     )
     add(
         "--free",
         action="store_true",
-        help="also list all pods, and show the GPUs and RDMA resources that none has reserved",
+        help="also list all pods, and show the GPUs and RDMA resources that no pod has reserved",
     )
     add(
         "-o",
@@ -79,10 +81,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _from_file(arguments: argparse.Namespace) -> FabricInventory:
     if arguments.free:
         raise DocumentError("--free counts the pods of a cluster; omit -f")
-    path = configured(arguments.config)
+    path = config_name(arguments.config)
     if path is None:
         raise DocumentError(f"no fabrics; {_GIVE}, or set ${CONFIG_VARIABLE}")
-    facts = read_facts(arguments.filename)
+    facts = read_facts(arguments.filename, _NODES_COMMAND)
     return build_inventory(facts.nodes, read_fabrics(path))
 
 

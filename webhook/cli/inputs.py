@@ -17,7 +17,7 @@ STDIN = "<stdin>"
 #: The URLs that curl reads.
 _URL = re.compile(r"(https?|ftp|file)://", re.IGNORECASE)
 #: The arguments that add to one list of files.
-_FILES = frozenset({"files", "more"})
+_FILES = frozenset({"files", "filenames"})
 
 
 def input_name(word: str) -> str:
@@ -64,10 +64,10 @@ def read_input(name: str, limit: int) -> bytes:
         with Path(name).open("rb") as file:
             return file.read(limit + 1)
     except (OSError, ValueError) as error:
-        raise unreadable(shown_name(name), error) from None
+        raise read_error(shown_name(name), error) from None
 
 
-def unreadable(name: str, error: OSError | ValueError) -> DocumentError:
+def read_error(name: str, error: OSError | ValueError) -> DocumentError:
     """Return the error for a file that cannot be opened or read."""
     return DocumentError(f"{name}: {read_failure(error)}")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from webhook.cli.inputs import read_input, shown_name, unreadable
+from webhook.cli.inputs import read_error, read_input, shown_name
 from webhook.cli.output import print_status
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.model.names import counted
@@ -23,7 +23,7 @@ _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CHART = "Chart.yaml"
 #: Files that mark a directory of kustomize or Helm; they are skipped without a note.
-_OF_TOOLS = frozenset({*_KUSTOMIZATIONS, _CHART})
+_TOOL_FILES = frozenset({*_KUSTOMIZATIONS, _CHART})
 
 
 class ManifestFiles:
@@ -34,19 +34,19 @@ class ManifestFiles:
         self.documents: list[Document] = []
         self.unreadable = False
         self._names: list[str] = []
-        self._taken: set[str] = set()
-        self._built: list[str] = []  # how to get manifests from the directories given
+        self._read_paths: set[str] = set()
+        self._build_hints: list[str] = []  # for directories of kustomize and Helm
         for name in given:
             self._take(name, recursive=recursive)
         if self.documents:
-            for how in self._built:
-                print_status("note", how)
+            for hint in self._build_hints:
+                print_status("note", hint)
 
     @property
     def no_documents(self) -> str:
         """The error of inputs without documents."""
         if not self._names:
-            return "; ".join(self._built)
+            return "; ".join(self._build_hints)
         first, *following = self._names
         if not following:
             return f"{first} contains no documents"
@@ -54,7 +54,7 @@ class ManifestFiles:
 
     def _take(self, given: str, *, recursive: bool) -> None:
         try:
-            names = _expanded(given, recursive=recursive)
+            names = _list_directory(given, recursive=recursive)
         except DocumentError as error:
             self._refuse(error)
             return
@@ -62,22 +62,22 @@ class ManifestFiles:
             self._read(name, listed=names is not None)
         if names is not None:
             folders = dict.fromkeys([Path(given), *(Path(name).parent for name in names)])
-            self._built += filter(None, dict.fromkeys(map(_how_to_build, folders)))
+            self._build_hints += filter(None, dict.fromkeys(map(_build_hint, folders)))
 
     def _read(self, name: str, *, listed: bool) -> None:
         """Read a file unless it was read before; `listed` marks the files of a directory."""
-        place = name if name == "-" or "\0" in name else os.path.realpath(name)
-        if place in self._taken or (listed and Path(name).name in _OF_TOOLS):
+        path = name if name == "-" or "\0" in name else os.path.realpath(name)
+        if path in self._read_paths or (listed and Path(name).name in _TOOL_FILES):
             return
-        self._taken.add(place)
+        self._read_paths.add(path)
         try:
             documents = _documents(name)
         except NotKubernetesError as error:
             if listed:
                 print_status("note", f"skipped: {error}")
                 return
-            how = "" if name == "-" else _how_to_build(Path(name).parent)
-            self._refuse(DocumentError(f"{error} ({how})" if how else str(error)))
+            hint = "" if name == "-" else _build_hint(Path(name).parent)
+            self._refuse(DocumentError(f"{error} ({hint})" if hint else str(error)))
         except DocumentError as error:
             self._refuse(error)
         else:
@@ -89,7 +89,7 @@ class ManifestFiles:
         self.unreadable = True
 
 
-def _expanded(name: str, *, recursive: bool) -> list[str] | None:
+def _list_directory(name: str, *, recursive: bool) -> list[str] | None:
     """Return the manifests in a directory; None for anything else."""
     folder = Path(name)
     try:
@@ -97,8 +97,8 @@ def _expanded(name: str, *, recursive: bool) -> list[str] | None:
             return None
         manifests = list(_manifests(folder, recursive=recursive))
     except OSError as error:
-        raise unreadable(name, error) from None
-    if not manifests and not _how_to_build(folder):
+        raise read_error(name, error) from None
+    if not manifests and not _build_hint(folder):
         nested = not recursive and any(path.is_dir() for path in folder.iterdir())
         hint = "; to read its subdirectories, add -R" if nested else ""
         raise DocumentError(f"{name}: no .yaml, .yml or .json file in this directory{hint}")
@@ -106,7 +106,7 @@ def _expanded(name: str, *, recursive: bool) -> list[str] | None:
 
 
 def _manifests(folder: Path, *, recursive: bool) -> Iterator[str]:
-    for parent, folders, names in os.walk(folder, onerror=_fail):
+    for parent, folders, names in os.walk(folder, onerror=_raise):
         folders.sort()
         yield from (
             str(Path(parent, name)) for name in sorted(names) if Path(name).suffix in _SUFFIXES
@@ -115,11 +115,11 @@ def _manifests(folder: Path, *, recursive: bool) -> Iterator[str]:
             return
 
 
-def _fail(error: OSError) -> NoReturn:
+def _raise(error: OSError) -> NoReturn:
     raise error
 
 
-def _how_to_build(folder: Path) -> str:
+def _build_hint(folder: Path) -> str:
     """Return how to preview a directory of kustomize or Helm; "" for any other."""
     for chart in (folder, folder.parent):
         if Path(chart, _CHART).is_file():

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from webhook.cli.inputs import STDIN, read_input, unreadable
+from webhook.cli.inputs import STDIN, read_error, read_input
 from webhook.diagnose.discover.inputs import NodeText
 from webhook.errors import DocumentError
 
 #: Bytes of a text; the whole output of a node is a few hundred kilobytes.
-_LARGEST_TEXT = 64 << 20
+_MAX_TEXT = 64 << 20
 #: Bytes of a file in a copied sysfs tree, and the number of such files.
-_SYSFS_FILE, _SYSFS_FILES = 4096, 50_000
+_MAX_SYSFS_FILE, _MAX_SYSFS_FILES = 4096, 50_000
 _ENDINGS = frozenset({".txt", ".log", ".out", ".text", ".json", ".yaml", ".yml"})
 #: The path on the node, as part of a path in a copied tree.
 _ON_NODE = re.compile(r"(?:^|/)((?:sys|proc)/.+)")
@@ -26,13 +26,13 @@ _DEVICE_FILE = re.compile(
 def texts_of(given: str) -> Iterator[NodeText]:
     """Yield the texts of a file, of a node's folder, or of standard input (-)."""
     if given == "-":
-        yield NodeText(STDIN, "stdin", _decoded(read_input(given, _LARGEST_TEXT), STDIN))
+        yield NodeText(STDIN, "stdin", _decode(read_input(given, _MAX_TEXT), STDIN))
         return
     path = Path(given)
     try:
         folder = path.is_dir()
     except (OSError, ValueError) as error:
-        raise unreadable(given, error) from None
+        raise read_error(given, error) from None
     if folder:
         yield from _of_folder(path)
     else:
@@ -44,7 +44,7 @@ def texts_in(directory: str) -> Iterator[NodeText]:
     try:
         entries = sorted(Path(directory).iterdir())
     except (OSError, ValueError) as error:
-        raise unreadable(directory, error) from None
+        raise read_error(directory, error) from None
     nodes = [entry for entry in entries if not entry.name.startswith(".")]
     if not nodes:
         raise DocumentError(f"{directory}: is empty; expected a file or directory for each node")
@@ -76,9 +76,9 @@ def _files(folder: Path) -> Iterable[Path]:
     for parent, folders, names in os.walk(folder):
         folders.sort()
         paths += (Path(parent, name) for name in sorted(names) if not name.startswith("."))
-        if len(paths) > _SYSFS_FILES:
+        if len(paths) > _MAX_SYSFS_FILES:
             raise DocumentError(
-                f"{folder}: contains more than {_SYSFS_FILES:,} files; copy only "
+                f"{folder}: contains more than {_MAX_SYSFS_FILES:,} files; copy only "
                 "/sys/class/infiniband, or use rdma-webhook discover script"
             )
     return (path for path in paths if path.is_file())
@@ -99,20 +99,20 @@ def _sysfs_value(path: Path) -> str:
     """Return a small file of sysfs; "" where it cannot be read, as some cannot even by root."""
     try:
         with path.open("rb") as file:
-            return file.read(_SYSFS_FILE).decode("utf-8", "replace")
+            return file.read(_MAX_SYSFS_FILE).decode("utf-8", "replace")
     except OSError:
         return ""
 
 
 def _text(name: str) -> str:
-    return _decoded(read_input(name, _LARGEST_TEXT), name)
+    return _decode(read_input(name, _MAX_TEXT), name)
 
 
-def _decoded(data: bytes, name: str) -> str:
+def _decode(data: bytes, name: str) -> str:
     """Decode the output of tools; replace bytes in another encoding."""
-    if len(data) > _LARGEST_TEXT:
+    if len(data) > _MAX_TEXT:
         raise DocumentError(
-            f"{name}: is larger than {_LARGEST_TEXT >> 20} MiB; pass a file for each node"
+            f"{name}: is larger than {_MAX_TEXT >> 20} MiB; pass a file for each node"
         )
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")

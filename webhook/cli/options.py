@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.inputs import input_name
+from webhook.config import FACTS_COMMAND
 from webhook.config.names import LABEL_FORM, is_dns_label
 from webhook.kube.access import Overrides, kubeconfig_or_pod
 
 #: An RFC 1123 subdomain, which the name of a Kubernetes object must be.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LONGEST_NAME = 253
-_LONGEST_DRAIN = 3600  # seconds; longer than any terminationGracePeriodSeconds
+_MAX_NAME = 253
+_MAX_DRAIN = 3600  # seconds; longer than any terminationGracePeriodSeconds
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_TIMEOUT_DIGITS = 6
+_MAX_TIMEOUT_DIGITS = 6
 _DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 
 
@@ -45,7 +46,7 @@ def label_pair(given: str) -> tuple[str, str]:
 
 def object_name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
-    if len(given) > _LONGEST_NAME or not _NAME.fullmatch(given):
+    if len(given) > _MAX_NAME or not _NAME.fullmatch(given):
         raise argparse.ArgumentTypeError(f"{given!r:.80} is not a valid object name")
     return given
 
@@ -75,16 +76,14 @@ def positive_seconds(given: str) -> float:
         number = float(given)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= _LONGEST_DRAIN:
-        raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a number from 0 to {_LONGEST_DRAIN}"
-        )
+    if not 0 <= number <= _MAX_DRAIN:
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a number from 0 to {_MAX_DRAIN}")
     return number
 
 
 def request_timeout(given: str) -> float:
     """Parse a timeout as kubectl does: 30, 30s, 2m, 1h; 0 means the default."""
-    if given.isascii() and given.isdigit() and len(given) <= _TIMEOUT_DIGITS:
+    if given.isascii() and given.isdigit() and len(given) <= _MAX_TIMEOUT_DIGITS:
         return float(given)
     return duration(given).total_seconds()
 
@@ -102,9 +101,10 @@ def duration_text(span: timedelta) -> str:
 if TYPE_CHECKING:
     from webhook.kube.client import Client
 
+_TLS_NAME_HELP = "name to expect in the API server's certificate (default: the host of its URL)"
 _TITLE = "cluster options (as in kubectl)"
 #: Options with a value: their names, the field of Overrides, what --help shows.
-_WORDS = (
+_VALUE_OPTIONS = (
     (("--context",), "context", "NAME", "kubeconfig context to use (default: the current context)"),
     (("--cluster",), "cluster", "NAME", "kubeconfig cluster to use"),
     (("--user",), "user", "NAME", "kubeconfig user to use"),
@@ -118,7 +118,7 @@ _WORDS = (
     ),
     (("--client-certificate",), "client_certificate", "FILE", "TLS client certificate"),
     (("--client-key",), "client_key", "FILE", "private key of the client certificate"),
-    (("--tls-server-name",), "tls_server_name", "NAME", "name in the API server's certificate"),
+    (("--tls-server-name",), "tls_server_name", "NAME", _TLS_NAME_HELP),
     (("--as",), "acting_as", "USER", "user to impersonate"),
     (("--as-uid",), "acting_uid", "UID", "UID to impersonate, with --as"),
 )
@@ -137,7 +137,7 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
     add = group.add_argument
     help_ = "kubeconfig to use (default: $KUBECONFIG, ~/.kube/config, or the pod's service account)"
     add("--kubeconfig", type=Path, metavar="FILE", help=help_)
-    for names, field, metavar, help_text in _WORDS:
+    for names, field, metavar, help_text in _VALUE_OPTIONS:
         add(*names, dest=field, default="", metavar=metavar, help=help_text)
     add(
         "--as-group",
@@ -189,18 +189,18 @@ def cluster_client(arguments: argparse.Namespace) -> tuple[Client, str]:
 
     kubeconfig, overrides = cluster_access(arguments)
     client = Client(kubeconfig, overrides)
-    usual = context_namespace(kubeconfig, overrides.context, os.environ)
-    return client, arguments.namespace or usual
+    default_namespace = context_namespace(kubeconfig, overrides.context, os.environ)
+    return client, arguments.namespace or default_namespace
 
 
 # Options that several commands share.
 
 CONFIG_VARIABLE = "RDMA_WEBHOOK_CONFIG"
 MISSING_FILE = "missing FILE; use - for standard input"
-FACTS_HELP = "facts of a cluster: the output of kubectl get ns,limitrange,quota,node -A -o yaml"
+FACTS_HELP = f"facts of a cluster: the output of {FACTS_COMMAND}"
 
 
-def add_form(command: argparse.ArgumentParser) -> None:
+def add_output_format(command: argparse.ArgumentParser) -> None:
     """Add the option for the output format."""
     command.add_argument(
         "-o",
@@ -220,7 +220,7 @@ def add_files(command: argparse.ArgumentParser, help_text: str) -> None:
         action="append",
         default=[],
         type=input_name,
-        dest="more",
+        dest="filenames",
         metavar="FILE",
         help="same as the argument FILE, as in kubectl; may be repeated",
     )
@@ -234,12 +234,12 @@ def add_recursive(command: argparse.ArgumentParser) -> None:
 
 def given_files(arguments: argparse.Namespace) -> list[str]:
     """Return the files of the command line, each once; exit if there are none."""
-    given = list(dict.fromkeys([*arguments.files, *arguments.more]))
+    given = list(dict.fromkeys([*arguments.files, *arguments.filenames]))
     if not given:
         arguments.command.error(MISSING_FILE)
     return given
 
 
-def configured(given: str | None) -> str | None:
+def config_name(given: str | None) -> str | None:
     """Return the file named by the option, or else by the environment; None if neither is set."""
     return given or os.environ.get(CONFIG_VARIABLE) or None

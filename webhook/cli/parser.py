@@ -20,7 +20,14 @@ from webhook.text.escape import visible
 _USAGE = 2
 #: Options that need no command.
 _OWN_OPTIONS = ("-h", "--help", "--version")
-_LONGEST_LINE = 200
+#: A longer command line is truncated in a message.
+_MAX_LINE = 200
+#: What argparse writes → what we write.
+_OUR_WORDS = (
+    (re.compile(r"^the following arguments are required: "), "missing "),
+    (re.compile(r": not allowed with argument "), " cannot be combined with "),
+    (re.compile(r": ignored explicit argument .*"), " takes no value"),
+)
 #: Command → summary; the module of a command has its name.
 COMMANDS = {
     "serve": "run the webhook server",
@@ -98,11 +105,28 @@ class CommandParser(argparse.ArgumentParser):
     commands: Mapping[str, CommandParser] = MappingProxyType({})
 
     def error(self, message: str) -> NoReturn:
-        """Print the error on a line, and exit."""
-        plain = message.replace("the following arguments are required:", "missing")
+        """Print the error on a line, in our words instead of argparse's, and exit."""
+        plain = message.removeprefix("argument ")
+        for pattern, replacement in _OUR_WORDS:
+            plain = pattern.sub(replacement, plain)
+        if plain.startswith("missing "):
+            plain += self._choices_of(plain.removeprefix("missing "))
         self.exit(_USAGE, f"rdma-webhook: error: {visible(plain)} (see {self.prog} --help)\n")
 
-    def place(self, words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+    def _choices_of(self, metavar: str) -> str:
+        """Return a clause with the choices of the argument that has this name; "" without any."""
+        return "".join(_choices(action) for action in self._actions if action.metavar == metavar)
+
+    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
+        """Name the value that an option lacks."""
+        try:
+            return super()._match_argument(action, arg_strings_pattern)
+        except argparse.ArgumentError:
+            metavar = action.metavar or ("value" if action.choices else action.dest.upper())
+            message = f"missing {metavar}{_choices(action)}"
+            raise argparse.ArgumentError(action, message) from None
+
+    def append(self, words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
         """Append words between options to the argument that takes any number; return the rest."""
         for action in self._actions:
             if action.nargs == "*" and not action.option_strings:
@@ -138,6 +162,10 @@ class CommandParser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, message)
 
 
+def _choices(action: argparse.Action) -> str:
+    return f"; use one of {', '.join(map(str, action.choices))}" if action.choices else ""
+
+
 def _option_suggestion(word: str, options: Iterable[str]) -> str:
     """Compare names without their dashes, which would make all options alike."""
     by_name = {option.lstrip("-"): option for option in options}
@@ -157,7 +185,7 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     _check_order(root, words)
     arguments, unparsed = root.parse_known_args(words)
     command: CommandParser = getattr(arguments, "command", root)
-    if unparsed := command.place(unparsed, arguments):
+    if unparsed := command.append(unparsed, arguments):
         command.refuse(unparsed)
     check_inputs(command, arguments)
     if not hasattr(arguments, "module"):
@@ -170,18 +198,18 @@ def _check_order(root: CommandParser, words: Sequence[str]) -> None:
     early: list[str] = []
     command, following = root, list(words)
     while names := [word for word in following if word in command.commands]:
-        place = following.index(names[0])
+        index = following.index(names[0])
         command, early, following = (
             command.commands[names[0]],
-            early + following[:place],
-            following[place + 1 :],
+            early + following[:index],
+            following[index + 1 :],
         )
     first = next(iter([*early, *following]), "")
     if not _is_option(first) or first in _OWN_OPTIONS:
         return
     if early:
         line = f"{command.prog} {shlex.join([*early, *following])}"
-        root.error(f"options come after the command: {line:.{_LONGEST_LINE}}")
+        root.error(f"options come after the command: {line:.{_MAX_LINE}}")
     if command.commands and not all(map(_is_option, following)):
         command.error(f"missing command before {first}; use one of {', '.join(command.commands)}")
 

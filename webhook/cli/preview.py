@@ -15,7 +15,7 @@ from webhook.cli.options import (
     add_files,
     add_recursive,
     cluster_client,
-    configured,
+    config_name,
     given_files,
     label_pair,
     names_cluster,
@@ -175,7 +175,7 @@ def _options(
 
 def _fabrics_file(arguments: argparse.Namespace) -> str | None:
     """Return the fabrics file of this machine; None without one."""
-    return configured(arguments.config) or (str(INSTALLED) if INSTALLED.exists() else None)
+    return config_name(arguments.config) or (str(INSTALLED) if INSTALLED.exists() else None)
 
 
 def _refuse_example(arguments: argparse.Namespace, notes: Sequence[str] = ()) -> None:

@@ -29,6 +29,9 @@ _SCHEMAS = {
     "diff-config": changes_schema,
 }
 
+#: Schemas with the name of the command.
+_OF_COMMANDS = "check-config, preview, why, discover, diff-config"
+
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of `schema`."""
@@ -37,9 +40,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=tuple(_SCHEMAS),
         default="fabrics",
+        metavar="SCHEMA",
         help="fabrics: the fabrics file, as a JSON Schema; crd: the same as a "
         "CustomResourceDefinition; fabrics-output, verify, verify-run: the JSON output of fabrics, "
-        "verify judge, verify run; others: the JSON output of that command (default: fabrics)",
+        f"verify judge, verify run; {_OF_COMMANDS}: the JSON output of that command (default: "
+        "fabrics)",
     )
 
 

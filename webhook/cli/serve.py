@@ -11,7 +11,7 @@ from webhook.cli.installation_options import add_names
 from webhook.cli.options import (
     CONFIG_VARIABLE,
     FACTS_HELP,
-    configured,
+    config_name,
     duration,
     duration_text,
     port_number,
@@ -61,8 +61,8 @@ _KUBECONFIG_HELP = "kubeconfig to use (default: the pod's service account)"
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _WATCH_HELP = "watch the cluster's namespaces, LimitRanges and quotas (default: on)"
 _DEV_HELP = (
-    "try the webhook: listen on 127.0.0.1 only, with temporary certificates and, without -c, "
-    "example fabrics"
+    "try the webhook out: listen on 127.0.0.1 only, with temporary certificates and, without -c, "
+    "with example fabrics"
 )
 _PREVIEW_HELP = "serve /preview (default: on)"
 _DRAIN_HELP = f"seconds to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
@@ -126,7 +126,7 @@ def _word(*, on: bool) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve, and return the exit code."""
-    config = configured(arguments.config)
+    config = config_name(arguments.config)
     return serve(
         ServeOptions(
             config=Path(config) if config else None,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import input_name, read_input, shown_name
-from webhook.cli.options import add_cluster_options, add_form, cluster_client
+from webhook.cli.options import add_cluster_options, add_output_format, cluster_client
 from webhook.cli.output import color, print_status, terminal, width, write, write_json
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.code_output import (
@@ -28,10 +28,10 @@ from webhook.model.fabric import Fabrics
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
 
 _WELL, _NOT_WELL, _UNREADABLE = 0, 1, 2
-_PODS = ("pod/", "pods/", "po/")
+_POD_PREFIXES = ("pod/", "pods/", "po/")
 _EXAMPLES = """examples:
   rdma-webhook why train-0-abcde -n lab        a pod in the cluster
-  rdma-webhook why train-0-abcde --logs        the same, with lines of NCCL and UCX in its log
+  rdma-webhook why train-0-abcde --logs        the same, with lines from NCCL and UCX in its log
   kubectl get pod train-0-abcde -o yaml | rdma-webhook why -f -
   rdma-webhook why FabricAmbiguous             the meaning of a code
   rdma-webhook why --codes                     a list of all codes
@@ -45,7 +45,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `why`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("words", nargs="*", metavar="POD|CODE", help="name of a pod, or a code")
+    add("names", nargs="*", metavar="POD|CODE", help="name of a pod, or a code")
     add(
         "-f",
         "--filename",
@@ -54,18 +54,21 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=input_name,
         dest="files",
         metavar="FILE",
-        help="output of kubectl get pod -o yaml (or json), or -; may be repeated",
+        help="output of kubectl get pod -o yaml (or json), or - for standard input; may be "
+        "repeated",
     )
     add(
         "-n",
         "--namespace",
         help="namespace of the pods (default: the context's, or in a pod its own)",
     )
-    add("--logs", action="store_true", help="also search the pods' logs for lines of NCCL and UCX")
+    add(
+        "--logs", action="store_true", help="also search the pods' logs for lines from NCCL and UCX"
+    )
     add(
         "--exec",
         action="store_true",
-        dest="look",
+        dest="processes",
         help="also run a shell in the containers to check whether processes have registered memory",
     )
     add(
@@ -73,10 +76,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--config",
         type=input_name,
         metavar="FABRICS",
-        help="fabrics file; also show what the webhook would decide with it today",
+        help="also show what the webhook would decide today with this fabrics file",
     )
     add("--codes", action="store_true", help="list the codes of all commands with their meanings")
-    add_form(command)
+    add_output_format(command)
     add_cluster_options(command)
 
 
@@ -90,12 +93,12 @@ class _Report(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain the pods and codes, and return the exit code."""
-    words: list[str] = arguments.words
+    names: list[str] = arguments.names
     if arguments.codes:
         return _list_codes(arguments)
-    if not words and not arguments.files:
+    if not names and not arguments.files:
         raise DocumentError(f"missing POD or CODE (see {arguments.command.prog} --help)")
-    report = _report(arguments, words)
+    report = _report(arguments, names)
     if report.codes or report.pods:
         _print(report, arguments.output)
     if report.unreadable:
@@ -103,18 +106,18 @@ def run(arguments: argparse.Namespace) -> int:
     return _WELL if all(pod.well for pod in report.pods) else _NOT_WELL
 
 
-def _report(arguments: argparse.Namespace, words: Sequence[str]) -> _Report:
-    """Explain each word: a pod's name has no capitals, and a code begins with one.
+def _report(arguments: argparse.Namespace, names: Sequence[str]) -> _Report:
+    """Explain each name: that of a pod has no capitals, and a code begins with one.
 
-    A word without capitals is a code, too, if there is no such pod.
+    A name without capitals is a code, too, if there is no such pod.
     """
-    codes = _explained([word for word in words if word != word.lower()])
-    pods = [word for word in words if word == word.lower()]
+    codes = _explain_codes([name for name in names if name != name.lower()])
+    pods = [name for name in names if name == name.lower()]
     fabrics = read_fabrics(arguments.config) if arguments.config else None
-    evidence, failures = _collected(arguments, pods, fabrics)
+    evidence, failures = _collect(arguments, pods, fabrics)
     lower_codes = _print_failures(failures)
     return _Report(
-        codes=[*codes, *_explained(lower_codes)],
+        codes=[*codes, *_explain_codes(lower_codes)],
         pods=[explain_pod(pod) for pod in evidence],
         unreadable=len(lower_codes) < len(failures),
     )
@@ -123,9 +126,9 @@ def _report(arguments: argparse.Namespace, words: Sequence[str]) -> _Report:
 def _list_codes(arguments: argparse.Namespace) -> int:
     from webhook.diagnose.codes import CODES  # noqa: PLC0415 -- it imports all tools
 
-    if arguments.words or arguments.files:
+    if arguments.names or arguments.files:
         raise DocumentError("--codes takes neither pods nor codes")
-    codes = _explained(CODES)
+    codes = _explain_codes(CODES)
     if arguments.output == "json":
         write_json(why_form([], map(code_form, codes)))
     else:
@@ -133,17 +136,17 @@ def _list_codes(arguments: argparse.Namespace) -> int:
     return _WELL
 
 
-def _explained(words: Sequence[str]) -> list[CodeExplanation]:
-    """Explain codes, in any case; UnknownCodeError for other words."""
-    if not words:
+def _explain_codes(names: Sequence[str]) -> list[CodeExplanation]:
+    """Explain codes, in any case; UnknownCodeError for other names."""
+    if not names:
         return []
     from webhook.diagnose.codes import explain_code  # noqa: PLC0415 -- it imports all tools
 
-    return [explain_code(word) for word in words]
+    return [explain_code(name) for name in names]
 
 
 def _print_failures(failures: Mapping[str, str]) -> list[str]:
-    """Print the error of each word that is neither a pod nor a code; return the codes among them.
+    """Print the error of each name that is neither a pod nor a code; return the codes among them.
 
     Unlike the names of most pods, codes have no punctuation.
     """
@@ -152,22 +155,24 @@ def _print_failures(failures: Mapping[str, str]) -> list[str]:
     from webhook.diagnose.codes import is_code, unknown_code  # noqa: PLC0415 -- it imports all tools
 
     messages = {
-        f"{message}; {unknown_code(word)}" if word.isalnum() else message: None
-        for word, message in failures.items()
-        if not is_code(word)
+        f"{message}; {unknown_code(name)}" if name.isalnum() else message: None
+        for name, message in failures.items()
+        if not is_code(name)
     }
     for message in messages:
         print_status("error", message)
     return list(filter(is_code, failures))
 
 
-def _collected(
+def _collect(
     arguments: argparse.Namespace, pods: list[str], fabrics: Fabrics | None
 ) -> tuple[list[PodEvidence], dict[str, str]]:
-    """Return the evidence of all pods, and the error for each word that is no readable pod."""
+    """Return the evidence of all pods, and the error for each unreadable pod."""
     evidence: list[PodEvidence] = []
     if arguments.files:
-        objects = [item for name in dict.fromkeys(arguments.files) for item in _objects(name)]
+        objects = [
+            manifest for name in dict.fromkeys(arguments.files) for manifest in _objects(name)
+        ]
         evidence += collect_from_objects(objects, arguments.namespace or "default", fabrics)
         if not evidence:
             raise DocumentError(_no_pod(arguments.files))
@@ -178,24 +183,24 @@ def _collected(
     except ClusterError as error:
         return evidence, dict.fromkeys(pods, str(error))
     failures: dict[str, str] = {}
-    for word in pods:
+    for name in pods:
         try:
-            evidence.append(collector.collect(namespace, _name(word)))
+            evidence.append(collector.collect(namespace, _without_kind(name)))
         except NoPodError as error:
-            failures[word] = str(error)
+            failures[name] = str(error)
     return evidence, failures
 
 
-def _name(word: str) -> str:
+def _without_kind(given: str) -> str:
     """Return the name in `pod/NAME`; DocumentError for another kind."""
-    for prefix in _PODS:
-        word = word.removeprefix(prefix)
-    if "/" in word:
-        kind, _, name = word.partition("/")
+    for prefix in _POD_PREFIXES:
+        given = given.removeprefix(prefix)
+    if "/" in given:
+        kind, _, name = given.partition("/")
         raise DocumentError(
-            f"{word!r:.80} is not a pod; pass one of the pods of {kind} {name} (kubectl get pods)"
+            f"{given!r:.80} is not a pod; pass one of the pods of {kind} {name} (kubectl get pods)"
         )
-    return word
+    return given
 
 
 def _no_pod(files: list[str]) -> str:
@@ -218,12 +223,12 @@ def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     client, namespace = cluster_client(arguments)
-    options = CollectOptions(processes=arguments.look, logs=arguments.logs, fabrics=fabrics)
+    options = CollectOptions(processes=arguments.processes, logs=arguments.logs, fabrics=fabrics)
     return Collector(ApiReads(client), PodAccess(client), options), namespace
 
 
-def _print(report: _Report, form: str) -> None:
-    if form == "json":
+def _print(report: _Report, output_format: str) -> None:
+    if output_format == "json":
         write_json(why_form(report.pods, map(code_form, report.codes)))
         return
     codes = [code_text(code, width=width(), color=color()) for code in report.codes]

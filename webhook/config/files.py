@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path as File
 
+from webhook.config import FACTS_COMMAND
 from webhook.config.findings import (
     CONFIGURATION_TOO_LARGE,
     FILE_UNREADABLE,
@@ -233,7 +234,7 @@ def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
 
 # Read the facts of a cluster from a file, for a preview without a cluster.
 #
-# The file has the output of `kubectl get ns,limitrange,quota,node -A -o yaml` (or json): a List.
+# The file has the output of FACTS_COMMAND (or json): a List.
 # Typed lists, as the API returns them, and several documents are accepted as well.
 
 KINDS = (
@@ -242,7 +243,6 @@ KINDS = (
 )
 #: Limits for 10,000 nodes, which with their images take about 150 MB.
 FACTS_LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
-_HOW = "give the output of `kubectl get ns,limitrange,quota,node -A -o yaml`"
 
 
 def load_facts(path: File) -> Facts:
@@ -251,17 +251,29 @@ def load_facts(path: File) -> Facts:
     return parse_facts(decode(read_file(path, FACTS_LIMITS), name), name)
 
 
-def parse_facts(text: str, name: str) -> Facts:
-    """Parse facts; raise InvalidConfiguration if the text has no usable facts."""
-    objects = [item for data in _documents(text, name) for item in _objects(data, name)]
+def parse_facts(text: str, name: str, command: str = FACTS_COMMAND) -> Facts:
+    """Parse facts; raise InvalidConfiguration if the text has no usable facts.
+
+    `command` is what the message recommends to get a usable file.
+    """
+    try:
+        objects = [item for data in _documents(text, name) for item in _objects(data)]
+    except _UnusableObjectsError as error:
+        raise _invalid_facts(name, f"{error}: pass the output of `{command}`") from None
     if not objects:
-        raise invalid_configuration(INVALID_FACTS, name, f"contains no objects: {_HOW}")
+        raise _invalid_facts(name, f"contains no objects: pass the output of `{command}`")
     try:
         return Facts.from_objects(objects)
     except ShapeError as error:
-        raise invalid_configuration(
-            INVALID_FACTS, name, f"contains an invalid object: {error}"
-        ) from None
+        raise _invalid_facts(name, f"contains an invalid object: {error}") from None
+
+
+class _UnusableObjectsError(Exception):
+    """A document is not a list of objects of the kinds that facts have."""
+
+
+def _invalid_facts(name: str, message: str) -> InvalidConfiguration:
+    return invalid_configuration(INVALID_FACTS, name, message)
 
 
 def _documents(text: str, name: str) -> Iterator[object]:
@@ -272,12 +284,12 @@ def _documents(text: str, name: str) -> Iterator[object]:
     try:
         yield json.loads(text)
     except RecursionError:
-        raise invalid_configuration(INVALID_FACTS, name, "is nested too deeply") from None
+        raise _invalid_facts(name, "is nested too deeply") from None
     except ValueError:  # YAML that begins with a brace, or several documents
         yield from (document.data for document in parse_yaml(text, name, FACTS_LIMITS))
 
 
-def _objects(data: object, name: str) -> Iterator[dict[str, object]]:
+def _objects(data: object) -> Iterator[dict[str, object]]:
     if data is None:
         return
     fields = data if isinstance(data, dict) else {}
@@ -286,21 +298,15 @@ def _objects(data: object, name: str) -> Iterator[dict[str, object]]:
         yield fields
         return
     if not isinstance(kind, str) or not kind.endswith("List"):
-        raise invalid_configuration(
-            INVALID_FACTS, name, f"contains {_describe(data, kind)}: {_HOW}"
-        )
+        raise _UnusableObjectsError(f"contains {_describe(data, kind)}")
     items = fields.get("items")
     if not isinstance(items, list):
-        raise invalid_configuration(
-            INVALID_FACTS, name, f"contains a {kind} whose items are {show_value(items)}: {_HOW}"
-        )
+        raise _UnusableObjectsError(f"contains a {kind} whose items are {show_value(items)}")
     for item in items:
         # The items of a typed list have no kind.
         item_kind = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
         if item_kind not in KINDS:
-            raise invalid_configuration(
-                INVALID_FACTS, name, f"contains {_describe(item, item_kind)}: {_HOW}"
-            )
+            raise _UnusableObjectsError(f"contains {_describe(item, item_kind)}")
         yield {**item, "kind": item_kind}
 
 

@@ -53,8 +53,9 @@ REJECTED_BY_API_SERVER = Code(
 )
 INVALID_FACTS = Code(
     "InvalidFacts",
-    "The file of --facts has no objects of a cluster, or objects that the webhook cannot read.",
-    "Use the output of kubectl get ns,limitrange,quota,node -A -o yaml.",
+    "The file of --facts, or of fabrics -f, has no objects of a cluster, or unreadable objects.",
+    "Use the output of kubectl get ns,limitrange,quota,node -A -o yaml; for fabrics -f, that of "
+    "kubectl get nodes -o yaml.",
 )
 FILE_CODES = (
     FILE_UNREADABLE,

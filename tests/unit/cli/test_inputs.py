@@ -193,8 +193,8 @@ def test_a_name_is_not_empty(files: Shell) -> None:
     """A variable that is not set gives an empty name, which is not the current directory."""
     answer = files("preview", "-f", "")
     assert (answer.code, answer.out) == (2, "")
-    assert "argument -f/--filename: the file name is empty (see" in answer.err
-    assert "argument FILE: the file name" in files("preview", "pod.yaml", "-n", "lab", "").err
+    assert "error: -f/--filename: the file name is empty (see" in answer.err
+    assert "error: FILE: the file name" in files("preview", "pod.yaml", "-n", "lab", "").err
 
 
 def test_pods_may_stand_between_options(files: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,3 +202,9 @@ def test_pods_may_stand_between_options(files: Shell, monkeypatch: pytest.Monkey
     monkeypatch.setenv("KUBECONFIG", "missing")
     answer = files("why", "train-0", "-n", "lab", "train-1")
     assert answer.err.startswith("rdma-webhook: error: the kubeconfig missing does not exist")
+
+
+def test_fabrics_asks_for_the_output_that_it_reads(shell: Shell) -> None:
+    """A fabrics file after -f is refused with the command that lists the nodes."""
+    answer = shell("fabrics", "-c", "fabrics.yaml", "-f", "fabrics.yaml")
+    assert "kind 'FabricConfiguration': pass the output of `kubectl get nodes -o" in answer.err

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from webhook.cli import completion
-from webhook.cli.completion import complete_for_kubectl, completed
+from webhook.cli.completion import candidate_lines, complete_for_kubectl
 from webhook.cli.parser import COMMANDS
 from webhook.preview.formats import FORMATS
 
@@ -16,7 +16,7 @@ NO_OFFER: tuple[list[str], bool] = ([], False)
 
 def offer(*words: str) -> tuple[list[str], bool]:
     """Return the words that are offered, and whether files are offered."""
-    *lines, directive = completed(words).splitlines()
+    *lines, directive = candidate_lines(words).splitlines()
     assert directive in (":0", ":4")
     return [line.partition("\t")[0] for line in lines], directive == ":0"
 
@@ -105,7 +105,7 @@ def test_a_defect_writes_nothing(
     def broken(words: list[str]) -> str:
         raise RuntimeError(str(words))
 
-    monkeypatch.setattr(completion, "completed", broken)
+    monkeypatch.setattr(completion, "candidate_lines", broken)
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-rdma"])
     assert complete_for_kubectl() == 1
     assert capsysbinary.readouterr() == (b"", b"")

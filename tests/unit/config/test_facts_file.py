@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from webhook.config.files import load_facts
+from webhook.config.files import load_facts, parse_facts
 from webhook.config.findings import InvalidConfiguration
 from webhook.model.facts import Facts
 
@@ -65,6 +65,15 @@ def test_yaml_labels_stay_strings(tmp_path: Path) -> None:
         "rdma.lab/enable": "true",
         "since": "2024-01-01",
     }
+
+
+@pytest.mark.parametrize("text", ["kind: Pod", ""])
+def test_the_message_names_the_command_that_makes_the_file(text: str) -> None:
+    """It is the caller's, since `fabrics` needs only nodes."""
+    with pytest.raises(InvalidConfiguration, match="pass the output of `kubectl get nodes -A`"):
+        parse_facts(text, "facts.yaml", "kubectl get nodes -A")
+    with pytest.raises(InvalidConfiguration, match="`kubectl get ns,limitrange,quota,node -A -o"):
+        parse_facts(text, "facts.yaml")
 
 
 @pytest.mark.parametrize(

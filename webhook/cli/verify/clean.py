@@ -76,9 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not removed and not jobs:
         searched = "any namespace" if arguments.all_namespaces else f"namespace {namespace}"
         print_status("note", f"nothing to delete in {searched}")
-    write_lines(
-        "".join(f"{line}\n" for line in (*map(_deleted_job, jobs), *map(_deleted, removed)))
-    )
+    write_lines("".join(f"{line}\n" for line in (*map(_job_line, jobs), *map(_pod_line, removed))))
     return 0
 
 
@@ -98,11 +96,11 @@ def _remove_jobs(jobs: MpiJobs, selector: str) -> list[Object]:
     return listed
 
 
-def _deleted_job(job: Object) -> str:
+def _job_line(job: Object) -> str:
     return f"deleted MPIJob {'/'.join(key_of(job))}"
 
 
-def _deleted(pod: Pod) -> str:
+def _pod_line(pod: Pod) -> str:
     metadata, node = pod.metadata, pod.spec.node_name
     on_node = f" on {node}" if node else ""
     run_name = metadata.labels.get(RUN_LABEL)

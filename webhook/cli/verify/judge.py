@@ -6,16 +6,16 @@ import argparse
 
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import input_name, read_input, shown_name
-from webhook.cli.options import CONFIG_VARIABLE, MISSING_FILE, configured
+from webhook.cli.options import CONFIG_VARIABLE, MISSING_FILE, config_name
 from webhook.cli.output import print_status
-from webhook.cli.verify.options import add_result_options, fabric_named, given_rate, port_rate
+from webhook.cli.verify.options import add_result_options, find_fabric, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
 from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
 
 #: The largest number of bytes of a file.
-_LARGEST = 64 << 20
+_MAX_BYTES = 64 << 20
 _EXAMPLES = f"""examples:
   rdma-webhook verify judge client.txt --rate 200
   rdma-webhook verify judge -c fabrics.yaml --fabric v100-ib node-*.txt
@@ -43,7 +43,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--config",
         type=input_name,
         metavar="FABRICS",
-        help="fabrics file with the fabric of --fabric",
+        help=f"fabrics file that has the fabric of --fabric (default: ${CONFIG_VARIABLE})",
     )
     add("--fabric", metavar="NAME", help="fabric whose rateGbps and hcas are expected")
     add_result_options(command)
@@ -74,26 +74,26 @@ def _fabric(arguments: argparse.Namespace) -> Fabric | None:
         if arguments.config:
             raise DocumentError("-c FABRICS requires --fabric NAME, the measured fabric")
         return None
-    path = configured(arguments.config)
+    path = config_name(arguments.config)
     if path is None:
         raise DocumentError(
             f"--fabric requires a fabrics file; pass -c FABRICS or set ${CONFIG_VARIABLE}"
         )
-    return fabric_named(arguments.fabric, read_fabrics(path), shown_name(path))
+    return find_fabric(arguments.fabric, read_fabrics(path), shown_name(path))
 
 
 def _files(name: str) -> list[BenchmarkFile] | None:
     """Read a file, node by node; print an error and return None if it is unreadable."""
     shown = shown_name(name)
     try:
-        data = read_input(name, _LARGEST)
+        data = read_input(name, _MAX_BYTES)
     except DocumentError as error:
         print_status("error", str(error))
         return None
-    if len(data) > _LARGEST:
+    if len(data) > _MAX_BYTES:
         print_status(
             "error",
-            f"{shown}: is larger than {_LARGEST >> 20} MiB; pass only the benchmark's part of it",
+            f"{shown}: is larger than {_MAX_BYTES >> 20} MiB; pass only the benchmark's part of it",
         )
         return None
     return read_benchmark_files(shown, data.decode("utf-8", "replace"))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from webhook.kube.reads import ApiReads
     from webhook.model.fabric import Fabric
 
-_MOST_GPUS = 64
+_MAX_GPUS = 64
 _SIZE = re.compile(r"\d{1,6}[KMG]?", re.IGNORECASE)
 _ANY_GPU = "nvidia.com/gpu"
 _EXAMPLES = f"""examples:
@@ -78,7 +78,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _gpus(given: str) -> int:
-    return whole_number(given, 1, _MOST_GPUS, "GPUs")
+    return whole_number(given, 1, _MAX_GPUS, "GPUs")
 
 
 def _size(given: str) -> str:
@@ -97,12 +97,12 @@ def run(arguments: argparse.Namespace) -> int:
         make_folder(arguments.logs)
     with RunSignals() as signals:
         environment = _environment(arguments, plan, client, namespace, signals)
-        evaluation, well = NcclSession(plan, namespace, environment, signals).complete()
+        evaluation, deleted = NcclSession(plan, namespace, environment, signals).complete()
     if evaluation is not None:
         print_evaluation(evaluation, arguments.output)
     if signals.exit_code is not None:
         return signals.exit_code
-    if evaluation is None or not well:
+    if evaluation is None or not deleted:
         return UNREADABLE
     return exit_code(evaluation.decisive.level, strict=arguments.strict)
 

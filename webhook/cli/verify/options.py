@@ -13,7 +13,7 @@ from webhook.model.nearest import suggestion
 
 # Options.
 
-_LONGEST = 3600
+_MAX_START_SECONDS = 3600
 #: KEY, KEY=VALUE, each with :EFFECT, as kubectl taint writes taints.
 _TOLERATION = re.compile(r"([\w./-]{1,317})(?:=([\w.-]{0,63}))?(?::(NoSchedule|NoExecute))?")
 
@@ -82,7 +82,7 @@ def add_result_options(command: argparse.ArgumentParser) -> None:
 def start_patience(given: str) -> float:
     """Parse how long a pod may take to start."""
     seconds = request_timeout(given)
-    if not 0 < seconds <= _LONGEST:
+    if not 0 < seconds <= _MAX_START_SECONDS:
         raise argparse.ArgumentTypeError(f"{given!r:.80} is not a time from 1s to 1h")
     return seconds
 
@@ -118,10 +118,10 @@ def whole_number(given: str, minimum: int, maximum: int, noun: str) -> int:
 
 # The measured fabric, by name, and the expected rate of its ports.
 
-_HIGHEST = 10_000
+_MAX_RATE = 10_000
 
 
-def fabric_named(name: str, fabrics: Fabrics, source: str) -> Fabric:
+def find_fabric(name: str, fabrics: Fabrics, source: str) -> Fabric:
     """Return the fabric with a name; ConfigError if the `source` has no such fabric."""
     by_name = fabrics.fabrics
     if name not in by_name:
@@ -135,9 +135,9 @@ def given_rate(given: str) -> float:
         rate = float(given)
     except ValueError:
         rate = 0.0
-    if not 0 < rate <= _HIGHEST:
+    if not 0 < rate <= _MAX_RATE:
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a rate in Gb/s up to {_HIGHEST:,}, such as 200"
+            f"{given!r:.80} is not a rate in Gb/s up to {_MAX_RATE:,}, such as 200"
         )
     return rate
 

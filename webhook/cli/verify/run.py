@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 #: The image of docs/verify.md, which must be on the nodes under this name.
 _IMAGE = f"rdma-webhook-perftest:{__version__}"
 _CONFIG_HELP = f"fabrics file (default: the cluster's fabrics, else ${CONFIG_VARIABLE})"
-_SECONDS, _SHORTEST, _LONGEST = 10, 5, 3600
-_MOST_DEVICES = 64
+_DEFAULT_SECONDS, _MIN_SECONDS, _MAX_SECONDS = 10, 5, 3600
+_MAX_DEVICES = 64
 _EXAMPLES = f"""examples:
   rdma-webhook verify run --fabric v100-ib -n lab          each node with the next one
   rdma-webhook verify run --fabric v100-ib --all-pairs --latency
@@ -61,7 +61,7 @@ rdma-webhook verify clean deletes its pods.
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `verify run`."""
     command.epilog = _EXAMPLES
-    _add_what(command)
+    _add_measurement_options(command)
     add_pod_options(command)
     add = command.add_argument
     add("--image", default=_IMAGE, help="image with perftest (default: %(default)s)")
@@ -84,7 +84,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_cluster_options(command)
 
 
-def _add_what(command: argparse.ArgumentParser) -> None:
+def _add_measurement_options(command: argparse.ArgumentParser) -> None:
     """Add the options for the measurements."""
     add = command.add_argument
     add("--fabric", metavar="NAME", help="fabric to measure (default: the only one)")
@@ -100,7 +100,7 @@ def _add_what(command: argparse.ArgumentParser) -> None:
     add(
         "--seconds",
         type=_seconds,
-        default=_SECONDS,
+        default=_DEFAULT_SECONDS,
         metavar="N",
         help="seconds of measurement for each HCA (default: %(default)s)",
     )
@@ -108,11 +108,11 @@ def _add_what(command: argparse.ArgumentParser) -> None:
 
 
 def _seconds(given: str) -> int:
-    return whole_number(given, _SHORTEST, _LONGEST, "seconds")
+    return whole_number(given, _MIN_SECONDS, _MAX_SECONDS, "seconds")
 
 
 def _devices(given: str) -> int:
-    return whole_number(given, 1, _MOST_DEVICES, "devices")
+    return whole_number(given, 1, _MAX_DEVICES, "devices")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import shown_name
-from webhook.cli.options import configured
+from webhook.cli.options import config_name
 from webhook.cli.output import print_status
-from webhook.cli.verify.options import fabric_named
+from webhook.cli.verify.options import find_fabric
 from webhook.diagnose.verify.runs.plan import (
     FabricNodes,
     Round,
@@ -26,9 +26,9 @@ from webhook.model.names import counted
 from webhook.model.nearest import suggestion
 from webhook.preview.live import read_live
 
-_MOST_LISTED = 8
+_MAX_LISTED = 8
 #: Names of nodes differ in their ends, so all of them are searched for a mistyped name.
-_MOST_COMPARED = 10_000
+_MAX_COMPARED = 10_000
 _INSTEAD = "pass -c FABRICS"
 
 
@@ -45,8 +45,8 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     Raises ConfigError if there are none.
     """
     if config:
-        return _of_file(config)
-    path = configured(None)
+        return _read_source(config)
+    path = config_name(None)
     instead = f"using the fabrics of {path}" if path else _INSTEAD
     reading = read_live(reads, (), fabrics_instead=instead)
     if reading.configuration is not None:
@@ -55,17 +55,17 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
         print_status("note", note)
     if path is None:
         raise ConfigError(f"the cluster's fabrics are unknown: {_INSTEAD}")
-    return _of_file(path)
+    return _read_source(path)
 
 
-def _of_file(name: str) -> FabricSource:
+def _read_source(name: str) -> FabricSource:
     return FabricSource(read_fabrics(name), shown_name(name))
 
 
 def chosen_fabric(name: str | None, source: FabricSource) -> Fabric:
     """Return the fabric with a name, or the only one."""
     if name:
-        return fabric_named(name, *source)
+        return find_fabric(name, *source)
     names = list(source.fabrics.fabrics)
     if len(names) != 1:
         listed = ", ".join(names) or "none"
@@ -85,18 +85,18 @@ def chosen_nodes(
     given = tuple(dict.fromkeys(named))
     if listed is None:
         if given:
-            return _two(given, "--nodes names", "")
-        raise DocumentError(_unlisted(permitted))
+            return _require_two(given, "--nodes names", "")
+        raise DocumentError(_listing_failure(permitted))
     members = fabric_nodes(listed, fabrics, fabric)
     if given:
         _check(given, members, fabric)
-        return _two(given, "--nodes names", "")
-    if unfit := _unfit(members):
+        return _require_two(given, "--nodes names", "")
+    if unfit := _obstacles(members):
         print_status("note", unfit)
-    return _two(members.fit, f"fabric {fabric.name} has", " that can measure")
+    return _require_two(members.fit, f"fabric {fabric.name} has", " that can measure")
 
 
-def _unlisted(permitted: BestEffortReads) -> str:
+def _listing_failure(permitted: BestEffortReads) -> str:
     (unread,) = permitted.unread
     cause = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.message
     return f"the nodes could not be listed ({cause}); name them with --nodes A,B"
@@ -106,7 +106,7 @@ def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
     """Reject names of unknown nodes, and note the obstacles on a node."""
     for name in given:
         if name not in members.names:
-            hint = suggestion(name, sorted(members.names), compared=_MOST_COMPARED)
+            hint = suggestion(name, sorted(members.names), compared=_MAX_COMPARED)
             raise DocumentError(f"--nodes: node {name!r:.80} does not exist{hint}")
         if obstacle := members.unfit.get(name):
             print_status("note", f"node {name} {obstacle}")
@@ -114,14 +114,14 @@ def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
             print_status("note", f"node {name} does not appear to belong to fabric {fabric.name}")
 
 
-def _unfit(members: FabricNodes) -> str:
+def _obstacles(members: FabricNodes) -> str:
     obstacles = [f"{name} {obstacle}" for name, obstacle in members.unfit.items()]
-    unlisted = len(obstacles) - _MOST_LISTED
+    unlisted = len(obstacles) - _MAX_LISTED
     more = f"; and {counted(unlisted, 'more node')}" if unlisted > 0 else ""
-    return f"omitted: {'; '.join(obstacles[:_MOST_LISTED])}{more}" if obstacles else ""
+    return f"omitted: {'; '.join(obstacles[:_MAX_LISTED])}{more}" if obstacles else ""
 
 
-def _two(nodes: tuple[str, ...], start: str, restriction: str) -> tuple[str, ...]:
+def _require_two(nodes: tuple[str, ...], start: str, restriction: str) -> tuple[str, ...]:
     if len(nodes) < 2:  # noqa: PLR2004 -- a pair
         has = f"one node{restriction}, {nodes[0]}" if nodes else f"no node{restriction}"
         raise DocumentError(f"{start} {has}; a pair needs two (--nodes A,B)")

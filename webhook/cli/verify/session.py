@@ -61,11 +61,13 @@ class RunSession:
         self._environment.pods.list(run_selector(self._plan.name))
         self._announce()
         try:
-            well = self._measured()
-        except LeftAtOnceError:
+            completed = self._measure()
+        except SecondSignalError:
             print_status("error", f"stopped without cleaning up; {self._hint}")
-            well = False
-        return RunEnd(self._run.report, self._signals.exit_code or (None if well else UNREADABLE))
+            completed = False
+        return RunEnd(
+            self._run.report, self._signals.exit_code or (None if completed else UNREADABLE)
+        )
 
     def _announce(self) -> None:
         plan = self._plan
@@ -75,26 +77,26 @@ class RunSession:
             f"{len(plan.nodes)} nodes, {counted(plan.pairs, 'pair')}, image {plan.image}",
         )
 
-    def _measured(self) -> bool:
+    def _measure(self) -> bool:
         """Measure, and clean up; return whether both were completed."""
         try:
-            measured = self._to_its_end()
+            measured = self._run_to_completion()
         except Exception:
-            self._cleaned()
+            self._clean()
             raise
-        return self._cleaned() and measured
+        return self._clean() and measured
 
-    def _to_its_end(self) -> bool:
+    def _run_to_completion(self) -> bool:
         """Return whether the run was completed; print why not."""
         try:
             self._run.measure()
         except ClusterError as error:
-            say_run_error(error)
+            print_run_error(error)
         else:
             return True
         return False
 
-    def _cleaned(self) -> bool:
+    def _clean(self) -> bool:
         """Delete the remaining pods; return whether that succeeded, and print why not."""
         selector = run_selector(self._plan.name)
         try:
@@ -141,23 +143,23 @@ class NcclSession:
         )
         try:
             try:
-                evaluation = self._measured()
+                evaluation = self._measure()
             except Exception:
-                self._cleaned()
+                self._clean()
                 raise
-            return evaluation, self._cleaned()
-        except LeftAtOnceError:
+            return evaluation, self._clean()
+        except SecondSignalError:
             print_status("error", f"stopped without cleaning up; {self._hint}")
             return None, False
 
-    def _measured(self) -> Evaluation | None:
+    def _measure(self) -> Evaluation | None:
         try:
             return self._run.measure()
         except ClusterError as error:
-            say_run_error(error)
+            print_run_error(error)
         return None
 
-    def _cleaned(self) -> bool:
+    def _clean(self) -> bool:
         try:
             self._run.remove(self._signals.sleep)
         except ClusterError as error:
@@ -202,7 +204,7 @@ def _main_problem(explanation: Explanation) -> Finding | None:
 # Errors of the API server during a run.
 
 
-def say_run_error(error: ClusterError) -> None:
+def print_run_error(error: ClusterError) -> None:
     """Print the error; for a missing right, name the page that lists the rights."""
     forbidden = isinstance(error, RefusedError) and error.code == HTTPStatus.FORBIDDEN
     hint = " (docs/verify.md lists the rights that a run needs)" if forbidden else ""
@@ -237,7 +239,7 @@ _Handler = Callable[[int, FrameType | None], object] | int | None
 _KILLED_BY = 128
 
 
-class LeftAtOnceError(KeyboardInterrupt):
+class SecondSignalError(KeyboardInterrupt):
     """A second signal came."""
 
 
@@ -280,6 +282,6 @@ class RunSignals:
 
     def _note(self, number: int, _: FrameType | None) -> None:
         if self._number:
-            raise LeftAtOnceError
+            raise SecondSignalError
         self._number = number
         self._came.set()

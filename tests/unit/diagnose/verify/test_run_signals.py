@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from webhook.cli.verify.session import LeftAtOnceError, RunSignals
+from webhook.cli.verify.session import RunSignals, SecondSignalError
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_a_second_signal() -> None:
     with RunSignals() as signals:
         os.kill(os.getpid(), signal.SIGTERM)
         signals.pause(300)
-        with pytest.raises(LeftAtOnceError):
+        with pytest.raises(SecondSignalError):
             signal.raise_signal(signal.SIGINT)
         assert signals.exit_code == 143
 

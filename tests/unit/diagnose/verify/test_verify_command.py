@@ -162,7 +162,7 @@ def test_standard_input_may_stand_behind_options() -> None:
 
 def test_a_file_that_is_too_large(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not read, and the other files are still graded."""
-    monkeypatch.setattr(command, "_LARGEST", 3000)
+    monkeypatch.setattr(command, "_MAX_BYTES", 3000)
     Path("large").write_bytes(b"x" * 3001)
     answer = judge("judge", "large", "good", "--rate", "100")
     assert answer.code == 2
