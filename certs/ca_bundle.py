@@ -23,7 +23,7 @@ from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
 # uid and resourceVersion: the API server rejects it unless the object is unchanged.
 
 #: Seconds between two writes: at first, and at most.
-SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+MIN_PAUSE, MAX_PAUSE = 1.0, 60.0
 #: A write counts as undone if the next one follows within twice the last pause plus this many
 #: seconds.
 REVERT_WINDOW = 15.0
@@ -138,7 +138,7 @@ class WriteLimit:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._delay = SHORTEST_PAUSE
+        self._delay = MIN_PAUSE
         self._last: float | None = None
 
     @property
@@ -152,7 +152,7 @@ class WriteLimit:
         """Count a write."""
         now = self._clock.monotonic()
         undone = self._last is not None and now - self._last < 2 * self._delay + REVERT_WINDOW
-        self._delay = min(2 * self._delay, LONGEST_PAUSE) if undone else SHORTEST_PAUSE
+        self._delay = min(2 * self._delay, MAX_PAUSE) if undone else MIN_PAUSE
         self._last = now
 
 

@@ -52,12 +52,12 @@ class SeenSince:
 # Exponential backoff with jitter, so that replicas do not retry at the same moment.
 
 #: Seconds, before jitter.
-FIRST, LONGEST = 0.25, 10.0
+MIN_PAUSE, MAX_PAUSE = 0.25, 10.0
 
 
 def delays() -> Iterator[float]:
-    """Yield the seconds before each retry: doubled up to `LONGEST`, minus up to a half."""
-    seconds = FIRST
+    """Yield the seconds before each retry: doubled up to `MAX_PAUSE`, minus up to a half."""
+    seconds = MIN_PAUSE
     while True:
         yield seconds * random.uniform(0.5, 1.0)  # noqa: S311 -- no secret
-        seconds = min(2 * seconds, LONGEST)
+        seconds = min(2 * seconds, MAX_PAUSE)

@@ -28,7 +28,7 @@ from webhook.text.yaml.tree import TextLimits
 # The document around the configuration, which is in `spec`.
 
 #: Fields of every Kubernetes object, besides `spec`.
-_OF_OBJECTS = ("apiVersion", "kind", "metadata", "status")
+_OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "status")
 _FIELDS_HERE = ": the fields here are apiVersion, kind, metadata and spec"
 #: The only name that the webhook reads.
 NAME = "default"
@@ -63,7 +63,7 @@ def kind_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
 def object_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
     """Report the errors outside `spec`, and a `spec` that is not a mapping."""
     yield from _metadata_errors(data)
-    unexpected = [key for key in data if key not in (*_OF_OBJECTS, "spec")]
+    unexpected = [key for key in data if key not in (*_OBJECT_FIELDS, "spec")]
     spec = data.get("spec")
     if spec is not None and not isinstance(spec, dict):
         yield ObjectError(
@@ -82,7 +82,7 @@ def _outside_spec(keys: Iterable[str]) -> Iterator[ObjectError]:
                 (key,), UNKNOWN_FIELD, "is a field of spec: put it below `spec:`, indented"
             )
         else:
-            near = suggestion(key, (*_OF_OBJECTS, "spec")) or _FIELDS_HERE
+            near = suggestion(key, (*_OBJECT_FIELDS, "spec")) or _FIELDS_HERE
             yield ObjectError((key,), UNKNOWN_FIELD, f"unknown field{near}")
 
 
@@ -176,7 +176,7 @@ def type_errors(spec: object) -> Iterator[Rejected]:
 
     Only values that a file may have are reported: the model reports all other errors.
     """
-    return _rejected(spec, _spec_schema(), ())
+    return _rejected_values(spec, _spec_schema(), ())
 
 
 def _spec_schema() -> Schema:
@@ -184,14 +184,14 @@ def _spec_schema() -> Schema:
     return structural(schema["properties"]["spec"], schema["$defs"])
 
 
-def _rejected(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
+def _rejected_values(value: object, schema: Schema, path: Path) -> Iterator[Rejected]:
     kind = schema.get("type")
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _rejected(inner, _field(schema, key), (*path, key))
+            yield from _rejected_values(inner, _field(schema, key), (*path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _rejected(inner, schema.get("items", _ANY), (*path, index))
+            yield from _rejected_values(inner, schema.get("items", _ANY), (*path, index))
     elif kind == "string" and isinstance(value, _SCALARS) and not isinstance(value, str):
         kind_sent = "boolean" if isinstance(value, bool) else "number"
         message = (

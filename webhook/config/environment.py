@@ -21,19 +21,21 @@ from webhook.model.fabric import FabricEnv
 from webhook.model.libraries import OF_POD, VARIABLES, Configured, OfPod
 
 _DEFAULT_PREFIX = "mlx5"
-_BEFORE_NUMBER = re.compile(r"[^0-9]*")
+_LETTERS_BEFORE_NUMBER = re.compile(r"[^0-9]*")
 
 
 def fabric_env(fabric: FabricEntry) -> FabricEnv:
     """Render a fabric's environment; a name in the site's `env` keeps the value from there."""
     return FabricEnv(
-        library_variables=tuple(pair for pair in rendered(fabric) if pair[0] not in fabric.env),
+        library_variables=tuple(
+            pair for pair in library_variables(fabric) if pair[0] not in fabric.env
+        ),
         ucx_devices="" if "UCX_NET_DEVICES" in fabric.env else ucx_devices(fabric),
         site=tuple(fabric.env.items()),
     )
 
 
-def rendered(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
+def library_variables(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
     """Yield every variable that the fields imply, whether `env` has it or not."""
     for library, name, value in VARIABLES:
         if library in fabric.libraries and value not in OF_POD:
@@ -72,8 +74,8 @@ def nvshmem_prefix(fabric: FabricEntry) -> str | None:
         )
     if all(name.startswith(_DEFAULT_PREFIX) for name in fabric.hcas):
         return _DEFAULT_PREFIX
-    common = commonprefix([_bare(name) for name in fabric.hcas])  # noqa: RUF071 - no paths, but names
-    before = _BEFORE_NUMBER.match(common)
+    common = commonprefix([_without_port(name) for name in fabric.hcas])  # noqa: RUF071 - no paths, but names
+    before = _LETTERS_BEFORE_NUMBER.match(common)
     return (before and before[0]) or common or None
 
 
@@ -90,14 +92,14 @@ def _nvshmem_hcas(fabric: FabricEntry) -> str:
 
 def _mooncake_hcas(fabric: FabricEntry) -> str:
     names = fabric.hcas if _names_devices(fabric) else []
-    return ",".join(dict.fromkeys(_bare(name) for name in names))
+    return ",".join(dict.fromkeys(_without_port(name) for name in names))
 
 
 def _ucx_pkey(fabric: FabricEntry) -> str:
     return "" if fabric.qos.pkey is None else f"0x{fabric.qos.pkey:04x}"
 
 
-def _bare(written: str) -> str:
+def _without_port(written: str) -> str:
     return written.partition(":")[0]
 
 

@@ -110,7 +110,7 @@ def parse_yaml(text: str, name: str, limits: TextLimits) -> list[LocatedData]:
             _Reading(name, lines, findings).document(root) for root in roots_of(text, limits)
         ]
     except UnreadableTextError as error:
-        raise _refused(name, error, text, lines, limits) from None
+        raise _unreadable_text_error(name, error, text, lines, limits) from None
     if findings:
         raise InvalidConfiguration(name, *limit_findings(findings))
     return documents
@@ -197,7 +197,7 @@ class _Reading:
         self._findings.append(YAML_UNSUPPORTED.finding("error", message, location=location))
 
 
-def _refused(
+def _unreadable_text_error(
     name: str, error: UnreadableTextError, text: str, lines: LineIndex, limits: TextLimits
 ) -> InvalidConfiguration:
     """Return the error for a text that cannot be read any further."""

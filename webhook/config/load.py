@@ -78,11 +78,11 @@ def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:
     `applied`: also warn of values that the API server would reject if the text were applied.
     """
     document = _only_document(text, name)
-    sent = _sent(text) if applied else None
-    return _loaded(document, FabricsText(text), name, sent)
+    sent = _kubectl_spec(text) if applied else None
+    return _load(document, FabricsText(text), name, sent)
 
 
-def _sent(text: str) -> object:
+def _kubectl_spec(text: str) -> object:
     """Return the spec that kubectl would send for a file; None if the file is not YAML 1.1."""
     try:
         (document,) = read_documents(text.encode())
@@ -100,10 +100,10 @@ def parse_object(item: Mapping[str, object], name: str) -> Loaded:
     document = JsonData(
         {**fields, "metadata": {"name": at(item, ("metadata", "name"))}}, name, LIMITS
     )
-    return _loaded(document, FabricsText(document.text, is_object=True), name)
+    return _load(document, FabricsText(document.text, is_object=True), name)
 
 
-def _loaded(document: _Document, source: FabricsText, name: str, sent: object = None) -> Loaded:
+def _load(document: _Document, source: FabricsText, name: str, sent: object = None) -> Loaded:
     """Judge a document; `sent`: the `spec` that kubectl would send, None if it does not matter."""
     data = document.data
     assert isinstance(data, dict)
@@ -111,18 +111,18 @@ def _loaded(document: _Document, source: FabricsText, name: str, sent: object = 
     unplaced = [_UnplacedFinding("error", *finding) for finding in other or object_errors(data)]
     spec = data.get("spec")
     if other or not isinstance(spec, dict):
-        raise InvalidConfiguration(name, *_in_order(document, name, unplaced))
+        raise InvalidConfiguration(name, *_sort_findings(document, name, unplaced))
     _refuse_too_many(spec, document, name)
     readings, spec_findings = _judge(spec)
-    spec_findings += _types(sent, spec_findings)
+    spec_findings += _type_warnings(sent, spec_findings)
     unplaced += [finding._replace(path=("spec", *finding.path)) for finding in spec_findings]
-    findings, truncation = _in_order(document, name, unplaced)
+    findings, truncation = _sort_findings(document, name, unplaced)
     if any(finding.level == "error" for finding in findings):
         raise InvalidConfiguration(name, findings, truncation)
     return Loaded(compile_fabrics(readings.sound.model), findings, source, truncation, name)
 
 
-def _types(sent: object, findings: Iterable[_UnplacedFinding]) -> list[_UnplacedFinding]:
+def _type_warnings(sent: object, findings: Iterable[_UnplacedFinding]) -> list[_UnplacedFinding]:
     """Warn of types that the API server would reject, except below the errors in `findings`."""
     wrong_paths = {finding.path for finding in findings if finding.level == "error"}
     return [
@@ -192,7 +192,7 @@ def _only_document(text: str, name: str) -> LocatedData:
     return document
 
 
-def _in_order(
+def _sort_findings(
     document: _Document, name: str, unplaced: Iterable[_UnplacedFinding]
 ) -> tuple[tuple[Finding, ...], Truncation]:
     """Return findings in the order of their lines; on one line, in the order of their paths."""

@@ -28,7 +28,7 @@ def validation_message(error: ErrorDetails) -> str:
     """Describe the error in a value, and the correction."""
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        message = _unknown(error["loc"])
+        message = _unknown_field(error["loc"])
     elif kind == "missing":
         key = str(error["loc"][-1])
         other = instead_of(key, value)
@@ -165,7 +165,7 @@ class Row(NamedTuple):
     description: str
 
 
-def _unknown(path: tuple[int | str, ...]) -> str:
+def _unknown_field(path: tuple[int | str, ...]) -> str:
     word, parent_path = str(path[-1]), _parent_path(path[:-1])
     fields = [row.name for row in rows() if _parent(row) == parent_path]
     elsewhere = [row for row in rows() if row.name == word]

@@ -19,16 +19,16 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _ENV = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _GLOB = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
-_NICKNAME = re.compile(r"[A-Za-z0-9_]+")
+_PLUGIN_NAME = re.compile(r"[A-Za-z0-9_]+")
 _HCA = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?::([0-9]{1,3})(?::[0-9]{1,5}){0,2})?")
 #: The maximum length of an interface's name in bytes: IFNAMSIZ is 16 with the final NUL.
-INTERFACE_BYTES = 15
-_SUBDOMAIN_BYTES = 253
+_MAX_INTERFACE_BYTES = 15
+_MAX_SUBDOMAIN_BYTES = 253
 #: A quota counts the resource as `requests.DOMAIN/NAME`, which must be a qualified name itself.
-_DOMAIN_BYTES = _SUBDOMAIN_BYTES - len("requests.")
+_MAX_DOMAIN_BYTES = _MAX_SUBDOMAIN_BYTES - len("requests.")
 _MAX_PORT = 254
 #: A label value has at most 63 bytes, but the brackets of a glob are longer than what they match.
-_GLOB_BYTES = 253
+_MAX_GLOB_BYTES = 253
 
 
 #: The form of an RFC 1123 label, in words.
@@ -42,7 +42,7 @@ def is_dns_label(name: str) -> bool:
 
 def is_dns_subdomain(name: str) -> bool:
     """Return whether `name` is an RFC 1123 subdomain, such as the name of most objects."""
-    return len(name) <= _SUBDOMAIN_BYTES and bool(_SUBDOMAIN.fullmatch(name))
+    return len(name) <= _MAX_SUBDOMAIN_BYTES and bool(_SUBDOMAIN.fullmatch(name))
 
 
 def is_extended_resource(name: str) -> bool:
@@ -51,7 +51,7 @@ def is_extended_resource(name: str) -> bool:
     return (
         bool(slash)
         and "kubernetes.io" not in domain
-        and len(domain) <= _DOMAIN_BYTES
+        and len(domain) <= _MAX_DOMAIN_BYTES
         and is_dns_subdomain(domain)
         and bool(_NAME.fullmatch(short))
     )
@@ -59,7 +59,7 @@ def is_extended_resource(name: str) -> bool:
 
 def is_plugin_resource(name: str) -> bool:
     """Return whether the RDMA shared device plugin accepts it as `resourceName`: no `-`, no `/`."""
-    return bool(_NICKNAME.fullmatch(name))
+    return bool(_PLUGIN_NAME.fullmatch(name))
 
 
 def is_label_key(key: str) -> bool:
@@ -75,7 +75,7 @@ def is_label_value(value: str) -> bool:
 
 def is_label_glob(glob: str) -> bool:
     """Return whether `glob` has only characters of label values and globs, and not too many."""
-    return len(glob) <= _GLOB_BYTES and bool(_GLOB.fullmatch(glob))
+    return len(glob) <= _MAX_GLOB_BYTES and bool(_GLOB.fullmatch(glob))
 
 
 def is_env_name(name: str) -> bool:
@@ -88,7 +88,7 @@ def is_interface(name: str) -> bool:
 
     It must also be a name that no library reads as a list or a glob.
     """
-    if not name or name in (".", "..") or len(name.encode()) > INTERFACE_BYTES:
+    if not name or name in (".", "..") or len(name.encode()) > _MAX_INTERFACE_BYTES:
         return False
     return not any(char.isspace() or char in "/:,^=*%" for char in name)
 
@@ -223,7 +223,7 @@ class Nearest:
         self._words = frozenset(words)
         self._index: dict[str, str] = {}
         for word in sorted(self._words):
-            for shorter in _shortened(word):
+            for shorter in _shorter_forms(word):
                 self._index.setdefault(shorter, word)
         self._index |= {word: word for word in self._words}
 
@@ -231,12 +231,11 @@ class Nearest:
         """Return the known word that differs by one letter; "" without one, or for a known word."""
         if word in self._words or len(word) > _MAX_LENGTH:
             return ""
-        return next(
-            (self._index[shorter] for shorter in _shortened(word) if shorter in self._index), ""
-        )
+        forms = _shorter_forms(word)
+        return next((self._index[form] for form in forms if form in self._index), "")
 
 
-def _shortened(word: str) -> Iterator[str]:
+def _shorter_forms(word: str) -> Iterator[str]:
     """Yield the word, and each word with one letter less."""
     yield word
     for index in range(len(word)):
@@ -249,7 +248,7 @@ def _shortened(word: str) -> Iterator[str]:
 # prefix. A product that is not listed may be valid: there are new ones.
 # Sources: k8s-device-plugin's internal/lm; the labels of such nodes.
 
-_NAMES = """
+_PRODUCT_NAMES = """
 Tesla-K80 Tesla-M40 Tesla-M60 Tesla-P4 Tesla-P40 Tesla-P100-PCIE-12GB Tesla-P100-PCIE-16GB
 Tesla-P100-SXM2-16GB Tesla-T4 Tesla-V100-DGXS-32GB Tesla-V100-FHHL-16GB Tesla-V100-PCIE-16GB
 Tesla-V100-PCIE-32GB Tesla-V100-SXM2-16GB Tesla-V100-SXM2-32GB Tesla-V100-SXM2-32GB-LS
@@ -268,13 +267,13 @@ NVIDIA-GeForce-RTX-2080-Ti NVIDIA-GeForce-RTX-3080 NVIDIA-GeForce-RTX-3090
 NVIDIA-GeForce-RTX-4080 NVIDIA-GeForce-RTX-4090 NVIDIA-GeForce-RTX-4090-D
 NVIDIA-GeForce-RTX-5080 NVIDIA-GeForce-RTX-5090 NVIDIA-GB10 NVIDIA-Thor NVIDIA-TITAN-V
 """
-_PRODUCTS = tuple(_NAMES.split())
+_PRODUCTS = tuple(_PRODUCT_NAMES.split())
 #: One product per line, with a line break before the first and after the last.
 _LINES = "\n".join(["", *_PRODUCTS, ""])
 _LOWER_LINES = _LINES.lower()
 _NEAREST = Nearest(_PRODUCTS)
 #: The minimum length for the search: shorter words have too many neighbors.
-_SHORTEST = 6
+_MIN_LENGTH = 6
 
 
 def intended_product(glob: str) -> str:
@@ -285,18 +284,18 @@ def intended_product(glob: str) -> str:
     """
     head, tail = "" if glob[:1] == "*" else "\n", "" if glob[-1:] == "*" else "\n"
     literal = glob.strip("*")
-    if not literal or not _judged(literal) or f"{head}{literal}{tail}" in _LINES:
+    if not literal or not _is_literal(literal) or f"{head}{literal}{tail}" in _LINES:
         return ""
     word = literal.strip("-")
-    covering = _covering(word) if word.lower() in _LOWER_LINES else ""
-    return covering or (_NEAREST.to(literal) if len(literal) >= _SHORTEST else "")
+    covering = _glob_for(word) if word.lower() in _LOWER_LINES else ""
+    return covering or (_NEAREST.to(literal) if len(literal) >= _MIN_LENGTH else "")
 
 
-def _judged(literal: str) -> bool:
+def _is_literal(literal: str) -> bool:
     return not any(char in "*?[" for char in literal)
 
 
-def _covering(word: str) -> str:
+def _glob_for(word: str) -> str:
     """Return a glob for the products that have `word` between dashes, whatever its case."""
     matches = [
         (product[:end], product)

@@ -59,10 +59,10 @@ def partial_readings(data: dict[str, object], errors: list[ErrorDetails]) -> Rea
         default_unsure=any(_hides_default(error) for error in errors[:_MAX_UNKNOWN]),
     )
     sound_spec = parts.without(broken)
-    return Readings(parts, sound_spec, sound_spec.without(_unsure(errors)))
+    return Readings(parts, sound_spec, sound_spec.without(_uncertain_fabrics(errors)))
 
 
-def _unsure(errors: list[ErrorDetails]) -> set[int]:
+def _uncertain_fabrics(errors: list[ErrorDetails]) -> set[int]:
     """Return the fabrics with an unknown field that is probably a misspelled known field.
 
     Such a field is absent for every rule, which would then blame this fabric or others for it.

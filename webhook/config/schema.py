@@ -54,8 +54,8 @@ def structural(node: Schema, defined: Mapping[str, Schema]) -> Schema:
         node = {**defined[node["$ref"].rpartition("/")[2]], **node}
     options = _options(node)
     only = options[0] if len(options) == 1 else None
-    schema = _INT_OR_STRING if only is None else _typed(only, defined)
-    described = " ".join(_described(node, only or {}))
+    schema = _INT_OR_STRING if only is None else _structural_type(only, defined)
+    described = " ".join(_description_parts(node, only or {}))
     return {"description": described, **schema} if described else dict(schema)
 
 
@@ -73,7 +73,7 @@ def _options(node: Schema) -> list[Schema]:
     return [] if kind == "null" else [{**node, "type": kind}]
 
 
-def _typed(node: Schema, defined: Mapping[str, Schema]) -> Schema:
+def _structural_type(node: Schema, defined: Mapping[str, Schema]) -> Schema:
     schema = {key: node[key] for key in _COPIED if key in node}
     if "enum" in node:
         return _choice(node["enum"])
@@ -92,7 +92,7 @@ def _typed(node: Schema, defined: Mapping[str, Schema]) -> Schema:
             structural(node["additionalProperties"], defined)
         )
     elif node["type"] == "array":
-        schema["items"] = _undescribed(structural(node["items"], defined))
+        schema["items"] = _without_description(structural(node["items"], defined))
     return schema
 
 
@@ -100,7 +100,7 @@ def _nullable(field: Schema) -> Schema:
     return field if "enum" in field else {**field, "nullable": True}
 
 
-def _undescribed(item: Schema) -> Schema:
+def _without_description(item: Schema) -> Schema:
     """Return the schema of a list's items; `kubectl explain` would describe the list twice."""
     return {key: value for key, value in item.items() if key != "description"}
 
@@ -112,7 +112,7 @@ def _choice(words: list[str]) -> Schema:
     return {"x-kubernetes-preserve-unknown-fields": True, "enum": [*words, False]}
 
 
-def _described(node: Schema, only: Schema) -> Iterator[str]:
+def _description_parts(node: Schema, only: Schema) -> Iterator[str]:
     """Yield the description, and the range and default, which `kubectl explain` would not show."""
     if "description" in node:
         yield node["description"]

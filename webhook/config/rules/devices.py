@@ -16,7 +16,7 @@ from webhook.model.names import counted
 from webhook.model.pod import Path
 
 #: The modes in which a network moves the device into the pod; in mode dra, the driver moves it.
-_BY_NETWORK: tuple[Mode, ...] = ("sr-iov", "host-device")
+_NETWORK_MODES: tuple[Mode, ...] = ("sr-iov", "host-device")
 
 
 @rule(
@@ -33,7 +33,7 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     if fabric.mode != "shared-device" or fabric.link_layer != "Ethernet":
         return
     rails = max(1, len({written.partition(":")[0] for written in fabric.hcas}))
-    networks = len(fabric.networks) + sum(_networks_of(fabric))
+    networks = len(fabric.networks) + sum(_network_counts(fabric))
     if networks < rails:
         yield Violation(
             ("networks",),
@@ -63,7 +63,7 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: a Multus network moves the device into the pod, but another webhook may append that
     network.
     """
-    if fabric.mode in _BY_NETWORK and not fabric.networks and not any(_networks_of(fabric)):
+    if fabric.mode in _NETWORK_MODES and not fabric.networks and not any(_network_counts(fabric)):
         yield Violation(
             ("networks",),
             f"mode {fabric.mode} needs a network that moves the device into the pod",
@@ -167,7 +167,7 @@ def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, int]]:
             yield ("resources", index, "network"), resource.network, times
 
 
-def _networks_of(fabric: FabricEntry) -> Iterator[int]:
+def _network_counts(fabric: FabricEntry) -> Iterator[int]:
     """Yield the number of networks that each resource adds."""
     for resource in fabric.resources:
         yield 0 if not resource.network else 1 if resource.count == "per-gpu" else resource.count

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from webhook.config.environment import nccl_ib_hca, rendered, ucx_devices
+from webhook.config.environment import library_variables, nccl_ib_hca, ucx_devices
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import KNOWN_VARIABLES, Nearest
@@ -19,12 +19,12 @@ from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKET_VARIABLES, ip_inte
 from webhook.model.transport_variables import allows_rdma
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
-_NCCL_BYTES = 1023
+_MAX_NCCL_BYTES = 1023
 #: The number of characters shown of a value that is too long.
-_SHOWN = 40
+_MAX_SHOWN = 40
 _MAX_HCAS = 32
 #: From env.rst, "Debugging" ("should generally not be set in production"), and causes of hangs.
-_DEBUGGING = frozenset(
+_DEBUGGING_VARIABLES = frozenset(
     {
         "NCCL_ALGO",
         "NCCL_BUFFSIZE",
@@ -52,7 +52,7 @@ _DEBUGGING = frozenset(
 #: The size of the /dev/shm that containerd gives every container.
 _SHM_DEFAULT = "64Mi"
 _NEAREST = Nearest(KNOWN_VARIABLES)
-_BY_LOWER = {name.lower(): name for name in KNOWN_VARIABLES}
+_BY_LOWERCASE_NAME = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
 @rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", per_value=True)
@@ -82,7 +82,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     that they help.
     """
     for name in fabric.env:
-        if name in _DEBUGGING:
+        if name in _DEBUGGING_VARIABLES:
             yield Violation(
                 ("env", name), "is for debugging, and NCCL chooses better values itself"
             )
@@ -97,7 +97,7 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
     for name in fabric.env:
         if name in KNOWN_VARIABLES:
             continue
-        if intended := _BY_LOWER.get(name.lower()):
+        if intended := _BY_LOWERCASE_NAME.get(name.lower()):
             yield Violation(("env", name), f"case matters (did you mean {intended}?)")
         elif near := _NEAREST.to(name.upper()):
             yield Violation(("env", name), f"no library reads this name (did you mean {near}?)")
@@ -211,7 +211,7 @@ def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
 
     A warning: the value in `env` wins, so the field has no effect on that library.
     """
-    for name, value in rendered(fabric):
+    for name, value in library_variables(fabric):
         if name in fabric.env and fabric.env[name] != value:
             yield Violation(
                 ("env", name),
@@ -229,14 +229,16 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
     for name, value in fabric.env.items():
         if not name.startswith("NCCL_"):
             continue
-        if len(value.encode()) > _NCCL_BYTES or value != value.strip() or "\n" in value:
+        if len(value.encode()) > _MAX_NCCL_BYTES or value != value.strip() or "\n" in value:
             yield Violation(
                 ("env", name),
-                f"{quoted(value[:_SHOWN])} cannot be a value in /etc/nccl.conf",
+                f"{quoted(value[:_MAX_SHOWN])} cannot be a value in /etc/nccl.conf",
             )
-    if len(nccl_ib_hca(fabric).encode()) > _NCCL_BYTES:
+    if len(nccl_ib_hca(fabric).encode()) > _MAX_NCCL_BYTES:
         yield Violation(
-            ("hcas",), f"NCCL_IB_HCA would be longer than {_NCCL_BYTES} bytes", "List fewer HCAs."
+            ("hcas",),
+            f"NCCL_IB_HCA would be longer than {_MAX_NCCL_BYTES} bytes",
+            "List fewer HCAs.",
         )
 
 
@@ -319,7 +321,7 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-_HIGHEST_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
+_MAX_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
 
 
 @rule("error", "Write a qos.serviceLevel from 0 to 7.")
@@ -329,7 +331,7 @@ def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
     An error: RoCE has eight priorities, from 0.
     """
     level = fabric.qos.service_level
-    if level is not None and level > _HIGHEST_PRIORITY and fabric.link_layer == "Ethernet":
+    if level is not None and level > _MAX_PRIORITY and fabric.link_layer == "Ethernet":
         yield Violation(
             ("qos", "serviceLevel"), f"{level} is too large, since RoCE has priorities 0 to 7"
         )

@@ -25,7 +25,7 @@ from webhook.model.pod import Path
 _MAX_HCAS = 32
 _HCA_EXAMPLES = "mlx5_0 or mlx5_0:1"
 #: A longer list does not reach NCCL; another rule reports it.
-_MAX_LIST = 1023
+_MAX_LIST_BYTES = 1023
 #: The kernel drivers' prefixes of the device's number, and rdma_rename's of the PCI address.
 _STEM = (
     r"(?:mlx[45](?:_bond)?|bnxt_re|irdma|i40iw|efa|erdma|hns|hfi1|mana|ionic|qedr|cxgb4"
@@ -41,17 +41,17 @@ _INTERFACE = re.compile(
 )
 #: The only capital letter in such names: rdma_rename puts P before a PCI domain other than 0.
 _DOMAIN = re.compile(r"(?<=[a-z])P(?=[0-9])")
-_LOWERED_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
+_LOWERCASE_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
 #: The prefixes of kernel drivers' device numbers that people misspell.
-_BEFORE_NUMBER = ("mlx4_", "mlx5_", "mlx5_bond_", "bnxt_re", "irdma", "efa_", "erdma_", "hfi1_")
-_NEAREST = Nearest(_BEFORE_NUMBER)
-_RUN_TOGETHER = re.compile(r"^mlx([45])(?=[0-9])")  # mlx50
+_NUMBERED_PREFIXES = ("mlx4_", "mlx5_", "mlx5_bond_", "bnxt_re", "irdma", "efa_", "erdma_", "hfi1_")
+_NEAREST = Nearest(_NUMBERED_PREFIXES)
+_MISSING_UNDERSCORE = re.compile(r"^mlx([45])(?=[0-9])")  # mlx50
 #: Common names of renamed devices; some of them differ by one letter from a driver's name.
-_OF_SITES = frozenset({"hca", "ib", "nic", "rail", "rdma", "roce"})
+_SITE_NAMES = frozenset({"hca", "ib", "nic", "rail", "rdma", "roce"})
 #: Prefixes that differ by more than a letter, but are clear: a bare number, and the vendor.
-_CLEAR = {"": "mlx5_", "mlx": "mlx5_", "mlx_": "mlx5_", "mlnx": "mlx5_", "mlnx_": "mlx5_"}
+_PREFIX_OF_STEM = {"": "mlx5_", "mlx": "mlx5_", "mlx_": "mlx5_", "mlnx": "mlx5_", "mlnx_": "mlx5_"}
 #: Libraries that get the names of devices, and variables that a site may use instead.
-_NAMING = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem": "NVSHMEM_HCA_LIST"}
+_NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem": "NVSHMEM_HCA_LIST"}
 
 
 @rule(
@@ -85,7 +85,7 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     An error: NCCL takes a range for a name, finds no such device and silently falls back to
     sockets.
     """
-    for path, name, _ in _named(fabric):
+    for path, name, _ in _device_names(fabric):
         if _RANGE.fullmatch(name):
             yield Violation(path, f"{quoted(name)} is read as one name")
 
@@ -96,7 +96,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
 
     An error: no driver gives such a name, so it matches no device.
     """
-    for path, name, complete in _named(fabric):
+    for path, name, complete in _device_names(fabric):
         if complete and _ONLY_STEM.fullmatch(name):
             yield Violation(path, f"{quoted(name)} is only the beginning of a name")
 
@@ -112,7 +112,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: NCCL looks for an RDMA device with that name, and there probably is none; but a site
     may name devices after their interfaces.
     """
-    for path, name, _ in _named(fabric):
+    for path, name, _ in _device_names(fabric):
         if _INTERFACE.fullmatch(name):
             yield Violation(path, f"{quoted(name)} looks like a network interface")
 
@@ -123,10 +123,10 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
 
     A warning: case matters to NCCL, and neither drivers nor udev use capitals; but a site may.
     """
-    for path, name, _ in _named(fabric):
+    for path, name, _ in _device_names(fabric):
         lower = _DOMAIN.sub("p", name)
         if lower != lower.lower() and not _INTERFACE.fullmatch(name):
-            likely = _LOWERED_DOMAIN.sub("P", lower.lower())
+            likely = _LOWERCASE_DOMAIN.sub("P", lower.lower())
             yield Violation(
                 path, f"{quoted(name)} has capitals, and case matters (did you mean {likely}?)"
             )
@@ -139,21 +139,22 @@ def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
     renamed its devices.
     """
-    for path, name, _ in _named(fabric):
+    for path, name, _ in _device_names(fabric):
         other_rules = _ONLY_STEM.fullmatch(name) or _INTERFACE.fullmatch(name)
-        if not other_rules and name == name.lower() and (likely := _intended(name)):
+        if not other_rules and name == name.lower() and (likely := _nearest_driver_name(name)):
             yield Violation(
                 path, f"{quoted(name)} is not a name that drivers give (did you mean {likely}?)"
             )
 
 
-def _intended(name: str) -> str:
+def _nearest_driver_name(name: str) -> str:
     """Return the driver's name that a name nearly equals; "" if it resembles no such name."""
-    repaired = _RUN_TOGETHER.sub(r"mlx\1_", name)
+    repaired = _MISSING_UNDERSCORE.sub(r"mlx\1_", name)
     stem = repaired.rstrip("0123456789")
-    beginning = _CLEAR.get(stem) or _NEAREST.to(stem)
-    likely = beginning + repaired[len(stem) :] if beginning and stem not in _OF_SITES else repaired
-    return likely if likely != name else ""
+    beginning = _PREFIX_OF_STEM.get(stem) or _NEAREST.to(stem)
+    if beginning and stem not in _SITE_NAMES:
+        repaired = beginning + repaired[len(stem) :]
+    return repaired if repaired != name else ""
 
 
 @rule("warning", "Write the names that rdma link prints in hcas, such as [mlx5_0, mlx5_1].")
@@ -163,11 +164,11 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: NCCL and UCX then use every device that they find, including slow ones, but a node
     may have only the right devices.
     """
-    given = any(_hcas(fabric)) or any(name in fabric.env for name in _NAMING.values())
+    given = any(_hcas(fabric)) or any(name in fabric.env for name in _NAMING_VARIABLES.values())
     if (
         fabric.mode not in OWN_DEVICE
         and not given
-        and not _NAMING.keys().isdisjoint(fabric.libraries)
+        and not _NAMING_VARIABLES.keys().isdisjoint(fabric.libraries)
     ):
         yield Violation(
             ("hcas",),
@@ -253,7 +254,7 @@ def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
 
     A warning: the two fabrics may have different nodes.
     """
-    owners = _with_prefix(parts)
+    owners = _owners_by_prefix(parts)
     for path, fabric in parts.fabrics():
         for index, prefix in enumerate(fabric.hca_prefixes):
             for owner, (key, written) in owners.get(prefix, {}).items():
@@ -266,7 +267,7 @@ def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
                     break
 
 
-def _with_prefix(parts: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
+def _owners_by_prefix(parts: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
     """Return, for each prefix in the file, up to two fabrics that name a device with that prefix.
 
     The value for a fabric is the name of the list and the device. Two, because one of them may be
@@ -329,7 +330,7 @@ def _hcas(fabric: FabricEntry) -> Iterator[tuple[str, int, str]]:
             yield key, index, name
 
 
-def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
+def _device_names(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
     """Yield each device without its port, and whether it is a complete name, not a prefix.
 
     Leave out anything that is not a name: other rules report it.
@@ -339,7 +340,7 @@ def _named(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
         if names.split_hca(name):
             yield (key, index), name, key != "hcaPrefixes"
     value = fabric.env.get("NCCL_IB_HCA", "").removeprefix("^")
-    if len(value) > _MAX_LIST:
+    if len(value) > _MAX_LIST_BYTES:
         return
     for item in value.removeprefix("=").split(","):
         name = item.partition(":")[0]

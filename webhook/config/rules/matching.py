@@ -146,43 +146,43 @@ class _Values:
     def __init__(self, wildcards: Wildcards) -> None:
         self.fabric_bits = 0  #: the fabrics that have the label
         self._wildcards = wildcards
-        self._with: dict[str, int] = {}
-        self._spelling: dict[str, int] = {}
+        self._by_glob: dict[str, int] = {}
+        self._by_literal: dict[str, int] = {}
         self._overlaps: dict[str, int] = {}
 
     def add(self, globs: Iterable[str], fabric_bit: int) -> None:
         self.fabric_bits |= fabric_bit
         for glob in filter(is_label_glob, globs):
-            self._with[glob] = self._with.get(glob, 0) | fabric_bit
+            self._by_glob[glob] = self._by_glob.get(glob, 0) | fabric_bit
             literal = _literal(glob)
-            self._spelling[literal] = self._spelling.get(literal, 0) | fabric_bit
+            self._by_literal[literal] = self._by_literal.get(literal, 0) | fabric_bit
 
     def overlapping(self, globs: Iterable[str]) -> int:
         """Return the fabrics with a glob that overlaps one of `globs`, which were added before."""
         fabric_bits = 0
         for glob in filter(is_label_glob, globs):
             if glob not in self._overlaps:
-                self._overlaps[glob] = self._matching(_literal(glob)) | self._matched(glob)
+                self._overlaps[glob] = self._matching(_literal(glob)) | self._matched_by(glob)
             fabric_bits |= self._overlaps[glob]
         return fabric_bits
 
     def _matching(self, value: str) -> int:
         """Return the fabrics with a glob that matches the value."""
-        fabric_bits = 0 if is_wild(value) else self._with.get(value, 0)
+        fabric_bits = 0 if is_wild(value) else self._by_glob.get(value, 0)
         for glob, compiled in self._wildcards.compiled.items():
-            if glob in self._with and compiled.match(value):
-                fabric_bits |= self._with[glob]
+            if glob in self._by_glob and compiled.match(value):
+                fabric_bits |= self._by_glob[glob]
         return fabric_bits
 
-    def _matched(self, glob: str) -> int:
+    def _matched_by(self, glob: str) -> int:
         """Return the fabrics with a glob that this one matches once its wildcards are removed."""
         if not is_wild(glob):
-            return self._spelling.get(glob, 0)
+            return self._by_literal.get(glob, 0)
         compiled = self._wildcards.compiled.get(glob)
         if compiled is None:
-            return self._with[glob]
+            return self._by_glob[glob]
         matched = 0
-        for value, fabric_bits in self._spelling.items():
+        for value, fabric_bits in self._by_literal.items():
             if compiled.match(value):
                 matched |= fabric_bits
         return matched

@@ -289,7 +289,7 @@ def _mistakes(glob: str) -> Iterator[tuple[str, str]]:
         yield "has a space", "Write one image in each item of the list."
     elif name != name.lower():
         text = "matches no image, since image names are lowercase"
-        yield text, f"Write {quoted(_lowered(glob))}."
+        yield text, f"Write {quoted(_lowercase_name(glob))}."
 
 
 def _name(glob: str) -> str:
@@ -299,6 +299,6 @@ def _name(glob: str) -> str:
     return above + slash + last.partition(":")[0]
 
 
-def _lowered(glob: str) -> str:
+def _lowercase_name(glob: str) -> str:
     name = _name(glob)
     return name.lower() + glob[len(name) :]

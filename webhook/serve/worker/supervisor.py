@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import NamedTuple, Self
 
-from certs.clock import LONGEST, delays
+from certs.clock import MAX_PAUSE, delays
 from webhook.errors import RequestError
 from webhook.preview.worker.frames import (
     ANSWER_BYTES,
@@ -80,7 +80,7 @@ class Worker:
         job: Job,
         configuration: PreparedConfiguration | None = None,
         *,
-        max_pause: float = LONGEST,
+        max_pause: float = MAX_PAUSE,
     ) -> WorkerAnswer:
         """Return the answer; raise RequestError with a remedy without one.
 
