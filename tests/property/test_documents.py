@@ -14,7 +14,7 @@ from webhook.errors import DocumentError
 from webhook.model.decision import PatchOp
 from webhook.model.pod import Path, pointer
 from webhook.preview.workloads.hints import notes_of
-from webhook.preview.workloads.patch import patched
+from webhook.preview.workloads.patch import apply_patches
 from webhook.preview.workloads.templates import not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document, joined, read_documents
 from webhook.text.yaml.emit import inline
@@ -124,7 +124,7 @@ def operations(draw: st.DrawFn, value: dict[str, Any]) -> list[PatchOp]:
         op = draw(operation(path, node))
         if op is not None:
             ops.append(op)
-            value = patched(deepcopy(value), [((), [op])])
+            value = apply_patches(deepcopy(value), [((), [op])])
     return ops
 
 
@@ -152,7 +152,7 @@ def test_spliced_text_reads_as_the_patched_value(
     """In any style and after any operations, the text reads as the patched value."""
     document = read_back(value, layout)
     ops = data.draw(operations(document.value))
-    expected = patched(document.value, [((), ops)])
+    expected = apply_patches(document.value, [((), ops)])
     spliced = splice(document, expected)
     assert as_json(read_documents(spliced.text)[0].value) == as_json(expected)
     assert bool(spliced.warning) <= spliced.rewritten

@@ -23,7 +23,7 @@ from webhook.cli.options import (
 from webhook.cli.output import color, width, write, write_json
 from webhook.errors import ConfigError, DocumentError
 from webhook.model.fabric import Fabrics
-from webhook.preview.comparison import Comparison, changes_form, changes_text, compared
+from webhook.preview.comparison import Comparison, changes_form, changes_text, compare_reports
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.live import live_templates, namespaces_of, read_live
@@ -122,7 +122,7 @@ def _compare(
     )
     today = preview_documents(workloads.documents, options)
     then = preview_documents(workloads.documents, replace(options, fabrics=after))
-    return compared(today, then, workloads.notes)
+    return compare_reports(today, then, workloads.notes)
 
 
 def _read_files(arguments: argparse.Namespace) -> _Workloads:

@@ -12,7 +12,7 @@ from webhook.cli.output import color, print_status, width, write
 from webhook.errors import ClusterError, DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import FabricInventory, Reserved, build_inventory
-from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsReader, fabrics_output
+from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
 
 if TYPE_CHECKING:
     from webhook.kube.reads import ApiReads
@@ -73,7 +73,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the inventory, print it, and return the exit code."""
     inventory = _from_file(arguments) if arguments.filename else _from_cluster(arguments)
-    reader = FabricsReader(width=width(), color=color())
+    reader = FabricsDisplay(width=width(), color=color())
     write(fabrics_output(inventory, arguments.output, reader))
     return _NO_PROBLEM if inventory.is_healthy else _PROBLEM
 

@@ -45,7 +45,7 @@ class PodChange:
     before: Side
     after: Side
     #: The differences between the pods that would be created.
-    leaves: tuple[Leaf, ...]
+    differences: tuple[Difference, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
 
-def compared(before: Report, after: Report, notes: Iterable[str] = ()) -> Comparison:
+def compare_reports(before: Report, after: Report, notes: Iterable[str] = ()) -> Comparison:
     """Compare reports on the same documents, made with two configurations."""
     pairs = [
         (old, new)
@@ -76,8 +76,8 @@ def compared(before: Report, after: Report, notes: Iterable[str] = ()) -> Compar
 def _changes(pairs: Iterable[tuple[Preview, Preview]]) -> Iterator[PodChange]:
     for old, new in pairs:
         before, after = _side(old), _side(new)
-        leaves = differing(_without_status(old), _without_status(new))
-        if leaves or before != after:
+        differences = differences_between(_without_status(old), _without_status(new))
+        if differences or before != after:
             yield PodChange(
                 kind=old.kind,
                 namespace=old.namespace,
@@ -86,7 +86,7 @@ def _changes(pairs: Iterable[tuple[Preview, Preview]]) -> Iterator[PodChange]:
                 role=old.role,
                 before=before,
                 after=after,
-                leaves=tuple(leaves),
+                differences=tuple(differences),
             )
 
 
@@ -127,10 +127,10 @@ class SideForm(TypedDict):
     fabric: str | None
 
 
-class LeafForm(TypedDict):
+class DifferenceForm(TypedDict):
     """A value that differs; null if it is missing."""
 
-    place: str
+    path: str
     """The path, such as `spec.containers[trainer].env[NCCL_IB_HCA].value`."""
     before: str | None
     after: str | None
@@ -148,7 +148,7 @@ class ChangeForm(TypedDict):
     """The kind of pod, if the template makes several kinds."""
     before: SideForm
     after: SideForm
-    leaves: list[LeafForm]
+    differences: list[DifferenceForm]
     """The differences between the pods."""
 
 
@@ -166,12 +166,12 @@ def changes_form(comparison: Comparison) -> ChangesForm:
     """Return a comparison as plain JSON values."""
     return {
         "compared": comparison.compared,
-        "changes": [_change(change) for change in comparison.changes],
+        "changes": [_change_form(change) for change in comparison.changes],
         "notes": list(comparison.notes),
     }
 
 
-def _change(change: PodChange) -> ChangeForm:
+def _change_form(change: PodChange) -> ChangeForm:
     return {
         "kind": change.kind,
         "namespace": change.namespace,
@@ -180,9 +180,9 @@ def _change(change: PodChange) -> ChangeForm:
         "role": change.role,
         "before": _side_form(change.before),
         "after": _side_form(change.after),
-        "leaves": [
-            {"place": leaf.place, "before": leaf.before, "after": leaf.after}
-            for leaf in change.leaves
+        "differences": [
+            {"path": difference.path, "before": difference.before, "after": difference.after}
+            for difference in change.differences
         ],
     }
 
@@ -206,19 +206,19 @@ def changes_schema() -> str:
 
 # The comparison of two configurations for people.
 
-_NARROWEST = 40
+_MIN_WIDTH = 40
 #: The number of differences listed for one pod; the rest are counted.
-_MAX_LEAVES = 12
+_MAX_DIFFERENCES = 12
 #: The number of characters shown of a value.
-_LONGEST = 60
+_MAX_VALUE_LENGTH = 60
 _STYLES = {"yes": "green", "none": "green", "unsure": "yellow", "no": "bold red"}
 
 
 def changes_text(comparison: Comparison, *, width: int = 100, color: bool = False) -> str:
     """Return a comparison as lines of at most `width` columns."""
-    sheet = Sheet(max(width, _NARROWEST), color=color)
+    sheet = Sheet(max(width, _MIN_WIDTH), color=color)
     for change in comparison.changes:
-        _write(sheet, change)
+        _write_change(sheet, change)
         sheet.blank()
     for note in comparison.notes:
         sheet.paragraph(Span(note), sign=Span("·", "dim"))
@@ -240,82 +240,86 @@ def _summary(comparison: Comparison) -> str:
     return f"{changed} of {pods} would get a different decision{losses}."
 
 
-def _write(sheet: Sheet, change: PodChange) -> None:
-    place = " ".join(filter(None, (change.path, change.role)))
+def _write_change(sheet: Sheet, change: PodChange) -> None:
+    template = " ".join(filter(None, (change.path, change.role)))
     heading = [Span(f"{change.kind} {change.namespace}/{change.name}", "bold")]
-    sheet.paragraph(*heading, *([Span(f"  {place}", "dim")] if place else []))
+    sheet.paragraph(*heading, *([Span(f"  {template}", "dim")] if template else []))
     before, after = change.before, change.after
     if before == after:
-        sheet.paragraph(Span("RDMA as before: "), _verdict(after), indent=2)
+        sheet.paragraph(Span("RDMA as before: "), _verdict_span(after), indent=2)
     else:
-        sheet.paragraph(Span("RDMA "), _verdict(before), Span(" → "), _verdict(after), indent=2)
+        sheet.paragraph(
+            Span("RDMA "), _verdict_span(before), Span(" → "), _verdict_span(after), indent=2
+        )
     if (after.rdma, after.because) != (before.rdma, before.because):
         sheet.paragraph(Span(after.message), indent=2)
     if before.fabric != after.fabric:
         fabrics = f"fabric {before.fabric or 'none'} → {after.fabric or 'none'}"
         sheet.paragraph(Span(fabrics), indent=2)
-    for leaf in change.leaves[:_MAX_LEAVES]:
-        sheet.paragraph(Span(_leaf(leaf)), sign=_sign(leaf), indent=2)
-    if len(change.leaves) > _MAX_LEAVES:
-        sheet.paragraph(Span(f"and {len(change.leaves) - _MAX_LEAVES} more"), indent=4)
+    for difference in change.differences[:_MAX_DIFFERENCES]:
+        sheet.paragraph(
+            Span(_describe_difference(difference)), sign=_difference_sign(difference), indent=2
+        )
+    if len(change.differences) > _MAX_DIFFERENCES:
+        sheet.paragraph(Span(f"and {len(change.differences) - _MAX_DIFFERENCES} more"), indent=4)
 
 
-def _verdict(side: Side) -> Span:
+def _verdict_span(side: Side) -> Span:
     if not side.allowed:
         return Span(f"denied ({side.because})", "bold red")
     return Span(f"{side.rdma} ({side.because})", _STYLES[side.rdma])
 
 
-def _sign(leaf: Leaf) -> Span:
-    if leaf.before is None:
+def _difference_sign(difference: Difference) -> Span:
+    if difference.before is None:
         return Span("+", "green")
-    return Span("-", "red") if leaf.after is None else Span("~", "yellow")
+    return Span("-", "red") if difference.after is None else Span("~", "yellow")
 
 
-def _leaf(leaf: Leaf) -> str:
-    if leaf.before is None or leaf.after is None:
-        return f"{leaf.place}: {_short(leaf.after or leaf.before or '')}"
-    return f"{leaf.place}: {_short(leaf.before)} → {_short(leaf.after)}"
+def _describe_difference(difference: Difference) -> str:
+    if difference.before is None or difference.after is None:
+        return f"{difference.path}: {_shorten(difference.after or difference.before or '')}"
+    return f"{difference.path}: {_shorten(difference.before)} → {_shorten(difference.after)}"
 
 
-def _short(value: str) -> str:
+def _shorten(value: str) -> str:
     text = value or '""'
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
 
 
-# The values in which two pods differ, each with its place.
+# The values in which two pods differ, each with its path.
 
-#: The merge key of Kubernetes' lists: it is part of an item's place, and their order is free.
+#: The merge key of Kubernetes' lists: it is part of an item's path, and their order is free.
 _KEY = "name"
 
 
-class Leaf(NamedTuple):
+class Difference(NamedTuple):
     """A value that differs; None if it is missing. A list without names is compared as a whole."""
 
-    place: str  #: `spec.containers[trainer].env[NCCL_IB_HCA].value`
+    path: str  #: `spec.containers[trainer].env[NCCL_IB_HCA].value`
     before: str | None
     after: str | None
 
 
-def differing(before: object, after: object) -> list[Leaf]:
-    """Return the leaves that differ, in the order of the second value, then of the first."""
-    was, now = dict(_leaves(before, "")), dict(_leaves(after, ""))
-    places = [*now, *(place for place in was if place not in now)]
-    leaves = (Leaf(place, was.get(place), now.get(place)) for place in places)
-    return [leaf for leaf in leaves if leaf.before != leaf.after]
+def differences_between(before: object, after: object) -> list[Difference]:
+    """Return the values that differ, in the order of the second value, then of the first."""
+    was, now = dict(_values_by_path(before, "")), dict(_values_by_path(after, ""))
+    paths = [*now, *(path for path in was if path not in now)]
+    differences = (Difference(path, was.get(path), now.get(path)) for path in paths)
+    return [difference for difference in differences if difference.before != difference.after]
 
 
-def _leaves(node: object, place: str) -> Iterator[tuple[str, str]]:
+def _values_by_path(node: object, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, dict) and node:
         for key, value in node.items():
-            yield from _leaves(value, _step(place, key))
-    elif isinstance(node, list) and _named(node):
+            yield from _values_by_path(value, _add_key(path, key))
+    elif isinstance(node, list) and _have_names(node):
         for item in node:
             for key, value in item.items():
                 if key != _KEY or len(item) == 1:
-                    yield from _leaves(value, _step(f"{place}[{item[_KEY]}]", key))
-    elif place:
-        yield place, node if isinstance(node, str) else _json(node)
+                    yield from _values_by_path(value, _add_key(f"{path}[{item[_KEY]}]", key))
+    elif path:
+        yield path, node if isinstance(node, str) else _json(node)
 
 
 def _json(node: object) -> str:
@@ -323,14 +327,14 @@ def _json(node: object) -> str:
     return json.dumps(node, ensure_ascii=False, separators=(",", ":"))
 
 
-def _step(place: str, key: str) -> str:
-    """Add a key to a place; put a key with dots or slashes into brackets, for readability."""
+def _add_key(path: str, key: str) -> str:
+    """Add a key to a path; put a key with dots or slashes into brackets, for readability."""
     if not key.replace("_", "").isalnum():
-        return f"{place}[{key}]"
-    return f"{place}.{key}" if place else key
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
 
 
-def _named(items: list[object]) -> bool:
+def _have_names(items: list[object]) -> bool:
     """Return whether each item is a mapping with a unique name."""
     names = [mapping.get(_KEY) for mapping in items if isinstance(mapping, dict)]
     strings = {name for name in names if isinstance(name, str)}

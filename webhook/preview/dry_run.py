@@ -27,7 +27,7 @@ from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
-from webhook.preview.patches import template_edit, verified_pod
+from webhook.preview.patches import patch_pod, template_edit
 from webhook.preview.report.record import CLI_WORDING, NO_TEMPLATE, Edit, Preview, Report, Wording
 from webhook.preview.workloads.controllers import controller_of, expected_pods
 from webhook.preview.workloads.controllers.workload import Controller, ExpectedPod
@@ -36,7 +36,7 @@ from webhook.preview.workloads.objects import Header
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document
 
-_NOTHING_READ = LiveFacts()
+_NO_LIVE_FACTS = LiveFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class PreviewOptions:
     #: Facts about a cluster; without them, no namespace is assumed to restrict its pods.
     facts: Facts | None = None
     #: Facts read from a cluster; `facts` and the input take precedence.
-    live: LiveFacts = _NOTHING_READ
+    live: LiveFacts = _NO_LIVE_FACTS
     #: The namespace of objects without one.
     namespace: str = "default"
     #: Labels of every pod's namespace, which override the labels in `facts` and in the input.
@@ -62,18 +62,18 @@ class PreviewOptions:
     wording: Wording = CLI_WORDING
 
 
-class _Home(NamedTuple):
-    """The document of some templates, its number, and its signs that pods were meant to opt in."""
+class _DocumentContext(NamedTuple):
+    """The document of some templates, its number, and its hints on pods meant to opt in."""
 
     document: Document
     number: int
     hints: OptInHints
 
 
-class _Case(NamedTuple):
+class _DecidedTemplate(NamedTuple):
     """A template, the pods that its controller makes from it, and the decisions on them."""
 
-    home: _Home
+    origin: _DocumentContext
     template: Template
     context: Context
     controller: Controller | None
@@ -98,31 +98,38 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     notes = [*live.notes, *fact_notes]
     options = replace(options, facts=facts)
     inventory = facts.inventory(options.fabrics)
-    cases: list[_Case] = []
+    decided_templates: list[_DecidedTemplate] = []
     for number, document in enumerate(documents):
         if reason := unsupported_reason(document, options.wording):
             raise DocumentError(reason)
         templates = templates_of(document.value)
-        if options.max_pods is not None and len(cases) + len(templates) > options.max_pods:
+        if (
+            options.max_pods is not None
+            and len(decided_templates) + len(templates) > options.max_pods
+        ):
             raise DocumentError(
                 f"{document.name}: more than {options.max_pods} pods; send fewer in one request"
             )
-        home = _Home(document, number, OptInHints(document.value))
-        document_cases = [_case(home, template, inventory, options) for template in templates]
+        origin = _DocumentContext(document, number, OptInHints(document.value))
+        document_decisions = [
+            _decide_on(origin, template, inventory, options) for template in templates
+        ]
         notes.extend(document.problems)
-        notes.extend(dict.fromkeys(filter(None, map(_unknown_controller, document_cases))))
+        notes.extend(dict.fromkeys(filter(None, map(_unknown_controller_note, document_decisions))))
         if not templates and not is_fact(document.value):
-            notes.extend(notes_of(document.value) or [_no_template(document)])
-        cases.extend(document_cases)
+            notes.extend(notes_of(document.value) or [_no_template_note(document)])
+        decided_templates.extend(document_decisions)
     return Report(
-        previews=tuple(preview for case in cases for preview in _previews(case, options)),
-        edits=tuple(map(_edit, cases)),
+        previews=tuple(
+            preview for decided in decided_templates for preview in _previews(decided, options)
+        ),
+        edits=tuple(map(_edit, decided_templates)),
         notes=tuple(notes),
-        example=_example(options),
+        example=_example_fabrics(options),
     )
 
 
-def _example(options: PreviewOptions) -> str:
+def _example_fabrics(options: PreviewOptions) -> str:
     """Return the names of the example's fabrics if they are in use; else ""."""
     return ", ".join(options.fabrics.fabrics) if options.example else ""
 
@@ -133,39 +140,36 @@ def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> st
     Return None for a document that can be previewed.
     """
     if document.value.get("kind") == FABRICS_KIND:
-        place = f"{document.name}: line {document.line}"
-        return f"{place}: this is a fabrics file, not a workload; {wording.fabrics_file}"
+        location = f"{document.name}: line {document.line}"
+        return f"{location}: this is a fabrics file, not a workload; {wording.fabrics_file}"
     return not_kubernetes(document)
 
 
-def _no_template(document: Document) -> str:
+def _no_template_note(document: Document) -> str:
     header = Header.of(document.value)
-    return f"{header.kind} {header.place}".rstrip() + f": {NO_TEMPLATE}"
+    return f"{header.kind} {header.full_name}".rstrip() + f": {NO_TEMPLATE}"
 
 
-def _case(
-    home: _Home, template: Template, inventory: NodeInventory, options: PreviewOptions
-) -> _Case:
+def _decide_on(
+    origin: _DocumentContext, template: Template, inventory: NodeInventory, options: PreviewOptions
+) -> _DecidedTemplate:
     namespace = _namespace(template.namespace or options.namespace, options)
     context = Context(
         fabrics=options.fabrics, namespace=namespace, inventory=inventory, enable=options.enable
     )
     pods = expected_pods(template)
     decisions = tuple(decide(expected.pod, context) for expected in pods)
-    return _Case(home, template, context, controller_of(template), pods, decisions)
+    return _DecidedTemplate(origin, template, context, controller_of(template), pods, decisions)
 
 
-def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
+def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Preview]:
     """Yield a preview of each pod that the template's controller makes."""
-    (document, number, hints), template, namespace = (
-        case.home,
-        case.template,
-        case.context.namespace,
-    )
-    call = _called(document, template, namespace, options)
-    hint = hints.of(template) if case.not_opted_in else ""
-    for expected, decision in zip(case.pods, case.decisions, strict=True):
-        controller = case.controller if expected.pod is not template.pod else None
+    document, number, hints = decided.origin
+    template, namespace = decided.template, decided.context.namespace
+    call = _predict(document, template, namespace, options)
+    hint = hints.of(template) if decided.not_opted_in else ""
+    for expected, decision in zip(decided.pods, decided.decisions, strict=True):
+        controller = decided.controller if expected.pod is not template.pod else None
         yield Preview(
             source=document.name,
             line=document.line,
@@ -178,48 +182,50 @@ def _previews(case: _Case, options: PreviewOptions) -> Iterator[Preview]:
             called_because=call[1],
             labels_known=namespace.is_loaded and namespace.labels is not None,
             decision=decision,
-            pod=verified_pod(expected.pod, decision),
+            pod=patch_pod(expected.pod, decision),
             hint=hint,
             annotations_location=annotations_location(template),
-            bare=template.bare,
+            spec_only=template.spec_only,
             controller=controller.name if controller else "",
             role=expected.role,
         )
 
 
-def _edit(case: _Case) -> Edit:
+def _edit(decided: _DecidedTemplate) -> Edit:
     """Return the edit of the template, with a note on what only admission can apply."""
-    template = case.template
-    edit = template_edit(template, case.pods, case.decisions, lambda pod: decide(pod, case.context))
-    admission_note = ""
+    template = decided.template
+    edit = template_edit(
+        template, decided.pods, decided.decisions, lambda pod: decide(pod, decided.context)
+    )
+    note = ""
     if edit.deferred:
-        place = f"{case.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()
-        admission_note = (
-            f"{template.kind} {place}: {_admission_only(case, ', '.join(edit.deferred))}"
+        full_name = (
+            f"{decided.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()
         )
+        note = f"{template.kind} {full_name}: {_admission_only(decided, ', '.join(edit.deferred))}"
     return Edit(
-        document=case.home.number,
+        document=decided.origin.number,
         steps=template.path,
         ops=edit.ops,
         pod=edit.pod,
-        admission_note=admission_note,
+        note=note,
     )
 
 
-def _admission_only(case: _Case, mutations: str) -> str:
-    if case.template.bare:
+def _admission_only(decided: _DecidedTemplate, mutations: str) -> str:
+    if decided.template.spec_only:
         return (
             f"only admission applies {mutations}, since the document has no place for the pods' "
             "annotations"
         )
-    name = case.controller.name if case.controller else "the controller"
+    name = decided.controller.name if decided.controller else "the controller"
     return f"only admission completes {mutations}, since {name} writes some of the fields"
 
 
-def _unknown_controller(case: _Case) -> str:
+def _unknown_controller_note(decided: _DecidedTemplate) -> str:
     """Return a note for a kind without a known controller, whose pods may differ; "" for others."""
-    template = case.template
-    if case.controller is not None or template.owner is None or case.not_opted_in:
+    template = decided.template
+    if decided.controller is not None or template.enclosing is None or decided.not_opted_in:
         return ""
     if template.kind == KIND:
         return ""
@@ -245,7 +251,7 @@ def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:
     return replace(facts, labels={**(facts.labels or {}), **options.namespace_labels})
 
 
-def _called(
+def _predict(
     document: Document, template: Template, namespace: NamespaceFacts, options: PreviewOptions
 ) -> CallPrediction:
     """Predict whether the API server calls the webhook, and why.
@@ -253,10 +259,8 @@ def _called(
     An AdmissionReview is such a call; it counts unless the webhook would ignore it.
     """
     if document.value.get("kind") != KIND:
-        pod, webhooks = (
-            _assuming_enabled(template.pod, enable=options.enable),
-            options.live.webhooks,
-        )
+        pod = _assume_enabled(template.pod, enable=options.enable)
+        webhooks = options.live.webhooks
         return predict_call(pod, namespace, AS_SHIPPED if webhooks is None else webhooks)
     try:
         ignored = read_review(document.value).ignored
@@ -265,7 +269,7 @@ def _called(
     return not ignored, ignored or "the document is a request from the API server"
 
 
-def _assuming_enabled(pod: PodManifest, *, enable: bool) -> PodManifest:
+def _assume_enabled(pod: PodManifest, *, enable: bool) -> PodManifest:
     """Return the pod with the annotation that `enable` assumes; a malformed pod, unchanged."""
     metadata = pod.get("metadata") or {}
     annotations = (metadata.get("annotations") or {}) if isinstance(metadata, dict) else None

@@ -102,4 +102,4 @@ def _kind(manifest: Mapping[str, object]) -> str:
 
 
 def _title(manifest: Mapping[str, object]) -> str:
-    return f"{manifest['kind']} {Header.of(manifest).place}".rstrip()
+    return f"{manifest['kind']} {Header.of(manifest).full_name}".rstrip()

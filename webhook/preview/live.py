@@ -32,7 +32,7 @@ from webhook.text.yaml.documents import Document
 # with the assumption in its place.
 
 #: The largest number of namespaces to read, with three requests each.
-MOST_NAMESPACES = 100
+MAX_NAMESPACES = 100
 _REGISTRATIONS = "mutatingwebhookconfigurations"
 _REGISTRATIONS_PATH = f"/apis/admissionregistration.k8s.io/v1/{_REGISTRATIONS}"
 _REGISTERED = "assumed: the webhook is registered as in its manifests"
@@ -78,18 +78,18 @@ def read_live(
     InvalidConfiguration if the cluster's fabrics cannot be used.
     """
     facts = BestEffortFacts(reads)
-    webhooks = _registered(facts)
-    configuration = _configuration(facts, fabrics_instead) if fabrics_instead else None
-    for name in namespaces[:MOST_NAMESPACES]:
+    webhooks = _read_webhooks(facts)
+    configuration = _read_configuration(facts, fabrics_instead) if fabrics_instead else None
+    for name in namespaces[:MAX_NAMESPACES]:
         facts.read_namespace(name)
-    if len(namespaces) > MOST_NAMESPACES:
-        excess = len(namespaces) - MOST_NAMESPACES
+    if len(namespaces) > MAX_NAMESPACES:
+        excess = len(namespaces) - MAX_NAMESPACES
         unread = (
-            f"{counted(excess, 'more namespace')}: not read, since the limit is {MOST_NAMESPACES}"
+            f"{counted(excess, 'more namespace')}: not read, since the limit is {MAX_NAMESPACES}"
         )
         facts.notes.append(f"{unread}; {UNRESTRICTED}")
     if claims or (configuration is not None and configuration.fabrics.by_template):
-        for name in namespaces[:MOST_NAMESPACES]:
+        for name in namespaces[:MAX_NAMESPACES]:
             facts.read_claims(name)
     if namespaces:
         facts.read_nodes()
@@ -106,18 +106,18 @@ def _facts(facts: BestEffortFacts, webhooks: tuple[WebhookSetup, ...] | None) ->
     )
 
 
-def _registered(facts: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
+def _read_webhooks(facts: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
     """Return the registered webhooks of this project; None if they cannot be read."""
     items = facts.permitted.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
     if items is None:
         facts.note(f"list {_REGISTRATIONS}", _REGISTERED)
         return None
     setups = webhooks_in(items)
-    facts.notes += filter(None, map(_without_bundle, setups))
+    facts.notes += filter(None, map(_missing_bundle_note, setups))
     return setups
 
 
-def _configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
+def _read_configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
     """Return the configuration of the cluster; None if it cannot be read."""
     if facts.is_silent():
         return None
@@ -131,7 +131,7 @@ def _configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
     return loaded
 
 
-def _without_bundle(setup: WebhookSetup) -> str:
+def _missing_bundle_note(setup: WebhookSetup) -> str:
     """Return a note for a webhook that cannot be called; "" if it can be."""
     if Webhook.model_validate(setup.webhook).client_config.ca_bundle:
         return ""
@@ -168,23 +168,23 @@ class LiveTemplates(NamedTuple):
 
 def live_templates(reads: ObjectReads, namespace: str = "") -> LiveTemplates:
     """Read the workloads of a namespace; with "", of all namespaces with the webhook's label."""
-    return _Reading(BestEffortReads(reads)).all(namespace)
+    return _TemplateReader(BestEffortReads(reads)).all(namespace)
 
 
-class _Reading:
+class _TemplateReader:
     def __init__(self, permitted: BestEffortReads) -> None:
         self._permitted = permitted
         self._notes: list[str] = []
 
     def all(self, namespace: str) -> LiveTemplates:
-        namespaces = [namespace] if namespace else self._labeled()
+        namespaces = [namespace] if namespace else self._labeled_namespaces()
         objects = [workload for name in namespaces for workload in self._workloads_of(name)]
         unread_notes = [
             f"{unread.subject}: not read: {unread.message}" for unread in self._permitted.unread
         ]
         return LiveTemplates(objects, namespaces, [*self._notes, *unread_notes])
 
-    def _labeled(self) -> list[str]:
+    def _labeled_namespaces(self) -> list[str]:
         query = {"labelSelector": f"{LABEL}=true"}
         namespaces = self._permitted.list(_NAMESPACE, "the namespaces with the label", query)
         if namespaces == []:

@@ -10,11 +10,11 @@ import jsonpatch
 
 from webhook.model.decision import Decision, PatchOp
 from webhook.model.pod import PodManifest, at, pointer
-from webhook.preview.report.json import LONGEST, check_length
+from webhook.preview.report.json import MAX_CHARACTERS, check_length
 from webhook.preview.report.record import Edit, Report
 from webhook.preview.workloads.controllers import expected_pods
 from webhook.preview.workloads.controllers.workload import ExpectedPod
-from webhook.preview.workloads.patch import patched, to_template
+from webhook.preview.workloads.patch import apply_patches, transfer_to_template
 from webhook.preview.workloads.templates import Template
 from webhook.text.escape import visible
 from webhook.text.yaml.documents import Document
@@ -34,26 +34,26 @@ class PatchMismatchError(Exception):
     """A defect of the webhook: applying the operations does not give the decision's pod."""
 
 
-def verified_pod(pod: PodManifest, decision: Decision) -> PodManifest:
+def patch_pod(pod: PodManifest, decision: Decision) -> PodManifest:
     """Apply the decision's operations to `pod` with jsonpatch, and return the result.
 
     Raises PatchMismatchError if the result is not the decision's pod, and jsonpatch's errors for
     operations that cannot be applied.
     """
-    return verified(pod, decision.patch, decision.pod)
+    return apply_verified(pod, decision.patch, decision.pod)
 
 
-def verified(pod: PodManifest, ops: Sequence[PatchOp], expected: object) -> PodManifest:
+def apply_verified(pod: PodManifest, ops: Sequence[PatchOp], expected: object) -> PodManifest:
     """Apply operations to `pod` with jsonpatch, and return the result, which must be `expected`.
 
-    Raises the same errors as `verified_pod`.
+    Raises the same errors as `patch_pod`.
     """
-    patched_pod = applied(pod, ops)
+    patched_pod = apply_operations(pod, ops)
     verify_patch(patched_pod, expected)
     return patched_pod
 
 
-def applied(pod: PodManifest, ops: Sequence[PatchOp]) -> PodManifest:
+def apply_operations(pod: PodManifest, ops: Sequence[PatchOp]) -> PodManifest:
     """Apply operations with jsonpatch to a copy; without operations, return the pod itself."""
     if not ops:
         return pod
@@ -74,7 +74,7 @@ def verify_patch(patched_pod: PodManifest, expected: object) -> None:
 # The documents of a report with their patches applied, and the patches themselves.
 
 
-class Rewritten(NamedTuple):
+class RewrittenDocument(NamedTuple):
     """One document with the patches of its pods applied."""
 
     text: str
@@ -92,8 +92,8 @@ def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]
 
 
 def rewrite(
-    documents: Sequence[Document], report: Report, *, max_characters: int | None = LONGEST
-) -> list[Rewritten]:
+    documents: Sequence[Document], report: Report, *, max_characters: int | None = MAX_CHARACTERS
+) -> list[RewrittenDocument]:
     """Return the text of each document with its patches applied, keeping comments and order.
 
     Raises DocumentError if the texts have more than `max_characters`. A document that has to be
@@ -103,25 +103,27 @@ def rewrite(
     for edit in report.edits:
         if edit.ops:
             changed[edit.document].append(edit)
-    rewritten: list[Rewritten] = []
+    rewritten: list[RewrittenDocument] = []
     length = 0
     for document, edits in zip(documents, changed, strict=True):
-        rewritten.append(_rewritten(document, edits) if edits else Rewritten(document.text, ""))
+        rewritten.append(
+            _rewrite_document(document, edits) if edits else RewrittenDocument(document.text, "")
+        )
         length += len(rewritten[-1].text)
         check_length(length, max_characters)
     return rewritten
 
 
-def _rewritten(document: Document, edits: Sequence[Edit]) -> Rewritten:
-    value = patched(document.value, [(edit.steps, edit.ops) for edit in edits])
+def _rewrite_document(document: Document, edits: Sequence[Edit]) -> RewrittenDocument:
+    value = apply_patches(document.value, [(edit.steps, edit.ops) for edit in edits])
     for edit in edits:
         verify_patch(edit.pod, at(value, edit.steps))
     spliced = splice(document, value)
-    return Rewritten(spliced.text, spliced.warning)
+    return RewrittenDocument(spliced.text, spliced.warning)
 
 
-def lost_layout(
-    documents: Sequence[Document], rewritten: Sequence[Rewritten]
+def layout_remarks(
+    documents: Sequence[Document], rewritten: Sequence[RewrittenDocument]
 ) -> list[tuple[str, str]]:
     """List the documents that lost comments and order, each as a label and a visible sentence."""
     return [
@@ -160,47 +162,51 @@ def template_edit(
     template it would soon be stale, and its pods would look as if the webhook had been called for
     them.
     """
-    if template.bare:
+    if template.spec_only:
         return _spec_edit(template, *decisions)
     if len(pods) == 1 and pods[0].pod is template.pod:
-        ops = tuple(_edits(decisions[0]))
-        return TemplateEdit(ops, applied(template.pod, ops))
+        ops = tuple(_outcome_operations(decisions[0]))
+        return TemplateEdit(ops, apply_operations(template.pod, ops))
     pod, all_ops, deferred = template.pod, list[PatchOp](), dict[str, None]()
     for index, decision in enumerate(decisions):
         expected = expected_pods(template._replace(pod=pod))[index] if index else pods[0]
         current_decision = decide_on(expected.pod) if index else decision
-        template_patch = to_template(pod, expected.pod, _edits(current_decision))
-        pod = verified(pod, template_patch.ops, template_patch.pod)
+        template_patch = transfer_to_template(
+            pod, expected.pod, _outcome_operations(current_decision)
+        )
+        pod = apply_verified(pod, template_patch.ops, template_patch.pod)
         all_ops += template_patch.ops
-        deferred.update(dict.fromkeys(_mutations(current_decision, template_patch.deferred)))
+        deferred.update(dict.fromkeys(_mutations_of(current_decision, template_patch.deferred)))
     return TemplateEdit(tuple(all_ops), pod, tuple(deferred))
 
 
 def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
     """Edit a pod spec without metadata: there is no place for mutations that annotate the pod."""
-    edits = _edits(decision)
-    annotating = set(_mutations(decision, [op for op in edits if not op["path"].startswith(_SPEC)]))
+    edits = _outcome_operations(decision)
+    annotating = set(
+        _mutations_of(decision, [op for op in edits if not op["path"].startswith(_SPEC)])
+    )
     annotating_ops = [
         op for outcome in decision.outcomes if outcome.mutation in annotating for op in outcome.ops
     ]
     template_ops = [op for op in edits if not any(op is other for other in annotating_ops)]
-    template_patch = to_template(template.pod, template.pod, template_ops)
+    template_patch = transfer_to_template(template.pod, template.pod, template_ops)
     ops: list[PatchOp] = [
         {**op, "path": op["path"].removeprefix(_SPEC[:-1])} for op in template_patch.ops
     ]
-    spec = verified(template.pod["spec"], ops, template_patch.pod["spec"])
+    spec = apply_verified(template.pod["spec"], ops, template_patch.pod["spec"])
     return TemplateEdit(tuple(ops), spec, tuple(sorted(annotating)))
 
 
 _SPEC = "/spec/"
 
 
-def _edits(decision: Decision) -> list[PatchOp]:
+def _outcome_operations(decision: Decision) -> list[PatchOp]:
     """List the operations of the outcomes: the patch without the status."""
     return [op for outcome in decision.outcomes for op in outcome.ops] if decision.patch else []
 
 
-def _mutations(decision: Decision, ops: Sequence[PatchOp]) -> Iterator[str]:
+def _mutations_of(decision: Decision, ops: Sequence[PatchOp]) -> Iterator[str]:
     """Yield the mutations that these operations belong to."""
     for outcome in decision.outcomes:
         if any(outcome_op is op for outcome_op in outcome.ops for op in ops):

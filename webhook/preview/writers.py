@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from webhook.preview.patches import Rewritten, lost_layout, patches, rewrite
-from webhook.preview.report.json import LONGEST, form_text
-from webhook.preview.report.record import CLI_WORDING, Report, Wording, asides
+from webhook.preview.patches import RewrittenDocument, layout_remarks, patches, rewrite
+from webhook.preview.report.json import MAX_CHARACTERS, report_json
+from webhook.preview.report.record import CLI_WORDING, Report, Wording, remarks_of
 from webhook.text.diff import diff
 from webhook.text.escape import visible_json
 from webhook.text.yaml.documents import Document, joined
@@ -30,7 +30,7 @@ class OutputOptions(NamedTuple):
     #: The reader's words for requesting another report.
     wording: Wording = CLI_WORDING
     #: The largest number of characters; a longer output is a DocumentError. None: no limit.
-    max_characters: int | None = LONGEST
+    max_characters: int | None = MAX_CHARACTERS
 
 
 class Output(NamedTuple):
@@ -51,12 +51,12 @@ Write = Callable[[Sequence[Document], Report, OutputOptions], Output]
 def write_diff(documents: Sequence[Document], report: Report, display: OutputOptions) -> Output:
     """Write one diff for each input."""
     rewritten = rewrite(documents, report, max_characters=display.max_characters)
-    remarks = [*lost_layout(documents, rewritten), *asides(report)]
+    remarks = [*layout_remarks(documents, rewritten), *remarks_of(report)]
     return Output("".join(_diffs(documents, rewritten, display)), remarks)
 
 
 def _diffs(
-    documents: Sequence[Document], rewritten: Sequence[Rewritten], display: OutputOptions
+    documents: Sequence[Document], rewritten: Sequence[RewrittenDocument], display: OutputOptions
 ) -> Iterator[str]:
     """Yield one diff for each input, which may contain several documents."""
     pairs = zip(documents, rewritten, strict=True)
@@ -73,7 +73,7 @@ def _diffs(
 
 def write_json(_: Sequence[Document], report: Report, display: OutputOptions) -> Output:
     """Write the JSON form."""
-    return Output(form_text(report, max_characters=display.max_characters))
+    return Output(report_json(report, max_characters=display.max_characters))
 
 
 # `patch`: the RFC 6902 patch of each document, one per line.
@@ -83,7 +83,7 @@ def write_patch(documents: Sequence[Document], report: Report, _: OutputOptions)
     """Write the patches, one per line."""
     written = (json.dumps(patch, ensure_ascii=False) for patch in patches(documents, report))
     lines = [visible_json(line) + "\n" for line in written]
-    return Output("".join(lines), asides(report))
+    return Output("".join(lines), remarks_of(report))
 
 
 # `text`: for people.
@@ -105,4 +105,4 @@ def write_yaml(documents: Sequence[Document], report: Report, display: OutputOpt
     rewritten = rewrite(documents, report, max_characters=display.max_characters)
     texts = [document.text for document in rewritten]
     text = joined([*map(ensure_final_newline, texts[:-1]), *texts[-1:]])
-    return Output(text, [*lost_layout(documents, rewritten), *asides(report)])
+    return Output(text, [*layout_remarks(documents, rewritten), *remarks_of(report)])

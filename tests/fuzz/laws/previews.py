@@ -13,8 +13,8 @@ from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_tim
 from tests.fuzz.laws.mutations import World
 from webhook.errors import DocumentError
 from webhook.preview.dry_run import PreviewOptions, preview_documents
-from webhook.preview.patches import Rewritten, patches, rewrite
-from webhook.preview.report.json import form_text
+from webhook.preview.patches import RewrittenDocument, patches, rewrite
+from webhook.preview.report.json import report_json
 from webhook.preview.report.record import Report
 from webhook.preview.report.text import report_text
 from webhook.text.yaml.documents import Document, joined, read_documents
@@ -40,7 +40,7 @@ class Previewed(Costing):
 
     def _all(
         self,
-    ) -> tuple[list[Document], Report | None, list[Rewritten], dict[str, str]]:
+    ) -> tuple[list[Document], Report | None, list[RewrittenDocument], dict[str, str]]:
         try:
             documents = read_documents(self.data, "body")
             report = preview_documents(documents, self.options)
@@ -49,7 +49,7 @@ class Previewed(Costing):
             return [], None, [], {}
         rewritten = rewrite(documents, report)
         forms = {
-            "json": form_text(report),
+            "json": report_json(report),
             "text": report_text(report),
             "yaml": joined([part.text for part in rewritten]),
         }

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.preview.comparison import Comparison, Leaf, PodChange, Side, changes_text
+from webhook.preview.comparison import Comparison, Difference, PodChange, Side, changes_text
 
 EQUIPPED = Side(allowed=True, rdma="yes", because="Equipped", message="it is", fabric="v100-ib")
 LOST = Side(allowed=True, rdma="no", because="NoTarget", message="no fabric", fabric=None)
 DENIED = Side(allowed=False, rdma="no", because="Ambiguous", message="two fabrics", fabric="b")
 LEAVES = (
-    Leaf("spec.a", None, "1"),
-    Leaf("spec.b", "2", None),
-    Leaf("spec.c", "", "4"),
-    Leaf("spec.d", None, ""),
+    Difference("spec.a", None, "1"),
+    Difference("spec.b", "2", None),
+    Difference("spec.c", "", "4"),
+    Difference("spec.d", None, ""),
 )
 BOLD, DIM, RED, GREEN, YELLOW = (f"\x1b[{style}m" for style in (1, 2, 31, 32, 33))
 LOUD, END = "\x1b[1;31m", "\x1b[0m"
 
 
-def change(before: Side, after: Side, *leaves: Leaf, **fields: Any) -> PodChange:
+def change(before: Side, after: Side, *leaves: Difference, **fields: Any) -> PodChange:
     """Make a change of a pod without a template."""
     named: dict[str, Any] = {"kind": "Pod", "namespace": "lab", "name": "a", "path": "", "role": ""}
-    return PodChange(**{**named, **fields}, before=before, after=after, leaves=leaves)
+    return PodChange(**{**named, **fields}, before=before, after=after, differences=leaves)
 
 
 def text(*changes: PodChange, **how: Any) -> list[str]:
@@ -85,7 +85,7 @@ def test_colors_repeat_the_text() -> None:
 
 def test_twelve_values_are_listed() -> None:
     """A thirteenth is counted; a value of sixty characters is whole."""
-    twelve = [Leaf(f"spec.x{number}", None, "x" * 60) for number in range(12)]
+    twelve = [Difference(f"spec.x{number}", None, "x" * 60) for number in range(12)]
     listed = text(change(LOST, LOST, *twelve))
     assert listed[-3] == f"  + spec.x11: {'x' * 60}"
     thirteen = text(change(LOST, LOST, *twelve, LEAVES[0]))
@@ -94,7 +94,7 @@ def test_twelve_values_are_listed() -> None:
 
 def test_a_narrow_terminal_has_forty_columns() -> None:
     """A line of forty is whole; a longer one is broken."""
-    fits, long = (Leaf("spec.a", None, "x" * length) for length in (28, 29))
+    fits, long = (Difference("spec.a", None, "x" * length) for length in (28, 29))
     assert f"  + spec.a: {'x' * 28}" in text(change(LOST, LOST, fits), width=7)
     assert f"    {'x' * 29}" in text(change(LOST, LOST, long), width=7)
 

@@ -14,7 +14,7 @@ from webhook.preview.comparison import (
     changes_form,
     changes_schema,
     changes_text,
-    compared,
+    compare_reports,
 )
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.text.yaml.documents import Document
@@ -39,8 +39,8 @@ def job(name: str, spec: Any) -> dict[str, Any]:
 def comparing(new: Fabrics, *values: dict[str, Any], labels: bool = True) -> Comparison:
     """Compare the decisions under OLD and a new configuration."""
     documents = [
-        Document(name="-", index=place, value=manifest, line=1, text="", syntax="json")
-        for place, manifest in enumerate(values)
+        Document(name="-", index=number, value=manifest, line=1, text="", syntax="json")
+        for number, manifest in enumerate(values)
     ]
     marked = {"rdma.lab/enable": "true"} if labels else {}
     space = {"kind": "Namespace", "metadata": {"name": "lab", "labels": marked}}
@@ -49,9 +49,13 @@ def comparing(new: Fabrics, *values: dict[str, Any], labels: bool = True) -> Com
         preview_documents(documents, replace(options, fabrics=configuration))
         for configuration in (OLD, new)
     )
-    comparison = compared(today, then)
+    comparison = compare_reports(today, then)
     VALIDATOR.validate(changes_form(comparison))
-    assert compared(replace(today, notes=("b", "a")), then, ("a", "c")).notes == ("a", "c", "b")
+    assert compare_reports(replace(today, notes=("b", "a")), then, ("a", "c")).notes == (
+        "a",
+        "c",
+        "b",
+    )
     return comparison
 
 
@@ -62,16 +66,16 @@ def test_the_same_meaning_changes_nothing() -> None:
     assert changes_text(comparison) == "No change: 1 pod would get the same decision.\n"
 
 
-def test_a_changed_value_is_shown_with_its_place() -> None:
+def test_a_changed_value_is_shown_with_its_path() -> None:
     """The verdict stays; the pod gets another value."""
     comparison = comparing(
         fabrics(OTHER, H100), job("train", pod()), job("off", pod(gpu(name="x")))
     )
     (first, _) = comparison.changes
     assert first.before == first.after
-    places = {leaf.place: (leaf.before, leaf.after) for leaf in first.leaves}
+    values = {value.path: (value.before, value.after) for value in first.differences}
     hca = "spec.containers[trainer].env[NCCL_IB_HCA].value"
-    assert places[hca] == ("=mlx5_0,mlx5_1", "=mlx5_7")
+    assert values[hca] == ("=mlx5_0,mlx5_1", "=mlx5_7")
     text = changes_text(comparison)
     assert "Job lab/train  spec.template\n  RDMA as before: yes (Equipped)\n" in text
     assert f"  ~ {hca}: =mlx5_0,mlx5_1 → =mlx5_7\n" in text
@@ -128,7 +132,7 @@ def test_a_long_list_is_cut_and_notes_are_shown_once() -> None:
     )
     (change,) = comparison.changes
     text = changes_text(replace(comparison, notes=("read", "little")), width=300)
-    assert f"    and {len(change.leaves) - 12} more\n" in text
+    assert f"    and {len(change.differences) - 12} more\n" in text
     assert f": {'x' * 59}…\n" in text
     assert "· read\n· little\n" in text
 
@@ -140,6 +144,6 @@ def test_an_empty_value_is_visible() -> None:
     )
     change = replace(
         comparison.changes[0],
-        leaves=(comparison.changes[0].leaves[0]._replace(before="", after="x"),),
+        differences=(comparison.changes[0].differences[0]._replace(before="", after="x"),),
     )
     assert ': "" → x\n' in changes_text(replace(comparison, changes=(change,)))

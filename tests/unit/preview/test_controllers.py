@@ -22,8 +22,8 @@ from webhook.model.fabric import Fabric, FabricEnv, Fabrics, RdmaResource, build
 from webhook.model.pod import at
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.patches import patches, rewrite
-from webhook.preview.report.json import form
-from webhook.preview.report.record import Report, asides
+from webhook.preview.report.json import report_form
+from webhook.preview.report.record import Report, remarks_of
 from webhook.preview.report.text import report_text
 from webhook.preview.workloads.controllers import CONTROLLERS
 from webhook.text.yaml.documents import Document, read_documents
@@ -105,7 +105,7 @@ def test_a_worker_is_decided_on_with_its_role_and_sshd() -> None:
 def test_the_object_is_the_live_pod() -> None:
     """The JSON form has the pod as the API server would store it, separate from the patch."""
     _, report = previewed(MPI_JOB)
-    _, worker = form(report)["decisions"]
+    _, worker = report_form(report)["decisions"]
     container = worker["object"]["spec"]["containers"][0]
     assert container["command"] == ["/usr/sbin/sshd", "-De"]
     assert [mount["mountPath"] for mount in container["volumeMounts"]] == [
@@ -165,7 +165,7 @@ def test_a_command_that_the_controller_writes_is_left_to_admission() -> None:
         f"RayCluster lab/job spec.headGroupSpec.template, RayCluster lab/job {path}: "
         "only admission completes hcoll, since KubeRay writes some of the fields"
     )
-    assert ("note", note) in asides(report)
+    assert ("note", note) in remarks_of(report)
 
 
 @pytest.mark.parametrize("kind", ["example.com/v1 Job", "kubeflow.org/v3 MPIJob"])
@@ -268,7 +268,7 @@ def test_a_pod_spec_is_edited_except_for_annotations() -> None:
     assert "NCCL_IB_HCA" in rewritten.text
     places = "LLMInferenceService lab/job spec.template, LLMInferenceService lab/job spec.worker"
     note = "only admission applies config-files, since the document has no place for the pods' "
-    assert ("note", f"{places}: {note}annotations") in asides(report)
+    assert ("note", f"{places}: {note}annotations") in remarks_of(report)
 
 
 def test_a_denied_pod_spec_is_not_edited() -> None:

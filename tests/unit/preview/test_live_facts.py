@@ -16,7 +16,7 @@ from webhook.kube.api import Query, RefusedError
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import node_of
 from webhook.preview.dry_run import PreviewOptions, preview_documents
-from webhook.preview.live import MOST_NAMESPACES, LiveReading, namespaces_of, read_live
+from webhook.preview.live import MAX_NAMESPACES, LiveReading, namespaces_of, read_live
 from webhook.text.yaml.documents import read_documents
 
 LAB = "/api/v1/namespaces/lab"
@@ -247,16 +247,16 @@ def test_an_object_that_no_cluster_has() -> None:
 
 def test_a_bound() -> None:
     """A dump of a whole cluster does not lead to thousands of requests."""
-    names = [f"team-{number}" for number in range(MOST_NAMESPACES + 2)]
+    names = [f"team-{number}" for number in range(MAX_NAMESPACES + 2)]
     api = PreparedReads({HOOKS: hook(), NODES: listed()})
     reading = read_live(api, names)
-    assert len(api.asked) == 2 + 3 * MOST_NAMESPACES
+    assert len(api.asked) == 2 + 3 * MAX_NAMESPACES
     assert reading.facts.notes[-1] == (
         "2 more namespaces: not read, since the limit is 100; assumed: no Pod Security level and "
         "no fabric of its own; its labels remain unknown"
     )
     assert "1 more namespace: not" in read_live(api, names[:-1]).facts.notes[-1]
-    assert "more namespace" not in str(read_live(api, names[:MOST_NAMESPACES]).facts.notes)
+    assert "more namespace" not in str(read_live(api, names[:MAX_NAMESPACES]).facts.notes)
 
 
 POD = """\

@@ -18,8 +18,8 @@ from webhook.preview import dry_run as preview
 from webhook.preview import patches as rewriting
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import SERVED
-from webhook.preview.patches import PatchMismatchError, rewrite, verified_pod
-from webhook.preview.report.json import form
+from webhook.preview.patches import PatchMismatchError, patch_pod, rewrite
+from webhook.preview.report.json import report_form
 from webhook.preview.worker.operations import Operations
 from webhook.text.yaml.documents import read_documents
 
@@ -63,7 +63,7 @@ def test_the_shown_pod_is_made_by_jsonpatch() -> None:
     report = preview_documents([document], OPTIONS)
     (preview,) = report.previews
     before = json.loads(json.dumps(document.value["items"][0]))
-    (decision,) = form(report)["decisions"]
+    (decision,) = report_form(report)["decisions"]
 
     assert preview.decision.patch
     assert decision["object"] == jsonpatch.apply_patch(before, preview.decision.patch)
@@ -91,13 +91,13 @@ def test_a_pod_without_a_patch_is_shown_as_it_came() -> None:
 def test_operations_that_make_another_pod_are_a_defect(op: PatchOp, pod: PodManifest) -> None:
     """Values are compared with their types: `true`, `1` and `1.0` differ."""
     with pytest.raises(PatchMismatchError):
-        verified_pod({}, decided(pod, op))
+        patch_pod({}, decided(pod, op))
 
 
 def test_a_change_without_an_operation_is_a_defect() -> None:
     """The API server would not make such a change."""
     with pytest.raises(PatchMismatchError):
-        verified_pod({}, decided({"a": 1}))
+        patch_pod({}, decided({"a": 1}))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_change_without_an_operation_is_a_defect() -> None:
 def test_operations_that_do_not_apply_are_a_defect(op: PatchOp) -> None:
     """The API server would reject the pod."""
     with pytest.raises((jsonpatch.JsonPatchException, jsonpatch.JsonPointerException)):
-        verified_pod({}, decided({"a": 1}, op))
+        patch_pod({}, decided({"a": 1}, op))
 
 
 def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch
     documents = read_documents(SHARING)
     report = preview_documents(documents, OPTIONS)
     assert rewrite(documents, report)
-    monkeypatch.setattr(rewriting, "patched", lambda value, _: value)
+    monkeypatch.setattr(rewriting, "apply_patches", lambda value, _: value)
     with pytest.raises(PatchMismatchError):
         rewrite(documents, report)
 

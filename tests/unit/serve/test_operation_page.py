@@ -13,8 +13,8 @@ from webhook.errors import ClusterError
 from webhook.kube.api import ApiReader
 from webhook.kube.informers import Informers
 from webhook.model.decision import Decision, Outcome, Reason
-from webhook.preview.worker.confinement import ADDRESS_SPACE
-from webhook.preview.worker.frames import ANSWER_BYTES
+from webhook.preview.worker.confinement import MAX_ADDRESS_SPACE
+from webhook.preview.worker.frames import MAX_ANSWER_BYTES
 from webhook.serve.http import asgi, validate
 from webhook.serve.http.asgi import BODY_LIMIT
 from webhook.serve.http.preview import BYTES, EACH_BYTES, EACH_PENDING, PENDING, WAIT_SECONDS
@@ -91,10 +91,10 @@ def test_metrics_are_up_to_date() -> None:
         f"{MOST_CONTAINERS} containers",
         f"{MOST_ENTRIES:,} entries",
         f"| {ServeOptions().request_seconds:g} s |",
-        f"| a preview | {ServeOptions().preview_seconds:g} s, {ADDRESS_SPACE >> 20} MiB of ",
+        f"| a preview | {ServeOptions().preview_seconds:g} s, {MAX_ADDRESS_SPACE >> 20} MiB of ",
         f"{BYTES >> 20} MiB, {EACH_BYTES >> 20} MiB from one address",
         f"| its wait for others | {WAIT_SECONDS:g} s |",
-        f"| its answer | {ANSWER_BYTES >> 20} MiB; {asgi.SECONDS:g} s to read it |",
+        f"| its answer | {MAX_ANSWER_BYTES >> 20} MiB; {asgi.SECONDS:g} s to read it |",
         f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",
         f"after {ServeOptions().idle_seconds:g} s at most",
         f"| idle connection, also before its first request | {ServeOptions().idle_seconds:g} s |",

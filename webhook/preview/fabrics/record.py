@@ -25,7 +25,7 @@ FABRICS_FORMATS = (
 )
 
 
-class FabricsReader(NamedTuple):
+class FabricsDisplay(NamedTuple):
     """The reader of an inventory."""
 
     #: Columns of a line of text.
@@ -36,19 +36,19 @@ class FabricsReader(NamedTuple):
     anonymous: bool = False
 
 
-def fabrics_output(inventory: FabricInventory, name: str, reader: FabricsReader) -> str:
+def fabrics_output(inventory: FabricInventory, name: str, display: FabricsDisplay) -> str:
     """Write an inventory in a format of FABRICS_FORMATS."""
     if name == "json":
         form: AnonymousForm | FabricsForm = (
-            anonymous_form(inventory) if reader.anonymous else fabrics_form(inventory)
+            anonymous_form(inventory) if display.anonymous else fabrics_form(inventory)
         )
         return visible_json(json.dumps(form, indent=2, ensure_ascii=False)) + "\n"
     from webhook.preview.fabrics.text import anonymous_text, fabrics_text  # noqa: PLC0415 -- rich
 
-    if reader.anonymous:
-        return anonymous_text(inventory, width=reader.width)
+    if display.anonymous:
+        return anonymous_text(inventory, width=display.width)
     wide = name == "wide"
-    return fabrics_text(inventory, width=reader.width, color=reader.color, wide=wide)
+    return fabrics_text(inventory, width=display.width, color=display.color, wide=wide)
 
 
 # The inventory of fabrics for programs. Keys and codes may be added, but are never renamed.

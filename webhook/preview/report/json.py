@@ -17,7 +17,7 @@ from webhook.preview.report.record import Preview, Report
 from webhook.text.escape import visible_json
 
 #: The largest number of characters of an answer over HTTP; beyond it, writing stops at once.
-LONGEST = 32 << 20
+MAX_CHARACTERS = 32 << 20
 
 
 class OperationForm(TypedDict):
@@ -126,7 +126,7 @@ class PreviewForm(TypedDict):
     """Whether the fabrics are an example, because none were given."""
 
 
-def form(report: Report) -> PreviewForm:
+def report_form(report: Report) -> PreviewForm:
     """Return a report as plain JSON values, which share parts with the pods."""
     return {
         "decisions": [_decision(preview) for preview in report.previews],
@@ -135,7 +135,7 @@ def form(report: Report) -> PreviewForm:
     }
 
 
-def form_text(report: Report, *, max_characters: int | None = LONGEST) -> str:
+def report_json(report: Report, *, max_characters: int | None = MAX_CHARACTERS) -> str:
     """Return a report as indented JSON; DocumentError if it has more than `max_characters`.
 
     The standard library writes it, since orjson rejects integers beyond 64 bits and nesting beyond
@@ -144,7 +144,7 @@ def form_text(report: Report, *, max_characters: int | None = LONGEST) -> str:
     """
     pieces: list[str] = []
     length = 0
-    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(form(report)):
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(report_form(report)):
         pieces.append(piece)
         length += len(piece)
         check_length(length, max_characters)

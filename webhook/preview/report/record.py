@@ -29,7 +29,7 @@ NOT_CALLED = Reason(
 NO_TEMPLATE = "no pod template"
 #: The number of names listed in one aside; the rest are only counted.
 _MAX_NAMES = 3
-#: The number of notes shown as asides; the rest are only counted. Text and JSON show more.
+#: The number of notes shown as remarks; the rest are only counted. Text and JSON show more.
 _MAX_NOTES = 8
 
 
@@ -56,7 +56,7 @@ class Preview:
     annotations_location: str = ""  #: where the annotation that opts in belongs
     #: The controller that adds to the pod; "" if the document's template is decided on unchanged.
     controller: str = ""
-    bare: bool = False  #: whether the document has a pod spec only, without the pods' metadata
+    spec_only: bool = False  #: whether the document has a pod spec only, without the pods' metadata
     role: str = ""  #: the kind of pod, if the template makes several kinds
 
     @property
@@ -85,7 +85,7 @@ class Edit:
     ops: tuple[PatchOp, ...]  #: with paths below the pod or template
     pod: PodManifest  #: the pod or template with the operations, which jsonpatch applied
     #: A sentence on edits of fields that a controller writes, for admission alone; or "".
-    admission_note: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def _is_equipped(preview: Preview) -> bool:
     return preview.verdict is not None and preview.verdict.rdma in ("yes", "none")
 
 
-def asides(report: Report) -> list[tuple[str, str]]:
+def remarks_of(report: Report) -> list[tuple[str, str]]:
     """List remarks that a patch or a manifest cannot contain: a label and a visible sentence each.
 
     A sentence about several pods appears once, with the first of their names.
@@ -133,15 +133,15 @@ def asides(report: Report) -> list[tuple[str, str]]:
         name = " ".join(
             (f"{preview.kind} {preview.namespace}/{preview.name}", preview.path)
         ).rstrip()
-        for label, sentence in _remarks_on(preview):
+        for label, sentence in _pod_remarks(preview):
             sentences_by_label[label].append(f"{name}: {sentence}")
     remarks = [
         (label, sentence)
-        for label, unfolded in sentences_by_label.items()
-        for sentence in folded(unfolded, max_names=_MAX_NAMES)
+        for label, pod_sentences in sentences_by_label.items()
+        for sentence in merge_sentences(pod_sentences, max_names=_MAX_NAMES)
     ]
-    admission_notes = [edit.admission_note for edit in report.edits if edit.admission_note]
-    notes = folded((*admission_notes, *report.notes), max_names=_MAX_NAMES)
+    admission_notes = [edit.note for edit in report.edits if edit.note]
+    notes = merge_sentences((*admission_notes, *report.notes), max_names=_MAX_NAMES)
     remarks += [("note", note) for note in notes[:_MAX_NOTES]]
     if len(notes) > _MAX_NOTES:
         remarks.append(
@@ -150,7 +150,7 @@ def asides(report: Report) -> list[tuple[str, str]]:
     return [(label, visible(sentence)) for label, sentence in remarks]
 
 
-def folded(sentences: Iterable[str], *, max_names: int) -> list[str]:
+def merge_sentences(sentences: Iterable[str], *, max_names: int) -> list[str]:
     """Combine sentences that differ only in their subject, as in "A, B and 7 more: no template"."""
     subjects_by_predicate: dict[str, list[str]] = {}
     for sentence in sentences:
@@ -164,7 +164,7 @@ def folded(sentences: Iterable[str], *, max_names: int) -> list[str]:
     ]
 
 
-def _remarks_on(preview: Preview) -> Iterator[tuple[str, str]]:
+def _pod_remarks(preview: Preview) -> Iterator[tuple[str, str]]:
     if not preview.decision.allowed:
         yield "denied", preview.decision.message
     elif preview.called is False:
@@ -191,7 +191,7 @@ class VerdictHeadline(NamedTuple):
     style: str
 
 
-class Barrier(NamedTuple):
+class SkipReason(NamedTuple):
     """The reason for skipping mutations: its code, "" without any, and a sentence."""
 
     code: str = ""
@@ -204,18 +204,18 @@ class Barrier(NamedTuple):
         )
 
 
-def barrier_of(decision: Decision) -> Barrier:
+def skip_reason_of(decision: Decision) -> SkipReason:
     """Return why mutations were skipped: the decision's reason, or a missing hostNetwork."""
     if decision.reason not in FULLY_MUTATED:
-        return Barrier(decision.reason.code, decision.message)
+        return SkipReason(decision.reason.code, decision.message)
     network_outcomes = [
         outcome for outcome in decision.outcomes if outcome.reason.code == HOST_NETWORK_MISSING.code
     ]
     if not any(outcome.status == "skipped" for outcome in network_outcomes):
-        return Barrier()
+        return SkipReason()
     # Prefer the warning, which names the fabric; the skipped outcomes share another sentence.
     network_outcomes.sort(key=lambda outcome: outcome.status != "warned")
-    return Barrier(HOST_NETWORK_MISSING.code, network_outcomes[0].message.removesuffix("."))
+    return SkipReason(HOST_NETWORK_MISSING.code, network_outcomes[0].message.removesuffix("."))
 
 
 def not_opted_in(preview: Preview) -> bool:

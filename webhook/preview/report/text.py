@@ -21,14 +21,14 @@ from webhook.model.names import counted, first_names
 from webhook.preview.report.record import (
     CLI_WORDING,
     NO_TEMPLATE,
-    Barrier,
     Preview,
     Report,
+    SkipReason,
     Wording,
-    barrier_of,
-    folded,
     headline_of,
+    merge_sentences,
     not_opted_in,
+    skip_reason_of,
 )
 from webhook.text.terminal import Sheet, Span, TableColumn
 
@@ -47,7 +47,7 @@ _COLUMNS = (
 )
 _INDENT = 2
 #: A narrower text cannot be read.
-_NARROWEST = 40
+_MIN_WIDTH = 40
 #: The largest number of notes to show.
 _MAX_NOTES = 200
 #: The largest number of names in one remark.
@@ -55,9 +55,9 @@ _MAX_NAMES = 12
 #: The largest number of words that a mere repetition may have beyond the reason's.
 _MAX_NEW_WORDS = 3
 #: The line below a report with reason codes.
-_EXPLAINED = "rdma-webhook why CODE explains a code in brackets"
-_ATTENTION = Span("!", "yellow")
-_OPEN = Span("?", "yellow")
+_CODES_HINT = "rdma-webhook why CODE explains a code in brackets"
+_WARNING_SIGN = Span("!", "yellow")
+_UNSURE_SIGN = Span("?", "yellow")
 
 
 class _Row(NamedTuple):
@@ -81,47 +81,47 @@ def report_text(
     report: Report, *, width: int = 100, color: bool = False, wording: Wording = CLI_WORDING
 ) -> str:
     """Return the report as lines of at most `width` columns; `color` adds ANSI colors."""
-    sheet = Sheet(max(width, _NARROWEST), color=color)
+    sheet = Sheet(max(width, _MIN_WIDTH), color=color)
     if report.example:
-        sheet.paragraph(Span(_example(report.example, wording)), sign=_ATTENTION)
+        sheet.paragraph(Span(_example_warning(report.example, wording)), sign=_WARNING_SIGN)
         sheet.blank()
     counts = _Counts(0, 0)
     for preview in report.previews:
-        pod_counts = _show(sheet, preview, wording)
+        pod_counts = _write_pod(sheet, preview, wording)
         counts = _Counts(counts.warnings + pod_counts.warnings, counts.codes + pod_counts.codes)
         sheet.blank()
-    _remark(sheet, report, wording)
+    _write_notes(sheet, report, wording)
     sheet.paragraph(*_summary(report, counts.warnings))
     if counts.codes:
-        sheet.paragraph(Span(_EXPLAINED, "dim"))
+        sheet.paragraph(Span(_CODES_HINT, "dim"))
     return sheet.text
 
 
-def _example(names: str, wording: Wording) -> str:
+def _example_warning(names: str, wording: Wording) -> str:
     return f"EXAMPLE: these are example fabrics ({names}), not yours; {wording.fabrics}"
 
 
-def _show(sheet: Sheet, preview: Preview, wording: Wording) -> _Counts:
+def _write_pod(sheet: Sheet, preview: Preview, wording: Wording) -> _Counts:
     """Write the paragraphs about one pod; return its counts for the summary."""
     decision = preview.decision
-    barrier = barrier_of(decision)
-    loud = [
+    skip_reason = skip_reason_of(decision)
+    shown = [
         outcome
         for outcome in decision.outcomes
-        if not (outcome.reason.quiet or barrier.explains(outcome))
+        if not (outcome.reason.quiet or skip_reason.explains(outcome))
     ]
-    _head(sheet, preview)
-    _judge(sheet, preview, barrier, wording)
-    rows = _rows(loud)
+    _write_heading(sheet, preview)
+    _write_verdict(sheet, preview, skip_reason, wording)
+    rows = _rows(shown)
     if rows:
         sheet.table(_COLUMNS, list(_cells(rows)), indent=2 * _INDENT)
-    for line in _silent(decision, loud):
+    for line in _lines_without_rows(decision, shown):
         sheet.paragraph(Span(line, "dim"), indent=2 * _INDENT)
     warnings = sum(row.warns or row.status == "warned" for row in rows)
-    return _Counts(warnings, sum(bool(row.code) for row in rows) + bool(_code(preview)))
+    return _Counts(warnings, sum(bool(row.code) for row in rows) + bool(_verdict_code(preview)))
 
 
-def _head(sheet: Sheet, preview: Preview) -> None:
+def _write_heading(sheet: Sheet, preview: Preview) -> None:
     """Write the pod's identity and its creator, which gets a separate line if there is no room."""
     heading = list(_heading(preview))
     if preview.controller:
@@ -144,30 +144,32 @@ def _heading(preview: Preview) -> Iterator[Span]:
     yield Span(f"  {preview.source}:{preview.line}", "dim")
 
 
-def _judge(sheet: Sheet, preview: Preview, barrier: Barrier, wording: Wording) -> None:
+def _write_verdict(
+    sheet: Sheet, preview: Preview, skip_reason: SkipReason, wording: Wording
+) -> None:
     """Write whether the pod will have RDMA, and why not, such as a webhook that is not called."""
     headline = headline_of(preview)
     line = [Span(headline.text, headline.style), *_fabric(preview)]
-    because = _because(preview, wording)
+    because = _verdict_reason(preview, wording)
     if because:
         line.append(Span(f": {because}"))
-    line += [Span(_assumed(preview.verdict), "dim"), Span(_code(preview), "dim")]
+    line += [Span(_assumptions(preview.verdict), "dim"), Span(_verdict_code(preview), "dim")]
     sheet.paragraph(*line, sign=Span(headline.sign, headline.style), indent=_INDENT)
     sentences = [because, preview.hint, _if_called(preview)]
-    if not not_opted_in(preview) and not any(barrier.message in text for text in sentences):
-        sentences.append(barrier.message)
+    if not not_opted_in(preview) and not any(skip_reason.message in text for text in sentences):
+        sentences.append(skip_reason.message)
     for sentence in filter(None, sentences[1:]):
-        sheet.paragraph(Span(sentence), sign=_ATTENTION, indent=_INDENT)
+        sheet.paragraph(Span(sentence), sign=_WARNING_SIGN, indent=_INDENT)
 
 
-def _assumed(verdict: Verdict | None) -> str:
+def _assumptions(verdict: Verdict | None) -> str:
     """Return the assumptions of an equipped pod's verdict: ", assuming that …", or ""."""
     if verdict is None or verdict.because is not EQUIPPED:
         return ""
     return verdict.message.removeprefix(EQUIPPED.sentence)
 
 
-def _code(preview: Preview) -> str:
+def _verdict_code(preview: Preview) -> str:
     """Return the reason code of a pod that has no RDMA, or may have none; else ""."""
     verdict = preview.verdict
     if verdict is None or verdict.rdma in ("yes", "none"):
@@ -175,10 +177,10 @@ def _code(preview: Preview) -> str:
     return f" [{verdict.because.code}]"
 
 
-def _because(preview: Preview, wording: Wording) -> str:
+def _verdict_reason(preview: Preview, wording: Wording) -> str:
     """Return why a pod will have no RDMA, or may have none; "" if it is equipped."""
     verdict = preview.verdict
-    if verdict is None and preview.bare:
+    if verdict is None and preview.spec_only:
         return (
             "the controller writes the pods' metadata; to preview them as if they had opted "
             f"in, use {wording.enable}"
@@ -197,7 +199,7 @@ def _if_called(preview: Preview) -> str:
     if verdict is None or preview.verdict is verdict:
         return ""
     called = headline_of(replace(preview, called=None))
-    detail = f": {verdict.message}" if verdict.rdma != "yes" else _assumed(verdict)
+    detail = f": {verdict.message}" if verdict.rdma != "yes" else _assumptions(verdict)
     return f"if the webhook were called, {called.conditional}{detail}"
 
 
@@ -238,14 +240,14 @@ def _rows(outcomes: Iterable[Outcome]) -> dict[_Row, list[str]]:
         row_outcomes.append(outcome)
     rows: dict[_Row, list[str]] = {}
     for outcome in row_outcomes:
-        mark = outcome.status == "skipped" and (outcome.mutation, outcome.container) in warns
+        warns_too = outcome.status == "skipped" and (outcome.mutation, outcome.container) in warns
         # A recognized launcher needs no explanation.
         plain = outcome.status in ("applied", "already") or outcome.reason is TAKEN_FOR_LAUNCHER
         code = "" if plain else outcome.reason.code
         row = _Row(
             outcome.mutation,
             outcome.status,
-            mark,
+            warns_too,
             outcome.message or outcome.reason.sentence,
             code,
         )
@@ -265,26 +267,26 @@ def _repeats(warned: Outcome, skipped: Outcome) -> bool:
     return warned.reason.code == skipped.reason.code and len(new) <= _MAX_NEW_WORDS
 
 
-def _silent(decision: Decision, loud: Iterable[Outcome]) -> Iterator[str]:
+def _lines_without_rows(decision: Decision, shown: Iterable[Outcome]) -> Iterator[str]:
     """Yield lines on the mutations without a row: skipped like the verdict, or not needed."""
-    mutations_with_rows = {outcome.mutation for outcome in loud}
-    silent = [
+    mutations_with_rows = {outcome.mutation for outcome in shown}
+    unshown = [
         outcome
         for outcome in decision.outcomes
         if outcome.mutation not in mutations_with_rows and outcome.status != "warned"
     ]
-    also = dict.fromkeys(outcome.message for outcome in silent if outcome.status == "applied")
+    also = dict.fromkeys(outcome.message for outcome in unshown if outcome.status == "applied")
     if also:
         yield f"also {', '.join(also)}"
-        silent = [outcome for outcome in silent if outcome.message not in also]
-    skipped = {outcome.mutation: None for outcome in silent if not outcome.reason.quiet}
-    idle = {outcome.mutation: None for outcome in silent if outcome.mutation not in skipped}
+        unshown = [outcome for outcome in unshown if outcome.message not in also]
+    skipped = {outcome.mutation: None for outcome in unshown if not outcome.reason.quiet}
+    idle = {outcome.mutation: None for outcome in unshown if outcome.mutation not in skipped}
     for label, names in (("skipped because of the verdict", skipped), ("nothing to do", idle)):
         if names:
             yield f"{label}: {', '.join(names)}"
 
 
-def _remark(sheet: Sheet, report: Report, wording: Wording) -> None:
+def _write_notes(sheet: Sheet, report: Report, wording: Wording) -> None:
     """Write remarks on several pods or none: unknown namespaces, notes, objects without pods."""
     unsure = [
         preview
@@ -293,16 +295,16 @@ def _remark(sheet: Sheet, report: Report, wording: Wording) -> None:
     ]
     unknown = dict.fromkeys(preview.namespace for preview in unsure if not preview.labels_known)
     if unknown:
-        sheet.paragraph(Span(_unknown(list(unknown), wording)), sign=Span("note:", "dim"))
+        sheet.paragraph(Span(_assumed_labels(list(unknown), wording)), sign=Span("note:", "dim"))
     for reason in dict.fromkeys(
         preview.called_because for preview in unsure if preview.labels_known
     ):
         sheet.paragraph(
-            Span(f"it is unknown whether the webhook would be called: {reason}"), sign=_OPEN
+            Span(f"it is unknown whether the webhook would be called: {reason}"), sign=_UNSURE_SIGN
         )
     suffix = f": {NO_TEMPLATE}"
     empty = [note.removesuffix(suffix) for note in report.notes if note.endswith(suffix)]
-    notes = folded(
+    notes = merge_sentences(
         (note for note in report.notes if not note.endswith(suffix)), max_names=_MAX_NAMES
     )
     if empty:
@@ -316,7 +318,7 @@ def _hidden_notes(notes: int) -> list[str]:
     return [f"{counted(hidden, 'more note')} (see the JSON output)"] if hidden > 0 else []
 
 
-def _unknown(namespaces: list[str], wording: Wording) -> str:
+def _assumed_labels(namespaces: list[str], wording: Wording) -> str:
     names = first_names(namespaces, max_names=_MAX_NAMES)
     subject = f"namespaces {names} are" if len(namespaces) > 1 else f"namespace {names} is"
     return f"{subject} assumed to have the label {LABEL}=true; {wording.labels}"

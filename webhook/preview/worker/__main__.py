@@ -12,12 +12,12 @@ from typing import BinaryIO
 from webhook.config import EXAMPLE
 from webhook.preview.formats import SERVED
 from webhook.preview.worker.confinement import allow_seconds, confine
-from webhook.preview.worker.frames import begun, read_frame
+from webhook.preview.worker.frames import frame_start, read_frame
 from webhook.preview.worker.operations import Operations, Reply
 from webhook.text.yaml.documents import DOCUMENT_LIMITS
 
 #: A pod that gets a patch, with names to be escaped; and a text that is not YAML.
-_REHEARSED = (
+_REHEARSAL_BODIES = (
     "kind: Pod\nmetadata: {name: a\u200db}\n"
     "spec: {containers: [{name: a\u200db, resources: {limits: {nvidia.com/v100: 1}}}]}\n".encode(),
     b"a: [",
@@ -51,7 +51,7 @@ def rehearse() -> None:
     }
     preview_head["example"] = True
     for output_format in SERVED:
-        for body in _REHEARSED:
+        for body in _REHEARSAL_BODIES:
             operations.answer({**preview_head, "format": output_format.name}, body)
 
 
@@ -65,7 +65,7 @@ def work(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _send(answers: BinaryIO, answer: Reply) -> None:
-    answers.write(begun(answer.head, len(answer.body)))
+    answers.write(frame_start(answer.head, len(answer.body)))
     answers.write(answer.body)
     answers.flush()
 

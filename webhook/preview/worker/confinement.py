@@ -15,16 +15,16 @@ import sys
 
 #: The Deployment's memory limit is 512 MiB, beyond which the kernel kills the whole pod; the
 #: server itself uses less than 300 MiB.
-ADDRESS_SPACE = 192 << 20
+MAX_ADDRESS_SPACE = 192 << 20
 #: Processor time for one request, in case no server is left to end it after its timeout.
-SECONDS = 15
+MAX_SECONDS = 15
 #: prctl(2), from linux/prctl.h.
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
 
 #: The soft and hard limits: equal, so they cannot be raised again. RLIMIT_NOFILE limits the numbers
 #: of descriptors, so not even a closed one can be reopened. RLIMIT_NPROC has no effect on root.
 _LIMITS = {
-    resource.RLIMIT_AS: ADDRESS_SPACE,
+    resource.RLIMIT_AS: MAX_ADDRESS_SPACE,
     resource.RLIMIT_CORE: 0,
     resource.RLIMIT_FSIZE: 0,
     resource.RLIMIT_NOFILE: 0,
@@ -46,7 +46,7 @@ def confine() -> None:
         resource.setrlimit(limit, (maximum, maximum))
 
 
-def allow_seconds(seconds: int = SECONDS) -> None:
+def allow_seconds(seconds: int = MAX_SECONDS) -> None:
     """Let the kernel end the process after `seconds` more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

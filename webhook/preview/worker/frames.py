@@ -20,16 +20,16 @@ Head = Mapping[str, Json]
 
 _LENGTHS = struct.Struct(">II")
 PREFIX_BYTES = _LENGTHS.size
-HEAD_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
 #: The largest body of an answer: the server holds it until the caller has read it.
-ANSWER_BYTES = 16 << 20
+MAX_ANSWER_BYTES = 16 << 20
 
 
 class FrameError(Exception):
     """The input is not a frame, or is a frame over a limit."""
 
 
-def begun(head: Head, body_bytes: int) -> bytes:
+def frame_start(head: Head, body_bytes: int) -> bytes:
     """Return the beginning of a frame: everything before its body."""
     written = json.dumps(head).encode()
     return _LENGTHS.pack(len(written), body_bytes) + written
@@ -38,7 +38,7 @@ def begun(head: Head, body_bytes: int) -> bytes:
 def lengths(prefix: bytes, max_bytes: int) -> tuple[int, int]:
     """Read the lengths of head and body in bytes; FrameError if one is over its limit."""
     head, body = _LENGTHS.unpack(prefix)
-    if head > HEAD_BYTES or body > max_bytes:
+    if head > MAX_HEAD_BYTES or body > max_bytes:
         raise FrameError(f"a head of {head} bytes and a body of {body} bytes are too large")
     return head, body
 

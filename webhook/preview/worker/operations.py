@@ -24,28 +24,28 @@ from webhook.model.finding import Finding, Level
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import writer
 from webhook.preview.report.record import HTTP_WORDING
-from webhook.preview.worker.confinement import ADDRESS_SPACE
-from webhook.preview.worker.frames import ANSWER_BYTES, Head, Operation
+from webhook.preview.worker.confinement import MAX_ADDRESS_SPACE
+from webhook.preview.worker.frames import MAX_ANSWER_BYTES, Head, Operation
 from webhook.preview.writers import Output, OutputOptions
 from webhook.text.escape import visible
 from webhook.text.yaml.documents import read_documents
 
 _CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
 TOO_MUCH_MEMORY = (
-    f"the preview needs more than the {ADDRESS_SPACE >> 20} MiB of memory that it may use: send "
-    f"fewer or smaller documents at a time; {_CLI}"
+    f"the preview needs more than the {MAX_ADDRESS_SPACE >> 20} MiB of memory that it may use: "
+    f"send fewer or smaller documents at a time; {_CLI}"
 )
 #: By operation.
 _TOO_MUCH: dict[Operation, str] = {
     "configure": TOO_MUCH_MEMORY,
     "preview": TOO_MUCH_MEMORY,
-    "validate": f"the check needs more than the {ADDRESS_SPACE >> 20} MiB of memory it may use",
+    "validate": f"the check needs more than the {MAX_ADDRESS_SPACE >> 20} MiB of memory it may use",
 }
 TOO_LARGE = (
-    f"the answer is larger than {ANSWER_BYTES >> 20} MiB: "
+    f"the answer is larger than {MAX_ANSWER_BYTES >> 20} MiB: "
     f"send fewer or smaller documents at a time; {_CLI}"
 )
-_LONGEST_SENTENCE = 4096
+_MAX_SENTENCE_LENGTH = 4096
 
 
 class Reply(NamedTuple):
@@ -61,7 +61,7 @@ class Operations:
     def __init__(self) -> None:
         self._fabrics: Fabrics | None = None
         #: All operations; nothing else can be called.
-        self._named: dict[Operation, Callable[[Head, bytes], Reply]] = {
+        self._handlers: dict[Operation, Callable[[Head, bytes], Reply]] = {
             "configure": self._configure,
             "preview": self._preview,
             "validate": self._validate,
@@ -70,14 +70,14 @@ class Operations:
     def answer(self, head: Head, body: bytes) -> Reply:
         """Run the requested operation and return its answer; never raises."""
         try:
-            return self._named[head["operation"]](head, body)
+            return self._handlers[head["operation"]](head, body)
         except DocumentError as error:
-            return _refused(400, str(error))
+            return _refuse(400, str(error))
         except MemoryError:
             pass  # the objects that fill the memory are freed with the exception, after this clause
         except Exception as error:  # noqa: BLE001 -- reported; the next request may succeed
             return Reply({"status": 500, **crash_summary(error)})
-        return _refused(413, _TOO_MUCH[head["operation"]])
+        return _refuse(413, _TOO_MUCH[head["operation"]])
 
     def _configure(self, head: Head, body: bytes) -> Reply:
         text = body.decode()
@@ -106,7 +106,7 @@ class Operations:
         report = preview_documents(documents, _options(head, self._fabrics))
         output = writer(head["format"])(documents, report, OutputOptions(wording=HTTP_WORDING))
         answer = (_comments(output) + output.text).encode(errors="replace")
-        return _refused(413, TOO_LARGE) if len(answer) > ANSWER_BYTES else _well(answer)
+        return _refuse(413, TOO_LARGE) if len(answer) > MAX_ANSWER_BYTES else _ok(answer)
 
 
 def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
@@ -128,12 +128,12 @@ def _comments(output: Output) -> str:
     )
 
 
-def _well(body: bytes) -> Reply:
+def _ok(body: bytes) -> Reply:
     return Reply({"status": 200}, body)
 
 
-def _refused(status: int, sentence: str) -> Reply:
-    return Reply({"status": status, "sentence": visible(sentence[:_LONGEST_SENTENCE])})
+def _refuse(status: int, sentence: str) -> Reply:
+    return Reply({"status": status, "sentence": visible(sentence[:_MAX_SENTENCE_LENGTH])})
 
 
 # The errors and warnings of a FabricConfiguration, for the API server's answer to `kubectl apply`.

@@ -16,17 +16,23 @@ from webhook.model.annotations import ENABLE, REQUESTED, WRITTEN
 from webhook.model.names import first_names
 from webhook.model.pod import Path, dotted
 from webhook.preview.workloads.objects import Header, below, nodes_on
-from webhook.preview.workloads.templates import NOBODY, Owner, Place, Template, places_of
+from webhook.preview.workloads.templates import (
+    NO_OBJECT,
+    EnclosingObject,
+    LocatedMapping,
+    Template,
+    mappings_of,
+)
 
 _METADATA = ("metadata",)
-#: `rdma.lab/enable` and its misspellings: two words with a separator between them.
-_WORDS = re.compile(r"(.+)[/._-]([^/._-]+)")
+#: `rdma.lab/enable` and its misspellings: two parts with a separator between them.
+_KEY_PARTS = re.compile(r"(.+)[/._-]([^/._-]+)")
 _PREFIX, _NAME = ENABLE.split("/")
-#: The least similarity of the words: `rdma` and `rdma.lab` have .67, `enabled` and `enable` .92.
-_ALIKE_PREFIX, _ALIKE_NAME = 0.65, 0.8
-_LONGEST = 80
+#: The least similarity of the parts: `rdma` and `rdma.lab` have .67, `enabled` and `enable` .92.
+_MIN_PREFIX_SIMILARITY, _MIN_NAME_SIMILARITY = 0.65, 0.8
+_MAX_KEY_LENGTH = 80
 #: The largest number of keys to compare in one metadata; each takes about ten microseconds.
-_MOST_KEYS = 500
+_MAX_KEYS = 500
 
 
 class OptInHints:
@@ -45,14 +51,14 @@ class OptInHints:
         if Header.of(template.pod).annotations.get(ENABLE) == "false":
             return f'{dotted((*pod_metadata, "annotations"))} sets {ENABLE}: "false"'
         for size, header in self._headers(template.path):
-            for field, words in (("annotations", header.annotations), ("labels", header.labels)):
-                key = self._key(words)
+            for field, metadata in (("annotations", header.annotations), ("labels", header.labels)):
+                key = self._opt_in_key(metadata)
                 if key is None:
                     continue
-                place = (*template.path[:size], *_METADATA, field)
+                path = (*template.path[:size], *_METADATA, field)
                 if size < len(template.path):
-                    return _elsewhere(header, place, key, template)
-                return _misnamed(place, key)
+                    return _describe_misplaced(header, path, key, template)
+                return _describe_misnamed(path, key)
         return ""
 
     def _headers(self, path: Path) -> Iterator[tuple[int, Header]]:
@@ -61,44 +67,46 @@ class OptInHints:
         for size in range(len(path), -1, -1):
             yield size, Header.of(nodes[size])
 
-    def _key(self, words: Mapping[str, object]) -> str | None:
+    def _opt_in_key(self, metadata: Mapping[str, object]) -> str | None:
         """Return the annotation's key if it is there, else the first similar key, or None."""
-        if not words:
+        if not metadata:
             return None
-        if id(words) not in self._keys:
-            likely = (key for key in islice(words, _MOST_KEYS) if _meant(key))
-            self._keys[id(words)] = ENABLE if ENABLE in words else next(likely, None)
-        return self._keys[id(words)]
+        if id(metadata) not in self._keys:
+            likely = (key for key in islice(metadata, _MAX_KEYS) if _resembles_enable(key))
+            self._keys[id(metadata)] = ENABLE if ENABLE in metadata else next(likely, None)
+        return self._keys[id(metadata)]
 
 
-def _meant(key: str) -> bool:
+def _resembles_enable(key: str) -> bool:
     if key == ENABLE:
         return True
-    words = _WORDS.fullmatch(key.strip().lower()) if len(key) <= _LONGEST else None
-    if words is None or key in REQUESTED or key in WRITTEN:
+    parts = _KEY_PARTS.fullmatch(key.strip().lower()) if len(key) <= _MAX_KEY_LENGTH else None
+    if parts is None or key in REQUESTED or key in WRITTEN:
         return False
-    return _alike(words[1], _PREFIX) > _ALIKE_PREFIX and _alike(words[2], _NAME) > _ALIKE_NAME
+    return (
+        _similarity(parts[1], _PREFIX) > _MIN_PREFIX_SIMILARITY
+        and _similarity(parts[2], _NAME) > _MIN_NAME_SIMILARITY
+    )
 
 
-def _alike(word: str, expected: str) -> float:
-    return SequenceMatcher(None, word, expected, autojunk=False).ratio()
+def _similarity(part: str, expected: str) -> float:
+    return SequenceMatcher(None, part, expected, autojunk=False).ratio()
 
 
-def _misnamed(place: Path, key: str) -> str:
-    if place[-1] == "labels":
-        return f"{key} is in {dotted(place)}: on a pod, it must be an annotation{_instead(key)}"
-    return f"{key!r} in {dotted(place)} has no effect{_instead(key)}"
+def _describe_misnamed(path: Path, key: str) -> str:
+    if path[-1] == "labels":
+        return f"{key} is in {dotted(path)}: on a pod, it must be an annotation{_suggestion(key)}"
+    return f"{key!r} in {dotted(path)} has no effect{_suggestion(key)}"
 
 
-def _elsewhere(header: Header, place: Path, key: str, template: Template) -> str:
-    owner = " ".join(str(word) for word in (header.kind, header.name) if word)
-    owner_suffix = f" of {owner}" if owner else ""
-    statement = f"{key} is in {dotted(place)}{owner_suffix}"
-    if template.bare:  # the pods' metadata is not in the document
+def _describe_misplaced(header: Header, path: Path, key: str, template: Template) -> str:
+    title = " ".join(str(part) for part in (header.kind, header.name) if part)
+    statement = f"{key} is in {dotted(path)}{f' of {title}' if title else ''}"
+    if template.spec_only:  # the pods' metadata is not in the document
         condition = "only if the controller copies it to the pods"
-        return f"{statement}: it has an effect {condition}{_instead(key)}"
+        return f"{statement}: it has an effect {condition}{_suggestion(key)}"
     destination = annotations_location(template)
-    return f"{statement}, where it reaches no pod; move it to {destination}{_instead(key)}"
+    return f"{statement}, where it reaches no pod; move it to {destination}{_suggestion(key)}"
 
 
 def annotations_location(template: Template) -> str:
@@ -106,13 +114,13 @@ def annotations_location(template: Template) -> str:
 
     A controlled object, such as a ReplicaSet, is not for editing: its controller has the template.
     """
-    owner = template.owner
-    if owner is not None and owner.kind != "Pod" and owner.controller:
-        return f"metadata.annotations in the pod template of {owner.controller}"
+    enclosing = template.enclosing
+    if enclosing is not None and enclosing.kind != "Pod" and enclosing.controller:
+        return f"metadata.annotations in the pod template of {enclosing.controller}"
     return dotted((*template.path, *_METADATA, "annotations"))
 
 
-def _instead(key: str) -> str:
+def _suggestion(key: str) -> str:
     return "" if key == ENABLE else f" (did you mean {ENABLE}?)"
 
 
@@ -123,8 +131,8 @@ def _instead(key: str) -> str:
 # LLMInferenceService to its pods (v0.16, pkg/controller/v1alpha1/llmisvc/workload_single_node.go,
 # propagateDeploymentMetadata).
 
-_IF_ASKED = f'patched at admission if they have the annotation {ENABLE}: "true"'
-_NOT_EDITED = f"not edited here; the pods are {_IF_ASKED}"
+_IF_OPTED_IN = f'patched at admission if they have the annotation {ENABLE}: "true"'
+_NOT_EDITED = f"not edited here; the pods are {_IF_OPTED_IN}"
 _CONTAINER_FIELDS = frozenset(
     (
         "name", "command", "args", "env", "envFrom", "resources", "ports", "volumeMounts",
@@ -135,45 +143,50 @@ _CONTAINER_FIELDS = frozenset(
 _CONTAINERS: Path = ("spec", "containers")
 _DOCUMENT = re.compile(r"^---", re.MULTILINE)
 _KIND_LINE = re.compile(r"^[ \t-]*kind:[ \t]*[\"']?([A-Za-z]+)", re.MULTILINE)
-#: The largest numbers of kinds and of places in one sentence.
-_MOST_KINDS, _MOST_PLACES = 3, 3
+#: The largest numbers of kinds and of paths in one sentence.
+_MAX_KINDS, _MAX_PATHS = 3, 3
 
 
 def notes_of(value: object) -> list[str]:
     """Return a sentence for each part of a JSON value that resembles a pod without being one."""
     notes: list[str] = []
-    owners: dict[Path, Owner] = {}
+    enclosing_objects: dict[Path, EnclosingObject] = {}
     containers: dict[Path, dict[str, list[Path]]] = {}
-    for place in places_of(value):
-        path_in_owner = place.path[len(place.owner.path) :]
-        if place.is_bare:
+    for mapping in mappings_of(value):
+        path_in_object = mapping.path[len(mapping.enclosing.path) :]
+        if mapping.is_spec_only:
             continue
-        if place.is_pod:
-            if _lacks_containers(place.node):
-                notes.append(_without_containers(place))
-        elif place.owner.kind == "TrainJob" and not path_in_owner:
-            notes.append(_train_job(place))
-        elif _is_container(place):
-            owners[place.owner.path] = place.owner
-            labels = containers.setdefault(place.owner.path, {})
-            labels.setdefault(_label(path_in_owner), []).append(path_in_owner)
+        if mapping.is_pod:
+            if _lacks_containers(mapping.node):
+                notes.append(_note_on_missing_containers(mapping))
+        elif mapping.enclosing.kind == "TrainJob" and not path_in_object:
+            notes.append(_note_on_train_job(mapping))
+        elif _is_container(mapping):
+            enclosing_objects[mapping.enclosing.path] = mapping.enclosing
+            labels = containers.setdefault(mapping.enclosing.path, {})
+            labels.setdefault(_path_label(path_in_object), []).append(path_in_object)
         else:
-            notes.extend(_embedded(place))
-    notes.extend(_outside(owners[path], list(containers[path].values())) for path in containers)
+            notes.extend(_notes_on_text(mapping))
+    notes.extend(
+        _note_on_containers(enclosing_objects[path], list(containers[path].values()))
+        for path in containers
+    )
     return notes
 
 
-def _is_container(place: Place) -> bool:
+def _is_container(mapping: LocatedMapping) -> bool:
     """Return whether a mapping is a container outside any pod.
 
     It has an image and another field of containers; or it has a name and is in a list
     `containers`, since some kinds leave the image to another object.
     """
-    if place.owner is NOBODY or place.path[-1:] in ((), ("spec",)):
+    if mapping.enclosing is NO_OBJECT or mapping.path[-1:] in ((), ("spec",)):
         return False
-    if place.path[-2:-1] == ("containers",) and isinstance(place.node.get("name"), str):
+    if mapping.path[-2:-1] == ("containers",) and isinstance(mapping.node.get("name"), str):
         return True
-    return isinstance(place.node.get("image"), str) and not _CONTAINER_FIELDS.isdisjoint(place.node)
+    return isinstance(mapping.node.get("image"), str) and not _CONTAINER_FIELDS.isdisjoint(
+        mapping.node
+    )
 
 
 def _lacks_containers(pod: Mapping[str, object]) -> bool:
@@ -181,51 +194,51 @@ def _lacks_containers(pod: Mapping[str, object]) -> bool:
     return isinstance(spec, dict) and spec.get("containers") is None
 
 
-def _without_containers(place: Place) -> str:
-    containers_path = dotted((*place.path[len(place.owner.path) :], *_CONTAINERS))
+def _note_on_missing_containers(mapping: LocatedMapping) -> str:
+    containers_path = dotted((*mapping.path[len(mapping.enclosing.path) :], *_CONTAINERS))
     return (
-        f"{place.owner}: {containers_path} is missing, and the API server rejects a pod "
+        f"{mapping.enclosing}: {containers_path} is missing, and the API server rejects a pod "
         "without containers"
     )
 
 
-def _label(path: Path) -> str:
-    """Return the label that similar places share: the last keys of the path."""
+def _path_label(path: Path) -> str:
+    """Return the label that similar paths share: their last keys."""
     return ".".join([step for step in path if isinstance(step, str)][-2:])
 
 
-def _outside(owner: Owner, alike: list[list[Path]]) -> str:
-    """Return a sentence with the first container of each kind of place, and a count of the others.
+def _note_on_containers(enclosing: EnclosingObject, similar_paths: list[list[Path]]) -> str:
+    """Return a sentence with the first path of each label, and a count of the others.
 
-    The places are part of the subject, so that many objects can share the predicate.
+    The paths are part of the subject, so that many objects can share the predicate.
     """
-    first = [dotted(paths[0]) for paths in alike[:_MOST_PLACES]]
-    unlisted = sum(map(len, alike)) - len(first)
+    first = [dotted(paths[0]) for paths in similar_paths[:_MAX_PATHS]]
+    unlisted = sum(map(len, similar_paths)) - len(first)
     suffix = f" and {unlisted} more" if unlisted else ""
     paths = f"{', '.join(first)}{suffix}"
-    return f"{owner} ({paths}): containers outside any pod template are {_NOT_EDITED}"
+    return f"{enclosing} ({paths}): containers outside any pod template are {_NOT_EDITED}"
 
 
 class _TrainJob(Record):
     runtime: Text = below("spec", "runtimeRef", "name", default="")
 
 
-def _train_job(place: Place) -> str:
-    name = _TrainJob.model_validate(place.node).runtime
+def _note_on_train_job(mapping: LocatedMapping) -> str:
+    name = _TrainJob.model_validate(mapping.node).runtime
     runtime = f"runtime {name}" if name else "its runtime"
-    return f"{place.owner}: the pods are made from {runtime}, and {_IF_ASKED}"
+    return f"{mapping.enclosing}: the pods are made from {runtime}, and {_IF_OPTED_IN}"
 
 
-def _embedded(place: Place) -> Iterator[str]:
+def _notes_on_text(mapping: LocatedMapping) -> Iterator[str]:
     """Yield a sentence for each manifest with containers stored as text (ConfigMaps)."""
-    for key, text in place.node.items():
+    for key, text in mapping.node.items():
         if isinstance(text, str) and "containers:" in text and "apiVersion:" in text:
             kinds = _kinds_with_containers(text)
             if kinds:
-                text_path = dotted((*place.path[len(place.owner.path) :], key))
-                named = first_names(kinds, max_names=_MOST_KINDS)
+                text_path = dotted((*mapping.path[len(mapping.enclosing.path) :], key))
+                named = first_names(kinds, max_names=_MAX_KINDS)
                 yield (
-                    f"{place.owner} ({text_path}): a manifest stored as text ({named}) is "
+                    f"{mapping.enclosing} ({text_path}): a manifest stored as text ({named}) is "
                     f"{_NOT_EDITED}"
                 )
 

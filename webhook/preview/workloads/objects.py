@@ -19,7 +19,7 @@ def fields(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def word(value: object, default: str = "") -> str:
+def scalar_text(value: object, default: str = "") -> str:
     """Return a string or a number as a string; the default for anything else.
 
     An empty string and 0 also give the default. A number that Kubernetes refuses may have more
@@ -33,14 +33,14 @@ def word(value: object, default: str = "") -> str:
 _INT64 = 1 << 63
 
 
-def _word(value: object) -> str:
-    if text := word(value):
+def _scalar_text(value: object) -> str:
+    if text := scalar_text(value):
         return text
     raise PydanticUseDefault
 
 
 #: A string or a number, as a string; the field's default for anything else.
-Word = Annotated[str, PlainValidator(_word)]
+ScalarText = Annotated[str, PlainValidator(_scalar_text)]
 #: A mapping; an empty one for anything else.
 Fields = Annotated[dict[str, object], PlainValidator(fields)]
 
@@ -78,7 +78,7 @@ class Header(NamedTuple):
         )
 
     @property
-    def place(self) -> str:
+    def full_name(self) -> str:
         """The namespace and the name, for a message: "lab/train"; "" without either."""
         return "/".join(str(part) for part in (self.namespace, self.name) if part)
 

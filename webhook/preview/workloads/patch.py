@@ -16,16 +16,18 @@ from webhook.model.decision import PatchOp
 from webhook.model.pod import CONTAINER_FIELDS, Path, PodManifest
 
 
-def patched(value: PodManifest, edits: Sequence[tuple[Path, Sequence[PatchOp]]]) -> PodManifest:
+def apply_patches(
+    value: PodManifest, edits: Sequence[tuple[Path, Sequence[PatchOp]]]
+) -> PodManifest:
     """Return the value with all patches applied; `edits` pairs each pod's path with its patch."""
     draft = Draft(value)
     for base, ops in edits:
         for op in ops:
-            apply(draft, place_of(draft, op, base), op)
+            apply_operation(draft, edited_path(draft, op, base), op)
     return draft.pod
 
 
-def place_of(draft: Draft, op: PatchOp, base: Path = ()) -> Path:
+def edited_path(draft: Draft, op: PatchOp, base: Path = ()) -> Path:
     """Return the path that an operation edits, with numbers as the steps into lists.
 
     The last step is "-" if the operation appends to a list.
@@ -33,13 +35,13 @@ def place_of(draft: Draft, op: PatchOp, base: Path = ()) -> Path:
     path = base
     for token in op["path"].split("/")[1:]:
         step = token.replace("~1", "/").replace("~0", "~")
-        listed = isinstance(draft.get(path), list)
-        path = (*path, int(step) if listed and step != "-" else step)
+        is_list = isinstance(draft.get(path), list)
+        path = (*path, int(step) if is_list and step != "-" else step)
     return path
 
 
-def apply(draft: Draft, path: Path, op: PatchOp) -> None:
-    """Apply one operation at the path that `place_of` returns for it."""
+def apply_operation(draft: Draft, path: Path, op: PatchOp) -> None:
+    """Apply one operation at the path that `edited_path` returns for it."""
     if op["op"] == "remove":
         draft.remove(path)
     elif op["op"] == "replace":
@@ -68,7 +70,7 @@ class TemplatePatch(NamedTuple):
     deferred: tuple[PatchOp, ...]  #: the operations left to admission, with the pod's paths
 
 
-def to_template(
+def transfer_to_template(
     template: PodManifest, expected: PodManifest, ops: Iterable[PatchOp]
 ) -> TemplatePatch:
     """Repeat the operations of an expected pod on its template, where they have a place.
@@ -76,29 +78,29 @@ def to_template(
     Both get the same operations in the same order, so that an index into a shared command refers
     to the same word.
     """
-    source, goal = Draft(expected), Draft(template)
+    pod_draft, template_draft = Draft(expected), Draft(template)
     deferred: list[PatchOp] = []
     for op in ops:
-        path = place_of(source, op)
-        if _is_shared(source, goal, path):
-            apply(goal, path, op)
+        path = edited_path(pod_draft, op)
+        if _is_shared(pod_draft, template_draft, path):
+            apply_operation(template_draft, path, op)
         else:
             deferred.append(op)
-        apply(source, path, op)
-    return TemplatePatch(tuple(goal.ops), goal.pod, tuple(deferred))
+        apply_operation(pod_draft, path, op)
+    return TemplatePatch(tuple(template_draft.ops), template_draft.pod, tuple(deferred))
 
 
-def _is_shared(source: Draft, goal: Draft, path: Path) -> bool:
+def _is_shared(pod_draft: Draft, template_draft: Draft, path: Path) -> bool:
     """Return whether the template has the same value at the path that an operation edits."""
-    if len(path) > len(_CONTAINER) and path[1] in CONTAINER_FIELDS:
-        container = path[: len(_CONTAINER)]
+    if len(path) > len(_CONTAINER_PATH) and path[1] in CONTAINER_FIELDS:
+        container = path[: len(_CONTAINER_PATH)]
         name = (*container, "name")
-        if goal.get(container) is None or source.get(name) != goal.get(name):
+        if template_draft.get(container) is None or pod_draft.get(name) != template_draft.get(name):
             return False
     # After the end of a list, "-", neither has a value, so both may be appended to.
     edited = path[:-1] if isinstance(path[-1], int) else path
-    return bool(source.get(edited) == goal.get(edited))
+    return bool(pod_draft.get(edited) == template_draft.get(edited))
 
 
 #: The form of a container's path.
-_CONTAINER = ("spec", "containers", 0)
+_CONTAINER_PATH = ("spec", "containers", 0)

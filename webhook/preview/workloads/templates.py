@@ -28,16 +28,16 @@ from webhook.text.yaml.documents import Document
 class Template(NamedTuple):
     """A pod, or a template that pods are made from."""
 
-    path: Path  #: its path in the document: ("spec", "template"), () for a bare Pod
-    kind: str  #: the owner's kind; "" without an owner
-    name: str  #: the owner's name, else its generateName, else ""
-    namespace: str | None  #: the namespace of the owner or of an object around it; None if unset
-    pod: PodManifest  #: the mapping itself, not a copy; a bare spec is wrapped as `spec`
-    owner: Owner | None = None  #: the nearest object around the template; None without one
-    bare: bool = False  #: whether it is a pod spec without metadata
+    path: Path  #: its path in the document: ("spec", "template"), () for a Pod
+    kind: str  #: the kind of the enclosing object; "" without one
+    name: str  #: its name, else its generateName, else ""
+    namespace: str | None  #: its namespace, or that of an object around it; None if unset
+    pod: PodManifest  #: the mapping itself, not a copy; a pod spec is wrapped as `spec`
+    enclosing: EnclosingObject | None = None  #: the nearest object around it; None without one
+    spec_only: bool = False  #: whether it is a pod spec without metadata
 
 
-class Owner(NamedTuple):
+class EnclosingObject(NamedTuple):
     """The nearest surrounding mapping with apiVersion and kind."""
 
     path: Path
@@ -58,14 +58,14 @@ class Owner(NamedTuple):
         return f"{reference.kind} {reference.name}" if reference else ""
 
 
-class Place(NamedTuple):
+class LocatedMapping(NamedTuple):
     """A mapping in the document outside any pod, or the pod itself."""
 
     path: Path
-    owner: Owner
+    enclosing: EnclosingObject
     node: dict[str, object]
     is_pod: bool
-    is_bare: bool = False  #: a pod spec without metadata
+    is_spec_only: bool = False  #: a pod spec without metadata
 
 
 class _AdmissionReview(Record):
@@ -73,9 +73,9 @@ class _AdmissionReview(Record):
     reviewed: object = below("request", "object", default=None)
 
 
-NOBODY = Owner((), "", "", "", None, {})
+NO_OBJECT = EnclosingObject((), "", "", "", None, {})
 _NO_PODS_BELOW = ("metadata", "status")
-_KEYS_OF_SPECS = frozenset(("podSpec", "template", "worker"))
+_SPEC_KEYS = frozenset(("podSpec", "template", "worker"))
 
 
 def templates_of(value: object) -> list[Template]:
@@ -84,25 +84,28 @@ def templates_of(value: object) -> list[Template]:
     In an AdmissionReview only `request.object` is searched. A TrainJob has no templates, since its
     containers are partial and are merged into the runtime's.
     """
-    return [_template(place) for place in places_of(value) if place.is_pod]
+    return [_template(mapping) for mapping in mappings_of(value) if mapping.is_pod]
 
 
-def _template(place: Place) -> Template:
-    owner = place.owner
+def _template(mapping: LocatedMapping) -> Template:
+    enclosing = mapping.enclosing
     return Template(
-        place.path,
-        owner.kind,
-        owner.name,
-        owner.namespace,
-        {"spec": place.node} if place.is_bare else place.node,
-        None if owner is NOBODY else owner,
-        place.is_bare,
+        mapping.path,
+        enclosing.kind,
+        enclosing.name,
+        enclosing.namespace,
+        {"spec": mapping.node} if mapping.is_spec_only else mapping.node,
+        None if enclosing is NO_OBJECT else enclosing,
+        mapping.is_spec_only,
     )
 
 
 def not_kubernetes(document: Document) -> str | None:
     """Return a message for a document without Kubernetes objects and pod templates; else None."""
-    if any(place.is_pod or place.owner is not NOBODY for place in places_of(document.value)):
+    if any(
+        mapping.is_pod or mapping.enclosing is not NO_OBJECT
+        for mapping in mappings_of(document.value)
+    ):
         return None
     return (
         f"{document.name}: document {document.index + 1}, line {document.line}: this is not a "
@@ -110,14 +113,14 @@ def not_kubernetes(document: Document) -> str | None:
     )
 
 
-def places_of(value: object) -> Iterator[Place]:
+def mappings_of(value: object) -> Iterator[LocatedMapping]:
     """Yield the mappings outside pods, and the pods themselves, in the order of the document."""
-    stack: list[tuple[Path, Owner, object]] = [((), NOBODY, value)]
+    stack: list[tuple[Path, EnclosingObject, object]] = [((), NO_OBJECT, value)]
     while stack:
-        path, owner, node = stack.pop()
+        path, enclosing, node = stack.pop()
         if isinstance(node, list):
             stack.extend(
-                ((*path, index), owner, node[index])
+                ((*path, index), enclosing, node[index])
                 for index in range(len(node) - 1, -1, -1)
                 if isinstance(node[index], (dict, list))
             )
@@ -126,15 +129,17 @@ def places_of(value: object) -> Iterator[Place]:
             continue
         is_object = isinstance(node.get("kind"), str) and isinstance(node.get("apiVersion"), str)
         if is_object:
-            owner = _owner(path, node, owner)
-        is_bare = not is_object and _is_bare(path, node)
-        is_pod = is_bare or _is_pod(path, node, is_object=is_object)
-        yield Place(path, owner, node, is_pod, is_bare)
+            enclosing = _enclosing_object(path, node, enclosing)
+        is_spec_only = not is_object and _is_pod_spec(path, node)
+        is_pod = is_spec_only or _is_pod(path, node, is_object=is_object)
+        yield LocatedMapping(path, enclosing, node, is_pod, is_spec_only)
         if not is_pod:
-            stack.extend(_below(path, owner, node, is_object=is_object))
+            stack.extend(_nodes_below(path, enclosing, node, is_object=is_object))
 
 
-def _owner(path: Path, node: dict[str, object], outer: Owner) -> Owner:
+def _enclosing_object(
+    path: Path, node: dict[str, object], outer: EnclosingObject
+) -> EnclosingObject:
     kind, header = text_of(node["kind"]), Header.of(node)
     name = text_of(header.name) or text_of(header.generate_name)
     if kind == "Pod" and not name and outer.name:
@@ -143,7 +148,9 @@ def _owner(path: Path, node: dict[str, object], outer: Owner) -> Owner:
     namespace = (
         _AdmissionReview.model_validate(node).namespace if is_review else text_of(header.namespace)
     )
-    return Owner(path, text_of(node["apiVersion"]), kind, name, namespace or outer.namespace, node)
+    return EnclosingObject(
+        path, text_of(node["apiVersion"]), kind, name, namespace or outer.namespace, node
+    )
 
 
 def _is_pod(path: Path, node: dict[str, object], *, is_object: bool) -> bool:
@@ -156,11 +163,11 @@ def _is_pod(path: Path, node: dict[str, object], *, is_object: bool) -> bool:
     return isinstance(spec["containers"], list) or path[-1:] == ("template",)
 
 
-def _is_bare(path: Path, node: dict[str, object]) -> bool:
+def _is_pod_spec(path: Path, node: dict[str, object]) -> bool:
     containers = node.get("containers")
     return (
         path[-1:] != ()
-        and path[-1] in _KEYS_OF_SPECS
+        and path[-1] in _SPEC_KEYS
         and isinstance(containers, list)
         and bool(containers)
         and all(
@@ -170,13 +177,17 @@ def _is_bare(path: Path, node: dict[str, object]) -> bool:
     )
 
 
-def _below(
-    path: Path, owner: Owner, node: dict[str, object], *, is_object: bool
-) -> Iterator[tuple[Path, Owner, object]]:
+def _nodes_below(
+    path: Path, enclosing: EnclosingObject, node: dict[str, object], *, is_object: bool
+) -> Iterator[tuple[Path, EnclosingObject, object]]:
     """Yield the nodes to search below a mapping, in reverse order, for a stack."""
-    if is_object and owner.kind == "AdmissionReview":
-        yield (*path, "request", "object"), owner, _AdmissionReview.model_validate(node).reviewed
-    elif not is_object or owner.kind != "TrainJob":
+    if is_object and enclosing.kind == "AdmissionReview":
+        yield (
+            (*path, "request", "object"),
+            enclosing,
+            _AdmissionReview.model_validate(node).reviewed,
+        )
+    elif not is_object or enclosing.kind != "TrainJob":
         for key in reversed(node):
             if isinstance(node[key], (dict, list)) and not (is_object and key in _NO_PODS_BELOW):
-                yield (*path, key), owner, node[key]
+                yield (*path, key), enclosing, node[key]

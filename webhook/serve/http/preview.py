@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from webhook.errors import RequestError
 from webhook.model.inventory import build_inventory
 from webhook.model.nodes import NodeInventory
-from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsReader, fabrics_output
+from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
 from webhook.preview.formats import APPLIED, SERVED, TEXT_TYPES
 from webhook.serve.http.asgi import Bodies, ChunkedBody, DisconnectedError, until_disconnect
 from webhook.serve.http.query import Query, negotiate, read_query, requested_format
@@ -238,7 +238,7 @@ def _line(status: int, message: str) -> Response:
 # Callers are anonymous, so an answer has amounts of each fabric and names no node. A thread
 # computes it once for each inventory and format.
 
-_ANYBODY = FabricsReader(anonymous=True)
+_ANYBODY = FabricsDisplay(anonymous=True)
 
 
 class FabricAmounts:

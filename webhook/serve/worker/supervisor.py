@@ -21,12 +21,12 @@ from typing import NamedTuple, Self
 from certs.clock import MAX_PAUSE, delays
 from webhook.errors import RequestError
 from webhook.preview.worker.frames import (
-    ANSWER_BYTES,
+    MAX_ANSWER_BYTES,
     PREFIX_BYTES,
     FrameError,
     Head,
     Operation,
-    begun,
+    frame_start,
     lengths,
     read_head,
 )
@@ -287,7 +287,7 @@ class Child:
         assert self._streams is not None
         reader, writer = self._streams
         self._pending = True
-        writer.write(begun(head, len(body)))
+        writer.write(frame_start(head, len(body)))
         writer.write(body)
         answer = await self._answer(reader)
         self._pending = False
@@ -310,7 +310,7 @@ class Child:
 
     @staticmethod
     async def _answer(reader: asyncio.StreamReader) -> WorkerAnswer:
-        head_bytes, body_bytes = lengths(await reader.readexactly(PREFIX_BYTES), ANSWER_BYTES)
+        head_bytes, body_bytes = lengths(await reader.readexactly(PREFIX_BYTES), MAX_ANSWER_BYTES)
         head = read_head(await reader.readexactly(head_bytes))
         status = head.get("status")
         if status not in _STATUSES:

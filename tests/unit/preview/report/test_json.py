@@ -5,7 +5,7 @@ from jsonschema import Draft202012Validator
 
 from tests.unit.preview.report.reports import denied, not_opted_in, outcome, patched, preview
 from webhook.model.decision import PatchOp
-from webhook.preview.report.json import form, form_text, preview_schema
+from webhook.preview.report.json import preview_schema, report_form, report_json
 from webhook.preview.report.record import Report
 
 OP: PatchOp = {"op": "add", "path": "/metadata/annotations", "value": {"a": "ü"}}
@@ -15,7 +15,7 @@ VALIDATOR = Draft202012Validator(json.loads(preview_schema()))
 
 def test_the_form_of_a_patched_pod() -> None:
     """It has every key that is documented."""
-    assert form(Report(previews=(preview(APPLIED),), notes=("a note",))) == {
+    assert report_form(Report(previews=(preview(APPLIED),), notes=("a note",))) == {
         "decisions": [
             {
                 "document": 0,
@@ -58,16 +58,16 @@ def test_the_form_of_a_patched_pod() -> None:
 
 def test_without_a_call_the_form_has_no_rdma() -> None:
     """`rdma` alone has the same result as the text."""
-    (decision,) = form(Report(previews=(preview(APPLIED, called=False, called_because="why"),)))[
-        "decisions"
-    ]
+    (decision,) = report_form(
+        Report(previews=(preview(APPLIED, called=False, called_because="why"),))
+    )["decisions"]
     assert (decision["rdma"], decision["called"]) == ("no", False)
     assert decision["because"] == {
         "reason": "NotCalled",
         "message": "the webhook would not be called: why",
     }
     assert decision["ifCalled"] == {"rdma": "yes", "reason": "Equipped", "message": "all is right"}
-    (none,) = form(Report(previews=(preview(not_opted_in(), called=False),)))["decisions"]
+    (none,) = report_form(Report(previews=(preview(not_opted_in(), called=False),)))["decisions"]
     assert (none["rdma"], none["because"], none["ifCalled"]) == (None, None, None)
 
 
@@ -81,13 +81,13 @@ def test_without_a_call_the_form_has_no_rdma() -> None:
 )
 def test_every_form_keeps_to_the_schema(report: Report) -> None:
     """It is parsed from its text, as a program would do."""
-    VALIDATOR.validate(json.loads(form_text(report)))
+    VALIDATOR.validate(json.loads(report_json(report)))
 
 
 def test_the_schema_is_valid_and_describes_every_key() -> None:
     """The schema rejects a key that it does not describe, so it is complete."""
     Draft202012Validator.check_schema(json.loads(preview_schema()))
-    broken = json.loads(form_text(Report(previews=(preview(APPLIED),))))
+    broken = json.loads(report_json(Report(previews=(preview(APPLIED),))))
     broken["decisions"][0]["more"] = 1
     assert not VALIDATOR.is_valid(broken)
 
@@ -96,7 +96,7 @@ def test_the_text_is_readable_json_that_ends_a_line() -> None:
     """Letters of other scripts are not escaped, and numbers of any size are written."""
     big = 10**30
     report = Report(previews=(preview(patched(pod={"x": ["ü", big]})),))
-    text = form_text(report)
+    text = report_json(report)
     assert json.loads(text)["decisions"][0]["object"] == {"x": ["ü", big]}
     assert '"ü"' in text
     assert text.endswith("}\n")

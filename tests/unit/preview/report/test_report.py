@@ -8,7 +8,7 @@ from tests.unit.preview.report.reports import (
     patched,
     preview,
 )
-from webhook.preview.report.record import Preview, Report, asides
+from webhook.preview.report.record import Preview, Report, remarks_of
 
 
 def test_a_report_is_denied_where_any_pod_would_not_be_created() -> None:
@@ -54,7 +54,7 @@ def test_asides_contain_what_a_patch_cannot() -> None:
         preview(patched(), called=False, called_because="no label"),
         preview(not_opted_in(), called=None),
     )
-    assert list(asides(Report(previews=previews, notes=("a note",)))) == [
+    assert list(remarks_of(Report(previews=previews, notes=("a note",)))) == [
         ("denied", "Deployment lab/trainer spec.template: two fabrics"),
         ("warning", "Deployment lab/trainer: ipc-lock trainer: " + "not root" * 40),
         ("warning", "Deployment lab/trainer: no RDMA: no device"),
@@ -74,7 +74,7 @@ def test_asides_join_equal_notes() -> None:
     ]
     alike = [f"Service {name}: no pod template" for name in "ab"]
     notes = (*alike, "odd", *(f"Job {name}: {name}" for name in "abcdefg"))
-    lines = asides(Report(previews=tuple(pods), notes=notes))
+    lines = remarks_of(Report(previews=tuple(pods), notes=notes))
     assert lines[:3] == [
         (
             "warning",
@@ -92,6 +92,6 @@ def test_asides_join_equal_notes() -> None:
 def test_asides_contain_hints() -> None:
     """This holds even for outputs for programs."""
     hinted = preview(not_opted_in(), hint="it is a label")
-    assert list(asides(Report(previews=(hinted,)))) == [
+    assert list(remarks_of(Report(previews=(hinted,)))) == [
         ("warning", "Deployment lab/trainer spec.template: it is a label")
     ]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from webhook.preview.formats import SERVED
-from webhook.preview.worker.confinement import ADDRESS_SPACE, SECONDS
-from webhook.preview.worker.frames import begun, read_frame
+from webhook.preview.worker.confinement import MAX_ADDRESS_SPACE, MAX_SECONDS
+from webhook.preview.worker.frames import frame_start, read_frame
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 #: Tries a few actions after confining itself. It closes standard error first, so that a
@@ -58,7 +58,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux i
 @pytest.fixture(scope="module")
 def report() -> Any:
     """Return the report of a confined process."""
-    command = [sys.executable, "-I", "-c", PROGRAM % ADDRESS_SPACE]
+    command = [sys.executable, "-I", "-c", PROGRAM % MAX_ADDRESS_SPACE]
     # The environment is empty, as when the server starts it.
     return json.loads(subprocess.run(command, env={}, capture_output=True, check=True).stdout)
 
@@ -91,7 +91,7 @@ def test_no_process_can_be_made(report: Any) -> None:
 def test_limits_cannot_be_raised(report: Any) -> None:
     """Soft and hard limits are equal; there are no core dumps and no new privileges."""
     assert report["limits"] == {
-        "AS": [ADDRESS_SPACE, ADDRESS_SPACE],
+        "AS": [MAX_ADDRESS_SPACE, MAX_ADDRESS_SPACE],
         "CORE": [0, 0],
         "CPU": [-1, -1],
         "FSIZE": [0, 0],
@@ -109,7 +109,7 @@ def test_it_dies_with_the_server(report: Any) -> None:
 
 def test_processor_time_of_a_request_is_limited(report: Any) -> None:
     """The limit counts from the time used so far, so the process may live for any time."""
-    assert SECONDS <= report["seconds"] <= SECONDS + 60
+    assert MAX_SECONDS <= report["seconds"] <= MAX_SECONDS + 60
 
 
 def _cases() -> Iterator[tuple[bytes, bytes]]:
@@ -147,7 +147,7 @@ def test_everything_that_it_needs_is_there() -> None:
         requests, answers = worker.stdin, worker.stdout
 
         def answer(head: Any, body: bytes) -> Any:
-            requests.write(begun(head, len(body)) + body)
+            requests.write(frame_start(head, len(body)) + body)
             requests.flush()
             answered = read_frame(answers.read, 1 << 30)
             assert answered is not None

@@ -123,7 +123,7 @@ def test_an_answer_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (size, {"status": 200}),
         (size - 1, {"status": 413, "sentence": TOO_LARGE}),
     ):
-        monkeypatch.setattr(operations, "ANSWER_BYTES", limit)
+        monkeypatch.setattr(operations, "MAX_ANSWER_BYTES", limit)
         assert _ask().head == head
 
 

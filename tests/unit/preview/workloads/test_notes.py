@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.preview.report.record import folded
+from webhook.preview.report.record import merge_sentences
 from webhook.preview.workloads.hints import notes_of
 
 IF_ASKED = 'patched at admission if they have the annotation rdma.lab/enable: "true"'
@@ -161,4 +161,6 @@ def test_a_note_on_several_objects_is_written_once() -> None:
         for name, field in (("a", "main"), ("b", "other"))
         for note in notes_of(document("Graph", {field: container}, name=name))
     ]
-    assert folded(notes, max_names=9) == [f"Graph a (spec.main), Graph b (spec.other): {OUTSIDE}"]
+    assert merge_sentences(notes, max_names=9) == [
+        f"Graph a (spec.main), Graph b (spec.other): {OUTSIDE}"
+    ]

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from webhook.kube.records import Flag, Record, Text
-from webhook.preview.workloads.objects import Fields, Header, Word, below, nodes_on
+from webhook.preview.workloads.objects import Fields, Header, ScalarText, below, nodes_on
 
 EMPTY: dict[str, Any] = {
     "kind": None,
@@ -23,7 +23,7 @@ EMPTY: dict[str, Any] = {
 class Job(Record):
     """A record with a field of each type."""
 
-    slots_per_worker: Word = "1"
+    slots_per_worker: ScalarText = "1"
     is_elastic: Flag = False
     image: Text = ""
     start_params: Fields = Field(default_factory=dict)
@@ -104,7 +104,7 @@ def test_mappings_are_passed_on_themselves() -> None:
 )
 def test_the_place_of_an_object(metadata: dict[str, Any], place: str) -> None:
     """It is for messages, and has the names that exist."""
-    assert Header.of({"metadata": metadata}).place == place
+    assert Header.of({"metadata": metadata}).full_name == place
 
 
 def test_nodes_on_a_path() -> None:

@@ -8,7 +8,7 @@ import jsonpatch
 
 from webhook.model.decision import PatchOp
 from webhook.model.pod import Path
-from webhook.preview.workloads.patch import patched
+from webhook.preview.workloads.patch import apply_patches
 from webhook.text.yaml.documents import read_documents
 
 TWO_PODS = """\
@@ -42,12 +42,12 @@ def names(value: Any) -> list[list[str]]:
 def test_two_pods_that_share_an_anchor_each_get_a_variable_once() -> None:
     """Shared parts are copied, and the original document does not change."""
     (document,) = read_documents(TWO_PODS)
-    assert names(patched(document.value, CHANGES)) == [["HOME", "NCCL_DEBUG"]] * 2
+    assert names(apply_patches(document.value, CHANGES)) == [["HOME", "NCCL_DEBUG"]] * 2
     assert names(document.value) == [["HOME"]] * 2
 
 
 def test_in_place_they_would_get_it_twice() -> None:
-    """This is why `patched` does not use jsonpatch, which edits the one list of both pods."""
+    """This is why `apply_patches` does not use jsonpatch, which edits the one list of both pods."""
     (document,) = read_documents(TWO_PODS)
     ops = [
         {**op, "path": f"/items/{index}{op['path']}"} for (_, index), ops in CHANGES for op in ops
@@ -59,7 +59,7 @@ def test_in_place_they_would_get_it_twice() -> None:
 def test_unpatched_parts_are_not_copied() -> None:
     """The text editor skips parts that are the same object."""
     value: dict[str, Any] = {"a": {"x": 1}, "b": [{"y": [1]}, {"z": 2}]}
-    patched_value = patched(value, [(("b", 0), [{"op": "add", "path": "/y/0", "value": 0}])])
+    patched_value = apply_patches(value, [(("b", 0), [{"op": "add", "path": "/y/0", "value": 0}])])
     assert patched_value == {"a": {"x": 1}, "b": [{"y": [0, 1]}, {"z": 2}]}
     assert patched_value["a"] is value["a"]
     assert patched_value["b"][1] is value["b"][1]

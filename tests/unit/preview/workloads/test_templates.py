@@ -127,7 +127,7 @@ def test_a_pod_spec_without_metadata(key: str) -> None:
     bare = {"containers": [{"name": "main"}]}
     (template,) = templates_of(workload("Service", "s", {key: bare}))
     assert template.path == ("spec", key)
-    assert template.bare
+    assert template.spec_only
     assert template.pod == {"spec": bare}
     assert template.pod["spec"] is bare
 

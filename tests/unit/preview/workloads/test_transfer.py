@@ -8,7 +8,7 @@ import jsonpatch
 import pytest
 
 from webhook.model.decision import PatchOp
-from webhook.preview.workloads.patch import to_template
+from webhook.preview.workloads.patch import transfer_to_template
 
 
 def pod(*containers: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def add(path: str, value: Any) -> PatchOp:
 def test_an_append_creates_a_list_that_the_template_lacks() -> None:
     """The controller made the list in the live pod; the template gets its own."""
     variable = {"name": "A", "value": "1"}
-    edit = to_template(
+    edit = transfer_to_template(
         pod({"name": "main"}),
         pod({"name": "main", "env": [{"name": "ROLE"}]}),
         [add("/spec/containers/0/env/-", variable), add("/spec/containers/0/env/-", {"name": "B"})],
@@ -40,7 +40,7 @@ def test_an_append_creates_a_list_that_the_template_lacks() -> None:
 def test_a_key_gets_the_parents_that_the_template_lacks() -> None:
     """One operation adds them, as `set` of a draft does."""
     live = {"metadata": {"annotations": {"of": "controller"}}}
-    edit = to_template({"spec": {}}, live, [add("/metadata/annotations/a~1b", "1")])
+    edit = transfer_to_template({"spec": {}}, live, [add("/metadata/annotations/a~1b", "1")])
     assert edit.ops == (add("/metadata", {"annotations": {"a/b": "1"}}),)
 
 
@@ -49,7 +49,7 @@ def test_words_of_a_command_that_both_have_are_edited_in_both() -> None:
     command = ["mpirun", "rank"]
     ops = [add("/spec/containers/0/command/1", "-mca"), add("/spec/containers/0/command/2", "x")]
     template = pod({"name": "main", "command": command})
-    edit = to_template(template, pod({"name": "main", "command": command, "env": []}), ops)
+    edit = transfer_to_template(template, pod({"name": "main", "command": command, "env": []}), ops)
     assert edit.ops == tuple(ops)
     assert edit.pod["spec"]["containers"][0]["command"] == ["mpirun", "-mca", "x", "rank"]
     assert command == ["mpirun", "rank"]
@@ -114,7 +114,7 @@ def test_what_the_controller_wrote_is_left_to_admission(
     template: dict[str, Any], live: dict[str, Any], op: PatchOp
 ) -> None:
     """An edit of it has no place in the template."""
-    edit = to_template(template, live, [op, add("/metadata/x", "1")])
+    edit = transfer_to_template(template, live, [op, add("/metadata/x", "1")])
     assert edit.deferred == (op,)
     assert edit.pod == {**template, "metadata": {**template.get("metadata", {}), "x": "1"}}
 
@@ -129,6 +129,6 @@ def test_jsonpatch_makes_the_same_template() -> None:
         add("/spec/volumes/-", {"name": "v"}),
         add("/spec/containers/0/env/-", {"name": "A"}),
     ]
-    edit = to_template(template, live, ops)
+    edit = transfer_to_template(template, live, ops)
     assert jsonpatch.apply_patch(template, list(edit.ops)) == edit.pod
     assert edit.deferred == ()

@@ -23,7 +23,7 @@ from tests.server_state import prepared
 from tests.unit.serve.client import Lines
 from webhook.config.load import FabricsText, Loaded, parse_fabrics, parse_object
 from webhook.errors import RequestError
-from webhook.preview.worker.frames import HEAD_BYTES
+from webhook.preview.worker.frames import MAX_HEAD_BYTES
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration
 from webhook.serve.worker import supervisor
@@ -43,11 +43,11 @@ spec:
 #: Reports that it is ready, accepts any configuration, and executes each request.
 PROGRAM = """\
 import hashlib, json, os, signal, sys, time
-from webhook.preview.worker.frames import begun, read_frame
+from webhook.preview.worker.frames import frame_start, read_frame
 requests, answers = sys.stdin.buffer, sys.stdout.buffer
 configured = []
 def say(head, body=b""):
-    answers.write(begun(head, len(body)) + body)
+    answers.write(frame_start(head, len(body)) + body)
     answers.flush()
 say({"status": 200})
 while request := read_frame(requests.read, 1 << 30):
@@ -180,7 +180,10 @@ def test_a_child_has_nothing_of_the_server(
         ("sys.exit(7)", {"exit": 7}),
         ("raise ValueError('hunter2')", {"exit": 1}),
         # An incomplete answer is worthless.
-        ("answers.write(begun({'status': 200}, 10) + b'12345'); answers.flush(); os._exit(0)", {}),
+        (
+            "answers.write(frame_start({'status': 200}, 10) + b'12'); answers.flush(); os._exit(0)",
+            {},
+        ),
     ],
 )
 def test_a_crash_costs_a_single_request(
@@ -237,7 +240,7 @@ def _state(pid: int) -> str:
         'say({"status": 302})',
         'say({"status": "200"})',
         'answers.write((2).to_bytes(4) + (0).to_bytes(4) + b"{]"); answers.flush()',
-        f"answers.write(({HEAD_BYTES} + 1).to_bytes(4) + (0).to_bytes(4)); answers.flush()",
+        f"answers.write(({MAX_HEAD_BYTES} + 1).to_bytes(4) + (0).to_bytes(4)); answers.flush()",
         'answers.write((2).to_bytes(4) + (1 << 30).to_bytes(4) + b"{}"); answers.flush()',
     ],
 )

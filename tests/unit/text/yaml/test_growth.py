@@ -14,8 +14,8 @@ from webhook.config import EXAMPLE
 from webhook.errors import DocumentError
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.patches import patches, rewrite
-from webhook.preview.report.json import form_text
-from webhook.preview.report.record import Report, asides
+from webhook.preview.report.json import report_json
+from webhook.preview.report.record import Report, remarks_of
 from webhook.preview.report.text import report_text
 from webhook.text.diff import diff
 from webhook.text.yaml.documents import joined, read_documents
@@ -29,9 +29,9 @@ def previewed(written: str, *, with_diff: bool = True) -> None:
     with suppress(DocumentError):
         documents = read_documents(written, "f.yaml")
         report = preview_documents(documents, OPTIONS)
-        form_text(report)
+        report_json(report)
         report_text(report)
-        asides(report)
+        remarks_of(report)
         patches(documents, report)
         after = joined([document.text for document in rewrite(documents, report)])
         if with_diff:
@@ -113,10 +113,10 @@ def test_an_answer_is_bounded() -> None:
     documents = read_documents(hostile.GROWING["pods of a list"](3))
     report = preview_documents(documents, OPTIONS)
     with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
-        form_text(report, max_characters=1000)
+        report_json(report, max_characters=1000)
     with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
         rewrite(documents, report, max_characters=100)
-    assert len(form_text(report, max_characters=None)) > 1000
+    assert len(report_json(report, max_characters=None)) > 1000
 
 
 def test_many_notes_are_counted() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from webhook.model.decision import PatchOp
-from webhook.preview.workloads.patch import patched
+from webhook.preview.workloads.patch import apply_patches
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
 from webhook.text.yaml.edits import ensure_final_newline
 from webhook.text.yaml.splice import Spliced, rewrite_obstacle, splice
@@ -33,9 +33,9 @@ def remove(path: str) -> PatchOp:
 def spliced(text: str, *ops: PatchOp) -> Spliced:
     """Apply operations to a text's only document, and check that the result reads as patched."""
     (document,) = read_documents(text)
-    result = splice(document, patched(document.value, [((), ops)]))
+    result = splice(document, apply_patches(document.value, [((), ops)]))
     (after,) = read_documents(result.text)
-    assert after.value == patched(document.value, [((), ops)])
+    assert after.value == apply_patches(document.value, [((), ops)])
     return result
 
 
@@ -558,7 +558,7 @@ def test_pods_are_patched_where_they_stand() -> None:
     capabilities = {"capabilities": {"add": ["IPC_LOCK"]}}
     ops = [add("/spec/containers/0/securityContext", capabilities), add("/spec/a~0b", "1")]
     assert splice(
-        document, patched(document.value, [(("items", 0), ops), (("items", 1), ops)])
+        document, apply_patches(document.value, [(("items", 0), ops), (("items", 1), ops)])
     ).text == dedent(
         """\
         kind: List

@@ -31,9 +31,9 @@ _BY_KIND = {kind: controller for controller in CONTROLLERS for kind in controlle
 
 def controller_of(template: Template) -> Controller | None:
     """Return the controller that creates the template's pods; None for a kind not in the table."""
-    if template.owner is None:
+    if template.enclosing is None:
         return None
-    return _BY_KIND.get(f"{template.owner.api_version} {template.owner.kind}")
+    return _BY_KIND.get(f"{template.enclosing.api_version} {template.enclosing.kind}")
 
 
 def expected_pods(template: Template) -> tuple[ExpectedPod, ...]:
@@ -42,13 +42,13 @@ def expected_pods(template: Template) -> tuple[ExpectedPod, ...]:
     The only pod is the template itself for a kind that is not in the table, for a part of an object
     without additions, and for a misshapen template, which the API server refuses.
     """
-    controller, owner = controller_of(template), template.owner
-    if controller is None or owner is None or not isinstance(template.pod, dict):
+    controller, enclosing = controller_of(template), template.enclosing
+    if controller is None or enclosing is None or not isinstance(template.pod, dict):
         return (ExpectedPod(template.pod),)
-    template_path = template.path[len(owner.path) :]
+    template_path = template.path[len(enclosing.path) :]
     try:
         return controller.expected_pods(
-            read_workload(owner.kind, owner.value, template_path, template.pod)
+            read_workload(enclosing.kind, enclosing.value, template_path, template.pod)
         )
     except ShapeError:
         return (ExpectedPod(template.pod),)

@@ -28,7 +28,7 @@ from webhook.preview.workloads.controllers.workload import (
 
 _SPECS = ("spec", "etReplicaSpecs")
 _CONFIG, _HOSTS, _KUBECTL, _DEEPSPEED = "/etc/mpi", "/etc/edl", "/opt/kube", "/job"
-_SMALL = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
+_INIT_RESOURCES = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
 
 
 class _TrainingJobSpec(Record):
@@ -63,7 +63,9 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
 
 
 def _make_launcher(draft: Draft, name: str, *, over_ssh: bool) -> None:
-    draft.append(INIT_CONTAINERS, {"name": "init-hostfile", "resources": {"limits": {**_SMALL}}})
+    draft.append(
+        INIT_CONTAINERS, {"name": "init-hostfile", "resources": {"limits": {**_INIT_RESOURCES}}}
+    )
     config = {"name": "training-job-config", "configMap": {"name": f"{name}-config"}}
     add_mount(draft, FIRST, config, _CONFIG)
     for volume, mount_path in (

@@ -37,15 +37,15 @@ from webhook.preview.workloads.controllers.workload import (
     pod_field_variable,
     variables,
 )
-from webhook.preview.workloads.objects import Fields, Header, Word, fields, word
+from webhook.preview.workloads.objects import Fields, Header, ScalarText, fields, scalar_text
 
 _HEAD, _WORKERS = "headGroupSpec", "workerGroupSpecs"
 _OVERWRITE = "ray.io/overwrite-container-cmd"
 _BASH = ["/bin/bash", "-c", "--"]
 _PORT = "6379"
 _TAGS = "kuberay_version=v1.4.2;kuberay_crd=RayCluster"
-_SMALL = {"cpu": "200m", "memory": "256Mi"}
-_COPIED = ("env", "volumeMounts", "securityContext")
+_INIT_RESOURCES = {"cpu": "200m", "memory": "256Mi"}
+_COPIED_FIELDS = ("env", "volumeMounts", "securityContext")
 _AUTOSCALER_RESOURCES = {"cpu": "500m", "memory": "512Mi"}
 _SHM = "/dev/shm"  # noqa: S108 -- a mount point in a pod, not a file of this process
 
@@ -55,7 +55,7 @@ class _ClusterSpec(Record):
 
 
 class _Group(Record):
-    group_name: Word = ""
+    group_name: ScalarText = ""
     ray_start_params: Fields = Field(default_factory=dict)
 
 
@@ -100,17 +100,17 @@ def _head_of(workload: Workload) -> str:
 
 def _labels(workload: Workload, node: str, group: _Group) -> dict[str, str]:
     """Return the labels; the user's come first, except for the three that KubeRay selects by."""
-    written = Header.of(workload.pod).labels
+    user_labels = Header.of(workload.pod).labels
     name = workload.name
     group_name = "headgroup" if node == "head" else group.group_name
     fixed = {"ray.io/node-type": node, "ray.io/group": group_name, "ray.io/cluster": name}
-    free = {
+    defaults = {
         "ray.io/is-ray-node": "yes",
         "ray.io/identifier": f"{name}-{node}",
         "app.kubernetes.io/name": "kuberay",
         "app.kubernetes.io/created-by": "kuberay-operator",
     }
-    return fixed | {key: value for key, value in free.items() if key not in written}
+    return fixed | {key: value for key, value in defaults.items() if key not in user_labels}
 
 
 def _add_wait(draft: Draft, first: TemplateContainer, head: str) -> None:
@@ -121,9 +121,9 @@ def _add_wait(draft: Draft, first: TemplateContainer, head: str) -> None:
         "image": worker.get("image"),
         "command": [*_BASH],
         "args": [f"until ray health-check --address {head}:{_PORT}; do sleep 5; done"],
-        "resources": {"limits": {**_SMALL}, "requests": {**_SMALL}},
+        "resources": {"limits": {**_INIT_RESOURCES}, "requests": {**_INIT_RESOURCES}},
     }
-    copied = {key: worker[key] for key in _COPIED if key in worker}
+    copied = {key: worker[key] for key in _COPIED_FIELDS if key in worker}
     draft.append(INIT_CONTAINERS, {**wait, **copied})
 
 
@@ -154,7 +154,7 @@ def _mount_shm(draft: Draft, first: TemplateContainer) -> None:
 
 def _start_ray(draft: Draft, first: TemplateContainer, command: str) -> None:
     """Let bash run the user's command and then `ray start`, unless the command starts Ray."""
-    script = "".join(f" {argument} " for argument in first.words)
+    script = "".join(f" {argument} " for argument in first.arguments)
     if "ray start" not in script:
         generated = f"ulimit -n 65536; {command}"
         draft.set((*FIRST, "command"), [*_BASH])
@@ -220,7 +220,7 @@ KUBERAY = Controller(
 
 _GPU = re.compile(r".*gpu|.*nvidia\.com/mig-\d+g\.\d+gb")
 #: The options whose value may be true or false; all others with such a value are switches.
-_NO_SWITCHES = frozenset({"log-color", "include-dashboard"})
+_BOOLEAN_OPTIONS = frozenset({"log-color", "include-dashboard"})
 
 
 def ray_start(user_params: Mapping[str, object], resources: Resources, *, head: str) -> str:
@@ -232,12 +232,12 @@ def ray_start(user_params: Mapping[str, object], resources: Resources, *, head: 
     ports = {"metrics-export-port": "8080", "dashboard-agent-listen-port": "52365"}
     amounts = dict(_amounts(resources))
     params = {**connection, **ports, **amounts, **user_params, "block": "true"}
-    flags = "".join(_flag(name, word(params[name])) for name in sorted(params))
+    flags = "".join(_flag(name, scalar_text(params[name])) for name in sorted(params))
     return f"ray start {'' if head else '--head '}{flags}"
 
 
 def _flag(name: str, value: str) -> str:
-    if value.lower() not in ("true", "false") or name in _NO_SWITCHES:
+    if value.lower() not in ("true", "false") or name in _BOOLEAN_OPTIONS:
         return f" --{name}={value} "
     return f" --{name} " if value.lower() == "true" else ""
 

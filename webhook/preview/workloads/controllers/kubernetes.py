@@ -26,7 +26,7 @@ from webhook.preview.workloads.controllers.workload import (
     pod_field_variable,
     variables,
 )
-from webhook.preview.workloads.objects import Header, Word
+from webhook.preview.workloads.objects import Header, ScalarText
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _VARIABLE = "JOB_COMPLETION_INDEX"
@@ -39,7 +39,7 @@ class _JobSpec(Record):
     completion_mode: object = None
 
 
-def indexed(pod: PodManifest) -> PodManifest:
+def index_pod(pod: PodManifest) -> PodManifest:
     """Return the pod that an Indexed Job creates; raise ShapeError for a misshapen template."""
     draft = Draft(pod)
     add_annotations(draft, {_INDEX: "0"})
@@ -56,7 +56,7 @@ def _job_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     if workload.template_path not in (_POD_TEMPLATE, (*_JOB_TEMPLATE, *_POD_TEMPLATE)):
         return (ExpectedPod(workload.pod),)
     is_indexed = _JobSpec.model_validate(workload.ancestors[-1]).completion_mode == _INDEXED
-    return (ExpectedPod(indexed(workload.pod) if is_indexed else workload.pod),)
+    return (ExpectedPod(index_pod(workload.pod) if is_indexed else workload.pod),)
 
 
 KUBERNETES = Controller(
@@ -97,32 +97,32 @@ _JOB_POD_TEMPLATE: Path = ("template", "spec", "template")
 
 
 class _ReplicatedJob(Record):
-    name: Word = ""
-    replicas: Word = "1"
+    name: ScalarText = ""
+    replicas: ScalarText = "1"
 
 
 def _jobset_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     if workload.template_path[:2] != _JOBS or workload.template_path[3:] != _JOB_POD_TEMPLATE:
         return (ExpectedPod(workload.pod),)
     *_, job, template, spec = workload.ancestors
-    pod = _placed(workload, _ReplicatedJob.model_validate(job), Header.of(template))
+    pod = _place_pod(workload, _ReplicatedJob.model_validate(job), Header.of(template))
     mode = _JobSpec.model_validate(spec).completion_mode or _INDEXED
-    return (ExpectedPod(indexed(pod) if mode == _INDEXED else pod),)
+    return (ExpectedPod(index_pod(pod) if mode == _INDEXED else pod),)
 
 
-def _placed(workload: Workload, job: _ReplicatedJob, template: Header) -> PodManifest:
+def _place_pod(workload: Workload, job: _ReplicatedJob, template: Header) -> PodManifest:
     draft = Draft(workload.pod)
-    marks = {
+    identity = {
         f"{_JOBSET_PREFIX}/jobset-name": workload.name,
         f"{_JOBSET_PREFIX}/replicatedjob-name": job.name,
         f"{_JOBSET_PREFIX}/replicatedjob-replicas": job.replicas,
         f"{_JOBSET_PREFIX}/job-index": "0",
         f"{_JOBSET_PREFIX}/restart-attempt": "0",
     }
-    add_labels(draft, marks)
-    add_annotations(draft, marks)
-    for written in (workload.annotations, template.annotations):
-        if written.get(_EXCLUSIVE) is not None and written.get(_BY_SELECTOR) is not None:
+    add_labels(draft, identity)
+    add_annotations(draft, identity)
+    for metadata in (workload.annotations, template.annotations):
+        if metadata.get(_EXCLUSIVE) is not None and metadata.get(_BY_SELECTOR) is not None:
             selected = f"{workload.namespace}_{workload.name}-{job.name}-0"
             draft.set(("spec", "nodeSelector", _SELECTED), selected)
     return draft.pod
@@ -154,7 +154,7 @@ _WORKER: Path = (*_GROUP, "workerTemplate")
 
 
 class _LeaderWorkerTemplate(Record):
-    size: Word = "1"
+    size: ScalarText = "1"
 
 
 def _group_pods(workload: Workload) -> tuple[ExpectedPod, ...]:

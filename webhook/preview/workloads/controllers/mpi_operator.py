@@ -24,23 +24,26 @@ from webhook.preview.workloads.controllers.workload import (
     add_mount,
     variables,
 )
-from webhook.preview.workloads.objects import Word, below
+from webhook.preview.workloads.objects import ScalarText, below
 
 _SPECS = ("spec", "mpiReplicaSpecs")
 _ROLES = {"Launcher": "launcher", "Worker": "worker"}
 _SSHD = ["/usr/sbin/sshd", "-De"]
-_HOSTS = "/etc/mpi"
-_ATTEMPTS = "-o ConnectionAttempts=10"
+_HOSTFILE_FOLDER = "/etc/mpi"
+_SSH_ATTEMPTS = "-o ConnectionAttempts=10"
 _OPEN_MPI = {
     "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
-    "OMPI_MCA_orte_default_hostfile": f"{_HOSTS}/hostfile",
-    "OMPI_MCA_plm_rsh_args": _ATTEMPTS,
+    "OMPI_MCA_orte_default_hostfile": f"{_HOSTFILE_FOLDER}/hostfile",
+    "OMPI_MCA_plm_rsh_args": _SSH_ATTEMPTS,
 }
 _INTEL = {
-    "I_MPI_HYDRA_HOST_FILE": f"{_HOSTS}/hostfile",
-    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _ATTEMPTS,
+    "I_MPI_HYDRA_HOST_FILE": f"{_HOSTFILE_FOLDER}/hostfile",
+    "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": _SSH_ATTEMPTS,
 }
-_MPICH = {"HYDRA_HOST_FILE": f"{_HOSTS}/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS": _ATTEMPTS}
+_MPICH = {
+    "HYDRA_HOST_FILE": f"{_HOSTFILE_FOLDER}/hostfile",
+    "HYDRA_LAUNCH_EXTRA_ARGS": _SSH_ATTEMPTS,
+}
 #: The launcher's variables by `mpiImplementation`, and the name of the variable with the slots.
 _IMPLEMENTATIONS = {
     "OpenMPI": (_OPEN_MPI, "OMPI_MCA_orte_set_default_slots"),
@@ -50,10 +53,10 @@ _IMPLEMENTATIONS = {
 
 
 class _MPIJobSpec(Record):
-    mpi_implementation: Word = "OpenMPI"
-    slots_per_worker: Word = "1"
+    mpi_implementation: ScalarText = "OpenMPI"
+    slots_per_worker: ScalarText = "1"
     run_launcher_as_worker: Flag = False
-    ssh_auth_mount_path: Word = "/root/.ssh"
+    ssh_auth_mount_path: ScalarText = "/root/.ssh"
 
 
 class _PodTemplate(Record):
@@ -73,11 +76,11 @@ def _mpijob_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
         add_env(draft, FIRST, _launcher_env(spec))
     else:
         add_labels(draft, {"training.kubeflow.org/replica-index": "0"})
-        if not _has_words(workload.first):
+        if not _has_command_or_args(workload.first):
             draft.set((*FIRST, "command"), [*_SSHD])
     add_mount(draft, FIRST, _ssh_volume(workload), spec.ssh_auth_mount_path)
     if role == "launcher":
-        add_mount(draft, FIRST, _config_volume(workload), _HOSTS)
+        add_mount(draft, FIRST, _config_volume(workload), _HOSTFILE_FOLDER)
     return (ExpectedPod(draft.pod),)
 
 
@@ -94,7 +97,7 @@ def _labels(name: str, role: str) -> dict[str, str]:
     }
 
 
-def _has_words(container: TemplateContainer) -> bool:
+def _has_command_or_args(container: TemplateContainer) -> bool:
     return container.has_command or bool(container.manifest.get("args"))
 
 
@@ -146,7 +149,7 @@ def _v1alpha1_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     return (ExpectedPod(_worker(workload), "worker"), ExpectedPod(launcher, "launcher"))
 
 
-def _labeled(workload: Workload, role: str) -> Draft:
+def _draft_with_labels(workload: Workload, role: str) -> Draft:
     draft = Draft(workload.pod)
     add_labels(
         draft,
@@ -156,7 +159,7 @@ def _labeled(workload: Workload, role: str) -> Draft:
 
 
 def _worker(workload: Workload) -> PodManifest:
-    draft = _labeled(workload, "worker")
+    draft = _draft_with_labels(workload, "worker")
     draft.set((*FIRST, "command"), ["sleep"])
     draft.set((*FIRST, "args"), ["365d"])
     add_mount(draft, FIRST, _config_volume(workload), _CONFIG)
@@ -164,13 +167,13 @@ def _worker(workload: Workload) -> PodManifest:
 
 
 def _launcher(workload: Workload, first: TemplateContainer) -> PodManifest:
-    draft = _labeled(workload, "launcher")
+    draft = _draft_with_labels(workload, "launcher")
     draft.append(INIT_CONTAINERS, {"name": "kubectl-delivery"})
-    ours = variables(
+    launcher_env = variables(
         OMPI_MCA_plm_rsh_agent=f"{_CONFIG}/kubexec.sh",
         OMPI_MCA_orte_default_hostfile=f"{_CONFIG}/hostfile",
     )
-    add_env(draft, FIRST, ours)
+    add_env(draft, FIRST, launcher_env)
     for section, amounts in first.resources:
         if amounts is not None:
             draft.remove((*FIRST, "resources", section))

@@ -61,7 +61,7 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
         "PYTHONUNBUFFERED",
     ),
 }
-_OF_MASTER = (
+_MASTER_VARIABLES = (
     "MASTER_PORT",
     "PET_MASTER_PORT",
     "MASTER_ADDR",
@@ -71,10 +71,11 @@ _OF_MASTER = (
     "PET_NODE_RANK",
 )
 _MASTERS = ("master", "chief")
-_ONLY = {"TFJob": "tensorflow", "MXJob": "mxnet"}  # the container that gets the variables
+#: The container that gets the variables.
+_EQUIPPED_CONTAINER = {"TFJob": "tensorflow", "MXJob": "mxnet"}
 _SCRIPTS = "/etc/mpi"
 _KUBECTL = "/opt/kube"
-_SMALL = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
+_INIT_RESOURCES = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
 
 
 class _PyTorchJobSpec(Record):
@@ -119,12 +120,12 @@ def _add_variables(draft: Draft, workload: Workload, replica: str, *, has_master
     kind = workload.kind
     names = _VARIABLES[kind]
     if kind == "PyTorchJob":
-        names += _OF_MASTER if has_master else ()
+        names += _MASTER_VARIABLES if has_master else ()
         names += _torch_variables(_PyTorchJobSpec.model_validate(workload.ancestors[1]))
     elif kind == "PaddleJob" and has_master:
         names += ("PADDLE_SERVER_NUM" if replica == "master" else "PADDLE_TRAINER_NUM",)
     for container in containers_in(draft.pod, CONTAINERS):
-        if _ONLY.get(kind) in (None, container.manifest.get("name")):
+        if _EQUIPPED_CONTAINER.get(kind) in (None, container.manifest.get("name")):
             add_env(draft, container.path, variables(**dict.fromkeys(names, "1")))
     if kind == "PyTorchJob" and has_master and replica == "worker":
         wait = ["sh", "-c", f"until nslookup {workload.name}-master-0; do sleep 2; done"]
@@ -145,23 +146,25 @@ def _torch_variables(spec: _PyTorchJobSpec) -> tuple[str, ...]:
 
 
 def _make_launcher(draft: Draft, workload: Workload, first: TemplateContainer) -> None:
-    ours = variables(
+    launcher_env = variables(
         OMPI_MCA_plm_rsh_agent=f"{_SCRIPTS}/kubexec.sh",
         OMPI_MCA_orte_default_hostfile=f"{_SCRIPTS}/hostfile",
     )
     if not _uses_gpus(first):
-        ours += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
+        launcher_env += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
     names = first.env_names
-    intel = variables(
+    intel_env = variables(
         I_MPI_HYDRA_BOOTSTRAP="rsh", I_MPI_HYDRA_BOOTSTRAP_EXEC=f"{_SCRIPTS}/kubexec.sh"
     )
     add_env(
-        draft, FIRST, [*ours, *(variable for variable in intel if variable["name"] not in names)]
+        draft,
+        FIRST,
+        [*launcher_env, *(variable for variable in intel_env if variable["name"] not in names)],
     )
     kubectl = {"name": "mpi-job-kubectl", "emptyDir": {}}
     add_mount(draft, FIRST, kubectl, _KUBECTL)
     add_mount(draft, FIRST, _scripts(workload), _SCRIPTS)
-    deliver = {"name": "kubectl-delivery", "resources": {"limits": {**_SMALL}}}
+    deliver = {"name": "kubectl-delivery", "resources": {"limits": {**_INIT_RESOURCES}}}
     draft.append(INIT_CONTAINERS, {**deliver, "env": variables(TARGET_DIR=_KUBECTL)})
 
 

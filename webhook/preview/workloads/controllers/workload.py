@@ -11,9 +11,9 @@ from typing import NamedTuple
 from webhook.decide.draft import Draft
 from webhook.kube.records import Record
 from webhook.model.pod import Path, PodManifest, at, items, strings
-from webhook.preview.workloads.objects import Header, nodes_on, word
+from webhook.preview.workloads.objects import Header, nodes_on, scalar_text
 
-_Item = dict[str, object]
+_Mapping = dict[str, object]
 
 #: The main container in the operators' view: the first.
 FIRST: Path = ("spec", "containers", 0)
@@ -35,13 +35,13 @@ class Workload(NamedTuple):
     first: TemplateContainer | None  #: the main container
 
 
-def read_workload(kind: str, value: _Item, template_path: Path, pod: PodManifest) -> Workload:
+def read_workload(kind: str, value: _Mapping, template_path: Path, pod: PodManifest) -> Workload:
     """Read an object, and its template at `template_path`."""
     header, container = Header.of(value), at(pod, FIRST)
     return Workload(
         kind,
-        word(header.name),
-        word(header.namespace, "default"),
+        scalar_text(header.name),
+        scalar_text(header.namespace, "default"),
         header.annotations,
         template_path,
         tuple(nodes_on(value, template_path)[:-1]),
@@ -61,7 +61,7 @@ class TemplateContainer(NamedTuple):
     """A container of a template; reading a list that the API server refuses raises ShapeError."""
 
     path: Path
-    manifest: _Item
+    manifest: _Mapping
 
     @property
     def env_names(self) -> list[object]:
@@ -69,7 +69,7 @@ class TemplateContainer(NamedTuple):
         return [variable.get("name") for variable in self.env]
 
     @property
-    def env(self) -> list[_Item]:
+    def env(self) -> list[_Mapping]:
         """Its variables."""
         return items(self.manifest, ("env",))
 
@@ -79,9 +79,9 @@ class TemplateContainer(NamedTuple):
         return [mount.get("mountPath") for mount in items(self.manifest, ("volumeMounts",))]
 
     @property
-    def words(self) -> list[str]:
-        """The words of its command and of its arguments."""
-        return [word for key in ("command", "args") for word in strings(self.manifest, (key,))]
+    def arguments(self) -> list[str]:
+        """Its command, with its arguments."""
+        return [part for key in ("command", "args") for part in strings(self.manifest, (key,))]
 
     @property
     def has_command(self) -> bool:
@@ -132,12 +132,12 @@ def add_annotations(draft: Draft, annotations: Mapping[str, str]) -> None:
         draft.set(("metadata", "annotations", key), value)
 
 
-def variables(**values: str) -> list[_Item]:
+def variables(**values: str) -> list[_Mapping]:
     """Return variables with literal values as items of `env`."""
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def pod_field_variable(name: str, field: str) -> _Item:
+def pod_field_variable(name: str, field: str) -> _Mapping:
     """Return an item of `env` whose value is a field of the pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
 

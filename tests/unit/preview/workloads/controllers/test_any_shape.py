@@ -11,7 +11,7 @@ import pytest
 from tests.unit.preview.workloads.controllers.workloads import WORKLOADS, template, workload
 from webhook.model.pod import Path
 from webhook.preview.workloads.controllers import expected_pods
-from webhook.preview.workloads.objects import word
+from webhook.preview.workloads.objects import scalar_text
 from webhook.preview.workloads.templates import templates_of
 
 #: A value of each type, and a number that Python does not convert to a string.
@@ -95,4 +95,4 @@ def test_no_shape_is_an_exception(value: dict[str, Any]) -> None:
 )
 def test_a_word_is_a_string_or_a_number(value: Any, text: str) -> None:
     """Anything else is as if it were absent."""
-    assert word(value, "-") == text
+    assert scalar_text(value, "-") == text
