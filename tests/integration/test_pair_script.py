@@ -132,7 +132,7 @@ def test_settings_of_the_webhook(pod: Pod) -> None:
 def test_a_test_that_never_ends(pod: Pod) -> None:
     """It is ended with a message, and the next test begins."""
     _, lines = pod.run("client", "slow_0", "mlx5_1", limit=1)
-    assert "rdma-verify: ib_write_bw on slow_0 printed no result within 1 s" in lines
+    assert "rdma-verify: 'ib_write_bw' on slow_0 printed no result within 1 s" in lines
     assert lines[-1].startswith("measured ")
 
 
@@ -142,7 +142,7 @@ def test_a_test_that_fails(pod: Pod) -> None:
     assert [bool(perftest_command(line)) for line in lines] == [True, False, False]
     assert lines[1:] == [
         "IB device not found",
-        "rdma-verify: bad_0 (ib_write_bw) ended with exit code 1",
+        "rdma-verify: 'ib_write_bw' on bad_0 ended with exit code 1",
     ]
 
 
@@ -199,7 +199,7 @@ def test_a_server_waits_for_its_clients(pod: Pod) -> None:
     lines = [process.stdout.readline().strip() for _ in range(4)]
     assert lines[:2] == [
         "IB device not found",
-        "rdma-verify: bad_1 (ib_write_bw) ended with exit code 1",
+        "rdma-verify: 'ib_write_bw' on bad_1 ended with exit code 1",
     ]
     assert lines[3] == "served 18517"
     (pod.root / "client.18515").touch()

@@ -450,7 +450,7 @@ FAILURES = (
         "NoSocketInterface", "failure", "socket", "no socket interface found", None,
         "node-0:528:528 [0] NCCL WARN Bootstrap : no socket interface found",
         "NCCL_SOCKET_IFNAME matches no network interface of the pod.",
-        "Set NCCL_SOCKET_IFNAME to an interface of the pod (eth0), or remove it.",
+        "Set NCCL_SOCKET_IFNAME to an interface of the pod (eth0), or remove the variable.",
         "nccl, src/bootstrap.cc",
     ),
     Cause(

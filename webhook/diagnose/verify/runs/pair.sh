@@ -52,12 +52,12 @@ command_of() { # TEST HCA PORT: set `words`, the command of both ends
   case $address in *:*) words="$words --ipv6-addr" ;; esac
 }
 
-ended() { # CODE TEST HCA: note how a program failed
+ended() { # CODE TEST HCA: note how a program failed; unquoted, the note would read as a command
   # On a timeout, coreutils return 124 and busybox 143.
   case $1 in
   0) ;;
-  124 | 143) note "$2 on $3 printed no result within $limit s" ;;
-  *) note "$2 on $3 ended with exit code $1" ;;
+  124 | 143) note "'$2' on $3 printed no result within $limit s" ;;
+  *) note "'$2' on $3 ended with exit code $1" ;;
   esac
 }
 

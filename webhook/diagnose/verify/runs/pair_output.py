@@ -33,6 +33,8 @@ PAIR_CODES = (TIMED_OUT, NO_PERFTEST)
 _COMMAND = re.compile(r"\+ (ib_\w{1,20}) -d (\S{1,64}) -p (\d{1,5}) ")
 _NOTE = "rdma-verify: "
 _DEVICES = f"{_NOTE}devices"
+#: Around the name of a program in a note, which would otherwise look like its command.
+_QUOTE = "'"
 
 
 class SectionOfTest(NamedTuple):
@@ -98,13 +100,14 @@ def _parts(log: str) -> dict[int, _Part]:
 
 
 def _notes(lines: list[str]) -> tuple[str, ...]:
-    return tuple(line.removeprefix(_NOTE) for line in lines if line.startswith(_NOTE))
+    return tuple(
+        line.removeprefix(_NOTE).replace(_QUOTE, "") for line in lines if line.startswith(_NOTE)
+    )
 
 
 # Grade the output of both ends of a pair: one result for each device and test.
 
 _NO_DEVICE = next(cause for cause in CAUSES if cause.code == "NoRdmaDevice")
-_QUOTE = "'"
 #: The lines of a test without output.
 _NO_LINES = (1, 1)
 
@@ -175,7 +178,7 @@ def _without_tests(log: PairLog, results: Sequence[BenchmarkResult]) -> Benchmar
     """Grade logs without any test."""
     for note in log.notes:
         if note.startswith("this image has no "):
-            text = f"The image has no {note.split()[-1].strip(_QUOTE)}."
+            text = f"The image has no {note.split()[-1]}."
             return BenchmarkResult(NO_PERFTEST.finding("unsure", text))
         if note == "this container has no RDMA device":
             text = "The container has no RDMA device that NCCL_IB_HCA selects."

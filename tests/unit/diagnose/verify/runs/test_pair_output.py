@@ -97,19 +97,19 @@ def test_the_lower_layer_of_both_ends(client: str, server: str, code: str, also:
     ("client", "level", "code", "reason"),
     [
         (
-            "rdma-verify: ib_write_bw on mlx5_0 printed no result within 40 s\n",
+            "rdma-verify: 'ib_write_bw' on mlx5_0 printed no result within 40 s\n",
             "error",
             "TimedOut",
             "ib_write_bw on mlx5_0 printed no result within 40 s.",
         ),
         (
-            "rdma-verify: ib_write_bw on mlx5_0 ended with exit code 137\n",
+            "rdma-verify: 'ib_write_bw' on mlx5_0 ended with exit code 137\n",
             "error",
             "ExitCode137",
             "A signal killed the process. The kernel does this",
         ),
         (
-            "rdma-verify: ib_write_bw on mlx5_0 ended with exit code 139\n",
+            "rdma-verify: 'ib_write_bw' on mlx5_0 ended with exit code 139\n",
             "unsure",
             "NoResult",
             "ib_write_bw on mlx5_0 ended with exit code 139, and printed no result.",
