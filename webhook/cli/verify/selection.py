@@ -93,7 +93,7 @@ def chosen_nodes(
         return _require_two(given, "--nodes names", "")
     if unfit := _obstacles(members):
         print_status("note", unfit)
-    return _require_two(members.fit, f"fabric {fabric.name} has", " that can measure")
+    return _require_two(members.usable, f"fabric {fabric.name} has", " that can measure")
 
 
 def _listing_failure(permitted: BestEffortReads) -> str:
@@ -108,14 +108,14 @@ def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
         if name not in members.names:
             hint = suggestion(name, sorted(members.names), compared=_MAX_COMPARED)
             raise DocumentError(f"--nodes: node {name!r:.80} does not exist{hint}")
-        if obstacle := members.unfit.get(name):
+        if obstacle := members.obstacles.get(name):
             print_status("note", f"node {name} {obstacle}")
-        elif name not in members.fit:
+        elif name not in members.usable:
             print_status("note", f"node {name} does not appear to belong to fabric {fabric.name}")
 
 
 def _obstacles(members: FabricNodes) -> str:
-    obstacles = [f"{name} {obstacle}" for name, obstacle in members.unfit.items()]
+    obstacles = [f"{name} {obstacle}" for name, obstacle in members.obstacles.items()]
     unlisted = len(obstacles) - _MAX_LISTED
     more = f"; and {counted(unlisted, 'more node')}" if unlisted > 0 else ""
     return f"omitted: {'; '.join(obstacles[:_MAX_LISTED])}{more}" if obstacles else ""

@@ -74,7 +74,7 @@ class RunSession:
         self._environment.report_progress(
             None,
             f"{plan.name} in namespace {self._namespace}: fabric {plan.fabric.name}, "
-            f"{len(plan.nodes)} nodes, {counted(plan.pairs, 'pair')}, image {plan.image}",
+            f"{len(plan.nodes)} nodes, {counted(plan.pair_count, 'pair')}, image {plan.image}",
         )
 
     def _measure(self) -> bool:

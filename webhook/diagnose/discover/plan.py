@@ -87,9 +87,9 @@ def _plan(
     entry: FabricEntry = {"name": name, "match": match_entry(match), "mode": mode}
     reasons = {"name": describe_group(group), "mode": mode_reason}
     reasons |= {f"match.{field}": reason for field, reason in match.reasons.items()}
-    offered = claimable_of(group)
-    if mode == "dra" and offered is not None:
-        _add_claims(entry, reasons, offered, by_plugin=bool(match.gpu_resources))
+    claimable = claimable_of(group)
+    if mode == "dra" and claimable is not None:
+        _add_claims(entry, reasons, claimable, by_plugin=bool(match.gpu_resources))
     else:
         resources, reason = _resources(name, group, devices, mode, options)
         entry["resources"], reasons["resources"] = resources, reason
@@ -122,9 +122,9 @@ _ETH0 = "the interface of the pod network; nearly all CNI plugins use this name"
 def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
     if options.mode is not None:
         return options.mode, "set by --mode"
-    offered = claimable_of(group)
-    if offered is not None and not _offered_resource(group):
-        return "dra", f"the DRA driver {offered.driver} offers RDMA devices on all these nodes"
+    claimable = claimable_of(group)
+    if claimable is not None and not _offered_resource(group):
+        return "dra", f"the DRA driver {claimable.driver} offers RDMA devices on all these nodes"
     if group.card.link_layer == "InfiniBand":
         return "shared-device", "InfiniBand needs no additional network in the pod"
     if options.networks:
@@ -154,15 +154,15 @@ def claimable_of(group: Group) -> ClaimableDevices | None:
 
 
 def _add_claims(
-    entry: FabricEntry, reasons: dict[str, str], offered: ClaimableDevices, *, by_plugin: bool
+    entry: FabricEntry, reasons: dict[str, str], claimable: ClaimableDevices, *, by_plugin: bool
 ) -> None:
     """Add the template: of a GPU with its NIC if both can be claimed together, else of NICs."""
-    name, gpus = entry["name"], offered.gpu_class if not by_plugin else ""
+    name, gpus = entry["name"], claimable.gpu_class if not by_plugin else ""
     if gpus:
         entry["match"] |= {"gpuResources": [], "deviceClasses": [gpus]}
         reasons["match.deviceClasses"] = "the DeviceClass that selects the GPUs of a DRA driver"
         reasons["match.gpuResources"] = "no device plugin offers GPUs"
-    if gpus and offered.aligned:
+    if gpus and claimable.aligned:
         entry["claims"] = [{"template": f"{name}-gpu-nic"}]
         reasons["claims"] = (
             "a GPU with the NIC at its PCIe root; for several pairs in a container, repeat both "
@@ -173,7 +173,7 @@ def _add_claims(
     reason = (
         "a device plugin offers the GPUs" if by_plugin else "no GPU can be claimed with its NIC"
     )
-    nics = f"all {offered.nics} NICs of a node" if offered.nics > 1 else "the NIC of a node"
+    nics = f"all {claimable.nics} NICs of a node" if claimable.nics > 1 else "the NIC of a node"
     reasons["claims"] = f"{nics}, because {reason}; request fewer where pods share nodes"
 
 

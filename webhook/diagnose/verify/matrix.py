@@ -179,11 +179,11 @@ def group_findings(matrix: PairMatrix) -> tuple[FindingGroup, ...]:
 
 def _statements(results: list[tuple[NodePair, BenchmarkResult]]) -> tuple[PairStatement, ...]:
     by_statement: dict[tuple[str, str], list[NodePair]] = defaultdict(list)
-    for pair, result in sorted(results, key=lambda pair_result: _lowest(pair_result[1])):
+    for pair, result in sorted(results, key=lambda pair_result: _by_bandwidth(pair_result[1])):
         tested = title_of(result.measurement) if result.measurement else ""
         by_statement[result.finding.text, tested].append(pair)
     return tuple(PairStatement(*key, tuple(pairs)) for key, pairs in by_statement.items())
 
 
-def _lowest(result: BenchmarkResult) -> tuple[bool, float]:
+def _by_bandwidth(result: BenchmarkResult) -> tuple[bool, float]:
     return result.gbps is None, result.gbps or 0.0

@@ -19,7 +19,7 @@ from webhook.model.names import natural_key
 
 _OPERATOR = "nvidia-network-operator"
 _VIRTUAL_FUNCTIONS = 8
-_POOLS = (
+_ADDRESS_COMMENT = (
     "Addresses: create an nv-ipam IPPool for each poolName, or write another ipam. No tool shows "
     "which addresses are free."
 )
@@ -53,7 +53,7 @@ def _sriov(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
             "operator installs it. numVfs is the number of virtual functions of each card; a "
             "change may restart nodes."
         ),
-        _POOLS,
+        _ADDRESS_COMMENT,
     ]
     return PluginFile(f"sriov-{plan.name}.yaml", manifest(comments, *objects))
 
@@ -140,7 +140,7 @@ def _host_device(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     comments = [
         f"Whole devices for pods of fabric {plan.name}: {plan.reasons['name']}.",
         "While a pod has a device, neither the node nor another pod can use it.",
-        _POOLS,
+        _ADDRESS_COMMENT,
     ]
     return PluginFile(f"host-device-{plan.name}.yaml", manifest(comments, network))
 
@@ -152,19 +152,19 @@ def _macvlan(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
             f"An interface in the pod for each RoCE device of fabric {plan.name}; not needed if "
             "networks of these names exist."
         ),
-        _POOLS,
+        _ADDRESS_COMMENT,
     ]
     objects = []
-    for device, given in zip(_rails(plan), plan.entry["networks"], strict=False):
+    for device, network_name in zip(_rails(plan), plan.entry["networks"], strict=False):
         masters = _interfaces([port for _, port in used_ports(plan) if port.device == device])
-        namespace, _, name = given.partition("@")[0].rpartition("/")
+        namespace, _, name = network_name.partition("@")[0].rpartition("/")
         if len(masters) != 1:
             reason = (
                 f"the interface of {device} differs between nodes: {', '.join(masters)}"
                 if masters
                 else f"no tool shows the interface of {device}"
             )
-            comments.append(f"{given} is missing here, since {reason}.")
+            comments.append(f"{network_name} is missing here, since {reason}.")
             continue
         objects.append(_attachment(name, namespace or options.namespace, masters[0]))
     return PluginFile(f"networks-{plan.name}.yaml", manifest(comments, *objects))

@@ -54,9 +54,9 @@ def _labels(plan: NcclPlan) -> dict[str, str]:
 
 
 def _launcher(plan: NcclPlan) -> JsonObject:
-    words = [str(plan.ranks), str(plan.program_timeout), plan.test, plan.largest]
-    template = _template(plan, [*_script("launch.sh"), *words], {"requests": {"cpu": "100m"}})
-    template["spec"]["affinity"] = {"nodeAffinity": _on(plan.nodes)}
+    arguments = [str(plan.ranks), str(plan.program_timeout), plan.test, plan.largest]
+    template = _template(plan, [*_script("launch.sh"), *arguments], {"requests": {"cpu": "100m"}})
+    template["spec"]["affinity"] = {"nodeAffinity": _node_affinity(plan.nodes)}
     return template
 
 
@@ -70,8 +70,8 @@ def _worker(plan: NcclPlan) -> JsonObject:
     container["volumeMounts"] = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108
     spec["volumes"] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
     spec["affinity"] = {
-        "nodeAffinity": _on(plan.nodes),
-        "podAntiAffinity": _on_separate_nodes(plan),
+        "nodeAffinity": _node_affinity(plan.nodes),
+        "podAntiAffinity": _worker_anti_affinity(plan),
     }
     if plan.fabric.mode == "host-network":
         spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
@@ -105,7 +105,7 @@ def _script(name: str) -> list[str]:
     return ["sh", "-c", text.replace("$(", "$$("), "rdma-verify"]
 
 
-def _on(nodes: Sequence[str]) -> JsonObject:
+def _node_affinity(nodes: Sequence[str]) -> JsonObject:
     """Return the affinity to the nodes of the run, which need the image in any case."""
     terms = [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
@@ -114,7 +114,7 @@ def _on(nodes: Sequence[str]) -> JsonObject:
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
 
 
-def _on_separate_nodes(plan: NcclPlan) -> JsonObject:
+def _worker_anti_affinity(plan: NcclPlan) -> JsonObject:
     """Return the anti-affinity that puts one worker on each node."""
     workers = {
         "labelSelector": {"matchLabels": {**_labels(plan), ROLE_LABEL: "worker"}},

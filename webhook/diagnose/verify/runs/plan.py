@@ -19,9 +19,9 @@ from webhook.model.nodes import Node as NodeFacts
 class FabricNodes(NamedTuple):
     """The nodes of a cluster, in natural order: node-2 before node-10."""
 
-    fit: tuple[str, ...]
+    usable: tuple[str, ...]
     #: Each other node of the fabric → the reason why it cannot measure.
-    unfit: Mapping[str, str]
+    obstacles: Mapping[str, str]
     #: The names of all nodes of the cluster.
     names: frozenset[str]
 
@@ -31,16 +31,16 @@ def fabric_nodes(manifests: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric
     listed = {key_of(manifest)[1]: {**manifest, "kind": "Node"} for manifest in manifests}
     facts = Facts.from_objects(listed.values())
     fabrics_by_node = facts.inventory(fabrics).by_node
-    fit: list[str] = []
-    unfit: dict[str, str] = {}
+    usable: list[str] = []
+    obstacles: dict[str, str] = {}
     for name in sorted(listed, key=natural_key):
         if fabric.name not in fabrics_by_node[name]:
             continue
         if reason := _obstacle(Node.model_validate(listed[name]), facts.nodes[name], fabric):
-            unfit[name] = reason
+            obstacles[name] = reason
         else:
-            fit.append(name)
-    return FabricNodes(tuple(fit), unfit, frozenset(listed))
+            usable.append(name)
+    return FabricNodes(tuple(usable), obstacles, frozenset(listed))
 
 
 def _obstacle(node: Node, facts: NodeFacts, fabric: Fabric) -> str:
@@ -140,7 +140,7 @@ class RunPlan(NamedTuple):
         return self.program_timeout * len(self.tests) * (len(self.fabric.hcas) or _MAX_HCAS)
 
     @property
-    def pairs(self) -> int:
+    def pair_count(self) -> int:
         """The number of pairs."""
         return sum(map(len, self.rounds))
 

@@ -104,7 +104,7 @@ def _spec(plan: RunPlan, node: str) -> JsonObject:
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "affinity": {"nodeAffinity": _on(node)},
+        "affinity": {"nodeAffinity": _node_affinity(node)},
         "tolerations": list(plan.tolerations),
         "containers": [
             {
@@ -122,7 +122,7 @@ def _spec(plan: RunPlan, node: str) -> JsonObject:
     return spec
 
 
-def _on(node: str) -> JsonObject:
+def _node_affinity(node: str) -> JsonObject:
     name = {"key": "metadata.name", "operator": "In", "values": [node]}
     terms = {"nodeSelectorTerms": [{"matchFields": [name]}]}
     return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
@@ -163,17 +163,17 @@ def _remaining_message(remaining: list[Pod]) -> str:
     names = ", ".join(pod.metadata.name for pod in remaining)
     nodes = ", ".join(dict.fromkeys(map(node_of, remaining)))
     return (
-        f"these pods were deleted, but are still there after {DELETE_TIMEOUT:g} s: {names}; "
-        f"check whether the kubelet answers on {nodes}"
+        f"not deleted within {DELETE_TIMEOUT:g} s: {names}; check whether the kubelet answers on "
+        f"{nodes}"
     )
 
 
 # The progress of a pod.
 
 #: Reasons of a waiting container that are permanent.
-_FINAL = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+_PERMANENT_REASONS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _MAX_MESSAGE = 300
-_OURS = (CONTAINER, NCCL_CONTAINER)
+_CONTAINERS = (CONTAINER, NCCL_CONTAINER)
 
 
 class _StatusAnnotation(Record):
@@ -229,26 +229,26 @@ def was_killed_for_memory(pod: Pod) -> bool:
 def is_stuck(pod: Pod) -> bool:
     """Return whether a pod will never start."""
     waiting = _container(pod).state.waiting
-    return waiting is not None and waiting.reason in _FINAL
+    return waiting is not None and waiting.reason in _PERMANENT_REASONS
 
 
 def waiting_reason(pod: Pod) -> str:
     """Return what a pod that has not started waits for, in one line; "" if unknown."""
     waiting = _container(pod).state.waiting
     if waiting is not None:
-        return _line(": ".join(filter(None, (waiting.reason, waiting.message))))
+        return _one_line(": ".join(filter(None, (waiting.reason, waiting.message))))
     scheduled = pod.status.condition("PodScheduled")
-    return _line(scheduled.message) if scheduled.status == "False" else ""
+    return _one_line(scheduled.message) if scheduled.status == "False" else ""
 
 
 def _container(pod: Pod) -> ContainerStatus:
     """Return the status of our container; other webhooks may have added containers."""
     statuses = pod.status.container_statuses
-    return next((status for status in statuses if status.name in _OURS), ContainerStatus())
+    return next((status for status in statuses if status.name in _CONTAINERS), ContainerStatus())
 
 
-def _line(words: str) -> str:
-    return " ".join(words.split())[:_MAX_MESSAGE]
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:_MAX_MESSAGE]
 
 
 # The pods of a run as of the last poll, and requests that are repeated while the server is silent.

@@ -92,7 +92,7 @@ class NodeRun:
                     self._results[number] = done.value
                     del active[number]
             if active and self._environment.pause(_PAUSE):
-                raise interruption(len(self._results), self._plan.pairs)
+                raise interruption(len(self._results), self._plan.pair_count)
 
 
 # One pair: its server, then its client, then the output of both.

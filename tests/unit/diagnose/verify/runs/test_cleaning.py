@@ -79,6 +79,6 @@ def test_pods_that_do_not_go(node: str | None, named: str) -> None:
     with pytest.raises(ClusterError) as error:
         clean(pods, run_selector("verify-one"))
     assert str(error.value) == (
-        f"these pods were deleted, but are still there after {DELETE_TIMEOUT:g} s: "
+        f"not deleted within {DELETE_TIMEOUT:g} s: "
         f"verify-one-0-server; check whether the kubelet answers on {named}"
     )

@@ -39,8 +39,8 @@ def test_who_can_and_who_cannot() -> None:
         FABRICS,
         FABRIC,
     )
-    assert nodes.fit == ("gpu-2", "gpu-10")
-    assert nodes.unfit == {
+    assert nodes.usable == ("gpu-2", "gpu-10")
+    assert nodes.obstacles == {
         "gpu-3": "is not ready",
         "gpu-4": "is cordoned",
         "gpu-5": "offers no rdma/rdma_v100",
@@ -64,4 +64,4 @@ def test_a_node_that_offers_a_part_of_the_resources() -> None:
 
 def test_a_node_without_a_status() -> None:
     """A new node without a status cannot measure."""
-    assert fabric_nodes([{"metadata": {"name": "new"}}], FABRICS, FABRIC).fit == ()
+    assert fabric_nodes([{"metadata": {"name": "new"}}], FABRICS, FABRIC).usable == ()
