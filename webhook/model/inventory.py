@@ -82,7 +82,7 @@ def _lacks(group: NodeGroup, fabric: Fabric, fabrics: Fabrics) -> Iterator[str]:
     for key, globs in fabric.node_labels.items():
         expected = " or ".join(globs)
         if key not in group.labels:
-            yield f"label {key} is missing ({expected})"
+            yield f"label {key} is missing (expected: {expected})"
         elif not _fits_label(group, key, fabric, fabrics):
             yield f"label {key} is {group.labels[key]}, not {expected}"
     resources = _sufficient(fabric, fabrics)
@@ -145,13 +145,12 @@ _RESOURCE_NOT_OFFERED = Code(
 _NODE_WITHOUT_RESOURCE = Code(
     "NodeWithoutResource",
     "Some nodes of the fabric lack one of its RDMA resources.",
-    "Check the RDMA device plugin on these nodes.",
+    "Check whether the RDMA device plugin runs there.",
 )
 _NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
     "Nodes with GPUs, RDMA resources or labels of a fabric belong to no fabric.",
-    "If the nodes belong to the nearest fabric, add what is missing to the nodes, or extend "
-    "`match` of the fabric.",
+    "If the nearest fabric is the right one, add what is missing, or extend `match` of the fabric.",
 )
 _NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",

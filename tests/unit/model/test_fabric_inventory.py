@@ -173,12 +173,11 @@ def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
     reason = f"label {PRODUCT} is Tesla-P100, not Tesla-V100-*"
     assert unassigned(inventory) == UnassignedNodes(("p9", "p10"), (), "v100-ib", reason)
     assert (inventory.nodes, inventory.unrelated_nodes) == (2, 0)
-    assert (
-        unassigned(build({"p": node(v100=8)})).why == f"label {PRODUCT} is missing (Tesla-V100-*)"
-    )
+    missing = f"label {PRODUCT} is missing (expected: Tesla-V100-*)"
+    assert unassigned(build({"p": node(v100=8)})).why == missing
     neither = "nvidia.com/v100 or rdma/v100 is not offered"
     assert unassigned(build({"p": node(VOLTA)})).why == neither
-    reasons = f"label {PRODUCT} is missing (Tesla-V100-*); {neither}"
+    reasons = f"label {PRODUCT} is missing (expected: Tesla-V100-*); {neither}"
     assert unassigned(build({"p": node(gpu=1)})) == UnassignedNodes(("p",), (), "v100-ib", reasons)
 
 
@@ -191,7 +190,7 @@ def test_a_node_with_rdma_and_no_gpu_may_belong_to_a_fabric() -> None:
         resources=V100.resources,
     )
     assert unassigned(build({"n": node(rdma=1)}, fabrics(two))).why == (
-        f"label {PRODUCT} is missing (Tesla-V100-* or {VOLTA})"
+        f"label {PRODUCT} is missing (expected: Tesla-V100-* or {VOLTA})"
     )
 
 
@@ -228,7 +227,7 @@ def test_a_fabric_that_labels_are_enough_for_misses_no_resource() -> None:
     """A node with its label would belong to it without offering anything."""
     labeled = fabric("labeled", node_labels={"net": ("ib",)}, resources=V100.resources)
     inventory = build({"g": node(gpu=8)}, fabrics(labeled))
-    assert unassigned(inventory).why == "label net is missing (ib)"
+    assert unassigned(inventory).why == "label net is missing (expected: ib)"
 
 
 def test_an_offered_resource_decides_between_equally_near_fabrics() -> None:
@@ -238,7 +237,7 @@ def test_an_offered_resource_decides_between_equally_near_fabrics() -> None:
     second = replace(second, resources=V100.resources)
     inventory = build({"n": node(rdma=1)}, fabrics(first, second))
     assert unassigned(inventory) == UnassignedNodes(
-        ("n",), (), "second", "label net is missing (ib)"
+        ("n",), (), "second", "label net is missing (expected: ib)"
     )
 
 
@@ -249,7 +248,7 @@ def test_shared_gpus_have_the_product_that_they_are_shares_of() -> None:
     assert (inventory.fabrics[0].nodes, inventory.unassigned_nodes) == (("n",), ())
     other = fabric("other", node_labels={PRODUCT: (VOLTA,), "net": ("ib",)})
     inventory = build({"n": node(f"{VOLTA}-SHARED", rdma=1)}, fabrics(other))
-    assert unassigned(inventory).why == "label net is missing (ib)"
+    assert unassigned(inventory).why == "label net is missing (expected: ib)"
 
 
 def test_an_offered_gpu_decides_between_equally_near_fabrics() -> None:
@@ -335,7 +334,7 @@ def test_nodes_outside_fabrics_are_findings() -> None:
     """The text counts them and says what they lack, or what several fabrics have in common."""
     several = UnassignedNodes(("a", "b"), ("x", "y"), "", "nvidia.com/gpu fits all of them")
     without = UnassignedNodes(("c",), (), "", "there are no fabrics")
-    near = without._replace(nearest="x", why="label net is missing (ib)")
+    near = without._replace(nearest="x", why="label net is missing (expected: ib)")
     inventory = FabricInventory((), (several, without, near), 4, 0)
     assert [
         (finding.level, finding.code, finding.text, finding.location.nodes)
@@ -349,7 +348,7 @@ def test_nodes_outside_fabrics_are_findings() -> None:
         ("error", "NodeWithoutFabric", "1 node fits no fabric: there are no fabrics", ("c",)),
         (
             *("error", "NodeWithoutFabric"),
-            "1 node fits no fabric (nearest: x): label net is missing (ib)",
+            "1 node fits no fabric (nearest: x): label net is missing (expected: ib)",
             ("c",),
         ),
     ]

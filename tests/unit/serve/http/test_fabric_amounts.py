@@ -65,7 +65,7 @@ def test_the_table_is_that_of_the_command_without_names() -> None:
     assert asyncio.run(amounts.written("text")).decode().splitlines() == [
         "fabric   nodes  GPUs                 RDMA resources",
         "v100-ib  2      nvidia.com/v100: 16  rdma/v100: 0",
-        "  ✘ v100-ib: no node offers rdma/v100",
+        "  ✘ v100-ib: no node offers rdma/v100 [ResourceNotOffered]",
         *wrap(REMEDY, 100, initial_indent="    → ", subsequent_indent="      "),
     ]
     assert asyncio.run(amounts.written("wide")) == asyncio.run(amounts.written("text"))
