@@ -201,7 +201,7 @@ def _remove_status(evidence: PodEvidence) -> str:
 def _not_called_reasons(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the reasons why a pod with the annotation was missed, the most certain first."""
     yield from _missing_label(evidence)
-    yield from _not_installed(evidence)
+    yield from _missing_installation(evidence)
     yield from _newer_prerequisites(evidence)
     yield from _unanswered_call(evidence)
 
@@ -222,7 +222,7 @@ def _missing_label(evidence: PodEvidence) -> Iterator[Finding]:
     yield _not_called(NAMESPACE_NOT_LABELED, text, remedy)
 
 
-def _not_installed(evidence: PodEvidence) -> Iterator[Finding]:
+def _missing_installation(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.webhooks == ():
         yield _not_called(NOT_INSTALLED, "No: the cluster has no webhook pods.rdma.lab.")
     for registration in evidence.webhooks or ():

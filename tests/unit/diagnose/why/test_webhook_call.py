@@ -237,14 +237,20 @@ def test_the_template_to_edit() -> None:
         assert "of the pod template of JobSet set, and create" in finding.remedy
 
 
-def test_the_controller_of_a_replica_set() -> None:
-    """A ReplicaSet's template is a copy: the remedy names the Deployment, also if it is unread."""
+@pytest.mark.parametrize(("kind", "above"), [("ReplicaSet", "Deployment"), ("Job", "CronJob")])
+def test_a_copy_is_not_the_template_to_edit(kind: str, above: str) -> None:
+    """The remedy names the controller of a ReplicaSet or a Job, even if it was not read."""
+    reference = {**REFERENCE, "kind": above, "name": "a"}
+    copy = {**job(), "kind": kind, "metadata": {"name": "a-1", "ownerReferences": [reference]}}
+    finding = called(live({}, metadata=OWNED), owners=(copy,))
+    assert f"of the pod template of {above} a, and create" in finding.remedy
+
+
+def test_a_controller_that_is_not_read() -> None:
+    """A ReplicaSet is named together with its Deployment, which usually has the template."""
     owned_by_replicas = {"ownerReferences": [{**REFERENCE, "kind": "ReplicaSet", "name": "a-1"}]}
     replicas = {**job(), "kind": "ReplicaSet", "metadata": {"name": "a-1"}}
-    of_deployment = {"ownerReferences": [{**REFERENCE, "kind": "Deployment", "name": "a"}]}
-    owned_replicas = {**replicas, "metadata": {"name": "a-1", **of_deployment}}
     for owners, title in (
-        ((owned_replicas,), "Deployment a"),
         ((replicas,), "ReplicaSet a-1"),
         ((), "ReplicaSet a-1 or of its Deployment"),
     ):

@@ -62,6 +62,13 @@ def test_several_pods() -> None:
     assert text.count("\n\nPod lab/train-0\n") == 1
 
 
+def test_controllers() -> None:
+    """The heading names the pod's controller, then the controller of that one."""
+    outer = {"kind": "JobSet", "metadata": {"name": "set"}}
+    heading = why_text([explain(live(), owners=(job(), outer))]).partition("\n")[0]
+    assert heading == "Pod lab/train-0  (controlled by Job train, controlled by JobSet set)"
+
+
 def test_characters_that_hide_something() -> None:
     """Control characters of a file do not reach the terminal."""
     pod = live({**ASKED, "rdma.lab/fabric": "\x1b[31m\u202e"})

@@ -86,25 +86,25 @@ def interruption(done: int, pairs: int) -> RunStopError:
     return RunStopError(INTERRUPTED.finding("unsure", text))
 
 
-def not_called(pod: str, problem: Finding | None) -> RunStopError:
+def missing_call(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that the webhook was not called for."""
     text = f"The webhook was not called for pod {pod}, which has no annotation rdma.lab/status."
     return RunStopError(_error(problem) if problem else NOT_CALLED.finding("error", text))
 
 
-def without_rdma(pod: str, problem: Finding | None) -> RunStopError:
+def missing_rdma(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that has no RDMA according to its status."""
     text = f"The webhook could not equip pod {pod} for RDMA."
     remedy = f"Run the command again, and while it waits for the pod, run rdma-webhook why {pod}."
     return RunStopError(_error(problem) if problem else NO_RDMA.finding("error", text, remedy))
 
 
-def pod_rejected(role: str, node: str, message: str) -> MeasurementError:
+def pod_rejection(role: str, node: str, message: str) -> MeasurementError:
     """Return the error for a pod that the API server did not create."""
     return _unsure(POD_REJECTED, f"The {role} for {node} was not created: {message[:_MAX_MESSAGE]}")
 
 
-def not_started(role: str, node: str, seconds: float, problem: Finding | None) -> MeasurementError:
+def missed_start(role: str, node: str, seconds: float, problem: Finding | None) -> MeasurementError:
     """Return the error for a pod that did not start in time, or never will."""
     start = f"The {role} on {node} did not start within {seconds:g} s."
     if problem is None:
@@ -118,25 +118,25 @@ def timeout(role: str, node: str, seconds: float) -> MeasurementError:
     return _unsure(NOT_ENDED, f"The {role} on {node} did not end within {seconds:g} s.")
 
 
-def pod_gone(role: str, node: str) -> MeasurementError:
+def pod_deletion(role: str, node: str) -> MeasurementError:
     """Return the error for a pod that was deleted from outside the run."""
     return _unsure(POD_GONE, f"The {role} on {node} was deleted during the run.")
 
 
-def log_unreadable(role: str, node: str, message: str) -> MeasurementError:
+def log_failure(role: str, node: str, message: str) -> MeasurementError:
     """Return the error for a log that could not be read."""
     text = f"The log of the {role} on {node} could not be read: {message[:_MAX_MESSAGE]}"
     return _unsure(LOG_UNREADABLE, text)
 
 
-def pod_failed(role: str, node: str, pod: Pod, before: str = "it ran") -> MeasurementError:
+def pod_failure(role: str, node: str, pod: Pod, before: str = "it ran") -> MeasurementError:
     """Return the error for a pod that ended before an event: by default, before it ran."""
     message = " ".join(pod.status.message.split())[:_MAX_MESSAGE]
     reason = ": ".join(filter(None, (pod.status.reason, message)))
     return _unsure(POD_FAILED, f"The {role} on {node} failed before {before}. {reason}".rstrip())
 
 
-def killed_for_memory(role: str, node: str) -> MeasurementError:
+def memory_kill(role: str, node: str) -> MeasurementError:
     """Return the error for a pod that had too little memory."""
     text = f"The {role} on {node} was killed. {_KILLED.meaning}"
     finding = Finding("error", _KILLED.code, text, _KILLED.remedy)

@@ -126,7 +126,7 @@ class NcclRun:
     def _ended_launcher(self) -> Pod | None:
         launcher = self._of_role(_LAUNCHER)
         if not launcher:
-            raise errors.pod_gone(_LAUNCHER, "its node")
+            raise errors.pod_deletion(_LAUNCHER, "its node")
         return launcher[0] if pod_state.has_ended(launcher[0]) else None
 
     def _check(self, pod: Pod) -> None:
@@ -134,12 +134,12 @@ class NcclRun:
         name, role, node = pod.metadata.name, _role_of(pod), pod_state.node_of(pod)
         rdma = pod_state.rdma_of(pod)
         if rdma is None:
-            raise errors.not_called(name, self._environment.run.explain(name))
+            raise errors.missing_call(name, self._environment.run.explain(name))
         if rdma == "no":
-            raise errors.without_rdma(name, self._environment.run.explain(name))
+            raise errors.missing_rdma(name, self._environment.run.explain(name))
         if pod_state.is_stuck(pod):
             problem = self._environment.run.explain(name)
-            raise errors.not_started(role, node, self._plan.start_timeout, problem)
+            raise errors.missed_start(role, node, self._plan.start_timeout, problem)
         if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
             self._fail_for_worker(pod, node)
 
@@ -148,22 +148,22 @@ class NcclRun:
         log = self._log(pod, _WORKER)
         if missing := missing_program(log):
             raise errors.MeasurementError(missing_program_result(missing))
-        raise errors.pod_failed(_WORKER, node, pod, before="the launcher began")
+        raise errors.pod_failure(_WORKER, node, pod, before="the launcher began")
 
     def _log(self, pod: Pod, role: str) -> str:
         """Return the log of a pod that has ended; raises MeasurementError if it has none."""
         node = pod_state.node_of(pod)
         if pod_state.was_killed_for_memory(pod):
-            raise errors.killed_for_memory(role, node)
+            raise errors.memory_kill(role, node)
         if not pod_state.has_run(pod):
-            raise errors.pod_failed(role, node, pod)
+            raise errors.pod_failure(role, node, pod)
         name = pod.metadata.name
         try:
             return self._pod_poll.with_retries(
                 lambda: self._environment.run.pods.log(name, NCCL_CONTAINER)
             )
         except ClusterError as error:
-            raise errors.log_unreadable(role, node, str(error)) from None
+            raise errors.log_failure(role, node, str(error)) from None
 
     def _timeout_error(self, timeout: float) -> errors.MeasurementError:
         """Return the error for pods that missed their deadline."""
@@ -175,7 +175,7 @@ class NcclRun:
             return errors.timeout(_LAUNCHER, pod_state.node_of(launcher[0]), timeout)
         pod = next((pod for pod in pods if not pod_state.is_ready(pod)), pods[0])
         problem = self._environment.run.explain(pod.metadata.name)
-        return errors.not_started(_role_of(pod), pod_state.node_of(pod), timeout, problem)
+        return errors.missed_start(_role_of(pod), pod_state.node_of(pod), timeout, problem)
 
     def _of_role(self, role: str) -> list[Pod]:
         return [pod for pod in self._pod_poll.pods.values() if _role_of(pod) == role]

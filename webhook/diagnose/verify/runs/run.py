@@ -166,13 +166,13 @@ class PairRun:
         except RefusedError as error:
             if error.code == _FORBIDDEN and "cannot create resource" in str(error):
                 raise
-            raise errors.pod_rejected(role, node, str(error)) from None
+            raise errors.pod_rejection(role, node, str(error)) from None
         self._created.append(pod)
         rdma = pods.rdma_of(pod)
         if rdma is None:
-            raise errors.not_called(name, self._environment.explain(name))
+            raise errors.missing_call(name, self._environment.explain(name))
         if rdma == "no":
-            raise errors.without_rdma(name, self._environment.explain(name))
+            raise errors.missing_rdma(name, self._environment.explain(name))
         self._report_progress(f"{role} created on {node}")
         return name
 
@@ -187,7 +187,7 @@ class PairRun:
                 return pod
             if self._environment.now() > deadline or pods.is_stuck(pod):
                 problem = self._environment.explain(name)
-                raise errors.not_started(role, self._node(role), start_timeout, problem)
+                raise errors.missed_start(role, self._node(role), start_timeout, problem)
             if awaited := pods.waiting_reason(pod):
                 self._report_progress(f"{role} on {self._node(role)} is waiting: {awaited}")
 
@@ -219,20 +219,20 @@ class PairRun:
         """Return a pod as of the last poll; MeasurementError if it no longer exists."""
         pod = self._pod_poll.pods.get(name)
         if pod is None:
-            raise errors.pod_gone(role, self._node(role))
+            raise errors.pod_deletion(role, self._node(role))
         return pod
 
     def _log(self, role: Role, pod: Pod) -> str:
         node = self._node(role)
         if pods.was_killed_for_memory(pod):
-            raise errors.killed_for_memory(role, node)
+            raise errors.memory_kill(role, node)
         if pods.has_ended(pod) and not pods.has_run(pod):
-            raise errors.pod_failed(role, node, pod)
+            raise errors.pod_failure(role, node, pod)
         name = pod.metadata.name
         try:
             return self._pod_poll.with_retries(lambda: self._environment.pods.log(name, CONTAINER))
         except ClusterError as error:
-            raise errors.log_unreadable(role, node, str(error)) from None
+            raise errors.log_failure(role, node, str(error)) from None
 
     def _node(self, role: Role) -> str:
         return self._pair.server if role == "server" else self._pair.client
