@@ -203,13 +203,13 @@ def _handshake(probe_result: ProbeResult, roles: _Roles) -> Handshake:
     return Handshake(
         address=probe_result.address,
         problem=probe_result.problem,
-        issuer=next((role for role, ca in roles if _issued(leaf, ca)), ""),
+        issuer=next((role for role, ca in roles if _is_issued_by(leaf, ca)), ""),
         names=tuple(dns_names(leaf)),
         not_after=leaf.not_valid_after_utc,
     )
 
 
-def _issued(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
+def _is_issued_by(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
     try:
         leaf.verify_directly_issued_by(ca)
     except (InvalidSignature, TypeError, ValueError):
@@ -243,7 +243,9 @@ def probe(address: str, name: str, roots: bytes) -> ProbeResult:
         leaf = _handshake_with(address, name, _trusting(roots))
     except ssl.SSLCertVerificationError as error:
         problem = error.verify_message or str(error)
-        return ProbeResult(address=address, problem=problem, leaf=_untrusted(address, name))
+        return ProbeResult(
+            address=address, problem=problem, leaf=_served_certificate(address, name)
+        )
     except ssl.SSLError as error:
         return ProbeResult(
             address=address, problem=f"the TLS handshake failed: {error.reason or error}"
@@ -261,7 +263,7 @@ def _trusting(roots: bytes) -> ssl.SSLContext:
     return context
 
 
-def _untrusted(address: str, name: str) -> x509.Certificate | None:
+def _served_certificate(address: str, name: str) -> x509.Certificate | None:
     """Return the served certificate without verifying it, to report it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False

@@ -50,12 +50,12 @@ def step(authorities: Authorities, context: RotationContext) -> Authorities:
     if authorities.requested is RotationRequest.REVOKE:
         return replace(authorities, next=new_ca(context), requested=None, revoking=True)
     if expiry(current) <= context.now:  # it cannot issue, and its leaves are not trusted any more
-        return _promoted(authorities, following or new_ca(context), context)
+        return _promote_next(authorities, following or new_ca(context), context)
     if following is None and (authorities.requested or renewal_due(current, context.now)):
         return replace(authorities, next=new_ca(context), requested=None)
     if following is not None and _published_for(following, context, context.lifetimes.propagation):
-        return _promoted(authorities, following, context)
-    if authorities.previous and _drained(authorities, context):
+        return _promote_next(authorities, following, context)
+    if authorities.previous and _is_drained(authorities, context):
         return replace(authorities, previous=(), retire_after=None)
     return replace(authorities, requested=None)  # a rotation is already under way
 
@@ -83,7 +83,7 @@ def _published_for(ca: KeyPair, context: RotationContext, minimum: timedelta) ->
     return duration is not None and duration >= minimum
 
 
-def _promoted(
+def _promote_next(
     authorities: Authorities, following: KeyPair, context: RotationContext
 ) -> Authorities:
     """Let the next CA issue, and keep the old one trusted until its last leaf has expired."""
@@ -100,7 +100,7 @@ def _last_leaf_expiry(context: RotationContext) -> datetime:
     return (until + timedelta(seconds=1)).replace(microsecond=0)
 
 
-def _drained(authorities: Authorities, context: RotationContext) -> bool:
+def _is_drained(authorities: Authorities, context: RotationContext) -> bool:
     """Return whether the old CAs can be removed, since no known replica serves their leaves."""
     if not _published_for(authorities.current, context, context.lifetimes.drain):
         return False

@@ -105,7 +105,7 @@ class SelfManaged:
         """Do one round, and return whether it was completed; never raises."""
         trusted, problem, defect = self.status.trusted, "", None
         try:
-            self._connected().round()
+            self._connect_keeper().round()
         except CertsError as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- only this thread renews the leaf
@@ -153,7 +153,7 @@ class SelfManaged:
         if self.changed.wait(seconds):
             self._stop.wait(random.uniform(*AFTER_CHANGE))  # noqa: S311 -- no secret
 
-    def _connected(self) -> Keeper:
+    def _connect_keeper(self) -> Keeper:
         if self._keeper is None:
             api = self._connect()
             self._keeper = Keeper(

@@ -82,17 +82,17 @@ class CertificateFiles:
         try:
             content = (certificate.read_bytes(), key.read_bytes())
         except OSError as error:
-            return self._failed(None, f"cannot read {error.filename}: {error.strerror}")
+            return self._set_error(None, f"cannot read {error.filename}: {error.strerror}")
         if content == self._content:
             return False
         try:
             self._serving.use(KeyPair(certificate=content[0], key=content[1]), self._name)
         except CertificateError as error:
-            return self._failed(content, f"{certificate} with {key}: {error}")
+            return self._set_error(content, f"{certificate} with {key}: {error}")
         self._content, self.error = content, ""
         return True
 
-    def _failed(self, content: tuple[bytes, bytes] | None, error: str) -> bool:
+    def _set_error(self, content: tuple[bytes, bytes] | None, error: str) -> bool:
         changed = error != self.error
         self._content, self.error = content, error
         return changed

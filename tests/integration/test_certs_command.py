@@ -74,7 +74,7 @@ def test_all_is_well(certs: Command) -> None:
 def test_for_scripts(certs: Command) -> None:
     """`-o json` has the same content, and no key."""
     code, answer = certs.json("status")
-    assert (code, answer["good"], answer["phase"]) == (0, True, "settled")
+    assert (code, answer["healthy"], answer["phase"]) == (0, True, "settled")
     (authority,) = answer["authorities"]
     assert (authority["role"], authority["inBundle"]) == ("current", True)
     (handshake,) = answer["handshakes"]
@@ -90,7 +90,7 @@ def test_verify_needs_no_secret(certs: Command) -> None:
     certs.api.objects.stored[SECRET] = secret
     for (code, answer), issuer in ((alone, "unknown"), (certs.json("verify"), "current")):
         (handshake,) = answer["handshakes"]
-        assert (code, answer["good"], handshake["issuer"]) == (0, True, issuer)
+        assert (code, answer["healthy"], handshake["issuer"]) == (0, True, issuer)
     assert certs("verify")[1].startswith(f"✔ {certs.address}")
 
 

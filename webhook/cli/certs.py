@@ -28,7 +28,7 @@ _NAMESPACE = "rdma-webhook"
 
 _EXAMPLES = """examples:
   rdma-webhook certs status                    with your kubeconfig
-  rdma-webhook certs status -o json | jq .good
+  rdma-webhook certs status -o json | jq .healthy
   rdma-webhook certs rotate                    start a new CA now, without interrupting calls
   rdma-webhook certs rotate --revoke           the same, if the Secret has leaked
   kubectl -n rdma-webhook port-forward svc/rdma-webhook 8443:443 &
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _status(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
     inspection = inspect(api, installation, arguments.address)
     if arguments.output == "json":
-        write_json({**describe_authority(inspection), "good": inspection.is_healthy})
+        write_json({**describe_authority(inspection), "healthy": inspection.is_healthy})
     else:
         write_lines(inspection_text(inspection))
     return _PASSED if inspection.is_healthy else _FAILED
@@ -99,7 +99,7 @@ def _verify(api: Api, installation: Installation, arguments: argparse.Namespace)
         write_json(
             {
                 "handshakes": [describe_authority(handshake) for handshake in handshakes],
-                "good": verified,
+                "healthy": verified,
             }
         )
     else:

@@ -47,7 +47,10 @@ def label_pair(given: str) -> tuple[str, str]:
 def object_name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
     if len(given) > _MAX_NAME or not _NAME.fullmatch(given):
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a valid object name")
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not the name of an object: at most {_MAX_NAME} lowercase letters, "
+            "digits, - and ."
+        )
     return given
 
 

@@ -61,8 +61,8 @@ _KUBECONFIG_HELP = "kubeconfig to use (default: the pod's service account)"
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _WATCH_HELP = "watch the cluster's namespaces, LimitRanges and quotas (default: on)"
 _DEV_HELP = (
-    "try the webhook out: listen on 127.0.0.1 only, with temporary certificates and, without -c, "
-    "with example fabrics"
+    "to try the webhook: listen on 127.0.0.1 only, with temporary certificates and, without -c, "
+    "example fabrics"
 )
 _PREVIEW_HELP = "serve /preview (default: on)"
 _DRAIN_HELP = f"seconds to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"

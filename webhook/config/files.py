@@ -301,7 +301,7 @@ def _objects(data: object) -> Iterator[dict[str, object]]:
         raise _UnusableObjectsError(f"contains {_describe(data, kind)}")
     items = fields.get("items")
     if not isinstance(items, list):
-        raise _UnusableObjectsError(f"contains a {kind} whose items are {show_value(items)}")
+        raise _UnusableObjectsError(f"contains a {kind} without a list of items")
     for item in items:
         # The items of a typed list have no kind.
         item_kind = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None

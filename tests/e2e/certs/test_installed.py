@@ -12,7 +12,7 @@ def test_from_outside(webhook: Webhook) -> None:
     """With an administrator's kubeconfig it shows the Secret, `caBundle` and each replica."""
     code, report = certs("status", "--kubeconfig", str(webhook.cluster.kubeconfig))
 
-    assert (code, report["good"], report["phase"]) == (0, True, "settled"), report
+    assert (code, report["healthy"], report["phase"]) == (0, True, "settled"), report
     assert len(report["handshakes"]) == len(webhook.replicas())
     name = f"{NAME}.{NAME}.svc"
     assert {(handshake["issuer"], handshake["names"][0]) for handshake in report["handshakes"]} == {
@@ -25,7 +25,7 @@ def test_within_a_pod(webhook: Webhook) -> None:
     command = ("exec", DEPLOYMENT, "--", "rdma-webhook", "certs", "status")
     report = json.loads(webhook.kubectl(*command, "-o", "json"))
 
-    assert report["good"], report
+    assert report["healthy"], report
     assert [handshake["address"] for handshake in report["handshakes"]] == [
         f"{NAME}.{NAME}.svc:443"
     ]

@@ -149,7 +149,7 @@ def test_the_certificate_is_enough(api_server: Path, space: Space, stranger: str
 def test_certs_status_works_as_before(closed: Webhook) -> None:
     """`certs status` does handshakes without a client certificate, and needs none."""
     code, report = certs("status", "--kubeconfig", str(closed.cluster.kubeconfig))
-    assert (code, report["good"]) == (0, True), report
+    assert (code, report["healthy"]) == (0, True), report
 
 
 def test_another_client_ca(closed: Webhook, api_server: Path, space: Space) -> None:

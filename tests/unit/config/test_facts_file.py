@@ -85,7 +85,7 @@ def test_the_message_names_the_command_that_makes_the_file(text: str) -> None:
         ('{"kind": "List", "items": [{"kind": "Pod"}]}', "contains an object of kind 'Pod': "),
         ('{"kind": "PodList", "items": [{}]}', "contains an object of kind 'Pod': "),
         ('{"kind": "List", "items": ["x"]}', "contains 'x' without a kind: "),
-        ('{"kind": "List"}', "contains a List whose items are nothing: "),
+        ('{"kind": "List"}', "contains a List without a list of items: "),
         ("[1]", "contains a list without a kind: "),
         ("hello", "contains 'hello' without a kind: "),
         ('{"kind": ["Node"]}', "contains an object of kind ['Node']: "),

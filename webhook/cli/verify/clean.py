@@ -56,7 +56,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def _run_name(given: str) -> str:
     if not _RUN.fullmatch(given):
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a valid run name")
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not the name of a run, such as verify-1a2b3c4d"
+        )
     return given
 
 
