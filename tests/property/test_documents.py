@@ -16,7 +16,7 @@ from webhook.model.pod import Path, pointer
 from webhook.preview.workloads.hints import notes_of
 from webhook.preview.workloads.patch import apply_patches
 from webhook.preview.workloads.templates import not_kubernetes, templates_of
-from webhook.text.yaml.documents import Document, joined, read_documents
+from webhook.text.yaml.documents import Document, join_documents, read_documents
 from webhook.text.yaml.emit import inline
 from webhook.text.yaml.splice import splice
 
@@ -255,7 +255,7 @@ def test_joined_texts_read_as_all_documents(
 ) -> None:
     """The joined texts of several inputs are one stream with the same documents."""
     documents = [read_back(value, layout) for value, layout in written_values]
-    stream = joined([document.text for document in documents])
+    stream = join_documents([document.text for document in documents])
     assume("\\ud" not in stream)  # half a surrogate pair, which JSON may have but YAML may not
     assert as_json([document.value for document in read_documents(stream)]) == as_json(
         [document.value for document in documents]

@@ -85,7 +85,7 @@ def test_lines_above_documents_are_comments(document: str) -> None:
     """Over HTTP, denials and warnings precede the YAML as comments, one per line."""
     operations = Operations()
     operations.answer({"operation": "configure"}, EXAMPLE.read_bytes())
-    head = {"format": "yaml", "namespace": "lab", "labels": {}, "enable": True, "most": None}
+    head = {"format": "yaml", "namespace": "lab", "labels": {}, "enable": True, "max_pods": None}
     head["example"] = False
     answer = operations.answer({"operation": "preview", **head}, document.encode())
     if answer.head["status"] != 200:

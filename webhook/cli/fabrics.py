@@ -73,8 +73,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take the inventory, print it, and return the exit code."""
     inventory = _from_file(arguments) if arguments.filename else _from_cluster(arguments)
-    reader = FabricsDisplay(width=width(), color=color())
-    write(fabrics_output(inventory, arguments.output, reader))
+    display = FabricsDisplay(width=width(), color=color())
+    write(fabrics_output(inventory, arguments.output, display))
     return _NO_PROBLEM if inventory.is_healthy else _PROBLEM
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from webhook.config.model import FabricConfiguration
 from webhook.model.json import Json, JsonObject
-from webhook.text.schema import SchemaGenerator, unwrapped
+from webhook.text.schema import SchemaGenerator, unwrap_descriptions
 
 #: A JSON Schema, or a part of one.
 Schema: TypeAlias = JsonObject
@@ -19,7 +19,7 @@ Schema: TypeAlias = JsonObject
 def json_schema() -> Schema:
     """Return the schema, draft 2020-12."""
     schema = FabricConfiguration.model_json_schema(schema_generator=SchemaGenerator)
-    return {"$schema": SchemaGenerator.schema_dialect, **unwrapped(schema)}
+    return {"$schema": SchemaGenerator.schema_dialect, **unwrap_descriptions(schema)}
 
 
 def schema_text() -> str:

@@ -12,7 +12,7 @@ from webhook.preview.report.json import MAX_CHARACTERS, report_json
 from webhook.preview.report.record import CLI_WORDING, Report, Wording, remarks_of
 from webhook.text.diff import diff
 from webhook.text.escape import visible_json
-from webhook.text.yaml.documents import Document, joined
+from webhook.text.yaml.documents import Document, join_documents
 from webhook.text.yaml.edits import ensure_final_newline
 
 # The input and the output of a format's writer; `Write` is the writer's type.
@@ -62,8 +62,8 @@ def _diffs(
     pairs = zip(documents, rewritten, strict=True)
     for name, group in groupby(pairs, lambda pair: pair[0].name):
         input_pairs = list(group)
-        before = joined([document.text for document, _ in input_pairs])
-        after = joined([new.text for _, new in input_pairs])
+        before = join_documents([document.text for document, _ in input_pairs])
+        after = join_documents([new.text for _, new in input_pairs])
         heading = name.strip("<>").lstrip("/")
         yield diff(heading, before, after, color=display.color, terminal=display.terminal)
 
@@ -104,5 +104,5 @@ def write_yaml(documents: Sequence[Document], report: Report, display: OutputOpt
     """Write the documents with the patches applied."""
     rewritten = rewrite(documents, report, max_characters=display.max_characters)
     texts = [document.text for document in rewritten]
-    text = joined([*map(ensure_final_newline, texts[:-1]), *texts[-1:]])
+    text = join_documents([*map(ensure_final_newline, texts[:-1]), *texts[-1:]])
     return Output(text, [*layout_remarks(documents, rewritten), *remarks_of(report)])

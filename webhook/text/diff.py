@@ -13,9 +13,9 @@ from webhook.text.escape import visible, visible_lines
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 _COLORS = {"@": "\033[36m", "-": "\033[31m", "+": "\033[32m"}  # cyan, red, green
-_HEADING = 2  # lines: `--- a/name` and `+++ b/name`
-_CONTEXT = 3  # lines around a change, as `diff -u` and git show
-_UNENDED = "\n\\ No newline at end of file\n"
+_HEADING_LINES = 2  # lines: `--- a/name` and `+++ b/name`
+_CONTEXT_LINES = 3  # lines around a change, as `diff -u` and git show
+_NO_FINAL_NEWLINE = "\n\\ No newline at end of file\n"
 
 
 def diff(name: str, before: str, after: str, *, color: bool = False, terminal: bool = False) -> str:
@@ -28,21 +28,21 @@ def diff(name: str, before: str, after: str, *, color: bool = False, terminal: b
     """
     if terminal:
         before, after = visible_lines(before), visible_lines(after)
-    changes = _unified(visible(name), _lines(before), _lines(after))
-    lines = [line if line.endswith("\n") else f"{line}{_UNENDED}" for line in changes]
+    changes = _unified_lines(visible(name), _lines(before), _lines(after))
+    lines = [line if line.endswith("\n") else f"{line}{_NO_FINAL_NEWLINE}" for line in changes]
     if color:
-        heading, body = lines[:_HEADING], lines[_HEADING:]
-        lines = [_painted(line, _BOLD) for line in heading] + [_colored(line) for line in body]
+        heading, body = lines[:_HEADING_LINES], lines[_HEADING_LINES:]
+        lines = [_paint(line, _BOLD) for line in heading] + [_color_line(line) for line in body]
     return "".join(lines)
 
 
-def _unified(name: str, old: list[str], new: list[str]) -> Iterator[str]:
+def _unified_lines(name: str, old: list[str], new: list[str]) -> Iterator[str]:
     heading = [f"--- a/{name}\n", f"+++ b/{name}\n"]
-    for group in LineDiff(old, new).get_grouped_opcodes(_CONTEXT):
+    for group in LineDiff(old, new).get_grouped_opcodes(_CONTEXT_LINES):
         yield from heading
         heading = []
         first, last = group[0], group[-1]
-        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        yield f"@@ -{_format_range(first[1], last[2])} +{_format_range(first[3], last[4])} @@\n"
         for tag, start, end, new_start, new_end in group:
             if tag == "equal":
                 yield from (f" {line}" for line in old[start:end])
@@ -51,7 +51,7 @@ def _unified(name: str, old: list[str], new: list[str]) -> Iterator[str]:
             yield from (f"+{line}" for line in new[new_start:new_end])
 
 
-def _range(start: int, end: int) -> str:
+def _format_range(start: int, end: int) -> str:
     """Format a range like `diff -u`: lines count from 1; an empty range names the line before."""
     length = end - start
     begins = start + 1 if length else start
@@ -59,17 +59,17 @@ def _range(start: int, end: int) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    *ended, rest = text.split("\n")
-    lines = [f"{line}\n" for line in ended]
+    *full_lines, rest = text.split("\n")
+    lines = [f"{line}\n" for line in full_lines]
     return [*lines, rest] if rest else lines
 
 
-def _colored(line: str) -> str:
+def _color_line(line: str) -> str:
     color = _COLORS.get(line[0])
-    return _painted(line, color) if color else line
+    return _paint(line, color) if color else line
 
 
-def _painted(line: str, color: str) -> str:
+def _paint(line: str, color: str) -> str:
     return f"{color}{line[:-1]}{_PLAIN}\n"
 
 
@@ -79,11 +79,11 @@ def _painted(line: str, color: str) -> str:
 # texts, which differ in a few distant places, are compared in one walk over their lines.
 
 #: The maximum number of lines that difflib compares: half a second even for hostile lines.
-_SHORT = 1000
+_MAX_DIFFLIB_LINES = 1000
 #: The number of successive equal lines after a difference that count as the end of it.
-_SURE = 3
+_MIN_EQUAL_LINES = 3
 #: The maximum number of removed lines that the search skips; a patch removes only a few at a time.
-_LONGEST_REMOVAL = 50
+_MAX_REMOVED_LINES = 50
 
 
 class Opcode(NamedTuple):
@@ -100,7 +100,7 @@ class LineDiff(SequenceMatcher[str]):
     """A comparison by line, like that of `SequenceMatcher`, but also fast for long texts."""
 
     def __init__(self, old: list[str], new: list[str]) -> None:
-        self._long = max(len(old), len(new)) > _SHORT
+        self._long = max(len(old), len(new)) > _MAX_DIFFLIB_LINES
         if self._long:
             self.a, self.b = old, new
         else:
@@ -110,29 +110,29 @@ class LineDiff(SequenceMatcher[str]):
         """Return all changes and unchanged parts, in the order of the texts."""
         if not self._long:
             return list(super().get_opcodes())
-        return list(_merged(_walked(list(self.a), list(self.b))))
+        return list(_merge_adjacent(_walk(list(self.a), list(self.b))))
 
 
-def _walked(old: list[str], new: list[str]) -> Iterator[Opcode]:
+def _walk(old: list[str], new: list[str]) -> Iterator[Opcode]:
     """Yield the equal and the replaced ranges of two texts, in one walk over both."""
-    places = _places(new)
+    run_starts = _run_starts(new)
     old_index, new_index = 0, 0
     while old_index < len(old) and new_index < len(new):
         equal = _equal_count(old, new, old_index, new_index)
         yield Opcode("equal", old_index, old_index + equal, new_index, new_index + equal)
         old_index, new_index = old_index + equal, new_index + equal
-        old_next, new_next = _next_agreement(old, places, old_index, new_index)
+        old_next, new_next = _next_agreement(old, run_starts, old_index, new_index)
         yield Opcode("replace", old_index, old_next, new_index, new_next)
         old_index, new_index = old_next, new_next
     yield Opcode("replace", old_index, len(old), new_index, len(new))
 
 
-def _places(lines: list[str]) -> dict[tuple[str, ...], list[int]]:
-    """Return the indexes at which each run of `_SURE` lines begins."""
-    places: dict[tuple[str, ...], list[int]] = {}
+def _run_starts(lines: list[str]) -> dict[tuple[str, ...], list[int]]:
+    """Return the indexes at which each run of `_MIN_EQUAL_LINES` lines begins."""
+    run_starts: dict[tuple[str, ...], list[int]] = {}
     for index in range(len(lines)):
-        places.setdefault(tuple(lines[index : index + _SURE]), []).append(index)
-    return places
+        run_starts.setdefault(tuple(lines[index : index + _MIN_EQUAL_LINES]), []).append(index)
+    return run_starts
 
 
 def _equal_count(old: list[str], new: list[str], old_index: int, new_index: int) -> int:
@@ -143,12 +143,12 @@ def _equal_count(old: list[str], new: list[str], old_index: int, new_index: int)
 
 
 def _next_agreement(
-    old: list[str], places: dict[tuple[str, ...], list[int]], old_index: int, new_index: int
+    old: list[str], run_starts: dict[tuple[str, ...], list[int]], old_index: int, new_index: int
 ) -> tuple[int, int]:
-    """Return the nearest agreement of both texts; without it, skip `_LONGEST_REMOVAL` lines."""
+    """Return the nearest agreement of both texts; without it, skip `_MAX_REMOVED_LINES` lines."""
     best: tuple[int, int, int] | None = None
-    for index in range(old_index, min(old_index + _LONGEST_REMOVAL, len(old))):
-        candidates = places.get(tuple(old[index : index + _SURE]), [])
+    for index in range(old_index, min(old_index + _MAX_REMOVED_LINES, len(old))):
+        candidates = run_starts.get(tuple(old[index : index + _MIN_EQUAL_LINES]), [])
         nearest = bisect_left(candidates, new_index)
         if nearest < len(candidates):
             distance = index - old_index + candidates[nearest] - new_index
@@ -156,10 +156,10 @@ def _next_agreement(
                 best or (distance, index, candidates[nearest]),
                 (distance, index, candidates[nearest]),
             )
-    return best[1:] if best else (min(old_index + _LONGEST_REMOVAL, len(old)), new_index)
+    return best[1:] if best else (min(old_index + _MAX_REMOVED_LINES, len(old)), new_index)
 
 
-def _merged(changes: Iterator[Opcode]) -> Iterator[Opcode]:
+def _merge_adjacent(changes: Iterator[Opcode]) -> Iterator[Opcode]:
     """Join adjacent changes, and name them as difflib does."""
     last: Opcode | None = None
     for change in changes:
@@ -169,13 +169,13 @@ def _merged(changes: Iterator[Opcode]) -> Iterator[Opcode]:
             last = last._replace(old_end=change.old_end, new_end=change.new_end)
             continue
         if last:
-            yield _named(last)
+            yield _name_change(last)
         last = change
     if last:
-        yield _named(last)
+        yield _name_change(last)
 
 
-def _named(change: Opcode) -> Opcode:
+def _name_change(change: Opcode) -> Opcode:
     if change.tag == "equal":
         return change
     tag = "replace"

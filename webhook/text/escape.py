@@ -17,14 +17,14 @@ _BLANK = re.compile(
     "\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
 )
 #: The number of characters cached with their replacements; most writing systems have fewer.
-_REMEMBERED = 4096
+_MAX_CACHED = 4096
 #: The last character with four hex digits; JSON needs two surrogates for those after it.
-_LAST_OF_FOUR = 0xFFFF
+_LAST_WITH_FOUR_DIGITS = 0xFFFF
 
 
-def visible(words: str) -> str:
+def visible(text: str) -> str:
     r"""Escape invisible characters as Python does, on one line: `\x1b`, `\n`, `\u202e`."""
-    return words if words.isascii() and words.isprintable() else words.translate(_PLAIN)
+    return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE)
 
 
 def visible_lines(text: str) -> str:
@@ -34,41 +34,41 @@ def visible_lines(text: str) -> str:
 
 def visible_json(text: str) -> str:
     r"""Escape invisible characters in a JSON text without changing its meaning: `\u001b`."""
-    return text if text.isascii() and "\x7f" not in text else text.translate(_JSON)
+    return text if text.isascii() and "\x7f" not in text else text.translate(_VISIBLE_JSON)
 
 
 class _Escapes(dict[int, str]):
     """A table for `str.translate`: the number of a character → its replacement."""
 
-    def __init__(self, escaped: Callable[[str], str]) -> None:
+    def __init__(self, escape: Callable[[str], str]) -> None:
         super().__init__()
-        self._escaped = escaped
+        self._escape = escape
 
     def __missing__(self, number: int) -> str:
         char = chr(number)
-        written = char if char.isprintable() and not _BLANK.match(char) else self._escaped(char)
-        if len(self) < _REMEMBERED:
-            self[number] = written
-        return written
+        replacement = char if char.isprintable() and not _BLANK.match(char) else self._escape(char)
+        if len(self) < _MAX_CACHED:
+            self[number] = replacement
+        return replacement
 
 
 # No codecs are used here: Python imports a codec's module when it is first needed, and at that
 # time the worker that computes previews can no longer open files.
-def _in_words(char: str) -> str:
+def _python_escape(char: str) -> str:
     number = ord(char)
     if not char.isprintable():
         return repr(char)[1:-1]
-    return f"\\u{number:04x}" if number <= _LAST_OF_FOUR else f"\\U{number:08x}"
+    return f"\\u{number:04x}" if number <= _LAST_WITH_FOUR_DIGITS else f"\\U{number:08x}"
 
 
-def _in_json(char: str) -> str:
+def _json_escape(char: str) -> str:
     number = ord(char)
-    if number <= _LAST_OF_FOUR:
+    if number <= _LAST_WITH_FOUR_DIGITS:
         return f"\\u{number:04x}"
-    high, low = divmod(number - _LAST_OF_FOUR - 1, 0x400)
+    high, low = divmod(number - _LAST_WITH_FOUR_DIGITS - 1, 0x400)
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
-_PLAIN = _Escapes(_in_words)
-_JSON = _Escapes(_in_json)
-_JSON[ord("\n")] = "\n"  # between the values of an indented text
+_VISIBLE = _Escapes(_python_escape)
+_VISIBLE_JSON = _Escapes(_json_escape)
+_VISIBLE_JSON[ord("\n")] = "\n"  # between the values of an indented text

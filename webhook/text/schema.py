@@ -26,20 +26,24 @@ def form_schema(form: type, title: str) -> str:
     schema = TypeAdapter(with_config(_FORM)(form)).json_schema(schema_generator=SchemaGenerator)
     return (
         json.dumps(
-            {"$schema": SchemaGenerator.schema_dialect, **unwrapped(schema), "title": title},
+            {
+                "$schema": SchemaGenerator.schema_dialect,
+                **unwrap_descriptions(schema),
+                "title": title,
+            },
             indent=2,
         )
         + "\n"
     )
 
 
-def unwrapped(node: Json) -> Json:
+def unwrap_descriptions(node: Json) -> Json:
     """Join the lines of descriptions, which are wrapped in the source."""
     if isinstance(node, dict):
         return {
             key: " ".join(value.split())
             if key == "description" and isinstance(value, str)
-            else unwrapped(value)
+            else unwrap_descriptions(value)
             for key, value in node.items()
         }
-    return [unwrapped(child) for child in node] if isinstance(node, list) else node
+    return [unwrap_descriptions(child) for child in node] if isinstance(node, list) else node

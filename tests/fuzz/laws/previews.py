@@ -17,7 +17,7 @@ from webhook.preview.patches import RewrittenDocument, patches, rewrite
 from webhook.preview.report.json import report_json
 from webhook.preview.report.record import Report
 from webhook.preview.report.text import report_text
-from webhook.text.yaml.documents import Document, joined, read_documents
+from webhook.text.yaml.documents import Document, join_documents, read_documents
 
 
 class Previewed(Costing):
@@ -51,7 +51,7 @@ class Previewed(Costing):
         forms = {
             "json": report_json(report),
             "text": report_text(report),
-            "yaml": joined([part.text for part in rewritten]),
+            "yaml": join_documents([part.text for part in rewritten]),
         }
         return documents, report, rewritten, forms
 

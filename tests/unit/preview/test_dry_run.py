@@ -19,7 +19,7 @@ from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.patches import patches, rewrite
 from webhook.preview.report.record import Preview, Report
-from webhook.text.yaml.documents import Document, joined, read_documents
+from webhook.text.yaml.documents import Document, join_documents, read_documents
 
 FABRICS = build_fabrics(
     (
@@ -239,7 +239,7 @@ def test_the_text_of_a_document_keeps_comments_and_order() -> None:
     assert (texts[0], texts[2]) == (documents[0].text, documents[2].text)
     assert "# trains at night" in texts[1]
     assert "# one is enough" in texts[1]
-    documents_again = read_documents(joined(texts))
+    documents_again = read_documents(join_documents(texts))
     assert (
         documents_again[1].value["spec"]["template"]
         == without_status(report.previews[0].decision.pod)[0]

@@ -135,7 +135,7 @@ def test_the_worker_reports_a_defect(name: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(preview, "decide", broken)
     worker = Operations()
     worker.answer({"operation": "configure"}, EXAMPLE.read_bytes())
-    head = {"namespace": "a", "labels": {}, "enable": True, "most": 9, "example": False}
+    head = {"namespace": "a", "labels": {}, "enable": True, "max_pods": 9, "example": False}
     answer = worker.answer({"operation": "preview", "format": name, **head}, SHARING.encode())
 
     assert (answer.head["status"], answer.head["error"]) == (500, "PatchMismatchError")

@@ -47,7 +47,7 @@ def rehearse() -> None:
         "namespace": "a",
         "labels": {},
         "enable": True,
-        "most": 1,
+        "max_pods": 1,
     }
     preview_head["example"] = True
     for output_format in SERVED:

@@ -116,7 +116,7 @@ def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
         namespace_labels=head["labels"],
         enable=head["enable"],
         example=head["example"],
-        max_pods=head["most"],
+        max_pods=head["max_pods"],
         wording=HTTP_WORDING,
     )
 

@@ -175,7 +175,7 @@ class PreviewApp:
             "labels": query.labels,
             "enable": query.enable,
             "example": self._example,
-            "most": MAX_PODS,
+            "max_pods": MAX_PODS,
             "format": output,
         }
 

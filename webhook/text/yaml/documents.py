@@ -22,7 +22,7 @@ from webhook.text.yaml.tree import (
     UnreadableTextError,
     roots_of,
 )
-from webhook.text.yaml.values import NotedKey, Values, read_json
+from webhook.text.yaml.values import LocatedKey, Values, read_json
 
 #: 8 MiB is the cap of a request body, too; 200,000 values are about a thousand pods, or two
 #: seconds of work.
@@ -31,11 +31,11 @@ DOCUMENT_LIMITS = TextLimits(octets=8 << 20, nodes=200_000, depth=200)
 # All characters that YAML 1.1 does not allow in a stream (5.1), as libyaml checks it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MEANT_AS_JSON = re.compile(r'\s*\{\s*["}]')
-_OWN_MARKER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*---(?:\s|\Z)")
+_DOCUMENT_MARKER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%[^\n]*\n)*---(?:\s|\Z)")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_NO_MAPPING = "expected a Kubernetes object, which is a mapping, but this is {}"
-_LONGEST_KEY = 100
-_MOST_PROBLEMS = 20  # of one document
+_NOT_A_MAPPING = "expected a Kubernetes object, which is a mapping, but this is {}"
+_MAX_KEY_LENGTH = 100
+_MAX_PROBLEMS = 20  # of one document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Document:
     problems: tuple[str, ...] = ()
 
 
-class _NoMappingError(UnreadableTextError):
+class _NotAMappingError(UnreadableTextError):
     """A document is a list, a string or a number."""
 
 
@@ -63,7 +63,7 @@ def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
     DOCUMENT_LIMITS, is not UTF-8, or is neither YAML nor JSON; its subclass NotKubernetesError
     for a document that is not a mapping, and for a template that is not YAML.
     """
-    text = _decoded(data, name)
+    text = _decode(data, name)
     if text.lstrip()[:1] != "{":
         return _read_yaml(text, name)
     lines = LineIndex(text)
@@ -81,25 +81,25 @@ def read_documents(data: bytes | str, name: str = "<stdin>") -> list[Document]:
             line=lines.line(len(text) - len(text.lstrip())),
             text=text,
             syntax="json",
-            problems=_problems(name, 0, lines, duplicates),
+            problems=_duplicate_key_problems(name, 0, lines, duplicates),
         )
     ]
 
 
-def joined(texts: list[str]) -> str:
+def join_documents(texts: list[str]) -> str:
     """Join the texts of documents, with `---` before each text that lacks it."""
     parts: list[str] = []
     for text in texts:
         last = next((part for part in reversed(parts) if part), "")
         if last and not last.endswith("\n"):
             parts.append("\n")
-        if last and not _OWN_MARKER.match(text):
+        if last and not _DOCUMENT_MARKER.match(text):
             parts.append("---\n")
         parts.append(text)
     return "".join(parts)
 
 
-def _decoded(data: bytes | str, name: str) -> str:
+def _decode(data: bytes | str, name: str) -> str:
     try:
         encoded = data.encode() if isinstance(data, str) else data
         if len(encoded) > DOCUMENT_LIMITS.octets:
@@ -158,8 +158,8 @@ def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document |
         return None
     if not isinstance(value, dict):
         hint = misread_text(value) if isinstance(value, str) else ""
-        message = _NO_MAPPING.format(describe(value)) + (f" ({hint})" if hint else "")
-        raise _NoMappingError(root.node.start, message)
+        message = _NOT_A_MAPPING.format(describe(value)) + (f" ({hint})" if hint else "")
+        raise _NotAMappingError(root.node.start, message)
     return Document(
         name=name,
         index=index,
@@ -168,8 +168,8 @@ def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document |
         text="",
         syntax="yaml",
         problems=(
-            *_problems(name, index, lines, values.duplicates),
-            *_misread(name, index, lines, values.misread),
+            *_duplicate_key_problems(name, index, lines, values.duplicates),
+            *_misread_key_problems(name, index, lines, values.misread),
         ),
     )
 
@@ -181,21 +181,23 @@ def _check_characters(text: str, name: str) -> None:
         _fail(name, None, text, UnreadableTextError(match.start(), message))
 
 
-def _problems(
-    name: str, index: int, lines: LineIndex, duplicates: list[NotedKey]
+def _duplicate_key_problems(
+    name: str, index: int, lines: LineIndex, duplicates: list[LocatedKey]
 ) -> tuple[str, ...]:
     return tuple(
-        f"{_location(name, index, lines.line(offset))}: the mapping has the key {_printable(key)} "
+        f"{_location(name, index, lines.line(offset))}: the mapping has the key {_show_key(key)} "
         "twice; the last one counts"
-        for offset, key in duplicates[:_MOST_PROBLEMS]
+        for offset, key in duplicates[:_MAX_PROBLEMS]
     )
 
 
-def _misread(name: str, index: int, lines: LineIndex, keys: list[NotedKey]) -> tuple[str, ...]:
+def _misread_key_problems(
+    name: str, index: int, lines: LineIndex, keys: list[LocatedKey]
+) -> tuple[str, ...]:
     return tuple(
-        f"{_location(name, index, lines.line(offset))}: in the key {_printable(key)}, "
+        f"{_location(name, index, lines.line(offset))}: in the key {_show_key(key)}, "
         f"{misread_key(key)}"
-        for offset, key in keys[:_MOST_PROBLEMS]
+        for offset, key in keys[:_MAX_PROBLEMS]
     )
 
 
@@ -208,7 +210,7 @@ def _fail(name: str, index: int | None, text: str, error: UnreadableTextError) -
     else:
         offset = error.offset or 0
         message = f"{_location(name, index, lines.line(offset))}: {error}{hint_on(text, error)}"
-    not_kubernetes = isinstance(error, _NoMappingError) or "{{" in text
+    not_kubernetes = isinstance(error, _NotAMappingError) or "{{" in text
     raise (NotKubernetesError if not_kubernetes else DocumentError)(
         " ".join(message.split())
     ) from None
@@ -219,5 +221,5 @@ def _location(name: str, index: int | None, line: int) -> str:
     return f"{name}: {document}line {line}"
 
 
-def _printable(key: str) -> str:
-    return key if key.isprintable() and len(key) <= _LONGEST_KEY else repr(key[:_LONGEST_KEY])
+def _show_key(key: str) -> str:
+    return key if key.isprintable() and len(key) <= _MAX_KEY_LENGTH else repr(key[:_MAX_KEY_LENGTH])

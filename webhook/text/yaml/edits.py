@@ -48,11 +48,11 @@ class Edits:
     def result(self) -> str:
         """Return the text with all replacements; at one offset, insertions come first."""
         parts: list[str] = []
-        done = 0
+        position = 0
         for start, end, new in sorted(self._edits, key=lambda edit: edit[:2]):
-            parts += (self.text[done:start], new)
-            done = max(done, end)
-        return "".join((*parts, self.text[done:]))
+            parts += (self.text[position:start], new)
+            position = max(position, end)
+        return "".join((*parts, self.text[position:]))
 
     def line_start(self, offset: int) -> int:
         """Return the offset at which the line of `offset` begins."""
@@ -100,8 +100,8 @@ class Edits:
         end = self.line_end(offset)
         while (start := self.next_line(end)) < len(self.text):
             line = self.text[start : self.line_end(start)]
-            bare = line.lstrip(" ")
-            if not bare.startswith("#") or len(line) - len(bare) <= column:
+            content = line.lstrip(" ")
+            if not content.startswith("#") or len(line) - len(content) <= column:
                 break
             end = self.line_end(start)
         return end
@@ -190,7 +190,8 @@ class Entries:
 
 Pairs = list[tuple[int, int]]
 
-_LARGEST = 100_000  # comparisons: two lists of three hundred items; SequenceMatcher is cubic
+#: Two lists of three hundred items; SequenceMatcher is cubic.
+_MAX_COMPARISONS = 100_000
 
 
 def pairs_of(old: list[Json], new: list[Json]) -> Pairs:
@@ -201,14 +202,14 @@ def pairs_of(old: list[Json], new: list[Json]) -> Pairs:
     """
     pairs: Pairs = []
     before = after = 0
-    for start, other, size in _equal(old, new):
-        pairs += _changed(old, new, (before, start), (after, other))
+    for start, other, size in _equal_runs(old, new):
+        pairs += _pair_changed(old, new, (before, start), (after, other))
         pairs += [(start + index, other + index) for index in range(size)]
         before, after = start + size, other + size
     return pairs
 
 
-def _equal(old: list[Json], new: list[Json]) -> list[tuple[int, int, int]]:
+def _equal_runs(old: list[Json], new: list[Json]) -> list[tuple[int, int, int]]:
     """Return the runs of equal items: the index in the old and the new list, and the length.
 
     The first run is at the start and the last one at the end; either may be empty.
@@ -223,20 +224,22 @@ def _equal(old: list[Json], new: list[Json]) -> list[tuple[int, int, int]]:
     ends = len(old) - bottom, len(new) - bottom
     runs = [(0, 0, top)]
     if ends[0] != ends[1]:  # else the items in between changed in place
-        runs += _runs(old[top : ends[0]], new[top : ends[1]], top)
+        runs += _inner_runs(old[top : ends[0]], new[top : ends[1]], top)
     return [*runs, (*ends, bottom)]
 
 
-def _runs(old: list[Json], new: list[Json], offset: int) -> list[tuple[int, int, int]]:
+def _inner_runs(old: list[Json], new: list[Json], offset: int) -> list[tuple[int, int, int]]:
     """Match equal items of two lists, compared as JSON text."""
-    if len(old) * len(new) > _LARGEST:
+    if len(old) * len(new) > _MAX_COMPARISONS:
         return []
     was, now = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
     blocks = SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
     return [(offset + start, offset + new_start, size) for start, new_start, size in blocks]
 
 
-def _changed(old: list[Json], new: list[Json], was: tuple[int, int], now: tuple[int, int]) -> Pairs:
+def _pair_changed(
+    old: list[Json], new: list[Json], was: tuple[int, int], now: tuple[int, int]
+) -> Pairs:
     """Pair the items of two stretches without equal items."""
     if was[1] - was[0] == now[1] - now[0]:
         return list(zip(range(*was), range(*now), strict=True))

@@ -19,31 +19,33 @@ class Style(NamedTuple):
     indented_lists: bool = False  #: whether `- ` is deeper than the key above it
 
 
-class Written(NamedTuple):
+class WrittenValue(NamedTuple):
     """A value as text: the head, on the line of its key or dash, and the lines below."""
 
     head: str
     lines: list[str]
 
 
-def under_key(value: Json, column: int, style: Style) -> Written:
+def under_key(value: Json, column: int, style: Style) -> WrittenValue:
     """Write a value that follows `key:`, with the key at `column`."""
     if isinstance(value, dict) and value:
-        return Written("", mapping_lines(value, column + style.step, style))
+        return WrittenValue("", mapping_lines(value, column + style.step, style))
     if isinstance(value, list) and value:
         deeper = style.step if style.indented_lists else 0
-        return Written("", sequence_lines(value, column + deeper, style))
-    return _leaf(value, column + style.step)
+        return WrittenValue("", sequence_lines(value, column + deeper, style))
+    return _write_scalar(value, column + style.step)
 
 
-def under_dash(value: Json, column: int, style: Style) -> Written:
+def under_dash(value: Json, column: int, style: Style) -> WrittenValue:
     """Write a value that follows `- `, with the dash at `column`."""
     lines: list[str] = []
     if isinstance(value, dict) and value:
         lines = mapping_lines(value, column + 2, style)
     elif isinstance(value, list) and value:
         lines = sequence_lines(value, column + 2, style)
-    return Written(lines[0].lstrip(" "), lines[1:]) if lines else _leaf(value, column + 2)
+    return (
+        WrittenValue(lines[0].lstrip(" "), lines[1:]) if lines else _write_scalar(value, column + 2)
+    )
 
 
 def mapping_lines(value: JsonObject, column: int, style: Style) -> list[str]:
@@ -66,19 +68,19 @@ def sequence_lines(values: list[Json], column: int, style: Style) -> list[str]:
     return lines
 
 
-def _leaf(value: Json, column: int) -> Written:
+def _write_scalar(value: Json, column: int) -> WrittenValue:
     if isinstance(value, (dict, list)):
-        return Written("{}" if isinstance(value, dict) else "[]", [])
+        return WrittenValue("{}" if isinstance(value, dict) else "[]", [])
     header = literal_header(value) if isinstance(value, str) else None
     if header is None:
-        return Written(inline(value), [])
-    return Written(header, literal_lines(value, " " * column))
+        return WrittenValue(inline(value), [])
+    return WrittenValue(header, literal_lines(value, " " * column))
 
 
 def flow(value: Json, *, as_json: bool = False) -> str:
     """Write a value on one line for a flow collection, as JSON or with few quotes."""
     if as_json:
-        return escaped(json.dumps(value, ensure_ascii=False))
+        return escape_json(json.dumps(value, ensure_ascii=False))
     if isinstance(value, dict):
         entries = (f"{inline(key, flow=True)}: {flow(inner)}" for key, inner in value.items())
         return "{" + ", ".join(entries) + "}"
@@ -89,7 +91,7 @@ def flow(value: Json, *, as_json: bool = False) -> str:
 
 def json_lines(value: Json, indent: int | str) -> list[str]:
     """Write a value as indented JSON."""
-    return escaped(json.dumps(value, ensure_ascii=False, indent=indent)).split("\n")
+    return escape_json(json.dumps(value, ensure_ascii=False, indent=indent)).split("\n")
 
 
 # Write scalars as YAML so that kubectl, and any other reader, reads the same value.
@@ -115,7 +117,7 @@ def inline(value: str | float | bool | None, *, flow: bool = False) -> str:
         return value
     if ('"' in value or "\\" in value) and not _INVISIBLE.search(value):
         return "'" + value.replace("'", "''") + "'"
-    return double_quoted(value)
+    return double_quote(value)
 
 
 def _is_plain(value: str, *, flow: bool) -> bool:
@@ -124,12 +126,12 @@ def _is_plain(value: str, *, flow: bool) -> bool:
     return bool(_PLAIN.fullmatch(value) or (not flow and _PLAIN_IN_BLOCK.fullmatch(value)))
 
 
-def double_quoted(value: str) -> str:
+def double_quote(value: str) -> str:
     """Write a string in double quotes, as both JSON and YAML read it."""
-    return escaped(json.dumps(value, ensure_ascii=False))
+    return escape_json(json.dumps(value, ensure_ascii=False))
 
 
-def escaped(text: str) -> str:
+def escape_json(text: str) -> str:
     """Escape the characters of a JSON text that are forbidden, or line breaks, in YAML."""
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

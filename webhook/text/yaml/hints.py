@@ -8,18 +8,18 @@ most certain ones first. Without a match, the parser's words remain.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
+from webhook.text.yaml.error_position import ErrorPosition
 from webhook.text.yaml.tree import AliasError, NotYamlError, UnreadableTextError
 
-_LONGEST = 60
+_MAX_SHOWN = 60
 _NO_BREAK = "\u00a0\u2007\u202f"
 _NO_WIDTH = "\u200b\ufeff"
 #: Characters that look like a space, or are invisible, but are neither to YAML.
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]")
 _TEMPLATE = re.compile(r"\{\{|\{%")
-_INDENT = re.compile(r"[ ]*")
 _LEADING = re.compile(r"\s*")
 #: `image:nginx`, but not `http://x`, `a::b` or `10:30`.
 _TIGHT_COLON = re.compile(r"(?:- ++)*+([A-Za-z][\w./-]*+):((?!/|:)\S.*)")
@@ -41,11 +41,11 @@ class Mistake(NamedTuple):
 
 def mistake_of(text: str, error: NotYamlError) -> Mistake:
     """Explain a parser's error; in the parser's own words if the mistake is not a common one."""
-    position = _ErrorPosition(text, error)
+    position = ErrorPosition(text, error)
     for explain in _EXPLANATIONS:
         if mistake := explain(position):
             return mistake
-    return Mistake(position.offset, error.problem + _begun(position))
+    return Mistake(position.offset, error.problem + _describe_context(position))
 
 
 def hint_on(text: str, error: UnreadableTextError) -> str:
@@ -66,7 +66,7 @@ def misread_key(key: str) -> str:
     `-name: x` and a key after a no-break space are keys to YAML, with those characters.
     """
     if odd := _ODD_SPACE.search(key):
-        return _odd(odd[0])
+        return _describe_odd_space(odd[0])
     if dash := _TIGHT_DASH.fullmatch(key):
         return f"a dash needs a space after it; write `- {dash[1]}`"
     return ""
@@ -76,70 +76,11 @@ def misread_text(text: str) -> str:
     """Explain the mistake in a document that YAML reads as one string; "" if it is not known."""
     first = text.split("\n", 1)[0].strip()
     if tight := _TIGHT_COLON.fullmatch(first):
-        return _colon(tight)
-    return _assigned(match) if (match := _ASSIGNED.fullmatch(first)) else ""
+        return _describe_tight_colon(tight)
+    return _describe_assignment(match) if (match := _ASSIGNED.fullmatch(first)) else ""
 
 
-class _Line(NamedTuple):
-    """One line of the text, without its line break."""
-
-    start: int  #: its offset
-    text: str
-
-    @property
-    def indent(self) -> int:
-        return len(_INDENT.match(self.text)[0])  # type: ignore[index]  # it matches ""
-
-    @property
-    def bare(self) -> str:
-        return self.text.strip()
-
-
-class _ErrorPosition:
-    """The position where the parser stopped, and the lines around it."""
-
-    def __init__(self, text: str, error: NotYamlError) -> None:
-        self.text = text
-        self.problem, self.context = error.problem, error.context or ""
-        self.offset = min(error.offset or 0, len(text))
-        self.begun = error.context_offset
-        self.line = self._line(self.offset)
-
-    @property
-    def char(self) -> str:
-        """The character that the parser could not read; "" at the end of the text."""
-        return self.text[self.offset : self.offset + 1]
-
-    @property
-    def begun_line(self) -> _Line:
-        """The line on which the unfinished construct began."""
-        return self.line if self.begun is None else self._line(self.begun)
-
-    def lines(self) -> list[_Line]:
-        """List the lines that may have the mistake, in the order of the text."""
-        above = next(self.above(), self.line)
-        return sorted({self.begun_line, above, self.line})
-
-    def above(self) -> Iterator[_Line]:
-        """Yield the lines above, nearest first, without blank ones and comments."""
-        start = self.line.start
-        while start > 0:
-            line = self._line(start - 1)
-            start = line.start
-            if line.bare and not line.bare.startswith("#"):
-                yield line
-
-    def number(self, offset: int) -> int:
-        """Return the number, from 1, of the line that an offset is on."""
-        return self.text.count("\n", 0, offset) + 1
-
-    def _line(self, offset: int) -> _Line:
-        start = self.text.rfind("\n", 0, offset) + 1
-        end = self.text.find("\n", offset)
-        return _Line(start, self.text[start : end if end >= 0 else None].rstrip("\r"))
-
-
-def _template(position: _ErrorPosition) -> Mistake | None:
+def _template(position: ErrorPosition) -> Mistake | None:
     for line in position.lines():
         if match := _TEMPLATE.search(line.text):
             close = "}}" if match[0] == "{{" else "%}"
@@ -151,42 +92,42 @@ def _template(position: _ErrorPosition) -> Mistake | None:
     return None
 
 
-def _tab(position: _ErrorPosition) -> Mistake | None:
+def _tab(position: ErrorPosition) -> Mistake | None:
     for line in position.lines():
         lead = _LEADING.match(line.text)[0]  # type: ignore[index]  # it matches ""
-        if line.bare and "\t" in lead:
+        if line.content and "\t" in lead:
             return Mistake(line.start + lead.index("\t"), "a tab indents this line; use spaces")
     if position.char == "\t":
         return Mistake(position.offset, "a tab is where YAML allows only a space; use a space")
     return None
 
 
-def _odd_space(position: _ErrorPosition) -> Mistake | None:
+def _odd_space(position: ErrorPosition) -> Mistake | None:
     for line in position.lines():
         if match := _ODD_SPACE.search(line.text):
-            return Mistake(line.start + match.start(), _odd(match[0]))
+            return Mistake(line.start + match.start(), _describe_odd_space(match[0]))
     return None
 
 
-def _odd(char: str) -> str:
+def _describe_odd_space(char: str) -> str:
     kind = "a no-break space" if char in _NO_BREAK else "a character"
     looks = "is invisible" if char in _NO_WIDTH else "looks like a space"
     remedy = "delete it" if char in _NO_WIDTH else "write a space"
     return f"{kind} (U+{ord(char):04X}) {looks}, but is read as a letter; {remedy}"
 
 
-def _open_quote(position: _ErrorPosition) -> Mistake | None:
+def _open_quote(position: ErrorPosition) -> Mistake | None:
     if "end of stream" not in position.problem or "quoted" not in position.context:
         return None
-    assert position.begun is not None
-    mark = position.text[position.begun]
-    return Mistake(position.begun, f"the quote {mark} that opens here is not closed")
+    assert position.context_start is not None
+    mark = position.text[position.context_start]
+    return Mistake(position.context_start, f"the quote {mark} that opens here is not closed")
 
 
-def _open_bracket(position: _ErrorPosition) -> Mistake | None:
-    if "expected ','" not in position.problem or position.begun is None:
+def _open_bracket(position: ErrorPosition) -> Mistake | None:
+    if "expected ','" not in position.problem or position.context_start is None:
         return None
-    opened = position.text[position.begun]
+    opened = position.text[position.context_start]
     close = _CLOSING.get(opened, "")
     if position.char in ("]", "}"):
         return Mistake(
@@ -194,17 +135,17 @@ def _open_bracket(position: _ErrorPosition) -> Mistake | None:
             f"{position.char} does not close the {opened} that opens before it; write {close}",
         )
     following = position.text[position.offset :].lstrip()
-    if position.begun_line == position.line and following:
+    if position.context_line == position.line and following:
         message = f"a comma is missing here, between two entries of the {opened}...{close}"
         return Mistake(position.offset, message)
     message = f"the {opened} that opens here is not closed; write {close}"
     if following:
         line = position.number(position.offset)
         message = f"{message} before line {line}, or a comma between its entries"
-    return Mistake(position.begun, message)
+    return Mistake(position.context_start, message)
 
 
-def _extra_bracket(position: _ErrorPosition) -> Mistake | None:
+def _extra_bracket(position: ErrorPosition) -> Mistake | None:
     if position.char in ("]", "}") and "expected key" in position.problem:
         return Mistake(
             position.offset, f"this {position.char} closes nothing; remove the {position.char}"
@@ -212,7 +153,7 @@ def _extra_bracket(position: _ErrorPosition) -> Mistake | None:
     return None
 
 
-def _after_quote(position: _ErrorPosition) -> Mistake | None:
+def _after_quote(position: ErrorPosition) -> Mistake | None:
     before = position.text[position.line.start : position.offset].rstrip()
     if "expected key" in position.problem and before[-1:] in ('"', "'"):
         message = (
@@ -223,64 +164,64 @@ def _after_quote(position: _ErrorPosition) -> Mistake | None:
     return None
 
 
-def _tight(position: _ErrorPosition) -> Mistake | None:
+def _missing_space_or_colon(position: ErrorPosition) -> Mistake | None:
     """Find `-name`, `image:nginx`, `a = b` and a key without a colon."""
     if "expected key" in position.problem or "token" in position.problem:
         return None
     above = next(position.above(), position.line)
-    for line in (position.line, position.begun_line, above):
+    for line in (position.line, position.context_line, above):
         offset = line.start + line.indent
-        if (dash := _TIGHT_DASH.match(line.bare)) and line != position.begun_line:
+        if (dash := _TIGHT_DASH.match(line.content)) and line != position.context_line:
             return Mistake(offset, misread_key(dash[0]))
-        if tight := _TIGHT_COLON.fullmatch(line.bare):
-            return Mistake(offset, _colon(tight))
-        if equals := _ASSIGNED.fullmatch(line.bare):
-            return Mistake(offset, _assigned(equals))
-        if line != position.line and (key := _BARE_KEY.fullmatch(line.bare)):
-            return Mistake(offset, f"a key needs a colon after it; write `{key[1][:_LONGEST]}:`")
+        if tight := _TIGHT_COLON.fullmatch(line.content):
+            return Mistake(offset, _describe_tight_colon(tight))
+        if equals := _ASSIGNED.fullmatch(line.content):
+            return Mistake(offset, _describe_assignment(equals))
+        if line != position.line and (key := _BARE_KEY.fullmatch(line.content)):
+            return Mistake(offset, f"a key needs a colon after it; write `{key[1][:_MAX_SHOWN]}:`")
     return None
 
 
-def _colon(tight: re.Match[str]) -> str:
-    key, value = tight[1][:_LONGEST], tight[2][:_LONGEST]
+def _describe_tight_colon(tight: re.Match[str]) -> str:
+    key, value = tight[1][:_MAX_SHOWN], tight[2][:_MAX_SHOWN]
     return f"a colon needs a space after it; write `{key}: {value}`"
 
 
-def _assigned(match: re.Match[str]) -> str:
+def _describe_assignment(match: re.Match[str]) -> str:
     key, _, value = match[0].partition("=")
-    written = f"{key.strip()[:_LONGEST]}: {value.strip()[:_LONGEST]}"
+    written = f"{key.strip()[:_MAX_SHOWN]}: {value.strip()[:_MAX_SHOWN]}"
     return f"YAML separates key and value with a colon, not `=`; write `{written}`"
 
 
-def _second_colon(position: _ErrorPosition) -> Mistake | None:
+def _second_colon(position: ErrorPosition) -> Mistake | None:
     if "mapping values" not in position.problem:
         return None
     before = position.text[position.line.start : position.offset]
-    entry = _ENTRY.match(position.line.bare)
+    entry = _ENTRY.match(position.line.content)
     if entry is None or ": " not in before:
         return None
     value = (entry[3] or "").replace('"', '\\"')
-    message = f'a value with ": " in it must be quoted; write `{entry[2]}: "{value[:_LONGEST]}"`'
+    message = f'a value with ": " in it must be quoted; write `{entry[2]}: "{value[:_MAX_SHOWN]}"`'
     return Mistake(position.offset, message)
 
 
-def _below_value(position: _ErrorPosition) -> Mistake | None:
+def _below_value(position: ErrorPosition) -> Mistake | None:
     """Find a key that is indented below a key that has a value already."""
     above = next(position.above(), None)
     if "mapping values" not in position.problem or above is None:
         return None
-    entry = _ENTRY.fullmatch(above.bare)
+    entry = _ENTRY.fullmatch(above.content)
     column = above.indent + len(entry[1]) if entry else 0
     if entry is None or not entry[3] or position.line.indent <= column:
         return None
     message = (
-        f"this line is indented below `{entry[2][:_LONGEST]}`, which already has the "
-        f"value {entry[3][:_LONGEST]!r}; indent both lines by the same width"
+        f"this line is indented below `{entry[2][:_MAX_SHOWN]}`, which already has the "
+        f"value {entry[3][:_MAX_SHOWN]!r}; indent both lines by the same width"
     )
     return Mistake(position.line.start + position.line.indent, message)
 
 
-def _item_among_keys(position: _ErrorPosition) -> Mistake | None:
+def _item_among_keys(position: ErrorPosition) -> Mistake | None:
     if not _ITEM.match(position.text[position.offset : position.offset + 2]):
         return None
     if "block sequence" in position.problem:
@@ -288,26 +229,28 @@ def _item_among_keys(position: _ErrorPosition) -> Mistake | None:
         return Mistake(position.offset, message)
     if "block mapping" not in position.context:
         return None
+    line = position.number(position.context_start or 0)
     message = (
-        f"this list item is among the keys from line {position.number(position.begun or 0)}; "
-        "indent it below its key, or remove the dash"
+        f"this list item is among the keys from line {line}; indent it below its key, or remove "
+        "the dash"
     )
     return Mistake(position.offset, message)
 
 
-def _key_among_items(position: _ErrorPosition) -> Mistake | None:
-    if "expected '-'" not in position.problem or position.begun is None:
+def _key_among_items(position: ErrorPosition) -> Mistake | None:
+    if "expected '-'" not in position.problem or position.context_start is None:
         return None
-    first = position.begun_line
-    inside = position.begun - first.start + 2
+    first = position.context_line
+    inside = position.context_start - first.start + 2
+    line = position.number(position.context_start)
     message = (
-        f"this is not an item of the list from line {position.number(position.begun)}; indent it "
-        f"by {_spaces(inside)} if it belongs to the item above, or begin it with `- `"
+        f"this is not an item of the list from line {line}; indent it by {_spaces(inside)} if it "
+        "belongs to the item above, or begin it with `- `"
     )
     return Mistake(position.offset, message)
 
 
-def _indentation(position: _ErrorPosition) -> Mistake | None:
+def _indentation(position: ErrorPosition) -> Mistake | None:
     """Find a line whose column matches no line around it."""
     offset = position.line.start + position.line.indent
     if "expected key" not in position.problem or offset != position.offset:
@@ -320,11 +263,11 @@ def _indentation(position: _ErrorPosition) -> Mistake | None:
     return Mistake(offset, message)
 
 
-def _columns(position: _ErrorPosition) -> list[int]:
+def _columns(position: ErrorPosition) -> list[int]:
     """List the columns of the keys and dashes above, beginning with the nearest line."""
     columns: list[int] = []
     for line in position.above():
-        inside = line.indent + len(_DASHES.match(line.bare)[0])  # type: ignore[index]  # see above
+        inside = line.indent + len(_DASHES.match(line.content)[0])  # type: ignore[index]  # see above
         columns += [
             column
             for column in dict.fromkeys((inside, line.indent))
@@ -335,30 +278,30 @@ def _columns(position: _ErrorPosition) -> list[int]:
     return columns
 
 
-def _first_character(position: _ErrorPosition) -> Mistake | None:
+def _first_character(position: ErrorPosition) -> Mistake | None:
     """Find a value that begins with a character that is special in YAML."""
-    begun = position.offset if position.begun is None else position.begun
+    context_start = position.offset if position.context_start is None else position.context_start
     starts = "cannot start" in position.problem or "node content" in position.problem
     if "alias" in position.context or "anchor" in position.context or starts:
-        word = re.match(r"[^\s,\]}]*", position.text[begun:][:_LONGEST])[0]  # type: ignore[index]
-        char = position.text[begun : begun + 1]
+        word = re.match(r"[^\s,\]}]*", position.text[context_start:][:_MAX_SHOWN])[0]  # type: ignore[index]
+        char = position.text[context_start : context_start + 1]
         quoted = f'; write `"{word}"`' if len(word) > 1 and '"' not in word else ""
         if char.strip():
-            return Mistake(begun, f"a value that begins with {char} must be quoted{quoted}")
+            return Mistake(context_start, f"a value that begins with {char} must be quoted{quoted}")
     return None
 
 
-def _block_header(position: _ErrorPosition) -> Mistake | None:
-    if "comment or line break" not in position.problem or position.begun is None:
+def _block_header(position: ErrorPosition) -> Mistake | None:
+    if "comment or line break" not in position.problem or position.context_start is None:
         return None
     message = (
-        f"after {position.text[position.begun]}, the text begins on the next line; begin it there, "
-        "or quote the value"
+        f"after {position.text[position.context_start]}, the text begins on the next line; begin "
+        "it there, or quote the value"
     )
     return Mistake(position.offset, message)
 
 
-def _escape(position: _ErrorPosition) -> Mistake | None:
+def _escape(position: ErrorPosition) -> Mistake | None:
     if "escape" not in position.problem:
         return None
     message = "a backslash in double quotes begins an escape, and YAML does not have this one"
@@ -369,14 +312,14 @@ def _spaces(count: int) -> str:
     return "1 space" if count == 1 else f"{count} spaces"
 
 
-def _begun(position: _ErrorPosition) -> str:
+def _describe_context(position: ErrorPosition) -> str:
     """Describe the construct that the parser was reading, if it began on another line."""
-    if position.begun is None or position.begun_line == position.line:
+    if position.context_start is None or position.context_line == position.line:
         return ""
-    return f", {position.context} that begins on line {position.number(position.begun)}"
+    return f", {position.context} that begins on line {position.number(position.context_start)}"
 
 
-_EXPLANATIONS: tuple[Callable[[_ErrorPosition], Mistake | None], ...] = (
+_EXPLANATIONS: tuple[Callable[[ErrorPosition], Mistake | None], ...] = (
     _template,
     _tab,
     _odd_space,
@@ -385,7 +328,7 @@ _EXPLANATIONS: tuple[Callable[[_ErrorPosition], Mistake | None], ...] = (
     _extra_bracket,
     _after_quote,
     _second_colon,
-    _tight,
+    _missing_space_or_colon,
     _below_value,
     _item_among_keys,
     _key_among_items,

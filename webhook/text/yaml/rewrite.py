@@ -169,15 +169,15 @@ class Rewriter:
         if header and header[0] == literal_header(new) == literal_header(old):
             self._edit_literal(node, old, new)
             return True
-        return node.style != "|" and insert_words(self.edits, node, old, new)
+        return node.style != "|" and insert_text(self.edits, node, old, new)
 
     def _edit_literal(self, node: YamlNode, old: str, new: str) -> None:
         """Replace the lines of a literal block that differ, at least one with at least one."""
         edits = self.edits
         was, now = old.removesuffix("\n").split("\n"), new.removesuffix("\n").split("\n")
         shorter = min(len(was), len(now)) - 1
-        top = common(was, now, shorter)
-        bottom = common(was[::-1], now[::-1], shorter - top)
+        top = common_length(was, now, shorter)
+        bottom = common_length(was[::-1], now[::-1], shorter - top)
         starts = [edits.next_line(node.start)]
         for _ in was[1:]:
             starts.append(edits.next_line(starts[-1]))
@@ -190,7 +190,7 @@ class Rewriter:
         )
 
 
-def common(first: list[str], second: list[str], limit: int) -> int:
+def common_length(first: list[str], second: list[str], limit: int) -> int:
     """Count the items that two lists have in common at the start, up to `limit`."""
     count = 0
     while count < limit and first[count] == second[count]:
@@ -228,7 +228,7 @@ class FlowRewriter:
         spans = [(key.start, max(key.end, value.end)) for key, value in entries.pairs]
         self._drop(spans, entries.stays)
         added = [
-            f"{flow(key, as_json=as_json)}: {self._written(value, spans, as_json=as_json)}"
+            f"{flow(key, as_json=as_json)}: {self._write_value(value, spans, as_json=as_json)}"
             for key, value in entries.added.items()
         ]
         self._insert_after(spans, entries.last_kept, added)
@@ -238,13 +238,13 @@ class FlowRewriter:
         pairs = pairs_of(old, new)
         if not pairs:
             return False
-        as_json = any(_quotes(child) for child in node.children)
+        as_json = any(_is_json(child) for child in node.children)
         for before, after in pairs:
             self._change(node.children[before], old[before], new[after], as_json=as_json)
         spans = [(child.start, child.end) for child in node.children]
         stays = {before for before, _ in pairs}
         self._drop(spans, [index in stays for index in range(len(old))])
-        written = [self._written(value, spans, as_json=as_json) for value in new]
+        written = [self._write_value(value, spans, as_json=as_json) for value in new]
         first = pairs[0][1]
         between = self._separator(spans)
         start = spans[0][0]
@@ -282,14 +282,14 @@ class FlowRewriter:
         start = spans[0][0]
         return self._edits.column(start) if self._edits.first_on_line(start) else None
 
-    def _written(self, value: Json, spans: list[Span], *, as_json: bool) -> str:
+    def _write_value(self, value: Json, spans: list[Span], *, as_json: bool) -> str:
         indent = self._indent(spans)
         if not as_json or indent is None:
             return flow(value, as_json=as_json)
         return f"{self._edits.newline}{' ' * indent}".join(json_lines(value, _JSON_STEP))
 
 
-def _quotes(node: YamlNode) -> bool:
+def _is_json(node: YamlNode) -> bool:
     """Return whether a node, or its first key, is in double quotes, as in JSON."""
     while node.kind in ("mapping", "sequence") and node.children:
         node = node.children[0]
@@ -301,7 +301,7 @@ def _quotes(node: YamlNode) -> bool:
 _SPACE = " \t\r\n"
 
 
-def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
+def insert_text(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
     """Edit a folded (`>`) or plain string of several lines; return whether that was done.
 
     Folding changes white space only, so the other characters before the insertion are counted to
@@ -310,7 +310,7 @@ def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
     source = edits.text[node.start : node.end]
     if "\n" not in source.rstrip() or node.style not in ("", ">"):
         return False
-    index = len(_common_start(old, new))
+    index = len(_common_prefix(old, new))
     inserted = new[index : index + len(new) - len(old)]
     if not inserted or "\n" in inserted or old != new[:index] + new[index + len(inserted) :]:
         return False
@@ -322,7 +322,7 @@ def insert_words(edits: Edits, node: YamlNode, old: str, new: str) -> bool:
     return True
 
 
-def _common_start(first: str, second: str) -> str:
+def _common_prefix(first: str, second: str) -> str:
     for index, (char, other) in enumerate(zip(first, second, strict=False)):
         if char != other:
             return first[:index]

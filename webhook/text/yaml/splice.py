@@ -23,7 +23,7 @@ from webhook.text.yaml.rewrite import Rewriter
 from webhook.text.yaml.tree import LineIndex, UnreadableTextError, YamlNode, roots_of
 from webhook.text.yaml.values import mapping_key, same_json
 
-_ANEW = "rewritten without its comments and layout, because "
+_REWRITTEN = "rewritten without its comments and layout, because "
 
 
 class Spliced(NamedTuple):
@@ -40,13 +40,15 @@ def splice(document: Document, value: JsonObject) -> Spliced:
         return Spliced(document.text, rewritten=False, warning="")
     root = _root(document.text)
     if root is not None:
-        for text in _edited(document, root, value):
+        for text in _edited_texts(document, root, value):
             if _reads_as(text, document, value):
                 return Spliced(text, rewritten=False, warning="")
     if root is None or document.syntax == "json":
-        return Spliced(_json(document.text, value), rewritten=True, warning="")
-    warning = _ANEW + rewrite_obstacle(root, document.value, value, _lines(document, root))
-    return Spliced(_anew(document.text, root, value, warning), rewritten=True, warning=warning)
+        return Spliced(_write_json(document.text, value), rewritten=True, warning="")
+    warning = _REWRITTEN + rewrite_cause(root, document.value, value, _lines(document, root))
+    return Spliced(
+        _write_anew(document.text, root, value, warning), rewritten=True, warning=warning
+    )
 
 
 def _lines(document: Document, root: YamlNode) -> LineIndex:
@@ -55,7 +57,7 @@ def _lines(document: Document, root: YamlNode) -> LineIndex:
     return LineIndex(document.text, above)
 
 
-def _edited(document: Document, root: YamlNode, value: JsonObject) -> Iterator[str]:
+def _edited_texts(document: Document, root: YamlNode, value: JsonObject) -> Iterator[str]:
     """Yield the distinct edited texts, the best first."""
     tried = set[str]()
     for end in dict.fromkeys((None, last_block_edit(document.text, root))):
@@ -107,7 +109,7 @@ def _reads_as(text: str, document: Document, value: Json) -> bool:
     return len(read) == 1 and same_json(read[0].value, value)
 
 
-def _json(text: str, value: Json) -> str:
+def _write_json(text: str, value: Json) -> str:
     """Write JSON with the indentation of the text; on one line if it has none."""
     indent = re.match(r"\s*\{\r?\n([ \t]+)", text)
     if indent is None:
@@ -115,7 +117,7 @@ def _json(text: str, value: Json) -> str:
     return "\n".join(json_lines(value, indent[1])) + "\n"
 
 
-def _anew(text: str, root: YamlNode, value: JsonObject, warning: str) -> str:
+def _write_anew(text: str, root: YamlNode, value: JsonObject, warning: str) -> str:
     """Write a document from its value; the comments before and after it stay."""
     head, tail = text[: root.start].rstrip(" "), text[root.content_end(text) :]
     above = "" if not head or head.endswith("\n") else "\n"
@@ -126,8 +128,8 @@ def _anew(text: str, root: YamlNode, value: JsonObject, warning: str) -> str:
 
 # Explain why a document could not be edited in place: the syntax where the patch edits.
 
-_LONGEST = 60
-_OTHER = "it is written in a way that cannot be edited in place"
+_MAX_NAME_LENGTH = 60
+_UNKNOWN_CAUSE = "it is written in a way that cannot be edited in place"
 #: The likeliest cause first: a change that other places share, or a repetition in the text.
 _CAUSES = {
     "anchor": "the patch edits below the anchor {}, and its aliases would change too",
@@ -137,13 +139,13 @@ _CAUSES = {
 }
 
 
-def rewrite_obstacle(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
+def rewrite_cause(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
     """Return the cause in a sentence, with its line; `old` and `new` are the root's values."""
     causes: dict[str, str] = {}
     for kind, node, name in _possible_causes(root, old, new):
-        cause = _CAUSES[kind].format(name[:_LONGEST])
+        cause = _CAUSES[kind].format(name[:_MAX_NAME_LENGTH])
         causes.setdefault(kind, f"on line {lines.line(node.start)} {cause}")
-    return next((causes[kind] for kind in _CAUSES if kind in causes), _OTHER)
+    return next((causes[kind] for kind in _CAUSES if kind in causes), _UNKNOWN_CAUSE)
 
 
 def _possible_causes(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str, YamlNode, str]]:
@@ -161,7 +163,7 @@ def _possible_causes(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str
             yield from _odd_keys(node, before, after)
             stack.extend(
                 (value, before[name], after[name])
-                for name, value in _named(node)
+                for name, value in _named_values(node)
                 if name in before and name in after
             )
         elif node.kind == "sequence" and isinstance(before, list) and isinstance(after, list):
@@ -186,7 +188,7 @@ def _odd_keys(
         seen.add(name)
 
 
-def _named(node: YamlNode) -> Iterator[tuple[str, YamlNode]]:
+def _named_values(node: YamlNode) -> Iterator[tuple[str, YamlNode]]:
     for key, value in node.pairs:
         if not key.merges:
             yield mapping_key(key), value

@@ -54,10 +54,10 @@ class NotYamlError(UnreadableTextError):
         )
         #: The unfinished construct, such as "while parsing a flow sequence"; or None.
         self.context: str | None = getattr(error, "context", None)
-        begun: yaml.Mark | None = getattr(error, "context_mark", None)
-        mark: yaml.Mark | None = getattr(error, "problem_mark", None) or begun
+        context_mark: yaml.Mark | None = getattr(error, "context_mark", None)
+        mark: yaml.Mark | None = getattr(error, "problem_mark", None) or context_mark
         #: The offset at which it began, in characters; None if the parser does not report it.
-        self.context_offset: int | None = begun.index if begun else None
+        self.context_offset: int | None = context_mark.index if context_mark else None
         super().__init__(mark.index if mark else None, f"not YAML: {self.problem}")
 
 
@@ -76,11 +76,11 @@ class OverLimitError(UnreadableTextError):
     """The text exceeds one of its limits."""
 
     def __init__(self, offset: int, limits: TextLimits, exceeded: Limit) -> None:
-        super().__init__(offset, _over(limits)[exceeded])
+        super().__init__(offset, _limit_messages(limits)[exceeded])
         self.exceeded = exceeded
 
 
-def _over(limits: TextLimits) -> dict[Limit, str]:
+def _limit_messages(limits: TextLimits) -> dict[Limit, str]:
     maximum = f"{limits.octets >> 20} MiB"
     return {
         "octets": f"longer than the maximum of {maximum}, with aliases expanded",
@@ -168,21 +168,21 @@ def roots_of(text: str, limits: TextLimits) -> Iterator[Root]:
     Raises NotYamlError, AliasError or OverLimitError, and UnreadableTextError for a directive.
     """
     if (offset := directive(text)) is not None:
-        raise UnreadableTextError(offset, REFUSAL)
-    grower = _Grower(limits)
+        raise UnreadableTextError(offset, DIRECTIVE_REFUSAL)
+    builder = _TreeBuilder(limits)
     try:
         for event in yaml.parse(text, Loader=LOADER):
             if isinstance(event, yaml.DocumentStartEvent):
-                grower.begin(event)
+                builder.begin(event)
             elif isinstance(event, yaml.DocumentEndEvent):
-                yield Root(grower.start, grower.root[0])
+                yield Root(builder.start, builder.root[0])
             else:
-                grower.take(event)
+                builder.take(event)
     except (yaml.YAMLError, UnicodeError) as error:
         raise NotYamlError(error) from None
 
 
-class _Grower:
+class _TreeBuilder:
     """A builder of the tree of one document at a time."""
 
     def __init__(self, limits: TextLimits) -> None:
@@ -202,7 +202,7 @@ class _Grower:
 
     def take(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent):
-            self._attach(self._counted(YamlNode("scalar", event)))
+            self._attach(self._count_node(YamlNode("scalar", event)))
         elif isinstance(event, yaml.MappingStartEvent):
             self._descend(YamlNode("mapping", event))
         elif isinstance(event, yaml.SequenceStartEvent):
@@ -215,7 +215,7 @@ class _Grower:
     def _descend(self, node: YamlNode) -> None:
         if len(self._open) >= self._limits.depth:
             raise OverLimitError(node.start, self._limits, "depth")
-        self._open.append(self._counted(node))
+        self._open.append(self._count_node(node))
         node.depth = -1
 
     def _ascend(self, event: yaml.CollectionEndEvent) -> None:
@@ -242,7 +242,7 @@ class _Grower:
         self._count(node)
         return node
 
-    def _counted(self, node: YamlNode) -> YamlNode:
+    def _count_node(self, node: YamlNode) -> YamlNode:
         """Count a node that is not an alias, and record its anchor."""
         self._count(node)
         if node.anchor is not None:
@@ -276,9 +276,9 @@ LOADER: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", 
 #: The five line breaks of YAML 1.1 (5.4). A `%` after one begins a directive, or is text.
 _BREAKS = "\n\r\x85\u2028\u2029"
 #: Only comments and blank lines before a `%`, which then begins a directive.
-_IN_FRONT = re.compile("\ufeff?(?:[ \t]*(?:#[^\n\r]*)?\r?\n)*(?=%)")
+_BEFORE_DIRECTIVE = re.compile("\ufeff?(?:[ \t]*(?:#[^\n\r]*)?\r?\n)*(?=%)")
 
-REFUSAL = "directives (%YAML, %TAG and others) are not supported; remove the line"
+DIRECTIVE_REFUSAL = "directives (%YAML, %TAG and others) are not supported; remove the line"
 
 
 def directive(text: str) -> int | None:
@@ -289,12 +289,14 @@ def directive(text: str) -> int | None:
     """
     if "%" not in text:
         return None
-    if in_front := _IN_FRONT.match(text):
-        return in_front.end()
-    return _scanned(text) if any(f"{line_break}%" in text for line_break in _BREAKS) else None
+    if before := _BEFORE_DIRECTIVE.match(text):
+        return before.end()
+    return (
+        _scan_directive(text) if any(f"{line_break}%" in text for line_break in _BREAKS) else None
+    )
 
 
-def _scanned(text: str) -> int | None:
+def _scan_directive(text: str) -> int | None:
     try:
         for token in yaml.scan(text, Loader=LOADER):
             if isinstance(token, yaml.DirectiveToken):
@@ -308,7 +310,7 @@ def _scanned(text: str) -> int | None:
 
 #: The size of a block: lines are counted from the beginning of their block, because an entry for
 #: every line would take forty times the memory of a text of empty lines.
-_BLOCK = 4096  # characters
+_BLOCK_LENGTH = 4096  # characters
 
 
 class LineIndex:
@@ -324,8 +326,8 @@ class LineIndex:
 
     def line(self, offset: int) -> int:
         """Return the line number, from 1, of an offset."""
-        block = offset // _BLOCK
-        ended = self._before[block] + self._text.count("\n", block * _BLOCK, offset)
+        block = offset // _BLOCK_LENGTH
+        ended = self._before[block] + self._text.count("\n", block * _BLOCK_LENGTH, offset)
         return 1 + self._above + ended
 
     def column(self, offset: int) -> int:
@@ -335,6 +337,6 @@ class LineIndex:
     @cached_property
     def _before(self) -> list[int]:
         """The number of lines that end before each block."""
-        starts = range(0, len(self._text), _BLOCK)
-        counts = (self._text.count("\n", start, start + _BLOCK) for start in starts)
+        starts = range(0, len(self._text), _BLOCK_LENGTH)
+        counts = (self._text.count("\n", start, start + _BLOCK_LENGTH) for start in starts)
         return list(accumulate(counts, initial=0))

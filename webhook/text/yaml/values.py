@@ -23,7 +23,7 @@ _TYPED: dict[str, tuple[type, ...]] = {
 _NAMES = {"mapping": "mapping", "sequence": "list"}
 
 
-class NotedKey(NamedTuple):
+class LocatedKey(NamedTuple):
     """A noteworthy key, such as a repeated one."""
 
     offset: int
@@ -34,8 +34,8 @@ class Values:
     """The JSON values of nodes; an anchor and its aliases share one value."""
 
     def __init__(self) -> None:
-        self.duplicates: list[NotedKey] = []  #: repeated keys in the order of the text
-        self.misread: list[NotedKey] = []  #: keys that people write by mistake
+        self.duplicates: list[LocatedKey] = []  #: repeated keys in the order of the text
+        self.misread: list[LocatedKey] = []  #: keys that people write by mistake
         self._anchored: dict[YamlNode, Json] = {}
 
     def of(self, node: YamlNode) -> Json:
@@ -66,7 +66,7 @@ class Values:
             if not key.isascii() or key[:1] == "-":
                 self._check(key_node.start, key)
             if key in mapping:
-                self.duplicates.append(NotedKey(key_node.start, key))
+                self.duplicates.append(LocatedKey(key_node.start, key))
             mapping[key] = self.of(value_node)
         for value_node, value in merged:
             _merge(value_node, value, mapping)
@@ -74,7 +74,7 @@ class Values:
 
     def _check(self, offset: int, key: str) -> None:
         if misread_key(key):
-            self.misread.append(NotedKey(offset, key))
+            self.misread.append(LocatedKey(offset, key))
 
 
 def _merge(node: YamlNode, value: Json, mapping: JsonObject) -> None:
@@ -142,7 +142,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]')
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-def read_json(text: str, limits: TextLimits) -> tuple[Json, list[NotedKey]]:
+def read_json(text: str, limits: TextLimits) -> tuple[Json, list[LocatedKey]]:
     """Return the value of a JSON text, and the keys that its objects repeat.
 
     Raises json.JSONDecodeError for a text that is not JSON, and UnreadableTextError for a text
@@ -171,8 +171,8 @@ def read_json(text: str, limits: TextLimits) -> tuple[Json, list[NotedKey]]:
     return value, _duplicates(text) if repeats else []
 
 
-def _constant(word: str) -> NoReturn:
-    raise UnreadableTextError(0, f"{word} is not a number in JSON")
+def _constant(constant: str) -> NoReturn:
+    raise UnreadableTextError(0, f"{constant} is not a number in JSON")
 
 
 def _finite(digits: str) -> float:
@@ -209,9 +209,9 @@ def _check_surrogates(text: str, value: Json) -> None:
         raise UnreadableTextError(offset, "half of a surrogate pair in a string")
 
 
-def _duplicates(text: str) -> list[NotedKey]:
+def _duplicates(text: str) -> list[LocatedKey]:
     """Return the repeated keys in a valid JSON text."""
-    duplicates: list[NotedKey] = []
+    duplicates: list[LocatedKey] = []
     open_keys: list[set[str] | None] = []  # keys of the objects around; None for an array
     key_next = False
     for match in _TOKEN.finditer(text):
@@ -221,7 +221,7 @@ def _duplicates(text: str) -> list[NotedKey]:
             if key_next and keys is not None:
                 key = json.loads(part)
                 if key in keys:
-                    duplicates.append(NotedKey(match.start(), key))
+                    duplicates.append(LocatedKey(match.start(), key))
                 keys.add(key)
         elif part in "{[":
             open_keys.append(set() if part == "{" else None)
@@ -254,15 +254,15 @@ KUBECTL_WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _NOT_FINITE = frozenset(
-    sign + word
+    sign + constant
     for sign in ("", "+", "-")
-    for word in (".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN")
+    for constant in (".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN")
 )
 _NUMERIC = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _BITS = 64
-_EXACT = 1e21  # Go writes a float below this without an exponent: 1e3 arrives as 1000
+_MIN_WITH_EXPONENT = 1e21  # Go writes a float below this without an exponent: 1e3 arrives as 1000
 
 
 _LITERAL_WORDS = {**_NULLS, "true": True, "false": False}
@@ -292,18 +292,18 @@ def kubectl_value(text: str) -> str | float | bool | None:  # to mypy, an int is
 
 
 def _number(text: str) -> str | float:
-    bare = text if text[0] == "." else text.replace("_", "")
-    match = _INTEGER.fullmatch(bare)
-    if match and len(bare) <= _BITS + 3:  # a sign and the longest prefix, 0b
+    digits = text if text[0] == "." else text.replace("_", "")
+    match = _INTEGER.fullmatch(digits)
+    if match and len(digits) <= _BITS + 3:  # a sign and the longest prefix, 0b
         value = _integer(match[1], match[2])
         if -(1 << _BITS - 1) <= value < 1 << _BITS:
             return value
-    if not _FLOAT.fullmatch(bare):
+    if not _FLOAT.fullmatch(digits):
         return text
-    real = float(bare)
+    real = float(digits)
     if abs(real) == math.inf:
         return text
-    return int(real) if real.is_integer() and abs(real) < _EXACT else real
+    return int(real) if real.is_integer() and abs(real) < _MIN_WITH_EXPONENT else real
 
 
 def _integer(sign: str, digits: str) -> int:

@@ -136,7 +136,7 @@ def test_everything_that_it_needs_is_there() -> None:
         "namespace": "训练",
         "labels": {},
         "enable": True,
-        "most": 9,
+        "max_pods": 9,
         "example": False,
     }
     with subprocess.Popen(

@@ -26,7 +26,7 @@ def _ask(body: bytes = POD, **head: Any) -> Reply:
         "namespace": "a",
         "labels": {},
         "enable": True,
-        "most": 9,
+        "max_pods": 9,
         "example": False,
     }
     return there.answer({**request, "format": "json", **head}, body)

@@ -483,7 +483,7 @@ def test_the_real_child_makes_the_same_hash(
                 "namespace": "a",
                 "labels": {},
                 "enable": True,
-                "most": 9,
+                "max_pods": 9,
                 "example": False,
                 "format": "json",
             }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.errors import DocumentError
-from webhook.text.yaml.documents import DOCUMENT_LIMITS, joined, read_documents
+from webhook.text.yaml.documents import DOCUMENT_LIMITS, join_documents, read_documents
 
 
 def refusal(data: bytes | str) -> str:
@@ -269,4 +269,4 @@ def test_a_number_of_thousands_of_digits_is_refused() -> None:
 )
 def test_texts_are_joined_by_one_marker(texts: list[str], stream: str) -> None:
     """A marker is added only where it is missing; the joined parts of a stream are that stream."""
-    assert joined(texts) == stream
+    assert join_documents(texts) == stream

@@ -18,7 +18,7 @@ from webhook.preview.report.json import report_json
 from webhook.preview.report.record import Report, remarks_of
 from webhook.preview.report.text import report_text
 from webhook.text.diff import diff
-from webhook.text.yaml.documents import joined, read_documents
+from webhook.text.yaml.documents import join_documents, read_documents
 
 _COUNT = 40
 OPTIONS = PreviewOptions(fabrics=load_fabrics(EXAMPLE).fabrics)
@@ -33,9 +33,9 @@ def previewed(written: str, *, with_diff: bool = True) -> None:
         report_text(report)
         remarks_of(report)
         patches(documents, report)
-        after = joined([document.text for document in rewrite(documents, report)])
+        after = join_documents([document.text for document in rewrite(documents, report)])
         if with_diff:
-            diff("f.yaml", joined([document.text for document in documents]), after)
+            diff("f.yaml", join_documents([document.text for document in documents]), after)
 
 
 @pytest.mark.parametrize("name", hostile.GROWING)

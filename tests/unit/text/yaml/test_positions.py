@@ -16,7 +16,7 @@ def test_a_line_ends_with_a_newline_only(
     text: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This holds at every offset, including the end, wherever the blocks begin."""
-    monkeypatch.setattr(tree, "_BLOCK", block)
+    monkeypatch.setattr(tree, "_BLOCK_LENGTH", block)
     index = LineIndex(text)
     numbers = [index.line(offset) for offset in range(len(text) + 1)]
     assert numbers == [1 + text[:offset].count("\n") for offset in range(len(text) + 1)]

@@ -11,7 +11,7 @@ from webhook.model.decision import PatchOp
 from webhook.preview.workloads.patch import apply_patches
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
 from webhook.text.yaml.edits import ensure_final_newline
-from webhook.text.yaml.splice import Spliced, rewrite_obstacle, splice
+from webhook.text.yaml.splice import Spliced, rewrite_cause, splice
 from webhook.text.yaml.tree import LineIndex, roots_of
 
 
@@ -464,7 +464,7 @@ def test_the_cause_is_what_stands_where_the_patch_edits(
 ) -> None:
     """The message names the likeliest of several causes, with its line."""
     (root,) = roots_of(text, DOCUMENT_LIMITS)
-    assert rewrite_obstacle(root.node, old, new, LineIndex(text)) == warning
+    assert rewrite_cause(root.node, old, new, LineIndex(text)) == warning
 
 
 @pytest.mark.parametrize(
