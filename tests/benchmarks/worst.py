@@ -18,7 +18,7 @@ from typing import Any
 from tests.benchmarks.decide import Row
 from tests.families import FAMILIES, LONG, PER_CONTAINER, busy_context
 from webhook.decide import decide
-from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
+from webhook.decide.limits import MAX_CONTAINERS, MAX_ENTRIES
 from webhook.decide.scope import Context
 
 SEED = 11
@@ -27,7 +27,7 @@ GOAL = 0.050
 _FIRST = 40  # mixtures at the start, besides each family by itself
 _STEPS = 120
 #: The entries of all families of a mixture together, with room for their names' own.
-_ENTRIES = MOST_ENTRIES - 200
+_ENTRIES = MAX_ENTRIES - 200
 
 Mixture = dict[str, float]
 
@@ -114,7 +114,7 @@ def _merged(mixture: Mixture, size: float) -> dict[str, Any]:
             part = LONG[name](int(size * BYTES / 40 * share / total))
         _join(pod, part)
     containers = pod["spec"]["containers"]
-    del containers[MOST_CONTAINERS - len(pod["spec"].get("initContainers", ())) :]
+    del containers[MAX_CONTAINERS - len(pod["spec"].get("initContainers", ())) :]
     return pod
 
 

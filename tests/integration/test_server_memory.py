@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.serving import Process, fabrics, review
-from webhook.serve.http.asgi import BODY_LIMIT
-from webhook.serve.http.review_body import OBJECTS, VALUES
+from webhook.serve.http.asgi import MAX_BODY_BYTES
+from webhook.serve.http.review_body import MAX_OBJECTS, MAX_VALUES
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
@@ -174,18 +174,18 @@ def _objects(unit: str, count: int) -> bytes:
 
 _WIDE = "\N{GRINNING FACE}"  # makes every character of its string take four bytes
 DENSE: dict[str, bytes] = {
-    "8 MiB of {},": b"[" + b"{}," * (BODY_LIMIT // 3 - 2) + b"{}]",
-    "strings": _objects(f'"{_WIDE}%010d"', VALUES - 1),
-    "objects": _objects(f'{{"{_WIDE}%020d":0}}', VALUES // 2 - 1),
-    "fields": b"{" + _objects(f'"{_WIDE}%06d":""', VALUES - 2)[1:-1] + b"}",
-    "nested": b"[" + b",".join([b'{"a":' * 900 + b"0" + b"}" * 900] * (OBJECTS // 901)) + b"]",
+    "8 MiB of {},": b"[" + b"{}," * (MAX_BODY_BYTES // 3 - 2) + b"{}]",
+    "strings": _objects(f'"{_WIDE}%010d"', MAX_VALUES - 1),
+    "objects": _objects(f'{{"{_WIDE}%020d":0}}', MAX_VALUES // 2 - 1),
+    "fields": b"{" + _objects(f'"{_WIDE}%06d":""', MAX_VALUES - 2)[1:-1] + b"}",
+    "nested": b"[" + b",".join([b'{"a":' * 900 + b"0" + b"}" * 900] * (MAX_OBJECTS // 901)) + b"]",
 }
 
 
 @pytest.mark.parametrize("name", DENSE)
 def test_no_body_fills_the_memory(served: Process, name: str) -> None:
     """The densest bodies, next to as many others as the port holds, are rejected without harm."""
-    assert len(DENSE[name]) <= BODY_LIMIT
+    assert len(DENSE[name]) <= MAX_BODY_BYTES
     with ExitStack() as stack:
         ATTACKS["bodies that do not end"](served, stack)
         status = served.post(DENSE[name]).status

@@ -14,7 +14,7 @@ from tests.property.changes import key_orders
 from tests.property.strategies import anything, contexts, pods, spoilt_pods
 from webhook.decide import decide
 from webhook.decide.scope import Context
-from webhook.model.annotations import ANNOTATIONS_LIMIT, STATUS, size_of
+from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, STATUS, size_of
 from webhook.model.decision import Decision
 
 
@@ -69,13 +69,13 @@ def test_deciding_again_changes_nothing_where_annotations_are_full(
 ) -> None:
     """Both passes agree to the byte on whether there is room for the annotations."""
     pod["metadata"]["annotations"]["note"] = ""
-    pod["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - _sizes(pod) - room)
+    pod["metadata"]["annotations"]["note"] = "x" * (MAX_ANNOTATIONS_SIZE - _sizes(pod) - room)
     first = decide(pod, context)
     if first.allowed:
         networked = any(
             outcome.mutation == "networks" and outcome.ops for outcome in first.outcomes
         )
-        assert networked or _sizes(first.pod) <= ANNOTATIONS_LIMIT
+        assert networked or _sizes(first.pod) <= MAX_ANNOTATIONS_SIZE
         assert list(decide(first.pod, context).patch) == []
 
 

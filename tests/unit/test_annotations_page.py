@@ -13,7 +13,7 @@ import yaml
 from webhook.decide.mutations import MUTATIONS
 from webhook.model.annotations import (
     ENABLE,
-    LONGEST_STATUS,
+    MAX_STATUS_LENGTH,
     PREFIX,
     REQUESTED,
     STATUS,
@@ -95,4 +95,4 @@ def test_the_fields_of_a_status_are_on_the_page() -> None:
     named = re.findall(r"`(\w+)`", description)
     occurring = {field for status in _statuses() for field in status}
     assert sorted(named) == sorted(occurring)
-    assert f"{LONGEST_STATUS >> 10} KiB" in description
+    assert f"{MAX_STATUS_LENGTH >> 10} KiB" in description

@@ -207,7 +207,7 @@ def test_the_guard_of_events_knows_the_events() -> None:
     spec = documents("base/guard-events.yaml")[0]["spec"]
     named, owned, content, _ = spec["validations"]
     assert f"[0-9a-f]{{{owner_events.OWNER_DIGITS}}}$" in owned["expression"]
-    assert f"{{1,{owner_events.LONGEST_NAME}}}" in owned["expression"]
+    assert f"{{1,{owner_events.MAX_NAME_LENGTH}}}" in owned["expression"]
     owner_variable = next(
         variable for variable in spec["variables"] if variable["name"] == "tellsOwner"
     )

@@ -17,7 +17,7 @@ from webhook.admission.review import (
     mapping_at,
     read_request,
 )
-from webhook.decide.admission_warnings import LONGEST_WARNING
+from webhook.decide.admission_warnings import MAX_LENGTH
 from webhook.model.json import JsonObject
 from webhook.model.names import counted
 
@@ -95,9 +95,9 @@ def _written(spec: object) -> bytes:
 # Source: kubectl, pkg/cmd/util/helpers.go, checkErr and MultilineError.
 
 #: The maximum number of errors in an answer: a screen has no room for more.
-MOST_ERRORS = 20
+MAX_ERRORS = 20
 #: The longest path, in characters, that is repeated in full.
-_LONGEST_PATH = 60
+_MAX_PATH_LENGTH = 60
 _CODE = 422  # Unprocessable Entity: the API server's answer for an invalid object
 _ALL = "`rdma-webhook check-config FILE` lists all of them"
 _MORE_WARNINGS = f"and more warnings: {_ALL}"
@@ -129,7 +129,7 @@ def configuration_answer(
 
 
 def _status(about: dict[str, str], faults: ConfigurationErrors) -> dict[str, object]:
-    listed = list(faults.errors[:MOST_ERRORS])
+    listed = list(faults.errors[:MAX_ERRORS])
     if omitted := len(faults.errors) - len(listed) + faults.more_errors:
         listed.append((f"and {counted(omitted, 'more error')}", _ALL))
     causes = [
@@ -159,15 +159,15 @@ def _lines(faults: ConfigurationErrors) -> list[str]:
 
 
 def _wrapped(path: str, sentence: str) -> list[str]:
-    """Return a warning as lines of at most LONGEST characters.
+    """Return a warning as lines of at most MAX_LENGTH characters.
 
     Each line has the path, since the API server drops a line that it has sent before.
     """
     place = _ascii(path)
-    short_place = place if len(place) <= _LONGEST_PATH else f"{place[: _LONGEST_PATH - 3]}..."
+    short_place = place if len(place) <= _MAX_PATH_LENGTH else f"{place[: _MAX_PATH_LENGTH - 3]}..."
     line = f"{place}: {_ascii(sentence)}"
     indent = f"{short_place}: ... "
-    return textwrap.wrap(line, LONGEST_WARNING, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(line, MAX_LENGTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _ascii(text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import orjson
 
 from webhook.admission.review import API_VERSION, KIND
-from webhook.decide.admission_warnings import LONGEST_WARNING
+from webhook.decide.admission_warnings import MAX_LENGTH
 from webhook.model.decision import Decision
 from webhook.model.json import JsonObject
 
@@ -42,9 +42,7 @@ def answer(uid: str, decision: Decision) -> JsonObject:
 
 def allow_unchanged(uid: str, reason: str) -> JsonObject:
     """Return the answer for a request that is not ours: allowed, unchanged, with a warning."""
-    warning = f"rdma-webhook: {reason}".encode("ascii", "backslashreplace").decode()[
-        :LONGEST_WARNING
-    ]
+    warning = f"rdma-webhook: {reason}".encode("ascii", "backslashreplace").decode()[:MAX_LENGTH]
     response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": reason}}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 

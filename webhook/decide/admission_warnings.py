@@ -17,8 +17,8 @@ from webhook.decide.scope import Scope
 from webhook.model.decision import Outcome, Rdma, Reason, Verdict
 from webhook.model.pod.sandbox import istio_sidecar, lacks_cluster_dns
 
-LONGEST_WARNING = 120
-TOTAL = 4096
+MAX_LENGTH = 120
+MAX_TOTAL_LENGTH = 4096
 _VERDICT_PREFIXES: dict[Rdma, str] = {
     "no": "no RDMA: ",
     "unsure": "RDMA not certain: ",
@@ -56,15 +56,15 @@ def sentences(
 
 
 def _plain(line: str) -> str:
-    line = line[: LONGEST_WARNING + 1]  # so that a long line is not searched to its end
+    line = line[: MAX_LENGTH + 1]  # so that a long line is not searched to its end
     if not (line.isascii() and line.isprintable()):
         line = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
-    return line if len(line) <= LONGEST_WARNING else line[: LONGEST_WARNING - 3] + "..."
+    return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 3] + "..."
 
 
 def _fitting(lines: Iterable[str]) -> tuple[str, ...]:
     fitting: list[str] = []
-    room = TOTAL - len(_CONTINUED) - 1
+    room = MAX_TOTAL_LENGTH - len(_CONTINUED) - 1
     for line in lines:
         room -= len(line)
         if room <= 0:

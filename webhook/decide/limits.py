@@ -16,10 +16,10 @@ from webhook.model.pod.container import count_entries
 from webhook.model.pod.node_selection import count_affinity_entries
 
 #: The maximum number of containers in a pod, of all kinds together.
-MOST_CONTAINERS = 100
+MAX_CONTAINERS = 100
 #: The maximum number of entries in all lists and maps that a decision reads. Items that volumes
 #: project are counted separately, up to the same limit.
-MOST_ENTRIES = 5_000
+MAX_ENTRIES = 5_000
 
 POD_TOO_LARGE = Reason(
     "PodTooLarge",
@@ -48,7 +48,7 @@ def check_limits(pod: Pod) -> None:
         if field in spec:
             listed = pod.container_items(field)
             containers += len(listed)
-            if containers > MOST_CONTAINERS:
+            if containers > MAX_CONTAINERS:
                 raise _too_many_containers(containers)
             for index, container in enumerate(listed):
                 entries += count_entries(container, ("spec", field, index))
@@ -56,12 +56,12 @@ def check_limits(pod: Pod) -> None:
         if field in spec:
             entries += _size(spec[field])
     # Nearly all pods have no further lists and are within the limit: only others are counted again.
-    if entries > MOST_ENTRIES or "affinity" in spec or not _LISTED.isdisjoint(annotations):
+    if entries > MAX_ENTRIES or "affinity" in spec or not _LISTED.isdisjoint(annotations):
         _check_each(pod)
 
 
 def _too_many_containers(count: int) -> Denial:
-    msg = f"the pod has {count} containers, but at most {MOST_CONTAINERS} are read: {_REMEDY}"
+    msg = f"the pod has {count} containers, but at most {MAX_CONTAINERS} are read: {_REMEDY}"
     return Denial(POD_TOO_LARGE, msg)
 
 
@@ -77,8 +77,8 @@ def _check_each(pod: Pod) -> None:
         written = annotations[key]
         sizes[f"annotation {key}"] = written.count(",") if isinstance(written, str) else 0
     sizes |= {field: _size(spec.get(field)) for field in _PLAIN}
-    sizes["affinity"] = count_affinity_entries(pod.manifest, MOST_ENTRIES)
-    if sum(sizes.values()) > MOST_ENTRIES:
+    sizes["affinity"] = count_affinity_entries(pod.manifest, MAX_ENTRIES)
+    if sum(sizes.values()) > MAX_ENTRIES:
         raise too_many(sizes)
 
 
@@ -86,7 +86,7 @@ def too_many(sizes: Mapping[str, int]) -> Denial:
     """Return a Denial for too many entries, which names the place with the most entries."""
     largest = max(sizes, key=sizes.__getitem__)
     msg = (
-        f"the pod's lists have more than {MOST_ENTRIES} entries, {sizes[largest]} of them in "
+        f"the pod's lists have more than {MAX_ENTRIES} entries, {sizes[largest]} of them in "
         f"{largest}: {_REMEDY}"
     )
     return Denial(POD_TOO_LARGE, msg)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import orjson
 
 from webhook.decide.scope import NO_CALL, EarlierCall
-from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
+from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS, size_of
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.json import Json, JsonObject
 
@@ -43,7 +43,7 @@ _HASH = re.compile(r"[0-9a-f]{12}")
 def read_own_status(annotations: Mapping[str, Json]) -> JsonObject:
     """Read a JSON object with our fields in our order and format; return {} for anything else."""
     written = annotations.get(STATUS)
-    if not isinstance(written, str) or len(written) > LONGEST_STATUS:
+    if not isinstance(written, str) or len(written) > MAX_STATUS_LENGTH:
         return {}
     try:
         body = orjson.loads(written)
@@ -103,7 +103,9 @@ def render(
 ) -> str:
     """Return the status for these outcomes, "" if the annotations leave no room for one."""
     room = _room(annotations)
-    before = _previous(annotations, summary.config_hash, vocabulary, crowded=room < LONGEST_STATUS)
+    before = _previous(
+        annotations, summary.config_hash, vocabulary, crowded=room < MAX_STATUS_LENGTH
+    )
     report = _report(outcomes, before, vocabulary)
     rdma, because, _ = summary.verdict
     body: JsonObject = {"rdma": rdma, "because": because.code, "fabric": summary.fabric}
@@ -150,12 +152,15 @@ def _report(
 
 def _room(annotations: Mapping[str, Json]) -> int:
     letters = sum(map(len, map(str, annotations.values())))
-    if letters + len(annotations) * _LONGEST_KEY < ANNOTATIONS_LIMIT // _UTF8 - LONGEST_STATUS:
-        return LONGEST_STATUS  # even if every character takes four bytes
+    if (
+        letters + len(annotations) * _MAX_KEY_LENGTH
+        < MAX_ANNOTATIONS_SIZE // _UTF8 - MAX_STATUS_LENGTH
+    ):
+        return MAX_STATUS_LENGTH  # even if every character takes four bytes
     used = sum(
         size_of(key) + size_of(str(value)) for key, value in annotations.items() if key != STATUS
     )
-    return min(LONGEST_STATUS, ANNOTATIONS_LIMIT - used - len(STATUS))
+    return min(MAX_STATUS_LENGTH, MAX_ANNOTATIONS_SIZE - used - len(STATUS))
 
 
 def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
@@ -164,7 +169,7 @@ def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
     Whether to return "" must not depend on the length of the body: a second call has a shorter
     body, but must also return "" where the first call did.
     """
-    if room < LONGEST_STATUS and len(orjson.dumps(body | _WIDEST)) > room:
+    if room < MAX_STATUS_LENGTH and len(orjson.dumps(body | _MAX_COUNTS)) > room:
         return ""
     written = orjson.dumps(body)
     if len(written) > room or before:
@@ -175,9 +180,9 @@ def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
     return written.decode()
 
 
-_LONGEST_KEY = 317  # a prefix of 253, a slash, a name of 63
+_MAX_KEY_LENGTH = 317  # a prefix of 253, a slash, a name of 63
 _UTF8 = 4
-_WIDEST = dict.fromkeys(COUNTED, 999)
+_MAX_COUNTS = dict.fromkeys(COUNTED, 999)
 
 
 class _Previous(NamedTuple):

@@ -58,7 +58,7 @@ class ApiReader(ObjectReads, Protocol):
 # The message of a Kubernetes `Status`, the answer to a failed request, on one line.
 
 #: Characters of a message; an API server may quote the request in it.
-_LONGEST = 300
+_MAX_MESSAGE_LENGTH = 300
 
 
 def message_of(status: Mapping[str, object]) -> str:
@@ -68,4 +68,4 @@ def message_of(status: Mapping[str, object]) -> str:
 
 def single_line(text: object) -> str:
     """Return text on one line, shortened."""
-    return " ".join(str(text).split())[:_LONGEST]
+    return " ".join(str(text).split())[:_MAX_MESSAGE_LENGTH]

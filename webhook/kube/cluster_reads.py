@@ -26,7 +26,7 @@ from webhook.model.claims import CLAIM_KIND, TEMPLATE_KIND, is_made_for_pod
 from webhook.model.facts import Facts, key_of
 from webhook.model.inventory import reservation_of, reserved_on_nodes
 from webhook.model.nodes import Node
-from webhook.model.pod import MOST_OWNERS
+from webhook.model.pod import MAX_OWNERS
 
 # Read objects, and record failed reads.
 
@@ -150,7 +150,7 @@ class OwnerChain:
     def of(self, owned: KubernetesObject) -> tuple[KubernetesObject, ...]:
         """Return the controller, its controller, and so on, as far as they can be read."""
         owners: list[KubernetesObject] = []
-        while len(owners) < MOST_OWNERS and (reference := owned.metadata.controller):
+        while len(owners) < MAX_OWNERS and (reference := owned.metadata.controller):
             owner = self._owner(reference)
             if owner is None:
                 break

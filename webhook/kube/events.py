@@ -28,7 +28,7 @@ from webhook.model.pod import OwnerReference
 #: The reporting controller; a qualified name, as the API requires.
 CONTROLLER = "rdma.lab/webhook"
 #: Bytes of a note. Source: kubernetes pkg/apis/core/validation, events.go (NoteLengthLimit).
-LONGEST = 1024
+MAX_NOTE_LENGTH = 1024
 #: Hex digits in an event's name, which the policy rdma-webhook-guard-events requires. They limit
 #: how many events a pod's token can create.
 REPLICA_DIGITS = 3
@@ -174,11 +174,11 @@ def warning_event(
 
 
 def _cut(note: str) -> str:
-    """Cut a note to LONGEST bytes; Kubernetes counts bytes."""
+    """Cut a note to MAX_NOTE_LENGTH bytes; Kubernetes counts bytes."""
     octets = note.encode(errors="replace")
-    if len(octets) <= LONGEST:
+    if len(octets) <= MAX_NOTE_LENGTH:
         return note
-    return octets[: LONGEST - 3].decode(errors="ignore") + "..."
+    return octets[: MAX_NOTE_LENGTH - 3].decode(errors="ignore") + "..."
 
 
 # Kubernetes Events for the owner of a pod that will have no RDMA.
@@ -198,7 +198,7 @@ REMEMBERED = 4096
 #: Hex digits in an Event's name, which the policy rdma-webhook-guard-events requires.
 OWNER_DIGITS = 12
 #: Characters of an owner's name in an Event's name, which may have 253.
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 
 
 class WithoutRdma(NamedTuple):
@@ -260,7 +260,7 @@ def name_of(notice: WithoutRdma) -> str:
     owner = notice.owner
     identity = f"{notice.namespace}\n{owner.kind}\n{owner.name}\n{owner.uid}\n{notice.code}"
     digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:OWNER_DIGITS]
-    return f"{owner.name[:LONGEST_NAME].rstrip('.-')}.{digest}"
+    return f"{owner.name[:MAX_NAME_LENGTH].rstrip('.-')}.{digest}"
 
 
 def owner_event(notice: WithoutRdma, reporter: str, now: datetime) -> JsonObject:

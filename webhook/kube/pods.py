@@ -16,7 +16,7 @@ from webhook.model.facts import key_of
 # Pods by their labels, and their logs.
 
 #: The maximum number of bytes to read of a log.
-_LARGEST_LOG = 8 << 20
+_MAX_LOG_BYTES = 8 << 20
 _PAGE = "500"
 
 
@@ -62,8 +62,8 @@ class LabeledPods:
 
     def log(self, name: str, container: str) -> str:
         """Return the log of a container, or the first part of a very long one."""
-        query = {"container": container, "limitBytes": str(_LARGEST_LOG)}
-        return self._access.log(f"{self._path}/{name}/log", query, _LARGEST_LOG)
+        query = {"container": container, "limitBytes": str(_MAX_LOG_BYTES)}
+        return self._access.log(f"{self._path}/{name}/log", query, _MAX_LOG_BYTES)
 
     @staticmethod
     def _checked(status: int, answer: Object) -> Object:

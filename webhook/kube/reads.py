@@ -15,7 +15,7 @@ from webhook.kube.client import BROKEN, Client
 #: Timeouts for connecting, and for a page, which a busy API server may send slowly.
 CONNECT, READ = 3.0, 30.0
 #: The longest accepted Retry-After in seconds; API servers send 1.
-LONGEST_RETRY = 60.0
+MAX_RETRY_SECONDS = 60.0
 _OK = 200
 
 
@@ -84,7 +84,7 @@ class ApiEvents:
 def _seconds(retry_after: str | None) -> float:
     """Return the seconds of a Retry-After header; API servers send no dates."""
     numeric = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
-    return min(float(retry_after or 0), LONGEST_RETRY) if numeric else 0.0
+    return min(float(retry_after or 0), MAX_RETRY_SECONDS) if numeric else 0.0
 
 
 def _object(body: bytes) -> dict[str, object] | None:

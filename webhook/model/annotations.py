@@ -43,10 +43,10 @@ REQUESTED = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
 WRITTEN = (STATUS, NCCL_CONF)
 
 #: The maximum size of a status in bytes: people read it, and all annotations share 256 KiB.
-LONGEST_STATUS = 4096
+MAX_STATUS_LENGTH = 4096
 
 #: The maximum size of an object's annotations in bytes (apimachinery, TotalAnnotationSizeLimitB).
-ANNOTATIONS_LIMIT = 256 * 1024
+MAX_ANNOTATIONS_SIZE = 256 * 1024
 
 INVALID_ANNOTATION = Reason(
     "InvalidAnnotation",
@@ -71,7 +71,7 @@ def has_room(annotations: Mapping[str, object], added: Mapping[str, str]) -> boo
     unchanged = [key for key in annotations if key != STATUS and key not in added]
     total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in unchanged)
     ours = sum(size_of(key) + size_of(value) for key, value in added.items())
-    return total + ours + size_of(STATUS) + LONGEST_STATUS <= ANNOTATIONS_LIMIT
+    return total + ours + size_of(STATUS) + MAX_STATUS_LENGTH <= MAX_ANNOTATIONS_SIZE
 
 
 class Requests(NamedTuple):
@@ -174,22 +174,22 @@ def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[st
     unknown = [name for name in names if name not in mutations]
     if unknown:
         valid = ", ".join(sorted(mutations))
-        meant = "".join(suggestion(name, mutations) for name in unknown[:_LISTING_LIMIT])
+        meant = "".join(suggestion(name, mutations) for name in unknown[:_MAX_LISTED])
         raise _malformed(SKIP, ", ".join(unknown), f"one or more of {valid}{meant}")
     return frozenset(names)
 
 
 def _unknown(ours: Iterable[str]) -> Iterable[str]:
     unknown = [key for key in ours if key not in REQUESTED and key not in WRITTEN]
-    for key in unknown[:_LISTING_LIMIT]:
+    for key in unknown[:_MAX_LISTED]:
         requests = [word.removeprefix(PREFIX) for word in REQUESTED]
         meant = suggestion(key.removeprefix(PREFIX), requests, PREFIX)
         yield f"unknown annotation {key!r:.80}{meant}"
-    if len(unknown) > _LISTING_LIMIT:
-        unlisted = counted(len(unknown) - _LISTING_LIMIT, "more unknown annotation")
+    if len(unknown) > _MAX_LISTED:
+        unlisted = counted(len(unknown) - _MAX_LISTED, "more unknown annotation")
         yield f"{unlisted} {PREFIX}*"
 
 
 #: The number of unknown keys that are listed: the search for a suggestion takes 0.2 ms for each,
 #: and more for longer words.
-_LISTING_LIMIT = 8
+_MAX_LISTED = 8

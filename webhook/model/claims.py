@@ -86,16 +86,16 @@ def requested_classes(item: Mapping[str, object]) -> RequestedClasses:
 CLAIM_PREFIX = "rdma-lab-"
 #: The maximum number of claims of a fabric: with 100 containers, the numbers have up to three
 #: digits.
-MOST_CLAIMS = 10
+MAX_CLAIMS = 10
 #: The maximum length of a fabric's name, since the names of its claims must be DNS labels.
-LONGEST_FABRIC_NAME = 63 - len(CLAIM_PREFIX) - len("-999")
+MAX_FABRIC_NAME_LENGTH = 63 - len(CLAIM_PREFIX) - len("-999")
 
 _TEMPLATE, _EXISTING = "resourceClaimTemplateName", "resourceClaimName"
 #: The maximum lengths of a DNS label and a DNS subdomain, the forms of these names. The API server
 #: later rejects a longer name, so its end need not be searched.
 _LABEL, _SUBDOMAIN = 63, 253
 #: The maximum number of `spec.resourceClaims` that are looked up before the decision.
-_MOST_LISTED = 32
+_MAX_LISTED = 32
 #: Words that occur in no other word, and short ones that must be whole words: `nic` as in `nic-0`.
 _NIC = re.compile(
     r"rdma|roce|sriov|infiniband|connectx|mlnx|mlx5|dranet"
@@ -231,7 +231,7 @@ def unknown_claims(pod: PodManifest, facts: ClaimFacts) -> list[str]:
     listed = at(pod, ("spec", "resourceClaims"))
     if not isinstance(listed, list):
         return []
-    names = (at(claim, (_EXISTING,)) for claim in listed[:_MOST_LISTED])
+    names = (at(claim, (_EXISTING,)) for claim in listed[:_MAX_LISTED])
     unknown = (name for name in names if isinstance(name, str) and name not in facts.claims)
     return list(dict.fromkeys(unknown))
 

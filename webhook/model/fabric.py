@@ -23,7 +23,7 @@ from webhook.model.libraries import OF_POD, VARIABLES, Configured, OfPod
 
 #: The longest name that Kubernetes accepts: a prefix of 253 characters, a slash and 63 more.
 #: Values of labels are shorter. A longer string is not a valid name and matches nothing.
-LONGEST = 317
+MAX_NAME_LENGTH = 317
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Globs:
     def match(self, name: str) -> bool:
         """Return whether a name matches at least one of the globs."""
         for literal, glob in self._pairs:
-            if literal in name and len(name) <= LONGEST and _pattern(glob).match(name):
+            if literal in name and len(name) <= MAX_NAME_LENGTH and _pattern(glob).match(name):
                 return True
         return False
 
@@ -271,8 +271,8 @@ GLOO_SOCKET = "GLOO_SOCKET_IFNAME"
 SOCKET_VARIABLES = (NCCL_SOCKET, GLOO_SOCKET)
 
 LOOPBACK = "lo"
-_LONGEST = 15  # bytes: IFNAMSIZ without its final NUL
-_INTERFACE_LIMIT = 8  # a longer list is not meant to name each interface
+_MAX_INTERFACE_BYTES = 15  # bytes: IFNAMSIZ without its final NUL
+_MAX_INTERFACES = 8  # a longer list is not meant to name each interface
 
 
 def ip_interfaces(interface: str | None, user_env: Mapping[str, str | None]) -> tuple[str, ...]:
@@ -291,8 +291,8 @@ def ip_interfaces(interface: str | None, user_env: Mapping[str, str | None]) -> 
 def _named(written: str, interface: str | None, *, exact: bool) -> Iterator[str | None]:
     """Yield the interfaces in a list of names; None for a name that is not exact."""
     exact = exact or written.startswith("=")
-    names = written.removeprefix("=").split(",", _INTERFACE_LIMIT)
-    for name in names if len(names) <= _INTERFACE_LIMIT else [""]:
+    names = written.removeprefix("=").split(",", _MAX_INTERFACES)
+    for name in names if len(names) <= _MAX_INTERFACES else [""]:
         if not exact and interface is not None and name and interface.startswith(name):
             yield interface
         elif not _is_plain(name) or not (exact or name[-1].isdigit() or name == LOOPBACK):
@@ -303,4 +303,8 @@ def _named(written: str, interface: str | None, *, exact: bool) -> Iterator[str 
 
 def _is_plain(name: str) -> bool:
     """Return whether a text may be the name of an interface, and of only one."""
-    return bool(name) and len(name) <= _LONGEST and not any(char in "^:/*% " for char in name)
+    return (
+        bool(name)
+        and len(name) <= _MAX_INTERFACE_BYTES
+        and not any(char in "^:/*% " for char in name)
+    )

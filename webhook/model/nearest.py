@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import islice
 
 #: The time of a comparison is quadratic in the length of the words.
-_LONGEST_WORD = 80
+_MAX_WORD_LENGTH = 80
 #: The number of candidates that are searched for similar words, 20 microseconds each.
 COMPARED = 200
 #: Similarity from 0 to 1. The default of difflib, 0.6, finds "field" near "ofed".
@@ -25,9 +25,9 @@ def nearest(
     "check-config".
     """
     lower = word.lower()
-    if len(lower) > _LONGEST_WORD:
+    if len(lower) > _MAX_WORD_LENGTH:
         return []
-    by_lower = {name.lower(): name for name in candidates if len(name) <= _LONGEST_WORD}
+    by_lower = {name.lower(): name for name in candidates if len(name) <= _MAX_WORD_LENGTH}
     if lower in by_lower:
         return [by_lower[lower]]
     similar = get_close_matches(lower, list(islice(by_lower, compared)), n=limit, cutoff=_CUTOFF)

@@ -14,35 +14,35 @@ from functools import lru_cache
 #: The number of billionths in 1: `parse` returns billionths, so that sums are exact.
 BILLIONTHS = 10**9
 #: The largest magnitude, as a whole number; Kubernetes does not count beyond it.
-LARGEST = 2**63 - 1
+MAX_QUANTITY = 2**63 - 1
 
 _POWERS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SHIFTS = {f"{letter}i": 10 * power for power, letter in enumerate("KMGTPE", start=1)}
 _SMALL = ((10**6, "m"), (10**3, "u"), (1, "n"))
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]?))")
 #: In characters; 2^63-1 with nine decimal places has 30.
-_LONGEST = 64
+_MAX_LENGTH = 64
 _SPACES = " \x85\xa0"  # UnmarshalJSON trims these; JSON escapes other spaces, which stay
-_SHORT = 18  # any number with this many digits is below LARGEST
+_SHORT = 18  # any number with this many digits is below MAX_QUANTITY
 
 
 def parse(value: object) -> int:
     """Return the value of a quantity in billionths.
 
     Raise ValueError, with a sentence for the user, if `value` is not a quantity or its
-    magnitude is above `LARGEST`.
+    magnitude is above `MAX_QUANTITY`.
     """
     if value is None:
         return 0
     if type(value) is int:  # not a bool, which `isinstance` accepts
-        if abs(value) > LARGEST:
+        if abs(value) > MAX_QUANTITY:
             raise _too_large(value)
         return int(value) * BILLIONTHS
     written = repr(value) if isinstance(value, float) else value
     if not isinstance(written, str):
         raise _malformed(value)
-    if len(written) > _LONGEST:
-        raise ValueError(f"{written!r:.80} is longer than any quantity ({_LONGEST} characters)")
+    if len(written) > _MAX_LENGTH:
+        raise ValueError(f"{written!r:.80} is longer than any quantity ({_MAX_LENGTH} characters)")
     return _read(written)
 
 
@@ -55,10 +55,10 @@ def _read(written: str) -> int:
     sign, whole_part, fraction, exponent, suffix = form.groups(default="")
     digits = int(whole_part + fraction or "0")
     if suffix in _SHIFTS:
-        number = min(_scaled(digits << _SHIFTS[suffix], -len(fraction)), LARGEST * BILLIONTHS)
+        number = min(_scaled(digits << _SHIFTS[suffix], -len(fraction)), MAX_QUANTITY * BILLIONTHS)
     else:
         number = _scaled(digits, (int(exponent) if exponent else _POWERS[suffix]) - len(fraction))
-    if number > LARGEST * BILLIONTHS:
+    if number > MAX_QUANTITY * BILLIONTHS:
         raise _too_large(written)
     return -number if sign == "-" else number
 
@@ -68,14 +68,14 @@ def _scaled(digits: int, power: int) -> int:
 
     Powers are clamped, since a user may write one of any size; the clamp changes no result.
     """
-    power = max(-2 * _LONGEST, min(power, _LONGEST)) + 9
+    power = max(-2 * _MAX_LENGTH, min(power, _MAX_LENGTH)) + 9
     factor: int = 10 ** abs(power)
     return digits * factor if power >= 0 else -(-digits // factor)
 
 
 def is_unexpanded(value: object) -> bool:
     """Return whether a value is an unexpanded shell variable, `$GPUS` or `${GPUS}`."""
-    return isinstance(value, str) and _VARIABLE.search(value[:_LONGEST]) is not None
+    return isinstance(value, str) and _VARIABLE.search(value[:_MAX_LENGTH]) is not None
 
 
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
@@ -132,7 +132,7 @@ def format_quantity(number: int) -> str:
     if remainder:
         power, suffix = next(unit for unit in _SMALL if number % unit[0] == 0)
         return f"{number // power}{suffix}"
-    for suffix in reversed(_SHIFTS) if units <= LARGEST else ():
+    for suffix in reversed(_SHIFTS) if units <= MAX_QUANTITY else ():
         if units and not units & ((1 << _SHIFTS[suffix]) - 1):
             return f"{units >> _SHIFTS[suffix]}{suffix}"
     return str(units)

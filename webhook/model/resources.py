@@ -19,7 +19,7 @@ GPU = "nvidia.com/gpu"
 
 #: The maximum number of GPUs that are counted: a pod that requests more fits on no node, and the
 #: number of its RDMA devices needs a limit.
-_GPU_LIMIT = 10_000
+_MAX_GPUS = 10_000
 
 #: Renamed time-sliced GPUs (k8s-device-plugin, `renameByDefault`).
 SHARED_GPU = "nvidia.com/gpu.shared"
@@ -107,7 +107,7 @@ def usage_of(container: Container, fabrics: Fabrics) -> Usage:
 
 
 def _refusal(container: Container) -> ShapeError:
-    """Return an error that names the malformed quantities, at most `_PROBLEM_LIMIT`.
+    """Return an error that names the malformed quantities, at most `_MAX_PROBLEMS`.
 
     An unexpanded variable has the same remedy everywhere, so it is reported once.
     """
@@ -121,12 +121,12 @@ def _refusal(container: Container) -> ShapeError:
                 if is_unexpanded(written):
                     return ShapeError(f"{place}: {error}")
                 problems.append(f"{place}: {error}")
-            if len(problems) == _PROBLEM_LIMIT:
+            if len(problems) == _MAX_PROBLEMS:
                 return ShapeError("; ".join(problems))
     return ShapeError("; ".join(problems))
 
 
-_PROBLEM_LIMIT = 4  # the most quantities that a message names
+_MAX_PROBLEMS = 4  # the most quantities that a message names
 
 
 def _classify(extended: list[str], quantities: Mapping[str, object], fabrics: Fabrics) -> Usage:
@@ -144,7 +144,7 @@ def _classify(extended: list[str], quantities: Mapping[str, object], fabrics: Fa
                 gpus.append(name)
                 sliced = name == SHARED_GPU or name.startswith(MIG)
                 shared = shared or sliced
-                count += 0 if sliced else min(to_integer(written), _GPU_LIMIT)
+                count += 0 if sliced else min(to_integer(written), _MAX_GPUS)
         elif name in VIRTUAL_GPU:
             virtual = True
         elif is_foreign(name, fabrics.foreign_resources) and not is_zero(written):

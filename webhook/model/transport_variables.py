@@ -64,7 +64,9 @@ def uses_nixl(command: str, user_env: UserEnv) -> bool:
 # A value is a list of names with an optional port; they are prefixes, or exact names after `=`,
 # and `^` excludes them (NCCL's env.rst; ports do not matter here).
 
-_LONGEST_HCA_LIST = 4096  # characters that are read: NCCL takes at most 32 devices of 64 characters
+_MAX_HCA_LIST_LENGTH = (
+    4096  # characters that are read: NCCL takes at most 32 devices of 64 characters
+)
 
 
 class _Filter(NamedTuple):
@@ -99,7 +101,7 @@ def selects_none(value: str, fabric_value: str) -> bool:
 
 
 def _read(value: str) -> _Filter:
-    listed = value[:_LONGEST_HCA_LIST].removeprefix("^")
+    listed = value[:_MAX_HCA_LIST_LENGTH].removeprefix("^")
     names = (item.partition(":")[0] for item in listed.removeprefix("=").split(","))
     return _Filter(tuple(filter(None, names)), listed.startswith("="), value.startswith("^"))
 
@@ -126,12 +128,12 @@ _ALIASES = {
 }
 _RDMA = frozenset({*_EVERYWHERE, "srd", "gga_mlx5"})
 #: Characters that are read; UCX has about thirty names for transports.
-_LONGEST_TRANSPORT_LIST = 4096
+_MAX_TRANSPORT_LIST_LENGTH = 4096
 
 
 def allows_rdma(tls: str) -> bool:
     """Return whether a value of UCX_TLS leaves a transport that uses an RDMA device."""
-    read = tls[:_LONGEST_TRANSPORT_LIST]
+    read = tls[:_MAX_TRANSPORT_LIST_LENGTH]
     named = frozenset[str]().union(*map(_transports, read.removeprefix("^").split(",")))
     return not named >= _EVERYWHERE if read.startswith("^") else bool(named)
 

@@ -19,7 +19,7 @@ from webhook.text.escape import visible_json
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 #: Characters of a message; the webhook's own messages are much shorter.
-_LONGEST = 2000
+_MAX_TEXT_LENGTH = 2000
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 
@@ -72,7 +72,7 @@ def _is_writable(descriptor: int) -> bool:
 
 
 def _line(level: str, message: str) -> dict[str, object]:
-    return {"ts": datetime.now(UTC), "level": level, "msg": message[:_LONGEST]}
+    return {"ts": datetime.now(UTC), "level": level, "msg": message[:_MAX_TEXT_LENGTH]}
 
 
 def _encoded(line: dict[str, object]) -> bytes:

@@ -34,7 +34,7 @@ from webhook.model.pod import PodManifest
 #: Seconds. By default, an API server spends at most a minute on a request (`--request-timeout`).
 RETENTION = 60.0
 #: The maximum number of retired configurations, each with its inventory.
-MOST_RETIRED = 32
+MAX_RETIRED = 32
 #: Nodes by name.
 Nodes = Mapping[str, Node]
 #: The hash of a configuration → an inventory of the nodes by its fabrics.
@@ -81,7 +81,7 @@ class RetiredConfigurations:
         }
         retired.pop(configuration.config_hash, None)
         retired[configuration.config_hash] = (now, configuration)
-        return RetiredConfigurations(dict([*retired.items()][-MOST_RETIRED:]))
+        return RetiredConfigurations(dict([*retired.items()][-MAX_RETIRED:]))
 
     def get(self, config_hash: str, now: float) -> PreparedConfiguration | None:
         """Return the configuration with this hash, if it retired within the last minute."""
@@ -269,10 +269,10 @@ class State:
 # before the watch delivers them. So the request waits a little; other requests do not.
 
 #: The watch delivers an object within some milliseconds; the API server waits for seconds.
-LONGEST_WAIT = 0.3
+MAX_WAIT = 0.3
 #: The maximum bytes of all waiting requests, and bytes of each besides its body: enough for a
 #: thousand typical requests. Beyond that, requests are decided without waiting.
-MOST_WAITING, EACH_WAITING = 32 << 20, 16 << 10
+MAX_WAITING_BYTES, WAITING_OVERHEAD = 32 << 20, 16 << 10
 
 
 def claim_key(namespace: str, name: str) -> str:
@@ -283,7 +283,7 @@ def claim_key(namespace: str, name: str) -> str:
 class PendingFacts:
     """The requests that wait in one event loop, by the names of namespaces and keys of claims."""
 
-    def __init__(self, seconds: float = LONGEST_WAIT) -> None:
+    def __init__(self, seconds: float = MAX_WAIT) -> None:
         self._seconds = seconds
         self._arrivals: dict[str, set[asyncio.Future[None]]] = {}
         self._octets = 0
@@ -292,8 +292,8 @@ class PendingFacts:
 
     async def wait_for(self, keys: Iterable[str], octets: int) -> bool:
         """Wait for all keys, with a body of `octets` bytes; return whether all arrived."""
-        octets += EACH_WAITING
-        if self._octets + octets > MOST_WAITING:
+        octets += WAITING_OVERHEAD
+        if self._octets + octets > MAX_WAITING_BYTES:
             return False
         self._octets += octets
         arrivals: dict[str, asyncio.Future[None]] = {key: asyncio.Future() for key in keys}

@@ -28,7 +28,7 @@ from webhook.text.findings import text_with_nodes
 #: The Lease of the manifests.
 LEASE = "rdma-webhook"
 #: Characters of a message: the API allows 32,768, and people read the first.
-_LONGEST = 4096
+_MAX_MESSAGE_LENGTH = 4096
 #: Seconds for giving the Lease back when the process ends.
 _RELEASE = 3.0
 
@@ -171,7 +171,9 @@ def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
 
 
 def _cut(message: str) -> str:
-    return message if len(message) <= _LONGEST else f"{message[: _LONGEST - 1]}…"
+    return (
+        message if len(message) <= _MAX_MESSAGE_LENGTH else f"{message[: _MAX_MESSAGE_LENGTH - 1]}…"
+    )
 
 
 # Write changes of the FabricConfiguration's status, in one replica.

@@ -64,7 +64,7 @@ FABRICS = {
     },
 }
 #: RESOURCE_CLAIM_RESERVED_FOR_MAX_SIZE of k8s.io/api/resource/v1.
-_MOST_USERS = 256
+_MAX_USERS = 256
 _NUMBERS = count()
 
 
@@ -133,7 +133,7 @@ class Place:
         """Fill a claim's list of users up to the number that Kubernetes allows."""
         document = self.read("resourceclaims", claim, _CLAIMS)
         users = document["status"]["reservedFor"]
-        numbers = range(_MOST_USERS - len(users))
+        numbers = range(_MAX_USERS - len(users))
         # Kubernetes removes pods that do not exist, and leaves other users alone.
         users += [
             {"resource": "others", "name": f"other-{number}", "uid": f"{number}"}

@@ -42,7 +42,7 @@ class Loading(Costing):
 
 
 #: The maximum of findings that are shown for a file.
-_MOST_FINDINGS = 100
+_MAX_FINDINGS = 100
 
 
 def findings_are_lines(observed: Loading) -> None:
@@ -51,7 +51,7 @@ def findings_are_lines(observed: Loading) -> None:
         finding.level == "error" for finding in observed.findings
     ):
         broken("refused without an error", "none")
-    if len(observed.findings) > _MOST_FINDINGS:
+    if len(observed.findings) > _MAX_FINDINGS:
         broken(f"{len(observed.findings)} findings", "many")
     lines = len(re.split(rb"\r\n|[\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]", observed.data))
     for finding in observed.findings:

@@ -321,9 +321,9 @@ def a_changed_pod_has_a_status(observed: Answered) -> None:
     if used > _ANNOTATIONS:
         return  # the API server rejects such a pod
     if status is None:
-        if used < _ANNOTATIONS - 2 * _LONGEST_STATUS:
+        if used < _ANNOTATIONS - 2 * _MAX_STATUS_LENGTH:
             broken("no status, though there is room", "none")
-    elif len(status) > _LONGEST_STATUS:
+    elif len(status) > _MAX_STATUS_LENGTH:
         broken(f"a status of {len(status)} letters", "long")
     elif at(_read(status), ("config",)) != observed.fabrics.config_hash:
         broken(f"status {status!r:.200}", "config")
@@ -336,7 +336,7 @@ def _read(status: str) -> Any:
         return None
 
 
-_ANNOTATIONS, _LONGEST_STATUS = 256 * 1024, 4096
+_ANNOTATIONS, _MAX_STATUS_LENGTH = 256 * 1024, 4096
 
 
 def defaults_in_between_change_nothing(observed: Answered) -> None:

@@ -16,11 +16,11 @@ from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken, check_line
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.unit.serve.client import JSON, Answer, request
-from webhook.admission.configuration_review import MOST_ERRORS
+from webhook.admission.configuration_review import MAX_ERRORS
 from webhook.admission.response import WARNINGS_IN_ALL
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics, parse_object
-from webhook.decide.admission_warnings import LONGEST_WARNING
+from webhook.decide.admission_warnings import MAX_LENGTH
 from webhook.model.pod import at
 from webhook.preview.worker.operations import Operations
 from webhook.serve.http.validate import PATH, Validate
@@ -141,7 +141,7 @@ def kubectl_can_show_it(observed: Validated) -> None:
         check_line(line)
     for cause in observed.causes:
         check_line(f"{cause['field']}: {cause['message']}")
-    if (observed.status["code"] == 422) != (0 < len(observed.causes) <= MOST_ERRORS + 1):
+    if (observed.status["code"] == 422) != (0 < len(observed.causes) <= MAX_ERRORS + 1):
         broken(f"{len(observed.causes)} causes", "causes")
     return None
 
@@ -152,7 +152,7 @@ def warnings_arrive(observed: Validated) -> None:
     if sum(map(len, lines)) > WARNINGS_IN_ALL:
         broken(f"{sum(map(len, lines))} letters", "all")
     for line in lines:
-        if not line.isascii() or not line.isprintable() or len(line) > LONGEST_WARNING:
+        if not line.isascii() or not line.isprintable() or len(line) > MAX_LENGTH:
             broken(f"{line!r:.300}", "line")
     if len({*lines}) != len(lines):
         broken(f"{lines!r:.300}", "twice")

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from webhook.admission.configuration_review import (
-    MOST_ERRORS,
+    MAX_ERRORS,
     ConfigurationErrors,
     configuration_answer,
 )
 from webhook.admission.response import WARNINGS_IN_ALL
-from webhook.decide.admission_warnings import LONGEST_WARNING
+from webhook.decide.admission_warnings import MAX_LENGTH
 
 ABOUT = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
 ALL = "`rdma-webhook check-config FILE` lists all of them"
@@ -60,11 +60,11 @@ def test_errors_reject_it_with_paths_and_remedies() -> None:
 @pytest.mark.parametrize(
     ("errors", "more_errors", "last_line"),
     [
-        (MOST_ERRORS, 0, ""),
-        (MOST_ERRORS, 1, "and 1 more error"),
-        (MOST_ERRORS + 1, 0, "and 1 more error"),
-        (MOST_ERRORS, 2, "and 2 more errors"),
-        (MOST_ERRORS + 2, 1000, "and 1,002 more errors"),
+        (MAX_ERRORS, 0, ""),
+        (MAX_ERRORS, 1, "and 1 more error"),
+        (MAX_ERRORS + 1, 0, "and 1 more error"),
+        (MAX_ERRORS, 2, "and 2 more errors"),
+        (MAX_ERRORS + 2, 1000, "and 1,002 more errors"),
     ],
     ids=["all", "one not here", "one without room", "two not here", "both"],
 )
@@ -74,7 +74,7 @@ def test_many_errors_are_counted(errors: int, more_errors: int, last_line: str) 
     status = response(errors=listed, more_errors=more_errors)["status"]
     lines = status["message"].splitlines()
     assert lines[0] == "spec.a[0]: is wrong"
-    assert lines[MOST_ERRORS:] == ([f"{last_line}: {ALL}"] if last_line else [])
+    assert lines[MAX_ERRORS:] == ([f"{last_line}: {ALL}"] if last_line else [])
     assert len(status["details"]["causes"]) == len(lines)
 
 
@@ -100,9 +100,7 @@ def test_a_long_warning_is_wrapped(path: str, prefix: str) -> None:
     sentence = " ".join([*(f"mlx5_{number}-and-more" for number in range(18)), "e\u0301 \x1b"])
     lines = response(warnings=[(path, sentence), (path.replace("a", "b"), sentence)])["warnings"]
     assert len(set(lines)) == len(lines) >= 6
-    assert all(
-        len(line) <= LONGEST_WARNING and line.isascii() and line.isprintable() for line in lines
-    )
+    assert all(len(line) <= MAX_LENGTH and line.isascii() and line.isprintable() for line in lines)
     first, *rest = lines[: len(lines) // 2]
     assert all(line.startswith(prefix) for line in rest)
     joined = " ".join([first, *(line.removeprefix(prefix) for line in rest)])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.admission_warnings import LONGEST_WARNING, TOTAL, single_lines
+from webhook.decide.admission_warnings import MAX_LENGTH, MAX_TOTAL_LENGTH, single_lines
 from webhook.model.decision import Outcome, Rdma, Reason, Status, Verdict
 
 NO_TARGET = Reason("NoTarget", "No target.", "", rdma="no")
@@ -66,11 +66,11 @@ def test_a_warning_is_a_single_line_of_ascii() -> None:
 
 def test_a_long_warning_is_cut() -> None:
     """Warnings are cut at 120 characters, with a visible mark."""
-    fits = "x" * (LONGEST_WARNING - len("rdma.lab: env a: "))
+    fits = "x" * (MAX_LENGTH - len("rdma.lab: env a: "))
     assert single_lines(FINE, None, "", [outcome(fits)]) == (f"rdma.lab: env a: {fits}",)
     (cut,) = single_lines(FINE, None, "", [outcome(fits + "x")])
     assert cut == f"rdma.lab: env a: {fits[:-3]}..."
-    assert len(cut) == LONGEST_WARNING
+    assert len(cut) == MAX_LENGTH
 
 
 def test_all_together_stay_below_the_limit() -> None:
@@ -80,4 +80,4 @@ def test_all_together_stay_below_the_limit() -> None:
     )
     assert lines[-1] == "rdma.lab: more in annotation rdma.lab/status"
     assert len(lines) == 34
-    assert sum(map(len, lines)) < TOTAL
+    assert sum(map(len, lines)) < MAX_TOTAL_LENGTH

@@ -26,14 +26,14 @@ from webhook.decide.examine.foreign_nic import FOREIGN_REMEDY
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import FACTS_UNKNOWN, NOT_OPTED_IN
 from webhook.decide.scope import Context
-from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS
+from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS
 from webhook.model.claims import ClaimFacts
 from webhook.model.decision import Decision
 from webhook.model.fabric import DeviceClaim, FabricEnv, RdmaResource
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest
-from webhook.model.quantity import LARGEST
+from webhook.model.quantity import MAX_QUANTITY
 
 CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 EFA = {"vpc.amazonaws.com/efa": "1"}
@@ -661,9 +661,9 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
     ("manifest", "says"),
     [
         (
-            pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{LARGEST}"}) for name in "ab"]),
+            pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{MAX_QUANTITY}"}) for name in "ab"]),
             (
-                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{LARGEST}' is negative, "
+                f"{_LIMITS.format('nvidia.com/roce_vf')}'-{MAX_QUANTITY}' is negative, "
                 "and a resource's quantity cannot be"
             ),
         ),
@@ -717,14 +717,14 @@ def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) ->
 
 def test_the_largest_quantities_are_counted() -> None:
     """The sum of two memory limits of 2^63-1 is larger than that, and is written in full."""
-    pod_resources = {"limits": {"memory": str(LARGEST)}}
+    pod_resources = {"limits": {"memory": str(MAX_QUANTITY)}}
     manifest = pod(
-        gpu("a", limits={"memory": str(LARGEST)}),
-        gpu("b", limits={"memory": str(LARGEST)}),
+        gpu("a", limits={"memory": str(MAX_QUANTITY)}),
+        gpu("b", limits={"memory": str(MAX_QUANTITY)}),
         resources=pod_resources,
     )
     decision = decide_on(manifest, context(ROCE))
-    assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * LARGEST)
+    assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * MAX_QUANTITY)
     assert decide_on(decision.pod, context(ROCE)).patch == ()
 
 
@@ -733,7 +733,7 @@ def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
     preset = f'{{"fabric":null,"applied":10,"config":"{HASH}"}}'
     manifest = pod(annotations={STATUS: preset, "note": ""})
     sizes = sum(map(len, [*manifest["metadata"]["annotations"], preset, "true"]))
-    manifest["metadata"]["annotations"]["note"] = "x" * (ANNOTATIONS_LIMIT - sizes)
+    manifest["metadata"]["annotations"]["note"] = "x" * (MAX_ANNOTATIONS_SIZE - sizes)
     decision = decide_on(manifest)
     assert decision.allowed
     assert STATUS not in decision.pod["metadata"]["annotations"]
@@ -746,7 +746,7 @@ def test_the_longest_status_of_all_has_room() -> None:
     body = {"rdma": "unsure", "because": "x" * 32, "fabric": "x" * 63, "reason": "x" * 32}
     lists = {"applied": CHAIN, "skipped": VOCABULARY.codes, "config": HASH}
     written = orjson.dumps(body | lists)
-    assert len(written) < LONGEST_STATUS
+    assert len(written) < MAX_STATUS_LENGTH
 
 
 def noted(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[str, str, str]]:

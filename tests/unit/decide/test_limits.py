@@ -8,13 +8,13 @@ import pytest
 
 from tests.builders import container, context, decide_on, gpu, pod
 from tests.case_names import case_name
-from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
+from webhook.decide.limits import MAX_CONTAINERS, MAX_ENTRIES
 
 REMEDY = "split it, or remove the annotation rdma.lab/enable"
 #: The entries that every pod here also has: an annotation and a GPU.
 BESIDES = 2
 HERE = "spec.containers[0]"
-SPARE = MOST_ENTRIES - BESIDES
+SPARE = MAX_ENTRIES - BESIDES
 
 
 def affinity(*terms: Any) -> dict[str, Any]:
@@ -81,19 +81,19 @@ def test_one_entry_more_is_refused(place: str) -> None:
     decision = decide_on(manifest)
     assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
     begin, end = (
-        f"the pod's lists have more than {MOST_ENTRIES} entries, ",
+        f"the pod's lists have more than {MAX_ENTRIES} entries, ",
         f" of them in {largest_place}: {REMEDY}",
     )
     assert decision.message.startswith(begin)
     assert decision.message.endswith(end)
     reported = int(decision.message.removeprefix(begin).removesuffix(end))
-    assert 0 < reported <= MOST_ENTRIES + 1
+    assert 0 < reported <= MAX_ENTRIES + 1
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_far_too_many_are_refused_too(place: str) -> None:
     """A pod far above the bound is denied without looking at each entry."""
-    decision = decide_on(sized(2 * MOST_ENTRIES)[place][0])
+    decision = decide_on(sized(2 * MAX_ENTRIES)[place][0])
     assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
 
 
@@ -118,8 +118,8 @@ def test_containers_of_all_kinds_are_bounded(field: str) -> None:
         manifest["spec"][field] = additional
         return manifest
 
-    assert decide_on(having(MOST_CONTAINERS - 1)).allowed
-    decision = decide_on(having(MOST_CONTAINERS))
+    assert decide_on(having(MAX_CONTAINERS - 1)).allowed
+    decision = decide_on(having(MAX_CONTAINERS))
     assert (decision.allowed, decision.reason.code, decision.message) == (
         False,
         "PodTooLarge",
@@ -129,7 +129,7 @@ def test_containers_of_all_kinds_are_bounded(field: str) -> None:
 
 def test_who_did_not_opt_in_is_not_counted() -> None:
     """A pod that did not opt in is never denied for its size."""
-    manifest = pod(*[gpu(f"c{index}") for index in range(MOST_CONTAINERS + 1)])
+    manifest = pod(*[gpu(f"c{index}") for index in range(MAX_CONTAINERS + 1)])
     del manifest["metadata"]["annotations"]["rdma.lab/enable"]
     assert decide_on(manifest).reason.code == "NotOptedIn"
 
@@ -215,15 +215,15 @@ def projecting(count: int) -> list[dict[str, Any]]:
 
 def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
     """This bound is separate: volumes are read only for pods that lose their memory limit."""
-    for manifest in projecting(MOST_ENTRIES):
+    for manifest in projecting(MAX_ENTRIES):
         assert decide_on(manifest).allowed
-    for manifest in projecting(MOST_ENTRIES + 2):
+    for manifest in projecting(MAX_ENTRIES + 2):
         decision = decide_on(manifest)
         assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
         reported = int(decision.message.partition(", ")[2].partition(" ")[0])
         assert decision.message == (
-            f"the pod's lists have more than {MOST_ENTRIES} entries, "
+            f"the pod's lists have more than {MAX_ENTRIES} entries, "
             f"{reported} of them in projected volume items: {REMEDY}"
         )
-        assert MOST_ENTRIES < reported <= MOST_ENTRIES + 2
+        assert MAX_ENTRIES < reported <= MAX_ENTRIES + 2
         assert decide_on(manifest, context(defaults={"memory_limit": "keep"})).allowed

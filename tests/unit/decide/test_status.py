@@ -8,7 +8,7 @@ import pytest
 from tests.case_names import case_name
 from webhook.decide import VOCABULARY as REAL
 from webhook.decide.status import StatusSummary, StatusVocabulary, render
-from webhook.model.annotations import ANNOTATIONS_LIMIT, LONGEST_STATUS, STATUS, size_of
+from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS, size_of
 from webhook.model.decision import Outcome, Reason, Status, Verdict
 
 NAMES = ("first", "second", "third")
@@ -204,7 +204,7 @@ def test_a_status_that_we_wrote_counts() -> None:
         OURS + " ",
         OURS.replace('"applied"', '"applied":["first"],"applied"'),
         OURS.replace(",", ", "),
-        OURS + " " * LONGEST_STATUS,
+        OURS + " " * MAX_STATUS_LENGTH,
     ],
     ids=case_name,
 )
@@ -219,7 +219,7 @@ def test_an_annotation_of_another_type_is_no_status() -> None:
         assert status(annotations={STATUS: written}) == status()
 
 
-@pytest.mark.parametrize("size", [LONGEST_STATUS, LONGEST_STATUS + 1])
+@pytest.mark.parametrize("size", [MAX_STATUS_LENGTH, MAX_STATUS_LENGTH + 1])
 def test_a_status_of_the_longest_size_is_listed_and_read_back(size: int) -> None:
     """With one byte more, it has counts; the second pass writes the same as the first."""
     code = "x" * (size - len(BEGINS + '"applied":["first"],"warned":[""],"config":"hash"}'))
@@ -229,7 +229,7 @@ def test_a_status_of_the_longest_size_is_listed_and_read_back(size: int) -> None
     warned = (outcome("first", "applied"), outcome("first", "warned", code))
     first = render({}, warned, summary, vocabulary)
     second = render({STATUS: first}, [outcome("first", "already")], summary, vocabulary)
-    if size == LONGEST_STATUS:
+    if size == MAX_STATUS_LENGTH:
         assert len(first) == size
         assert second == first
     else:
@@ -242,12 +242,12 @@ def test_a_long_status_counts_instead_of_listing() -> None:
     assert status(outcome("second", "applied"), *warnings) == (
         BEGINS + '"applied":1,"warned":1000,"config":"hash"}'
     )
-    assert len(status(*warnings[:300])) <= LONGEST_STATUS
+    assert len(status(*warnings[:300])) <= MAX_STATUS_LENGTH
 
 
 def crowded(spare: int, letter: str = "x") -> dict[str, str]:
     """Fill the annotations of a pod, and leave room for a status of `spare` bytes."""
-    room = ANNOTATIONS_LIMIT - len("note") - len(STATUS) - spare
+    room = MAX_ANNOTATIONS_SIZE - len("note") - len(STATUS) - spare
     size = size_of(letter)
     return {"note": letter * (room // size) + "x" * (room % size)}
 
@@ -260,7 +260,7 @@ LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in sorte
 def test_counts_have_three_digits() -> None:
     """There are fewer mutations, and fewer reason codes, than the room for counts allows."""
     most = max(len(REAL.mutations), len(REAL.codes))
-    assert most <= 999, f"{most} codes: widen _WIDEST in webhook/decide/status.py"
+    assert most <= 999, f"{most} codes: widen _MAX_COUNTS in webhook/decide/status.py"
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "\N{ROCKET}"])
@@ -278,14 +278,14 @@ def test_a_status_is_shortened_where_annotations_are_full(letter: str) -> None:
 
 def test_keys_of_annotations_take_room_too() -> None:
     """Many long keys without a value leave none for a status."""
-    keys = {f"{number:0317}": "" for number in range(ANNOTATIONS_LIMIT // 317 + 1)}
+    keys = {f"{number:0317}": "" for number in range(MAX_ANNOTATIONS_SIZE // 317 + 1)}
     assert status(outcome("first", "applied"), annotations=keys) == ""
 
 
 def test_a_shortened_status_stays_so() -> None:
     """The lists are lost, so a second decision without changes keeps the counts."""
     before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
-    for spare in (LONGEST_STATUS - 1, len(WIDEST)):
+    for spare in (MAX_STATUS_LENGTH - 1, len(WIDEST)):
         annotations = {**crowded(spare), STATUS: before}
         assert status(annotations=annotations) == before
         assert status(outcome("first", "applied"), annotations=annotations) == before
@@ -325,7 +325,7 @@ def test_counts_grow_with_what_a_second_decision_adds() -> None:
 def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
     """More than the mutations, none at all, or lists together with counts."""
     before = orjson.dumps({**EQUIPPED, **counts, "config": "hash"}).decode()
-    assert status(annotations={**crowded(LONGEST_STATUS - 1), STATUS: before}) == status()
+    assert status(annotations={**crowded(MAX_STATUS_LENGTH - 1), STATUS: before}) == status()
 
 
 def test_counts_are_dropped_where_lists_had_room() -> None:
@@ -333,7 +333,7 @@ def test_counts_are_dropped_where_lists_had_room() -> None:
     before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
     listed = status(outcome("first", "applied"))
     assert status(outcome("first", "applied"), annotations={STATUS: before}) == listed
-    annotations = {**crowded(LONGEST_STATUS), STATUS: before}
+    annotations = {**crowded(MAX_STATUS_LENGTH), STATUS: before}
     assert status(outcome("first", "applied"), annotations=annotations) == listed
 
 

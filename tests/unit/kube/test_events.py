@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube.events import ATTEMPTS, LONGEST, Pod, PodEvents, RecordedWarning, event
+from webhook.kube.events import ATTEMPTS, MAX_NOTE_LENGTH, Pod, PodEvents, RecordedWarning, event
 
 POD = Pod(name="rdma-webhook-x", namespace="rdma-webhook", uid="7e57")
 BROKEN = RecordedWarning("ConfigurationNotUsable", "Load", "fabrics.yaml: line 3: no", "1")
@@ -80,9 +80,9 @@ def test_the_name_says_whether_it_is_the_same_event() -> None:
 
 def test_a_long_note_is_cut_to_what_kubernetes_takes() -> None:
     """The limit is in bytes, and no character is cut in two."""
-    note = event(POD, BROKEN._replace(note="ä" * LONGEST), NOW)["note"]
+    note = event(POD, BROKEN._replace(note="ä" * MAX_NOTE_LENGTH), NOW)["note"]
     assert note.endswith("ä...")
-    assert LONGEST - 2 <= len(note.encode()) <= LONGEST
+    assert MAX_NOTE_LENGTH - 2 <= len(note.encode()) <= MAX_NOTE_LENGTH
 
 
 def test_an_event_is_sent_until_it_exists() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.model.fabric import LONGEST, Globs
+from webhook.model.fabric import MAX_NAME_LENGTH, Globs
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ from webhook.model.fabric import LONGEST, Globs
         (("a", "b"), "b", True),
         (("A",), "a", False),
         (("a",), "a\n", False),
-        (("*",), "x" * LONGEST, True),
-        (("*",), "x" * (LONGEST + 1), False),
+        (("*",), "x" * MAX_NAME_LENGTH, True),
+        (("*",), "x" * (MAX_NAME_LENGTH + 1), False),
     ],
 )
 def test_the_whole_name_counts(globs: tuple[str, ...], name: str, fits: bool) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.case_names import case_name
 from webhook.model.quantity import (
     BILLIONTHS,
-    LARGEST,
+    MAX_QUANTITY,
     equal,
     format_quantity,
     is_unexpanded,
@@ -28,7 +28,7 @@ from webhook.model.quantity import (
 TABLE: list[tuple[str, str | None]] = json.loads(
     (Path(__file__).parent / "quantities.json").read_text(encoding="utf-8")
 )
-LONGEST = 64
+MAX_LENGTH = 64
 
 
 def refused(value: Any) -> str:
@@ -49,9 +49,9 @@ def test_a_quantity_is_what_the_api_server_reads(text: str, number: str | None) 
         assert refused(text) == (
             f'{text!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)'
         )
-    elif len(text) > LONGEST:
+    elif len(text) > MAX_LENGTH:
         assert refused(text) == f"{text!r:.80} is longer than any quantity (64 characters)"
-    elif number == "too large" or abs(Fraction(number)) > LARGEST:
+    elif number == "too large" or abs(Fraction(number)) > MAX_QUANTITY:
         assert refused(text) == (f"{text!r:.80} is more than 2^63-1, the largest quantity")
     else:
         assert parse(text) == Fraction(number) * BILLIONTHS
@@ -79,8 +79,8 @@ def test_a_quantity_is_rounded_up_to_a_billionth(
     exact *= _factor(suffix)
     number = math.ceil(exact * BILLIONTHS)
     if suffix in _TWOS:
-        number = min(number, LARGEST * BILLIONTHS)
-    if number > LARGEST * BILLIONTHS:
+        number = min(number, MAX_QUANTITY * BILLIONTHS)
+    if number > MAX_QUANTITY * BILLIONTHS:
         assert "2^63-1" in refused(text)
     else:
         assert parse(text) == (-number if sign == "-" else number)
@@ -95,7 +95,16 @@ def _factor(suffix: str) -> Fraction:
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [(None, 0), (0, 0), (1, 1), (-2, -2), (1.0, 1), (1e18, 10**18), (-0.0, 0), (LARGEST, LARGEST)],
+    [
+        (None, 0),
+        (0, 0),
+        (1, 1),
+        (-2, -2),
+        (1.0, 1),
+        (1e18, 10**18),
+        (-0.0, 0),
+        (MAX_QUANTITY, MAX_QUANTITY),
+    ],
     ids=repr,
 )
 def test_numbers_of_json_are_quantities(value: Any, number: int) -> None:
@@ -117,7 +126,9 @@ def test_other_values_are_none(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [LARGEST + 1, -LARGEST - 1, 10**10_000, -(10**10_000), 1e19, 1e308], ids=case_name
+    "value",
+    [MAX_QUANTITY + 1, -MAX_QUANTITY - 1, 10**10_000, -(10**10_000), 1e19, 1e308],
+    ids=case_name,
 )
 def test_too_large_a_number_is_refused(value: Any) -> None:
     """Even a number that Python refuses to convert to text."""
@@ -165,7 +176,7 @@ def test_something_is_not_zero(text: Any) -> None:
     ("text", "number"),
     [
         *(("8", 8), ("008", 8), (8, 8), ("1500m", 2), ("0.1", 1), ("1k", 1000), ("1n", 1)),
-        *(("9" * 18, 10**18 - 1), (str(LARGEST), LARGEST), ("0", 0)),
+        *(("9" * 18, 10**18 - 1), (str(MAX_QUANTITY), MAX_QUANTITY), ("0", 0)),
     ],
     ids=repr,
 )
@@ -205,7 +216,7 @@ def test_quantities_are_compared_as_numbers(left: Any, right: Any, are_equal: bo
             (2**60 * BILLIONTHS, "1Ei"),
             (7 * 2**60 * BILLIONTHS, "7Ei"),
         ),
-        (LARGEST * BILLIONTHS, str(LARGEST)),
+        (MAX_QUANTITY * BILLIONTHS, str(MAX_QUANTITY)),
         (2**63 * BILLIONTHS, str(2**63)),
         (3 * 2**64 * BILLIONTHS, str(3 * 2**64)),
     ],
@@ -215,7 +226,7 @@ def test_a_sum_is_written_as_a_quantity(number: int, text: str) -> None:
     assert format_quantity(number) == text
 
 
-@given(number=st.integers(0, LARGEST * BILLIONTHS))
+@given(number=st.integers(0, MAX_QUANTITY * BILLIONTHS))
 def test_what_is_written_is_read_back(number: int) -> None:
     """No digit is lost."""
     assert parse(format_quantity(number)) == number

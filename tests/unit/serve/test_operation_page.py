@@ -7,8 +7,8 @@ from prometheus_client import Metric
 
 from certs.clock import delays
 from tests.generated_pages import DOCS, assert_up_to_date
-from webhook.admission.configuration_review import MOST_ERRORS
-from webhook.decide.limits import MOST_CONTAINERS, MOST_ENTRIES
+from webhook.admission.configuration_review import MAX_ERRORS
+from webhook.decide.limits import MAX_CONTAINERS, MAX_ENTRIES
 from webhook.errors import ClusterError
 from webhook.kube.api import ApiReader
 from webhook.kube.informers import Informers
@@ -16,10 +16,10 @@ from webhook.model.decision import Decision, Outcome, Reason
 from webhook.preview.worker.confinement import MAX_ADDRESS_SPACE
 from webhook.preview.worker.frames import MAX_ANSWER_BYTES
 from webhook.serve.http import asgi, validate
-from webhook.serve.http.asgi import BODY_LIMIT
+from webhook.serve.http.asgi import MAX_BODY_BYTES
 from webhook.serve.http.preview import BYTES, EACH_BYTES, EACH_PENDING, PENDING, WAIT_SECONDS
 from webhook.serve.http.query import PARAMETERS
-from webhook.serve.http.review_body import DEPTH, OBJECTS, VALUES
+from webhook.serve.http.review_body import MAX_DEPTH, MAX_OBJECTS, MAX_VALUES
 from webhook.serve.listener import LIMITS
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
@@ -71,25 +71,25 @@ def test_metrics_are_up_to_date() -> None:
     "words",
     [
         *(f"| `{parameter}=" for parameter in PARAMETERS),
-        f"{BODY_LIMIT >> 20} MiB",
+        f"{MAX_BODY_BYTES >> 20} MiB",
         "{}, {} and {} MiB for".format(*(limits.in_all >> 20 for limits in LIMITS.values())),
         "{}, {} and {} MiB, so".format(*(limits.per_address >> 20 for limits in LIMITS.values())),
         f"{LIMITS['mutate'].connection >> 10} KiB for one with TLS",
         f"{LIMITS['health'].connection >> 10} KiB without",
         f"{LIMITS['mutate'].per_address // LIMITS['mutate'].connection:,} silent ones",
         f"| TLS handshake | {HANDSHAKE_SECONDS:g} s |",
-        f"{VALUES:,} values or {OBJECTS:,} objects",
+        f"{MAX_VALUES:,} values or {MAX_OBJECTS:,} objects",
         f"{BESIDE_BODY >> 10} KiB and {FIELDS} fields",
         f"{PIPELINED} that wait",
-        f"{DEPTH} levels",
+        f"{MAX_DEPTH} levels",
         f"{PENDING} at once, {EACH_PENDING} from one address",
         f"| {validate.PENDING} at once, {validate.EACH_PENDING} from one address; ",
         f"{validate.BYTES >> 20} MiB of objects, {validate.EACH_BYTES >> 20} MiB from one address",
         f"| a validation | {validate.SECONDS:g} s with its wait for others, 192 MiB",
         f"has not answered within {validate.SECONDS:g} s",
-        f"(the first {MOST_ERRORS})",
-        f"{MOST_CONTAINERS} containers",
-        f"{MOST_ENTRIES:,} entries",
+        f"(the first {MAX_ERRORS})",
+        f"{MAX_CONTAINERS} containers",
+        f"{MAX_ENTRIES:,} entries",
         f"| {ServeOptions().request_seconds:g} s |",
         f"| a preview | {ServeOptions().preview_seconds:g} s, {MAX_ADDRESS_SPACE >> 20} MiB of ",
         f"{BYTES >> 20} MiB, {EACH_BYTES >> 20} MiB from one address",

@@ -12,7 +12,7 @@ from webhook.config import names
 from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Violation, rule
-from webhook.model.claims import LONGEST_FABRIC_NAME, MOST_CLAIMS
+from webhook.model.claims import MAX_CLAIMS, MAX_FABRIC_NAME_LENGTH
 from webhook.model.pod import Path
 
 
@@ -106,15 +106,15 @@ def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
 
     An error: `rdma-lab-NAME-NUMBER` is the name of a pod's claim, which may have 63 characters.
     """
-    if len(fabric.claims) > MOST_CLAIMS:
+    if len(fabric.claims) > MAX_CLAIMS:
         yield Violation(
             ("claims",),
             f"{len(fabric.claims)} templates are too many",
-            f"List at most {MOST_CLAIMS}, since a template may request several devices.",
+            f"List at most {MAX_CLAIMS}, since a template may request several devices.",
         )
-    if fabric.mode == "dra" and len(fabric.name) > LONGEST_FABRIC_NAME:
+    if fabric.mode == "dra" and len(fabric.name) > MAX_FABRIC_NAME_LENGTH:
         yield Violation(
             ("name",),
             f"{brief(fabric.name)} is too long for the names of claims",
-            f"Write at most {LONGEST_FABRIC_NAME} characters.",
+            f"Write at most {MAX_FABRIC_NAME_LENGTH} characters.",
         )

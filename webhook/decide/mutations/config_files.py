@@ -27,7 +27,7 @@ from webhook.model.pod.volumes import VOLUMES
 # column, and cuts names and values at 1023 bytes (nccl/src/misc/param.cc). A value may begin with
 # `=`, as in `NCCL_IB_HCA==mlx5_0`.
 
-LONGEST = 1023
+MAX_VALUE_BYTES = 1023
 
 
 def nccl_conf(
@@ -70,7 +70,7 @@ def _values(
 
 
 def _fits(value: str) -> bool:
-    return size_of(value) <= LONGEST and "\n" not in value
+    return size_of(value) <= MAX_VALUE_BYTES and "\n" not in value
 
 
 # Carry /etc/nccl.conf in the pod: its text in an annotation, mounted by a downwardAPI volume.

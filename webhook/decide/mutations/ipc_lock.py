@@ -242,13 +242,13 @@ _DOMAINS = ("ulimits.noderesource.dev", "ulimits.nri.containerd.io")
 _UNLIMITED = 2**64 - 1
 UNLIMITED = f"- {{type: RLIMIT_MEMLOCK, soft: {_UNLIMITED}, hard: {_UNLIMITED}}}"
 #: The longest part of an annotation's key after the slash (apimachinery, IsQualifiedName).
-_LONGEST = 63
+_MAX_NAME_LENGTH = 63
 
 
 def memlock_annotations(container: str) -> dict[str, str]:
     """Return the annotations for a container; {} if its name is too long for a key."""
     name = f"container.{container}"
-    if len(name) > _LONGEST:
+    if len(name) > _MAX_NAME_LENGTH:
         return {}
     return {f"{domain}/{name}": UNLIMITED for domain in _DOMAINS}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.decide.draft import Draft
-from webhook.decide.limits import MOST_ENTRIES, too_many
+from webhook.decide.limits import MAX_ENTRIES, too_many
 from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Path, Pod
@@ -228,7 +228,7 @@ def _volume_reader(pod: Pod) -> str:
     for volume in pod.volumes("downwardAPI", "projected"):
         for listed in volume.downward_items():
             read += len(listed)
-            if read > MOST_ENTRIES:
+            if read > MAX_ENTRIES:
                 raise too_many({"projected volume items": read})
             for item in listed:
                 if "resourceFieldRef" in item and _is_limit(item):

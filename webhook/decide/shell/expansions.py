@@ -176,13 +176,13 @@ def here_document(scanner: Scanner, operator: str) -> None:
     raw = word.group()
     literal = not _QUOTING.isdisjoint(raw)
     delimiter = unquoted(raw) if literal else raw
-    if not delimiter or len(delimiter) > _LONGEST or delimiter[0] == "\t":
+    if not delimiter or len(delimiter) > _MAX_DELIMITER_LENGTH or delimiter[0] == "\t":
         unclear(scanner)
     scanner.documents.append(HereDocument(delimiter, operator == "<<-", literal))
     scanner.pos = word.end()
 
 
-_LONGEST = 64  # the most characters that a delimiter may have
+_MAX_DELIMITER_LENGTH = 64  # the most characters that a delimiter may have
 
 
 def unquoted(raw: str) -> str:

@@ -183,7 +183,7 @@ _set(
 # meaning is uncertain, or if it exceeds the limits for one pod.
 
 __all__ = [
-    "LARGEST",
+    "MAX_CHARACTERS",
     "PROBLEMS",
     "TOO_DEEP",
     "TOO_LARGE",
@@ -194,14 +194,14 @@ __all__ = [
 ]
 
 TOO_LARGE = "too large"
-LARGEST = 32 * 1024  #: the maximum number of characters to read in a pod's scripts
+MAX_CHARACTERS = 32 * 1024  #: the maximum number of characters to read in a pod's scripts
 STEPS = 8192  #: the maximum number of the scanner's stops; 800 scripts of Debian took at most 2,647
 SHORT = 4096  #: the longest script, in characters, whose result is cached (16 results are kept)
 PLACES = 128  #: the maximum number of keywords in a pod's scripts, each with a command to examine
 
 #: The reasons for ignoring a script, each as the end of a sentence.
 PROBLEMS = {
-    TOO_LARGE: f"the pod's scripts exceed {LARGEST // 1024} KiB in total",
+    TOO_LARGE: f"the pod's scripts exceed {MAX_CHARACTERS // 1024} KiB in total",
     TOO_MANY: "the pod's scripts have too many commands or words in total",
     TOO_DEEP: f"it is nested more than {LEVELS} levels deep",
     UNCLEAR: "it is unclear how a shell interprets it",
@@ -222,14 +222,14 @@ class Scripts:
 
     def __init__(self, keywords: tuple[str, ...]) -> None:
         self._keywords = keywords
-        self._characters = LARGEST
+        self._characters = MAX_CHARACTERS
         self._places = PLACES
         self._steps = STEPS
         self._results: dict[str, Script] = {}
 
     def read(self, script: str) -> Script:
         """Find the commands with a keyword, unless that exceeds the pod's limits."""
-        if len(script) > LARGEST:
+        if len(script) > MAX_CHARACTERS:
             return Script(problem=TOO_LARGE)
         commands = self._results.get(script)
         if commands is None:

@@ -9,7 +9,7 @@ from webhook.errors import ShapeError
 from webhook.kube.objects import Event, KubernetesObject, Manifest, Node, Pod
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
-from webhook.model.pod import MOST_OWNERS
+from webhook.model.pod import MAX_OWNERS
 
 
 def objects_of(value: object) -> Iterator[Manifest]:
@@ -87,7 +87,7 @@ class _Index:
         )
 
     def _owners(self, item: KubernetesObject) -> Iterator[KubernetesObject]:
-        for _ in range(MOST_OWNERS):
+        for _ in range(MAX_OWNERS):
             controller = item.metadata.controller
             if controller is None:
                 return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from webhook.model.pod.container import CONTAINER_FIELDS, Container, Kind
 from webhook.model.pod.node_selection import NODE_TERMS, NodeTerm, Requirement
-from webhook.model.pod.owners import MOST_OWNERS, OwnerReference, owners_of
+from webhook.model.pod.owners import MAX_OWNERS, OwnerReference, owners_of
 from webhook.model.pod.pod import CONTAINER_DEPTH, Pod
 from webhook.model.pod.reading import (
     Path,
@@ -29,7 +29,7 @@ from webhook.model.pod.security import User
 __all__ = [
     "CONTAINER_DEPTH",
     "CONTAINER_FIELDS",
-    "MOST_OWNERS",
+    "MAX_OWNERS",
     "NODE_TERMS",
     "Container",
     "Kind",

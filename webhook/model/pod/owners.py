@@ -11,7 +11,7 @@ _HASH = ("metadata", "labels", "pod-template-hash")
 _JOBSET = ("metadata", "labels", "jobset.sigs.k8s.io/jobset-name")
 
 #: The longest chain of owners: a CronJob's pod has two, a TrainJob's pod three.
-MOST_OWNERS = 5
+MAX_OWNERS = 5
 
 
 class OwnerReference(NamedTuple):

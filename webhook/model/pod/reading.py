@@ -138,11 +138,11 @@ def describe(value: object) -> str:
         quoted = repr(value)
     except ValueError:  # Python refuses to convert an integer of more than 4300 digits
         quoted = "too many digits to be shown"
-    quoted = quoted if len(quoted) <= _LONGEST_WORD else quoted[: _LONGEST_WORD - 1] + "…"
+    quoted = quoted if len(quoted) <= _MAX_WORD_LENGTH else quoted[: _MAX_WORD_LENGTH - 1] + "…"
     return f"{kinds.get(value.__class__, 'a number')} ({quoted})"
 
 
-_LONGEST_WORD = 60
+_MAX_WORD_LENGTH = 60
 
 
 def _shape(path: Path, value: object, expected: str) -> ShapeError:

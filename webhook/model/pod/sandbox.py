@@ -53,7 +53,7 @@ def lacks_cluster_dns(pod: Pod) -> bool:
 _GVISOR = re.compile(r"(gvisor|runsc)([.-].*)?")
 #: `kata`, `kata-qemu-nvidia-gpu`, … (kata-deploy); `kata-vm-isolation`, `kata-cc-isolation` (AKS).
 _KATA = re.compile(r"kata([.-].*)?")
-_LONGEST_NAME = 253  # a DNS subdomain
+_MAX_NAME_LENGTH = 253  # a DNS subdomain
 
 
 def is_gvisor(name: Json) -> bool:
@@ -71,5 +71,7 @@ def is_kata(name: Json) -> bool:
 
 def _matches(names: re.Pattern[str], name: Json) -> bool:
     return (
-        isinstance(name, str) and len(name) <= _LONGEST_NAME and names.fullmatch(name) is not None
+        isinstance(name, str)
+        and len(name) <= _MAX_NAME_LENGTH
+        and names.fullmatch(name) is not None
     )

@@ -24,7 +24,7 @@ JSON = b"application/json"
 
 #: The API server accepts objects of up to 3 MiB (apiserver, MaxRequestBodyBytes); the managed
 #: fields and the review around the object come on top.
-BODY_LIMIT = 8 * 1024 * 1024
+MAX_BODY_BYTES = 8 * 1024 * 1024
 
 
 class DisconnectedError(Exception):
@@ -34,7 +34,7 @@ class DisconnectedError(Exception):
 class Bodies:
     """A reader of request bodies up to a size; the server limits their time and total size."""
 
-    def __init__(self, limit: int = BODY_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_BODY_BYTES) -> None:
         self._limit = limit
 
     async def read(self, headers: Headers, receive: Receive) -> bytes:

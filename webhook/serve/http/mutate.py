@@ -39,8 +39,8 @@ from webhook.serve.events import NotifyOwner, notify_nobody
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers
 from webhook.serve.http.review_body import (
-    DEPTH,
-    LONGEST_NAME,
+    MAX_DEPTH,
+    MAX_NAME_LENGTH,
     count_structural_characters,
     defect_answer,
     read_as,
@@ -150,7 +150,7 @@ class Mutate:
         try:
             return self._decided(request)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            return Answer(*defect_answer(request.uid, error, request.pod, DEPTH - _ABOVE_POD))
+            return Answer(*defect_answer(request.uid, error, request.pod, MAX_DEPTH - _ABOVE_POD))
 
     def _decided(self, request: AdmissionRequest) -> Answer:
         if request.ignored:
@@ -175,7 +175,7 @@ class Mutate:
             self._log.write(
                 "error",
                 "internal error",
-                uid=answer.uid[:LONGEST_NAME],
+                uid=answer.uid[:MAX_NAME_LENGTH],
                 duration_ms=took,
                 traceparent=trace,
                 **crash_summary(answer.error),
@@ -184,7 +184,7 @@ class Mutate:
             self._log.write(
                 "warning",
                 "not decided",
-                uid=(request.uid if request else answer.uid)[:LONGEST_NAME] or None,
+                uid=(request.uid if request else answer.uid)[:MAX_NAME_LENGTH] or None,
                 status=answer.status,
                 problem=answer.problem,
                 duration_ms=took,
@@ -213,9 +213,9 @@ def _described(request: AdmissionRequest, decision: Decision) -> dict[str, objec
         outcome.mutation: None for outcome in decision.outcomes if outcome.status == "applied"
     }
     return {
-        "uid": request.uid[:LONGEST_NAME],
-        "namespace": request.namespace[:LONGEST_NAME],
-        "name": request.name[:LONGEST_NAME],
+        "uid": request.uid[:MAX_NAME_LENGTH],
+        "namespace": request.namespace[:MAX_NAME_LENGTH],
+        "name": request.name[:MAX_NAME_LENGTH],
         "allowed": decision.allowed,
         "reason": decision.reason.code,
         "rdma": decision.verdict.rdma if decision.verdict else None,

@@ -15,17 +15,17 @@ from webhook.errors import RequestError, ReviewError
 from webhook.serve.http.asgi import JSON, TEXT, Bodies, Headers
 
 #: orjson reads up to a depth of 1024 and writes up to 254; no pod is a tenth as deep.
-DEPTH = 200
-#: A body larger than SMALL may have at most VALUES values, counted by its `,`, `[` and `{`, and
-#: OBJECTS objects, counted by its `{`. Parsed, these take at most 100 MiB; 8 MiB of `{},` would
+MAX_DEPTH = 200
+#: A body larger than SMALL may have at most MAX_VALUES values, counted by its `,`, `[` and `{`, and
+#: MAX_OBJECTS objects, counted by its `{`. Parsed, these take at most 100 MiB; 8 MiB of `{},` would
 #: take 220 MiB. The densest pod that etcd accepts (1.5 MiB), of variables with three-letter names,
 #: has 350,000 values and 175,000 objects. More numbers than that would fit, but the only list of
 #: numbers in a pod is supplementalGroups, with at most 65,536 on Linux (NGROUPS_MAX).
 SMALL = 256 * 1024
-VALUES = 400_000
-OBJECTS = 200_000
+MAX_VALUES = 400_000
+MAX_OBJECTS = 200_000
 #: Characters of a name in the log; Kubernetes allows at most 253.
-LONGEST_NAME = 256
+MAX_NAME_LENGTH = 256
 #: The API server writes `request.uid` first, so it is readable even if the rest cannot be parsed.
 #: This cannot match inside a JSON string, whose quotes are escaped.
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,128})"')
@@ -70,7 +70,7 @@ def read_as(body: bytes, read: Callable[[object], _Review]) -> _Review | ErrorAn
     except ReviewError as error:
         return refused_review(uid_of(document) or _legible_uid(body), str(error))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-        return defect_answer(uid_of(document), error, document, DEPTH)
+        return defect_answer(uid_of(document), error, document, MAX_DEPTH)
 
 
 def count_structural_characters(body: bytes) -> int:
@@ -99,10 +99,10 @@ def text_answer(status: int, problem: str) -> ErrorAnswer:
 def defect_answer(uid: str, error: Exception, document: object, depth: int) -> ErrorAnswer:
     """Return the answer to a body that caused an error: our defect, unless it is too deep."""
     if _deeper_than(document, depth):
-        return refused_review(uid, f"the body is nested deeper than {DEPTH} levels")
+        return refused_review(uid, f"the body is nested deeper than {MAX_DEPTH} levels")
     message = (
         "internal error of rdma-webhook; its log has the details, with the uid "
-        f"{uid[:LONGEST_NAME]}"
+        f"{uid[:MAX_NAME_LENGTH]}"
     )
     return ErrorAnswer(500, orjson.dumps(failure(500, message)), uid=uid, error=error)
 
@@ -126,10 +126,10 @@ def _check_density(body: bytes) -> None:
     """Reject a body that would take too much memory after parsing."""
     if len(body) <= SMALL:
         return
-    if count_structural_characters(body) > VALUES:
-        raise RequestError(413, f"the body contains more than the maximum of {VALUES} values")
-    if body.count(b"{") > OBJECTS:
-        raise RequestError(413, f"the body contains more than the maximum of {OBJECTS} objects")
+    if count_structural_characters(body) > MAX_VALUES:
+        raise RequestError(413, f"the body contains more than the maximum of {MAX_VALUES} values")
+    if body.count(b"{") > MAX_OBJECTS:
+        raise RequestError(413, f"the body contains more than the maximum of {MAX_OBJECTS} objects")
 
 
 def _parse(body: bytes) -> object:

@@ -41,8 +41,8 @@ from webhook.model.pod import at
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers, until_disconnect
 from webhook.serve.http.review_body import (
-    DEPTH,
-    LONGEST_NAME,
+    MAX_DEPTH,
+    MAX_NAME_LENGTH,
     ErrorAnswer,
     defect_answer,
     read_as,
@@ -145,7 +145,7 @@ class Validate:
         try:
             return await self._judged(request, written, address)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            return _unread(defect_answer(request.uid, error, {}, DEPTH))
+            return _unread(defect_answer(request.uid, error, {}, MAX_DEPTH))
 
     async def _judged(
         self, request: ConfigurationRequest, written: bytes, address: str
@@ -175,7 +175,7 @@ class Validate:
         """Count and log a sent answer."""
         request = validation.request
         fields: dict[str, object] = {
-            "uid": (request.uid if request else validation.uid)[:LONGEST_NAME] or None
+            "uid": (request.uid if request else validation.uid)[:MAX_NAME_LENGTH] or None
         }
         timing = {"duration_ms": round(seconds * 1000, 3), "traceparent": traceparent(headers)}
         if validation.error is not None:
@@ -210,7 +210,7 @@ def _prepared(body: bytes) -> ValidationAnswer | PendingValidation:
     try:
         written = orjson.dumps(_checked(read.object))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-        return _unread(defect_answer(request.uid, error, read.object, DEPTH - _ABOVE_OBJECT))
+        return _unread(defect_answer(request.uid, error, read.object, MAX_DEPTH - _ABOVE_OBJECT))
     return _too_large(request) if len(written) > _TOO_LARGE else PendingValidation(request, written)
 
 
@@ -254,7 +254,7 @@ def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validatio
             counts = int(answer.head["errors"]), int(answer.head["warnings"])
             return ValidationAnswer(200, b"".join(answer.pieces), request=request, counts=counts)
         case 500:
-            broken = defect_answer(request.uid, RuntimeError(), {}, DEPTH)
+            broken = defect_answer(request.uid, RuntimeError(), {}, MAX_DEPTH)
             return _unread(broken)._replace(error=answer.defect)
         case _:
             return _not_checked(request, answer.sentence)
@@ -262,7 +262,7 @@ def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validatio
 
 def _described(request: ConfigurationRequest) -> dict[str, object]:
     return {
-        "name": request.name[:LONGEST_NAME],
+        "name": request.name[:MAX_NAME_LENGTH],
         "operation": request.operation,
         "because": request.accept_unchecked or None,
         "dryRun": request.dry_run or None,

@@ -198,7 +198,7 @@ _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}
 NICEST = 19
 _PIECE = 64 * 1024
 _STATUSES = (200, 400, 413, 500)
-_LONGEST_LINE = 200
+_MAX_LINE_LENGTH = 200
 
 
 class WorkerAnswer(NamedTuple):
@@ -219,8 +219,8 @@ class WorkerAnswer(NamedTuple):
         error, trace = self.head.get("error"), self.head.get("trace")
         lines = trace if isinstance(trace, list) else []
         return {
-            "error": str(error)[:_LONGEST_LINE],
-            "trace": [str(line)[:_LONGEST_LINE] for line in lines[-12:]],
+            "error": str(error)[:_MAX_LINE_LENGTH],
+            "trace": [str(line)[:_MAX_LINE_LENGTH] for line in lines[-12:]],
         }
 
 

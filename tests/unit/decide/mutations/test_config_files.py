@@ -111,7 +111,7 @@ def test_not_needed_is_quiet() -> None:
     )
 
 
-LONGEST_VALUE = "x" * 1023
+MAX_VALUE = "x" * 1023
 PODS = {
     "one": pod(worker()),
     "two": pod(worker("a"), worker("b"), gpu("c", "1")),
@@ -122,10 +122,8 @@ PODS = {
     "own reference": pod(worker(env=[{"name": "NCCL_DEBUG", "valueFrom": {"x": {}}}])),
     "they differ": pod(worker("a", env=env(NCCL_IB_HCA="mlx5_7")), worker("b")),
     "one has gloo": pod(worker("a", env=env(GLOO_SOCKET_IFNAME="e")), worker("b")),
-    "two lines": pod(
-        worker(env=env(NCCL_DEBUG="INFO\nNCCL_P2P_DISABLE=1", NCCL_IB_HCA=LONGEST_VALUE))
-    ),
-    "too long": pod(worker(env=env(NCCL_DEBUG=f"{LONGEST_VALUE}x", NCCL_IB_HCA="é" * 512))),
+    "two lines": pod(worker(env=env(NCCL_DEBUG="INFO\nNCCL_P2P_DISABLE=1", NCCL_IB_HCA=MAX_VALUE))),
+    "too long": pod(worker(env=env(NCCL_DEBUG=f"{MAX_VALUE}x", NCCL_IB_HCA="é" * 512))),
     "kubelet": pod(worker(env=env(NCCL_IB_HCA="=$(HCAS)"))),
     "host": pod(worker(), hostNetwork=True),
 }
@@ -144,7 +142,7 @@ LEFT_OUT = "warned LeftOut"
         ("own reference", HCA + SOCKET, [LEFT_OUT]),
         ("they differ", SOCKET + DEBUG, [LEFT_OUT]),
         ("one has gloo", HCA + DEBUG, [LEFT_OUT]),
-        ("two lines", f"NCCL_IB_HCA={LONGEST_VALUE}\n" + SOCKET, [LEFT_OUT]),
+        ("two lines", f"NCCL_IB_HCA={MAX_VALUE}\n" + SOCKET, [LEFT_OUT]),
         ("too long", SOCKET, [LEFT_OUT]),
         ("kubelet", SOCKET + DEBUG, [LEFT_OUT]),
         ("host", HCA + "NCCL_SOCKET_IFNAME=bond0\n" + DEBUG, []),

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import amounts, container, pod
 from tests.case_names import case_name
 from webhook.decide.draft import Draft
-from webhook.decide.limits import MOST_ENTRIES, too_many
+from webhook.decide.limits import MAX_ENTRIES, too_many
 from webhook.decide.mutations.memory_limit import (
     containers_without_limit,
     first_mounted,
@@ -79,7 +79,7 @@ def test_readers_of_the_limit_are_named(manifest: dict[str, Any], reader: str) -
 
 def test_what_volumes_project_is_bounded() -> None:
     """All volumes count together, with projected sources; the message has the number."""
-    files = [{"path": "a"}] * (MOST_ENTRIES - 3)
+    files = [{"path": "a"}] * (MAX_ENTRIES - 3)
     sources = [{"downwardAPI": {"items": files}}, {"secret": {}}]
     first = {"name": "v", "projected": {"sources": sources}}
     last = {"name": "w", "downwardAPI": {"items": [{"path": "b"}]}}
@@ -88,7 +88,7 @@ def test_what_volumes_project_is_bounded() -> None:
     larger_pod = pod(volumes=[first, last, last])
     with pytest.raises(Denial) as raised:
         reads_limit(Pod(larger_pod))
-    assert str(raised.value) == str(too_many({"projected volume items": MOST_ENTRIES + 1}))
+    assert str(raised.value) == str(too_many({"projected volume items": MAX_ENTRIES + 1}))
     assert "projected volume items" in str(raised.value)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import amounts, container, context, decide_on, defaulted, ops, outcomes_of, pod
 from tests.case_names import case_name
-from webhook.decide.limits import MOST_ENTRIES
+from webhook.decide.limits import MAX_ENTRIES
 from webhook.decide.scope import Context
 from webhook.model.decision import Decision
 from webhook.model.facts import NamespaceFacts
@@ -156,7 +156,7 @@ def test_it_is_kept_where_a_volume_reads_it() -> None:
 
 def test_nothing_is_searched_where_there_is_no_limit() -> None:
     """Neither the possibly many readers of it, nor volumes that it would bound."""
-    files = [{"path": "a"}] * (MOST_ENTRIES + 1)
+    files = [{"path": "a"}] * (MAX_ENTRIES + 1)
     for volume in ({"downwardAPI": {"items": files}}, {"emptyDir": "Memory"}):
         manifest = pod(container(resources=amounts(GPU)), volumes=[{"name": "v", **volume}])
         assert outcomes(manifest) == [("trainer", "already", "NoLimit", "there is no memory limit")]

@@ -11,7 +11,7 @@ from webhook.decide.launchers.commands import KEYWORDS
 from webhook.decide.shell import scripts as shell_read
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import (
-    LARGEST,
+    MAX_CHARACTERS,
     PLACES,
     SHORT,
     STEPS,
@@ -347,7 +347,7 @@ def test_a_word_that_is_two_to_a_shell() -> None:
     ("script", "problem"),
     [
         ("mpirun a\n" * 4000, TOO_LARGE),
-        ("x" * LARGEST + "mpirun", TOO_LARGE),
+        ("x" * MAX_CHARACTERS + "mpirun", TOO_LARGE),
         ("mpirun;" * (PLACES + 1), TOO_MANY),
         ("mpirun;" + ">a<b;" * STEPS, TOO_LARGE),
         ("mpirun;" + "! a;" * 5000, TOO_MANY),
@@ -371,7 +371,7 @@ def test_just_within_bounds() -> None:
     """Scripts exactly at the bounds are read, such as one with 64 levels."""
     assert words_of("( " * 64 + "mpirun a" + " )" * 64) == [("mpirun", "a")]
     assert len(words_of("mpirun;" * PLACES)) == PLACES
-    assert words_of("x" * (LARGEST - 9) + "\nmpirun a") == [("mpirun", "a")]
+    assert words_of("x" * (MAX_CHARACTERS - 9) + "\nmpirun a") == [("mpirun", "a")]
 
 
 def test_the_bounds_are_the_pods() -> None:
@@ -537,7 +537,7 @@ def test_work_within_a_run_is_linear(shape: str) -> None:
 
     Sixteen times the length takes at most 96 times the CPU time; quadratic work would take 256.
     """
-    short, long = (("mpirun x\n" + shape * times)[:LARGEST] for times in (250, 4000))
+    short, long = (("mpirun x\n" + shape * times)[:MAX_CHARACTERS] for times in (250, 4000))
     bound = 6 * min(_seconds(short) for _ in range(3)) + 2e-6
     assert any(_seconds(long) <= bound for _ in range(3))
 

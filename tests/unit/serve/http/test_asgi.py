@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.unit.serve.client import call
 from webhook.errors import RequestError
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import BODY_LIMIT, Bodies, DisconnectedError
+from webhook.serve.http.asgi import MAX_BODY_BYTES, Bodies, DisconnectedError
 
 
 def _echo(bodies: Bodies) -> ASGIApp:
@@ -58,4 +58,4 @@ def test_client_that_leaves_gets_no_answer(chunks: list[bytes | None]) -> None:
 
 def test_limit_takes_what_the_api_server_can_send() -> None:
     """The API server accepts objects of 3 MiB, and a review is larger than its object."""
-    assert BODY_LIMIT >= 2 * 3 * 1024 * 1024
+    assert MAX_BODY_BYTES >= 2 * 3 * 1024 * 1024

@@ -14,9 +14,9 @@ from webhook.decide.scope import Context
 from webhook.model.decision import Decision, PatchOp, Reason
 from webhook.model.fabric import Fabric, RdmaResource, build_fabrics
 from webhook.model.pod import PodManifest
-from webhook.serve.http.asgi import BODY_LIMIT
+from webhook.serve.http.asgi import MAX_BODY_BYTES
 from webhook.serve.http.mutate import NOT_CONFIGURED, Mutate
-from webhook.serve.http.review_body import DEPTH, OBJECTS, SMALL, VALUES
+from webhook.serve.http.review_body import MAX_DEPTH, MAX_OBJECTS, MAX_VALUES, SMALL
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import ConfigurationMissing, State
 
@@ -284,18 +284,21 @@ def _list(value: bytes, count: int) -> bytes:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        (_list(b"1", VALUES + 1), f"the body contains more than the maximum of {VALUES} values\n"),
         (
-            _list(b"[]", VALUES // 2 + 1),
-            f"the body contains more than the maximum of {VALUES} values\n",
+            _list(b"1", MAX_VALUES + 1),
+            f"the body contains more than the maximum of {MAX_VALUES} values\n",
         ),
         (
-            _list(b"{}", BODY_LIMIT // 3 - 1),
-            f"the body contains more than the maximum of {VALUES} values\n",
+            _list(b"[]", MAX_VALUES // 2 + 1),
+            f"the body contains more than the maximum of {MAX_VALUES} values\n",
         ),
         (
-            b'{"a":' * (OBJECTS + 1),
-            f"the body contains more than the maximum of {OBJECTS} objects\n",
+            _list(b"{}", MAX_BODY_BYTES // 3 - 1),
+            f"the body contains more than the maximum of {MAX_VALUES} values\n",
+        ),
+        (
+            b'{"a":' * (MAX_OBJECTS + 1),
+            f"the body contains more than the maximum of {MAX_OBJECTS} objects\n",
         ),
     ],
 )
@@ -307,7 +310,7 @@ def test_body_that_is_too_dense_is_not_parsed(body: bytes, problem: str) -> None
 
 
 @pytest.mark.parametrize(
-    "body", [_list(b"1", VALUES), b'{"a":' * OBJECTS, b"{" * SMALL, b" " * BODY_LIMIT]
+    "body", [_list(b"1", MAX_VALUES), b'{"a":' * MAX_OBJECTS, b"{" * SMALL, b" " * MAX_BODY_BYTES]
 )
 def test_body_up_to_these_bounds_is_parsed(body: bytes) -> None:
     """It is parsed, but is not a review; a small body may have any density."""
@@ -325,7 +328,7 @@ def test_densest_pod_in_etcd_is_not_too_dense() -> None:
     pod["spec"]["containers"][0]["env"] = [{"name": "AAA"}] * variables
     body = _body(pod)
 
-    assert len(body) < BODY_LIMIT
+    assert len(body) < MAX_BODY_BYTES
     assert Server().post(body).response["allowed"] is True
 
 
@@ -448,7 +451,7 @@ def _echo(pod: PodManifest, _context: Context) -> Decision:
     return Decision(allowed=True, reason=reason, pod=pod, patch=(op,))
 
 
-@pytest.mark.parametrize(("depth", "allowed"), [(DEPTH - 10, True), (900, False)])
+@pytest.mark.parametrize(("depth", "allowed"), [(MAX_DEPTH - 10, True), (900, False)])
 def test_depth_that_can_be_read_but_not_written_is_refused(depth: int, *, allowed: bool) -> None:
     """The parser reads four times the writable depth, so this is a bad request, not a defect."""
     response = (

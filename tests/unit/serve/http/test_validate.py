@@ -14,7 +14,7 @@ from tests.unit.serve.client import JSON, Answer, Lines, request
 from webhook.config.load import LIMITS
 from webhook.errors import RequestError
 from webhook.serve.http import validate
-from webhook.serve.http.review_body import DEPTH
+from webhook.serve.http.review_body import MAX_DEPTH
 from webhook.serve.http.validate import EACH_BYTES, EACH_PENDING, NOT_CHECKED, Validate
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
@@ -269,10 +269,12 @@ def test_other_requests_are_refused() -> None:
 def test_a_deep_object_is_rejected() -> None:
     """No depth leads to an internal error."""
     deep: Any = 1
-    for _ in range(DEPTH + 60):
+    for _ in range(MAX_DEPTH + 60):
         deep = [deep]
     answer = Server().post(review(item(deep)))
-    assert answer.response["status"]["message"] == f"the body is nested deeper than {DEPTH} levels"
+    assert (
+        answer.response["status"]["message"] == f"the body is nested deeper than {MAX_DEPTH} levels"
+    )
     less: Any = 1
     for _ in range(120):
         less = [less]
