@@ -19,7 +19,6 @@ from webhook.model.pod import PodManifest
 __all__ = [
     "H100",
     "V100",
-    "amounts",
     "container",
     "context",
     "decide_on",
@@ -32,6 +31,7 @@ __all__ = [
     "outcomes_of",
     "patched",
     "pod",
+    "quantities",
 ]
 
 HASH = "0123456789ab"
@@ -90,7 +90,7 @@ def container(name: str = "trainer", **fields: Any) -> dict[str, Any]:
     return {"name": name, "image": "lab/train", **fields}
 
 
-def amounts(limits: Any = None, requests: Any = None) -> dict[str, Any]:
+def quantities(limits: Any = None, requests: Any = None) -> dict[str, Any]:
     """Write `resources` without a section that is not given."""
     sections = {"limits": limits, "requests": requests}
     return {section: written for section, written in sections.items() if written is not None}
@@ -99,7 +99,7 @@ def amounts(limits: Any = None, requests: Any = None) -> dict[str, Any]:
 def gpu(name: str = "trainer", count: Any = "1", **fields: Any) -> dict[str, Any]:
     """Make a container with a GPU of the fabric V100, and with further limits if given."""
     limits = {"nvidia.com/v100": count, **fields.pop("limits", {})}
-    return container(name, **{"resources": amounts(limits), **fields})
+    return container(name, **{"resources": quantities(limits), **fields})
 
 
 def pod(

@@ -150,7 +150,7 @@ def _lines(faults: ConfigurationErrors) -> list[str]:
     room = WARNINGS_IN_ALL - len(_MORE_WARNINGS)
     lines: list[str] = []
     for path, sentence in faults.warnings:
-        wrapped = _wrapped(path, sentence)
+        wrapped = _wrap(path, sentence)
         room -= sum(map(len, wrapped))
         if room < 0:
             return [*lines, _MORE_WARNINGS]
@@ -158,7 +158,7 @@ def _lines(faults: ConfigurationErrors) -> list[str]:
     return [*lines, _MORE_WARNINGS] if faults.more_warnings else lines
 
 
-def _wrapped(path: str, sentence: str) -> list[str]:
+def _wrap(path: str, sentence: str) -> list[str]:
     """Return a warning as lines of at most MAX_LENGTH characters.
 
     Each line has the path, since the API server drops a line that it has sent before.

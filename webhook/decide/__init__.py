@@ -204,7 +204,7 @@ def conclude(draft: Draft, examined: Examined, hazards: PodHazards) -> Decision:
     outcomes = tuple(draft.outcomes)
     for outcome in outcomes:
         if outcome.status == "failed":
-            return _refused(outcomes, outcome, scope.original.manifest)
+            return _failure(outcomes, outcome, scope.original.manifest)
     # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
     used = None if knowledge.foreign else scope.fabric
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
@@ -230,7 +230,7 @@ def _audit(verdict: Verdict, fabric: str | None, config_hash: str) -> dict[str, 
     return {"rdma": verdict.rdma, "fabric": fabric or "", "config": config_hash}
 
 
-def _refused(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManifest) -> Decision:
+def _failure(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManifest) -> Decision:
     place = f" (container {failed.container})" if failed.container else ""
     message = f"{failed.mutation}: {failed.message}{place}"
     return denied(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)

@@ -109,7 +109,7 @@ def parse_requests(annotations: Mapping[str, object], mutations: frozenset[str])
         memory_limit=_choice(ours, MEMORY_LIMIT, ("drop", "keep")),
         skip=_skip(ours, mutations),
         nvlink=_choice(ours, NVLINK, ("share",)) is not None,
-        unknown=tuple(_unknown(ours)),
+        unknown=tuple(_unknown_key_messages(ours)),
     )
 
 
@@ -179,7 +179,7 @@ def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[st
     return frozenset(names)
 
 
-def _unknown(ours: Iterable[str]) -> Iterable[str]:
+def _unknown_key_messages(ours: Iterable[str]) -> Iterable[str]:
     unknown = [key for key in ours if key not in REQUESTED and key not in WRITTEN]
     for key in unknown[:_MAX_LISTED]:
         requests = [word.removeprefix(PREFIX) for word in REQUESTED]

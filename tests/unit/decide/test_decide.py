@@ -10,7 +10,6 @@ import pytest
 from tests.builders import (
     HASH,
     V100,
-    amounts,
     container,
     context,
     decide_on,
@@ -19,6 +18,7 @@ from tests.builders import (
     gpu,
     outcomes_of,
     pod,
+    quantities,
 )
 from tests.case_names import case_name
 from webhook.decide import VOCABULARY, decide
@@ -58,7 +58,7 @@ def status(decision: Decision) -> Any:
 
 def unclaimed(name: str = "trainer", **limits: str) -> dict[str, Any]:
     """Make a container with a GPU that no fabric lists."""
-    return container(name, resources=amounts({"nvidia.com/gpu": "1", **limits}))
+    return container(name, resources=quantities({"nvidia.com/gpu": "1", **limits}))
 
 
 def closed(decision: Decision) -> dict[str, str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, context, fabric, pod
+from tests.builders import container, context, fabric, pod, quantities
 from tests.case_names import case_name
 from webhook.decide.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
@@ -59,7 +59,7 @@ def resolved(
 
 def using(*names: str, **spec: Any) -> PodManifest:
     """Make a pod with one of each resource."""
-    return pod(container(resources=amounts(dict.fromkeys(names, "1"))), **spec)
+    return pod(container(resources=quantities(dict.fromkeys(names, "1"))), **spec)
 
 
 def required(*values: str, operator: str = "In") -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
     assert resolved(using("example.com/npu", name)).message == (
         f"no fabric lists {name} in container trainer: set rdma.lab/fabric to north, south or east"
     )
-    without_device = pod(container(resources=amounts({name: "0"})))
+    without_device = pod(container(resources=quantities({name: "0"})))
     assert resolved(without_device).message.startswith("the pod's fabric cannot be determined: ")
 
 
@@ -191,7 +191,7 @@ def test_the_first_that_leaves_a_single_fabric_wins(
 
 def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
     """A resource that no fabric has is not evidence either."""
-    zero = pod(container(resources=amounts({"rdma/north": "0", "rdma/x": "1", "rdma/south": 1})))
+    zero = pod(container(resources=quantities({"rdma/north": "0", "rdma/x": "1", "rdma/south": 1})))
     assert resolved(zero) == Resolution(SOUTH, "rdma/south in container trainer")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, amounts, container, context, decide_on, env, fabric, gpu, pod
+from tests.builders import V100, container, context, decide_on, env, fabric, gpu, pod, quantities
 from tests.case_names import case_name
 from webhook.decide.examine import FABRIC_NOT_NEEDED, examine
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
@@ -160,7 +160,7 @@ def test_the_user_may_declare_the_nic_a_fabrics() -> None:
 
 def test_a_pod_without_targets_may_have_a_nic_all_the_same() -> None:
     """Then a lack of RDMA is not certain; an init container's NIC is not evidence."""
-    nic = container(resources=amounts({"nvidia.com/mlnxnics": "1"}))
+    nic = container(resources=quantities({"nvidia.com/mlnxnics": "1"}))
     decision = decide_on(pod(nic))
     assert (decision.reason.code, decision.fabric) == ("ForeignNIC", None)
     assert decision.verdict is not None

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, fabric, fabrics, gpu, pod
+from tests.builders import container, fabric, fabrics, gpu, pod, quantities
 from tests.case_names import case_name
 from webhook.decide.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
 from webhook.decide.launchers.commands import Commands
@@ -48,7 +48,7 @@ def launcher(name: str, evidence: str, index: int = 0) -> Launcher:
 
 def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
     """Make a container with an RDMA resource and no GPU."""
-    return container(name, resources=amounts({"rdma/v100": amount}))
+    return container(name, resources=quantities({"rdma/v100": amount}))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
         pod(container(), container("other")),
         pod(gpu(count="0")),
         pod(rdma(amount=0)),
-        pod(container(resources=amounts({"vpc.amazonaws.com/efa": "1"}))),
+        pod(container(resources=quantities({"vpc.amazonaws.com/efa": "1"}))),
         pod(container(), initContainers=[gpu("setup")]),
         {"metadata": {}, "spec": {}},
     ],
@@ -75,10 +75,10 @@ def test_containers_with_gpus_are_the_targets() -> None:
     manifest = pod(
         rdma(),
         gpu("a", 2),
-        container("b", resources=amounts({"nvidia.com/gpu": "1"})),
+        container("b", resources=quantities({"nvidia.com/gpu": "1"})),
         container("c", command=MPIRUN),
-        container("d", resources=amounts({"nvidia.com/mig-1g.5gb": "1"})),
-        container("e", resources=amounts({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1"})),
+        container("d", resources=quantities({"nvidia.com/mig-1g.5gb": "1"})),
+        container("e", resources=quantities({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1"})),
     )
     expected = (
         app("a", 1, 2),
@@ -115,7 +115,7 @@ def test_ranks_that_a_container_starts_for_itself_make_it_a_target() -> None:
 
 def test_ranks_without_a_device_are_left_out_if_there_are_others() -> None:
     """A second call sees the others' device, and must choose the same targets."""
-    without_device = container("a", command=MPIRUN, resources=amounts({"rdma/v100": "0"}))
+    without_device = container("a", command=MPIRUN, resources=quantities({"rdma/v100": "0"}))
     manifest = pod(without_device, container("b", command=MPIRUN))
     assert chosen(manifest, FABRIC) == Selection((app("b", 1),))
     assert chosen(pod(without_device), FABRIC) == Selection(
@@ -267,7 +267,7 @@ def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
     """It may be a GPU missing in the configuration; the message names it instead of the claims."""
-    limits = amounts({"example.com/npu": "1"})
+    limits = quantities({"example.com/npu": "1"})
     with_device = container("b", resources={**limits, "claims": [{"name": "x"}]})
     manifest = pod(container("a"), with_device, resourceClaims=[{"name": "x"}])
     message = (

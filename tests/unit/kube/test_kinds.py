@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, amounts, context, decide_on, gpu, pod
+from tests.builders import H100, V100, context, decide_on, gpu, pod, quantities
 from tests.unit.kube.cluster import limit_range, namespace, quota
 from webhook.kube.reflector import SILENCE
 from webhook.kube.watched_resources import (
@@ -89,7 +89,7 @@ def test_a_namespace_is_two_values() -> None:
 def test_what_is_not_kept_decides_nothing(labels: Any, annotations: Any) -> None:
     """A decision is the same with the whole namespace and with its projection."""
     item = namespace("lab", labels=labels, annotations=annotations)
-    requested = pod(gpu(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"})))
+    requested = pod(gpu(resources=quantities({"nvidia.com/gpu": "1", "memory": "64Gi"})))
     from_object, from_projection = (
         decide_on(requested, context(V100, H100, namespace=facts))
         for facts in (namespace_of(item), NAMESPACES.project(item))

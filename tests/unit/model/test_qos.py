@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, pod
+from tests.builders import container, pod, quantities
 from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.model.pod import Pod
@@ -21,8 +21,8 @@ def guaranteed(*containers: dict[str, Any], **spec: Any) -> bool:
 
 
 def sized(limits: Any = None, requests: Any = None) -> dict[str, Any]:
-    """Make a container with these amounts."""
-    return container(resources=amounts(limits, requests))
+    """Make a container with these quantities."""
+    return container(resources=quantities(limits, requests))
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_every_container_counts() -> None:
 
 def test_pod_level_resources_count_alone() -> None:
     """With them the containers' do not matter (Kubernetes 1.34)."""
-    assert guaranteed(sized(), resources=amounts(CPU_AND_MEMORY))
-    assert not guaranteed(sized(CPU_AND_MEMORY), resources=amounts({"memory": "1Gi"}))
+    assert guaranteed(sized(), resources=quantities(CPU_AND_MEMORY))
+    assert not guaranteed(sized(CPU_AND_MEMORY), resources=quantities({"memory": "1Gi"}))
     assert guaranteed(sized(CPU_AND_MEMORY), resources={})
 
 
 def test_a_pod_level_request_counts_or_else_the_containers_do() -> None:
     """Without a request of the pod, it is the sum of theirs; without that, the limit."""
     half = {"memory": "512Mi"}
-    assert guaranteed(sized(None, half), resources=amounts(CPU_AND_MEMORY, CPU_AND_MEMORY))
-    assert guaranteed(sized(None, half), resources=amounts(CPU_AND_MEMORY, {"memory": "1Gi"}))
-    assert guaranteed(sized(None, half), sized(None, half), resources=amounts(CPU_AND_MEMORY))
-    assert not guaranteed(sized(None, half), resources=amounts(CPU_AND_MEMORY))
-    assert not guaranteed(resources=amounts(CPU_AND_MEMORY, half))
+    assert guaranteed(sized(None, half), resources=quantities(CPU_AND_MEMORY, CPU_AND_MEMORY))
+    assert guaranteed(sized(None, half), resources=quantities(CPU_AND_MEMORY, {"memory": "1Gi"}))
+    assert guaranteed(sized(None, half), sized(None, half), resources=quantities(CPU_AND_MEMORY))
+    assert not guaranteed(sized(None, half), resources=quantities(CPU_AND_MEMORY))
+    assert not guaranteed(resources=quantities(CPU_AND_MEMORY, half))
 
 
 def test_what_containers_ask_for_is_summed() -> None:
@@ -87,7 +87,7 @@ def test_what_containers_ask_for_is_summed() -> None:
 def test_ephemeral_containers_ask_for_nothing() -> None:
     """They run in what the pod has already."""
     level = {"resources": {"limits": CPU_AND_MEMORY}}
-    debug = {"name": "debug", "resources": amounts(None, {"cpu": "5"})}
+    debug = {"name": "debug", "resources": quantities(None, {"cpu": "5"})}
     assert guaranteed(sized(None, CPU_AND_MEMORY), ephemeralContainers=[debug], **level)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, fabric, fabrics
+from tests.builders import container, fabric, fabrics, quantities
 from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.model.fabric import Globs, RdmaResource
@@ -30,8 +30,8 @@ FABRICS = fabrics(
 
 
 def usage(limits: Any = None, requests: Any = None) -> Usage:
-    """Read the usage of a container with these amounts."""
-    return usage_of(Container(PATH, container(resources=amounts(limits, requests))), FABRICS)
+    """Read the usage of a container with these quantities."""
+    return usage_of(Container(PATH, container(resources=quantities(limits, requests))), FABRICS)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ MISSING = "is missing: it must equal the request"
     ids=("gpu", "zero", "null limit", "null", "unequal gpus", "unequal", "first by name"),
 )
 def test_extended_resources_need_equal_limits(limits: Any, requests: Any, says: str) -> None:
-    """The API server rejects such a pod, so it is denied with the place and both amounts."""
+    """The API server rejects such a pod, so it is denied with the place and both quantities."""
     with pytest.raises(ShapeError) as error:
         usage(limits, requests)
     assert str(error.value) == says
@@ -334,7 +334,8 @@ def test_a_name_is_a_gpu_or_an_rdma_device_or_neither(name: str, gpu: bool, rdma
 def test_what_no_fabric_claims_is_listed() -> None:
     """Names are sorted; a quantity of 0 is left out, but one that cannot be read is listed."""
     limits = {"example.com/b": "1", "example.com/a": "x", "example.com/c": "0", "cpu": "1"}
-    manifest = container(resources=amounts({**limits, "nvidia.com/v100": "1", "rdma/north": "1"}))
+    resources = quantities({**limits, "nvidia.com/v100": "1", "rdma/north": "1"})
+    manifest = container(resources=resources)
     assert other_extended_resources(Container(PATH, manifest), FABRICS) == [
         "example.com/a",
         "example.com/b",

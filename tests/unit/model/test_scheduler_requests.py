@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container
+from tests.builders import container, quantities
 from webhook.errors import ShapeError
 from webhook.model.pod import Pod
 from webhook.model.resources import scheduler_requests
@@ -12,7 +12,7 @@ from webhook.model.resources import scheduler_requests
 
 def using(count: Any, name: str = "main", **fields: Any) -> dict[str, Any]:
     """Make a container that requests `count` NICs."""
-    return container(name, resources=amounts({"rdma/nic": count}), **fields)
+    return container(name, resources=quantities({"rdma/nic": count}), **fields)
 
 
 def sidecar(count: Any) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_what_is_reserved(spec: dict[str, Any], total: int) -> None:
 
 def test_only_extended_resources_count() -> None:
     """They are whole numbers, and a limit without a request is a request."""
-    written = amounts({"a.io/x": "2k", "cpu": "500m"}, {"a.io/y": 1, "memory": "1Gi"})
+    written = quantities({"a.io/x": "2k", "cpu": "500m"}, {"a.io/y": 1, "memory": "1Gi"})
     assert scheduler_requests(Pod({"spec": {"containers": [container(resources=written)]}})) == {
         "a.io/x": 2000,
         "a.io/y": 1,

@@ -195,14 +195,14 @@ def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
     """
     container, path = draft.container(path), (*path, "resources")
     sections = {"limits": container.limits, "requests": container.requests}
-    merging = any(real in amounts for amounts in sections.values())
+    merging = any(real in quantities for quantities in sections.values())
     largest = _largest(sections, (real, alias), path) if merging else None
-    for section, amounts in sections.items():
-        if alias not in amounts and not (merging and real in amounts):
+    for section, quantities in sections.items():
+        if alias not in quantities and not (merging and real in quantities):
             continue
-        quantity = largest if merging else amounts[alias]
-        unchanged = real in amounts and equal(amounts[real], quantity)
-        if alias in amounts:
+        quantity = largest if merging else quantities[alias]
+        unchanged = real in quantities and equal(quantities[real], quantity)
+        if alias in quantities:
             draft.remove((*path, section, alias))
         if not unchanged:
             draft.set((*path, section, real), quantity)
@@ -210,13 +210,13 @@ def rename(draft: Draft, path: Path, alias: str, real: str) -> None:
 
 def _largest(sections: dict[str, dict[str, object]], names: Iterable[str], path: Path) -> object:
     """Return the largest quantity; of equal ones, the first."""
-    quantities: list[tuple[int, object]] = []
+    candidates: list[tuple[int, object]] = []
     for name in names:
-        for section, amounts in sections.items():
-            if name in amounts:
-                quantity = amounts[name]
-                quantities.append((amount_at(quantity, (*path, section, name)), quantity))
-    return max(quantities, key=itemgetter(0))[1]
+        for section, quantities in sections.items():
+            if name in quantities:
+                quantity = quantities[name]
+                candidates.append((amount_at(quantity, (*path, section, name)), quantity))
+    return max(candidates, key=itemgetter(0))[1]
 
 
 # Compute the number of devices that a target gets of each RDMA resource of its fabric.

@@ -100,7 +100,7 @@ def _word(scanner: Scanner, offset: int, end: int) -> tuple[Word, int]:
             plain += text
         elif kind == "string":
             is_list = is_list or _is_list(text)
-            text = _unescaped(text[1:-1])
+            text = _unescape(text[1:-1])
         else:
             is_list = is_list or text in _LISTS
         texts.append(text)
@@ -137,7 +137,7 @@ def _is_braces(plain: str) -> bool:
     return "}" in plain and ("," in plain or ".." in plain)
 
 
-def _unescaped(string: str) -> str:
+def _unescape(string: str) -> str:
     return _ESCAPE.sub(r"\1", string) if "\\" in string else string
 
 

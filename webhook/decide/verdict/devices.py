@@ -59,7 +59,7 @@ def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     """Return the problem with a target's device, or None."""
     requested, fabric = _requested(pod, judged), pod.fabric
     if fabric is None:
-        return _without_fabric(pod, judged, requested)
+        return _verdict_without_fabric(pod, judged, requested)
     fabric_resources = {resource.name for resource in fabric.resources}
     if any(name in fabric_resources for name in requested):
         return None
@@ -73,7 +73,7 @@ def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         judged.container.privileged and fabric.mode not in _EXCLUSIVE_MODES
     ):
         return None
-    return _missing(pod, judged, fabric)
+    return _missing_device_verdict(pod, judged, fabric)
 
 
 def _requested(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
@@ -86,7 +86,7 @@ def _requested(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
     )
 
 
-def _without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: list[str]) -> Verdict:
+def _verdict_without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: list[str]) -> Verdict:
     reason = pod.knowledge.reason
     assert reason is not None  # a pod with targets but without a fabric always has a reason
     if requested and not pod.knowledge.foreign:
@@ -96,7 +96,7 @@ def _without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: list[str]) 
     return Verdict.of(reason, pod.knowledge.message)
 
 
-def _missing(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> Verdict:
+def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> Verdict:
     """Return the verdict on a target without a device."""
     target = judged.target
     mutation = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name

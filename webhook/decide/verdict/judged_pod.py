@@ -70,7 +70,7 @@ class JudgedPod(NamedTuple):
             knowledge=knowledge,
             fabric=None if knowledge.foreign else scope.fabric,
             targets=tuple(
-                [JudgedTarget.of(target, view, scope, claims) for target in _judged(scope)]
+                [JudgedTarget.of(target, view, scope, claims) for target in _judged_targets(scope)]
             ),
             outcomes=tuple(draft.outcomes),
             inventory=examined.inventory,
@@ -88,6 +88,6 @@ def _claims(pod: Pod, scope: Scope) -> Claims:
     return claims_by_user(claims_of(pod, scope.namespace.claims))
 
 
-def _judged(scope: Scope) -> Sequence[Target]:
+def _judged_targets(scope: Scope) -> Sequence[Target]:
     """Leave out init containers and sidecars, which get no device, unless nothing else is left."""
     return [target for target in scope.targets if target.kind == "app"] or scope.targets

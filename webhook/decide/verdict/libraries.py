@@ -108,7 +108,7 @@ _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 def judge_nccl_settings(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     """Return the obstacle to RDMA in a target's variables, or None."""
     if not _SWITCHES.isdisjoint(judged.user_env):
-        problem = _switched_off(pod, judged) or _by_plugin(judged)
+        problem = _switch_verdict(pod, judged) or _plugin_verdict(judged)
         if problem is not None:
             return problem
     if pod.scope.containers[judged.target.path].env_from:
@@ -117,7 +117,7 @@ def judge_nccl_settings(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     return None
 
 
-def _switched_off(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+def _switch_verdict(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     subject, user_env = f"container {judged.target.name}", judged.user_env
     disabled, socket = (
         transport_variables.nccl_ib_disabled(user_env),
@@ -148,7 +148,7 @@ def _switched_off(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     return None
 
 
-def _by_plugin(judged: JudgedTarget) -> Verdict | None:
+def _plugin_verdict(judged: JudgedTarget) -> Verdict | None:
     for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
         value = judged.user_env.get(name) or ""
         if value.lower() not in _OWN_TRANSPORTS:

@@ -195,7 +195,7 @@ class Mutate:
             self._log.write(
                 "info",
                 "decided",
-                **_described(request, decision),
+                **_log_fields(request, decision),
                 duration_ms=took,
                 traceparent=trace,
             )
@@ -207,7 +207,7 @@ def _opted_in(pod: PodManifest) -> bool:
     return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
 
 
-def _described(request: AdmissionRequest, decision: Decision) -> dict[str, object]:
+def _log_fields(request: AdmissionRequest, decision: Decision) -> dict[str, object]:
     """Return the log fields of a decision: names and codes, but no message and no value."""
     applied = {
         outcome.mutation: None for outcome in decision.outcomes if outcome.status == "applied"

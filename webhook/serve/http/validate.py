@@ -120,11 +120,11 @@ class Validate:
         headers: Headers = dict(scope["headers"])
         address = scope["client"][0] if scope.get("client") else ""
         try:
-            prepared = _prepared(await review_body(PATH, scope, headers, self._bodies, receive))
+            prepared = _read_body(await review_body(PATH, scope, headers, self._bodies, receive))
             validation = await until_disconnect(self._answer(prepared, address), receive)
             close = self._state.draining
         except RequestError as error:
-            validation = _unread(text_answer(error.status, str(error)))
+            validation = _error_answer(text_answer(error.status, str(error)))
             close = self._state.draining or error.close
         except DisconnectedError:
             return
@@ -145,7 +145,7 @@ class Validate:
         try:
             return await self._judged(request, written, address)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            return _unread(defect_answer(request.uid, error, {}, MAX_DEPTH))
+            return _error_answer(defect_answer(request.uid, error, {}, MAX_DEPTH))
 
     async def _judged(
         self, request: ConfigurationRequest, written: bytes, address: str
@@ -187,19 +187,19 @@ class Validate:
         else:
             errors, warnings = validation.counts or (0, 0)
             self._metrics.worker.validated(allowed=not errors)
-            fields |= _described(request) | {"allowed": not errors}
+            fields |= _log_fields(request) | {"allowed": not errors}
             fields |= {"errors": errors, "warnings": warnings}
             self._log.write("info", "validated", **fields, **timing)
 
 
-def _prepared(body: bytes) -> ValidationAnswer | PendingValidation:
+def _read_body(body: bytes) -> ValidationAnswer | PendingValidation:
     """Return the answer to a body, or the request for the worker; never raises.
 
     The parsed body is dropped: it may take a hundred times as much memory.
     """
     read = read_as(body, _review)
     if isinstance(read, ErrorAnswer):
-        return _unread(read)
+        return _error_answer(read)
     request = read._replace(object={})
     if request.ignored:
         unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
@@ -210,7 +210,9 @@ def _prepared(body: bytes) -> ValidationAnswer | PendingValidation:
     try:
         written = orjson.dumps(_checked(read.object))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-        return _unread(defect_answer(request.uid, error, read.object, MAX_DEPTH - _ABOVE_OBJECT))
+        return _error_answer(
+            defect_answer(request.uid, error, read.object, MAX_DEPTH - _ABOVE_OBJECT)
+        )
     return _too_large(request) if len(written) > _TOO_LARGE else PendingValidation(request, written)
 
 
@@ -218,7 +220,7 @@ def _review(document: object) -> ConfigurationRequest:
     return read_configuration_review(document, _GROUP, KIND)
 
 
-def _unread(unread: ErrorAnswer) -> ValidationAnswer:
+def _error_answer(unread: ErrorAnswer) -> ValidationAnswer:
     error = None if unread.error is None else crash_summary(unread.error)
     return ValidationAnswer(*unread[:-1], error=error)
 
@@ -255,12 +257,12 @@ def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validatio
             return ValidationAnswer(200, b"".join(answer.pieces), request=request, counts=counts)
         case 500:
             broken = defect_answer(request.uid, RuntimeError(), {}, MAX_DEPTH)
-            return _unread(broken)._replace(error=answer.defect)
+            return _error_answer(broken)._replace(error=answer.defect)
         case _:
             return _not_checked(request, answer.sentence)
 
 
-def _described(request: ConfigurationRequest) -> dict[str, object]:
+def _log_fields(request: ConfigurationRequest) -> dict[str, object]:
     return {
         "name": request.name[:MAX_NAME_LENGTH],
         "operation": request.operation,

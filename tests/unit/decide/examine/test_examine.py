@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, amounts, container, context, gpu, pod
+from tests.builders import V100, container, context, gpu, pod, quantities
 from tests.case_names import case_name
 from webhook.decide.examine import (
     FABRIC_NOT_NEEDED,
@@ -90,7 +90,7 @@ def test_a_gpu_outside_the_targets_is_evidence_too() -> None:
 
 def test_a_foreign_nic_counts_in_targets_only() -> None:
     """A sidecar's own NIC does not matter."""
-    nic = container("b", resources=amounts({"vpc.amazonaws.com/efa": "1"}))
+    nic = container("b", resources=quantities({"vpc.amazonaws.com/efa": "1"}))
     assert examined(pod(gpu("a"), nic)).knowledge.reason is None
     examination = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
     assert (examination.evidence, examination.knowledge) == (
@@ -108,7 +108,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     [
         (pod(container()), NO_TARGET),
         (pod(container(), nodeSelector={PRODUCT: "NVIDIA-H100-80GB"}), NO_TARGET),
-        (pod(container(resources=amounts({"nvidia.com/gpu": "1"}))), FABRIC_UNKNOWN),
+        (pod(container(resources=quantities({"nvidia.com/gpu": "1"}))), FABRIC_UNKNOWN),
     ],
     ids=case_name,
 )
@@ -125,7 +125,7 @@ def test_no_target_is_reported_before_no_fabric(manifest: PodManifest, reason: A
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
     """A site that forgot to list a GPU resource learns its name."""
-    manifest = pod(container(resources=amounts({"example.com/h200": "8", "cpu": "1"})))
+    manifest = pod(container(resources=quantities({"example.com/h200": "8", "cpu": "1"})))
     assert examined(manifest).knowledge.message == (
         "no fabric lists example.com/h200 in container trainer: "
         "if it is a GPU, list it in its fabric's gpuResources"
@@ -159,7 +159,7 @@ def test_a_launcher_without_a_fabric_has_no_problem() -> None:
 )
 def test_labels_that_lead_nowhere_are_reported(fields: Any, sentences: tuple[str, ...]) -> None:
     """They are reported for pods with targets whose fabric is not known otherwise."""
-    unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
+    unclaimed = container(resources=quantities({"nvidia.com/gpu": "1"}))
     assert examined(pod(unclaimed, **fields)).unknown_label_messages == sentences
     assert examined(pod(gpu(), **fields)).unknown_label_messages == ()
     assert examined(pod(container(), **fields)).unknown_label_messages == ()

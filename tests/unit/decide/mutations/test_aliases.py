@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, amounts, container, fabric, pod
+from tests.builders import H100, V100, container, fabric, pod, quantities
 from tests.case_names import case_name
 from webhook.decide.draft import Draft
 from webhook.decide.mutations.rdma_resources import aliases_of, rename
@@ -16,8 +16,8 @@ HCA, REAL = "rdma/hca", "rdma/v100"
 
 
 def renamed(limits: Any, requests: Any = None) -> dict[str, Any]:
-    """Rename `rdma/hca` to `rdma/v100` in a container that has these amounts."""
-    draft = Draft(pod(container(resources=amounts(limits, requests))))
+    """Rename `rdma/hca` to `rdma/v100` in a container that has these quantities."""
+    draft = Draft(pod(container(resources=quantities(limits, requests))))
     rename(draft, PATH, HCA, REAL)
     resources: dict[str, Any] = draft.get((*PATH, "resources"))
     return resources
@@ -49,7 +49,7 @@ def renamed(limits: Any, requests: Any = None) -> dict[str, Any]:
 )
 def test_an_alias_takes_its_quantity_along(limits: Any, requests: Any, result: Any) -> None:
     """If the real name is there too, each section with either of them gets the largest quantity."""
-    assert renamed(limits, requests) == amounts(*result)
+    assert renamed(limits, requests) == quantities(*result)
 
 
 def test_what_cannot_be_compared_is_refused_with_its_place() -> None:

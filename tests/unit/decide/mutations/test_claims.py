@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.builders import (
-    amounts,
     container,
     context,
     decide_on,
@@ -14,6 +13,7 @@ from tests.builders import (
     ops,
     outcomes_of,
     pod,
+    quantities,
 )
 from tests.case_names import case_name
 from webhook.decide.scope import Context
@@ -37,7 +37,7 @@ def with_claims(*claims: DeviceClaim, templates: Any = None, **fields: Any) -> C
 
 def trainer(name: str = "trainer", claims: Any = None, **fields: Any) -> dict[str, Any]:
     """Make a container with a GPU of the fabric, and with claims if given."""
-    resources = {**amounts({GPU: "1"}), **({"claims": claims} if claims else {})}
+    resources = {**quantities({GPU: "1"}), **({"claims": claims} if claims else {})}
     return container(name, **{"resources": resources, **fields})
 
 
@@ -150,7 +150,7 @@ def test_a_device_class_of_the_fabric_may_be_its_nic() -> None:
 @pytest.mark.parametrize("amount", ["1", "0"])
 def test_an_rdma_resource_of_the_users_is_enough(amount: str) -> None:
     """Even 0 of it: the user needs no device, or has an extended resource (KEP-5004)."""
-    manifest = pod(container(resources=amounts({GPU: "1", "rdma/nic": amount})))
+    manifest = pod(container(resources=quantities({GPU: "1", "rdma/nic": amount})))
     decision = decide_on(manifest, with_claims(NICS))
     message = "already requests rdma/nic"
     assert outcomes_of(decision, NAME) == [("trainer", "already", "Present", message)]
@@ -248,7 +248,7 @@ def test_a_template_with_a_gpu_brings_the_only_gpu(
     requested: dict[str, str], remedy: str, device: str
 ) -> None:
     """A GPU of the device plugin would be an additional GPU, on any NUMA node."""
-    resources = {**amounts(requested), **({} if requested else {"claims": [{"name": "gpus"}]})}
+    resources = {**quantities(requested), **({} if requested else {"claims": [{"name": "gpus"}]})}
     manifest = pod(
         container(resources=resources),
         annotations={"rdma.lab/containers": "trainer", "rdma.lab/fabric": "h100"},

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.builders import (
-    amounts,
     container,
     context,
     decide_on,
@@ -14,6 +13,7 @@ from tests.builders import (
     ops,
     outcomes_of,
     pod,
+    quantities,
 )
 from tests.case_names import case_name
 from webhook.decide.mutations.ipc_lock import NOT_RAISED
@@ -391,7 +391,7 @@ def test_another_shape_denies_the_pod(security: Any, says: str) -> None:
 
 def test_the_fabric_need_not_be_known() -> None:
     """Registering memory needs IPC_LOCK on every RDMA device, including another vendor's NIC."""
-    unclaimed = container(resources=amounts({"nvidia.com/gpu": "1"}))
+    unclaimed = container(resources=quantities({"nvidia.com/gpu": "1"}))
     assert statuses(pod(unclaimed)) == [("applied", "Added")]
     assert statuses(pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))) == [("applied", "Added")]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, pod
+from tests.builders import container, pod, quantities
 from tests.case_names import case_name
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MAX_ENTRIES, too_many
@@ -25,8 +25,8 @@ READER = {"resourceFieldRef": {"resource": "limits.memory"}}
 
 
 def sized(limits: Any = None, requests: Any = None) -> dict[str, Any]:
-    """Make a container with these amounts."""
-    return container(resources=amounts(limits, requests))
+    """Make a container with these quantities."""
+    return container(resources=quantities(limits, requests))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, context, decide_on, defaulted, ops, outcomes_of, pod
+from tests.builders import (
+    container,
+    context,
+    decide_on,
+    defaulted,
+    ops,
+    outcomes_of,
+    pod,
+    quantities,
+)
 from tests.case_names import case_name
 from webhook.decide.limits import MAX_ENTRIES
 from webhook.decide.scope import Context
@@ -22,12 +31,12 @@ LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
 
 def limited(memory: Any = "64Gi", name: str = "trainer", **fields: Any) -> dict[str, Any]:
     """Make a container with a GPU and a memory limit."""
-    return container(name, resources=amounts({**GPU, "memory": memory}), **fields)
+    return container(name, resources=quantities({**GPU, "memory": memory}), **fields)
 
 
 def guaranteed() -> dict[str, Any]:
     """Make a container whose pod is Guaranteed."""
-    return container(resources=amounts({**GPU, **CPU_AND_MEMORY}))
+    return container(resources=quantities({**GPU, **CPU_AND_MEMORY}))
 
 
 def outcomes(
@@ -49,7 +58,7 @@ def resources(decision: Decision, index: int = 0) -> Any:
 @pytest.mark.parametrize("annotations", [{}, KEEP], ids=("drop", "keep"))
 def test_there_may_be_no_limit(annotations: dict[str, str]) -> None:
     """Nothing to drop, nothing to keep."""
-    requested = container(resources=amounts(GPU, {"memory": "64Gi"}))
+    requested = container(resources=quantities(GPU, {"memory": "64Gi"}))
     assert outcomes(pod(requested, annotations=annotations)) == [
         ("trainer", "already", "NoLimit", "there is no memory limit")
     ]
@@ -58,7 +67,7 @@ def test_there_may_be_no_limit(annotations: dict[str, str]) -> None:
 def test_the_limit_is_dropped_and_the_request_stays() -> None:
     """Only limits.memory is removed; the scheduler reserves the same amount."""
     trainer = container(
-        resources=amounts({**GPU, **CPU_AND_MEMORY}, {"memory": "32Gi", "cpu": "4"}),
+        resources=quantities({**GPU, **CPU_AND_MEMORY}, {"memory": "32Gi", "cpu": "4"}),
     )
     decision = decide_on(pod(trainer))
     message = "removed limits.memory 64Gi; requests.memory stays 32Gi"
@@ -66,7 +75,7 @@ def test_the_limit_is_dropped_and_the_request_stays() -> None:
     assert ops(decision, NAME) == [
         {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"}
     ]
-    assert resources(decision) == amounts({**GPU, "cpu": "8"}, {"memory": "32Gi", "cpu": "4"})
+    assert resources(decision) == quantities({**GPU, "cpu": "8"}, {"memory": "32Gi", "cpu": "4"})
 
 
 def test_a_missing_request_is_made_of_the_limit() -> None:
@@ -76,15 +85,15 @@ def test_a_missing_request_is_made_of_the_limit() -> None:
         {"op": "add", "path": "/spec/containers/0/resources/requests/memory", "value": "64Gi"},
         {"op": "remove", "path": "/spec/containers/0/resources/limits/memory"},
     ]
-    assert resources(decision) == amounts(GPU, {"memory": "64Gi"})
+    assert resources(decision) == quantities(GPU, {"memory": "64Gi"})
 
 
 def test_only_targets_lose_theirs() -> None:
     """A sidecar registers no memory; named init containers do."""
     manifest = pod(
         limited("1Gi", "a"),
-        container("proxy", resources=amounts({"memory": "1Gi"})),
-        initContainers=[container("setup", resources=amounts({"memory": "2Gi"}))],
+        container("proxy", resources=quantities({"memory": "1Gi"})),
+        initContainers=[container("setup", resources=quantities({"memory": "2Gi"}))],
         annotations={"rdma.lab/containers": "a,setup"},
     )
     decision = decide_on(manifest)
@@ -92,7 +101,7 @@ def test_only_targets_lose_theirs() -> None:
         ("a", "applied", "Dropped"),
         ("setup", "applied", "Dropped"),
     ]
-    assert resources(decision, 1) == amounts({"memory": "1Gi"})
+    assert resources(decision, 1) == quantities({"memory": "1Gi"})
 
 
 @pytest.mark.parametrize(
@@ -158,7 +167,7 @@ def test_nothing_is_searched_where_there_is_no_limit() -> None:
     """Neither the possibly many readers of it, nor volumes that it would bound."""
     files = [{"path": "a"}] * (MAX_ENTRIES + 1)
     for volume in ({"downwardAPI": {"items": files}}, {"emptyDir": "Memory"}):
-        manifest = pod(container(resources=amounts(GPU)), volumes=[{"name": "v", **volume}])
+        manifest = pod(container(resources=quantities(GPU)), volumes=[{"name": "v", **volume}])
         assert outcomes(manifest) == [("trainer", "already", "NoLimit", "there is no memory limit")]
 
 
@@ -204,7 +213,7 @@ def test_it_warns_of_an_unbounded_memory_volume() -> None:
 
 def test_it_warns_where_no_gpu_is_at_work() -> None:
     """A database, for example, sizes its pool by the limit."""
-    database = container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))
+    database = container(resources=quantities({"rdma/v100": "1", "memory": "64Gi"}))
     message = "if a memory pool is sized by the limit, set rdma.lab/memory-limit: keep"
     assert outcomes(pod(database)) == [
         ("trainer", "applied", "Dropped", REMOVED),
@@ -217,7 +226,7 @@ def test_it_warns_where_no_gpu_is_at_work() -> None:
 )
 def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
     """Other pods use the node. The reason is quiet, and the pod may still request drop."""
-    sharing = container(resources=amounts({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
+    sharing = container(resources=quantities({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
     message = "kept: other pods share the GPU, and so the node's memory"
     decision = decide_on(pod(sharing))
     assert outcomes_of(decision, NAME) == [("trainer", "skipped", "SharedGPU", message)]
@@ -228,15 +237,15 @@ def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
 
 def test_a_shared_gpu_keeps_the_pods_own_limit_too() -> None:
     """The pod's limit bounds the shared container, regardless of other targets."""
-    shared = container("b", resources=amounts({"nvidia.com/mig-1g.5gb": "1"}))
+    shared = container("b", resources=quantities({"nvidia.com/mig-1g.5gb": "1"}))
     message = "kept: other pods share the GPU, and so the node's memory"
-    outcomes_of_pod = outcomes(level(container("a", resources=amounts(GPU)), shared))
+    outcomes_of_pod = outcomes(level(container("a", resources=quantities(GPU)), shared))
     assert outcomes_of_pod[-1] == ("", "skipped", "SharedGPU", message)
 
 
 def test_the_sentence_names_the_request_that_the_scheduler_counts() -> None:
     """A container's request counts, unless the pod has one itself."""
-    trainer = container(resources=amounts({**GPU, "memory": "64Gi"}, {"memory": "16Gi"}))
+    trainer = container(resources=quantities({**GPU, "memory": "64Gi"}, {"memory": "16Gi"}))
     start = "removed limits.memory 64Gi; requests.memory stays 16Gi"
     for resources in ({"requests": {"memory": "32Gi"}}, {"limits": {"memory": "99Gi"}}):
         (message,) = (
@@ -256,8 +265,8 @@ def level(*containers: dict[str, Any], **fields: Any) -> PodManifest:
 def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> None:
     """A container with its own limit does not."""
     manifest = level(
-        container("a", resources=amounts(GPU)),
-        container("proxy", resources=amounts({"memory": "1Gi"})),
+        container("a", resources=quantities(GPU)),
+        container("proxy", resources=quantities({"memory": "1Gi"})),
     )
     decision = decide_on(manifest)
     assert outcomes_of(decision, NAME) == [
@@ -277,20 +286,20 @@ def test_the_pods_own_limit_is_dropped_where_only_targets_live_under_it() -> Non
 
 def test_the_pods_own_limit_is_kept_on_request() -> None:
     """What keeps a container's limit keeps the pod's as well."""
-    manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
+    manifest = level(container(resources=quantities(GPU)), annotations=KEEP)
     assert outcomes(manifest)[1:] == [("", "skipped", "Kept", "kept, as set by the pod")]
 
 
 def test_a_missing_pod_level_request_is_what_the_api_server_makes_of_it() -> None:
     """The containers' sum, init containers at their highest step; else the limit."""
-    setup = container("setup", resources=amounts({}, {"memory": "20Gi"}))
-    side = container("side", resources=amounts({}, {"memory": "1Gi"}), restartPolicy="Always")
-    summed = level(container("a", resources=amounts(GPU, {"memory": "2Gi"})))
+    setup = container("setup", resources=quantities({}, {"memory": "20Gi"}))
+    side = container("side", resources=quantities({}, {"memory": "1Gi"}), restartPolicy="Always")
+    summed = level(container("a", resources=quantities(GPU, {"memory": "2Gi"})))
     assert decide_on(summed).pod["spec"]["resources"]["requests"] == {"memory": "2Gi"}
     summed["spec"]["initContainers"] = [side, setup]
     keeping = decide_on(summed).pod["spec"]["resources"]
-    assert keeping == amounts({"cpu": "8", "memory": "1Ti"})  # others live under the limit
-    alone = level(container("a", resources=amounts(GPU)))
+    assert keeping == quantities({"cpu": "8", "memory": "1Ti"})  # others live under the limit
+    alone = level(container("a", resources=quantities(GPU)))
     decision = decide_on(alone)
     assert decision.pod["spec"]["resources"]["requests"] == {"memory": "1Ti"}
     assert outcomes_of(decision, NAME)[1:] == [
@@ -330,7 +339,7 @@ def test_a_pod_level_request_stays() -> None:
     decision = decide_on(level(resources={"requests": {"memory": "1Gi"}}))
     message = "removed the pod's limits.memory 1Ti; its requests.memory stays 1Gi"
     assert outcomes_of(decision, NAME)[1:] == [("", "applied", "Dropped", message)]
-    assert decision.pod["spec"]["resources"] == amounts({"cpu": "8"}, {"memory": "1Gi"})
+    assert decision.pod["spec"]["resources"] == quantities({"cpu": "8"}, {"memory": "1Gi"})
 
 
 @pytest.mark.parametrize(
@@ -359,7 +368,7 @@ def test_the_pods_own_limit_stays_where_others_need_it(
 
 def test_the_pods_own_limit_is_kept_for_the_same_reasons() -> None:
     """What keeps a container's limit keeps the pod's."""
-    manifest = level(container(resources=amounts(GPU)), annotations=KEEP)
+    manifest = level(container(resources=quantities(GPU)), annotations=KEEP)
     assert outcomes(manifest) == [
         ("trainer", "already", "NoLimit", "there is no memory limit"),
         ("", "skipped", "Kept", "kept, as set by the pod"),
@@ -368,9 +377,9 @@ def test_the_pods_own_limit_is_kept_for_the_same_reasons() -> None:
 
 def test_a_foreign_nic_registers_memory_too() -> None:
     """With an unknown fabric, however, the limit stays."""
-    efa = container(resources=amounts({**GPU, "vpc.amazonaws.com/efa": "1", "memory": "64Gi"}))
+    efa = container(resources=quantities({**GPU, "vpc.amazonaws.com/efa": "1", "memory": "64Gi"}))
     assert outcomes(pod(efa)) == [("trainer", "applied", "Dropped", REMOVED)]
-    unknown = container(resources=amounts({"nvidia.com/gpu": "1", "memory": "64Gi"}))
+    unknown = container(resources=quantities({"nvidia.com/gpu": "1", "memory": "64Gi"}))
     assert [outcome[:3] for outcome in outcomes(pod(unknown))] == [("", "skipped", "FabricUnknown")]
 
 
@@ -380,8 +389,8 @@ def test_a_foreign_nic_registers_memory_too() -> None:
         pod(limited()),
         pod(guaranteed()),
         pod(limited(None)),
-        pod(container(resources=amounts({"rdma/v100": "1", "memory": "64Gi"}))),
-        level(container(resources=amounts(GPU))),
+        pod(container(resources=quantities({"rdma/v100": "1", "memory": "64Gi"}))),
+        level(container(resources=quantities(GPU))),
         level(limited(), container("b")),
         pod(limited(), annotations=KEEP),
     ],

@@ -6,7 +6,6 @@ import pytest
 
 from tests.builders import (
     V100,
-    amounts,
     container,
     context,
     decide_on,
@@ -16,6 +15,7 @@ from tests.builders import (
     ops,
     outcomes_of,
     pod,
+    quantities,
 )
 from tests.case_names import case_name
 from webhook.decide.scope import Context
@@ -124,7 +124,7 @@ def test_it_is_added_to_limits_and_requests() -> None:
 def test_it_is_added_where_there_were_no_resources() -> None:
     """A container that the pod names needs neither a GPU nor limits."""
     annotations = {"rdma.lab/fabric": "v100-ib"}
-    expected = amounts({"rdma/v100": "1"}, {"rdma/v100": "1"})
+    expected = quantities({"rdma/v100": "1"}, {"rdma/v100": "1"})
     assert resources(pod(container(), annotations=annotations)) == expected
     assert resources(pod(container(resources=None), annotations=annotations)) == expected
 
@@ -136,7 +136,7 @@ def test_it_is_added_where_there_were_no_resources() -> None:
 def test_every_resource_of_the_fabric_is_requested(gpus: str, rails: tuple[str, str]) -> None:
     """One has a fixed number; the number of another depends on the GPUs."""
     expected = dict(zip(("nvidia.com/rail0", "nvidia.com/rail1"), rails, strict=True))
-    assert resources(pod(gpu(count=gpus)), context(RAILS)) == amounts(
+    assert resources(pod(gpu(count=gpus)), context(RAILS)) == quantities(
         {"nvidia.com/v100": gpus, **expected}, expected
     )
 
@@ -155,7 +155,7 @@ def test_the_pod_may_ask_for_a_number() -> None:
 def test_slices_of_a_gpu_get_a_single_device() -> None:
     """There is a single device in total, not one for each slice."""
     manifest = pod(
-        container(resources=amounts({"nvidia.com/mig-1g.5gb": "7"})),
+        container(resources=quantities({"nvidia.com/mig-1g.5gb": "7"})),
         annotations={"rdma.lab/fabric": "plain"},
     )
     assert resources(manifest, context(RAILS))["requests"] == {
@@ -183,12 +183,12 @@ def test_init_containers_and_sidecars_never_get_it() -> None:
 
 def test_an_alias_is_renamed_with_its_quantity() -> None:
     """A tool writes `rdma/hca`, while the nodes here offer another name."""
-    written = gpu(resources=amounts(*[{"nvidia.com/v100": "1", "rdma/hca": "2"}] * 2))
+    written = gpu(resources=quantities(*[{"nvidia.com/v100": "1", "rdma/hca": "2"}] * 2))
     decision = decide_on(pod(written))
     message = "renamed rdma/hca to rdma/v100, the name of the resource in this cluster"
     assert outcomes_of(decision, NAME) == [("trainer", "applied", "Renamed", message)]
     expected = {"nvidia.com/v100": "1", "rdma/v100": "2"}
-    assert decision.pod["spec"]["containers"][0]["resources"] == amounts(expected, expected)
+    assert decision.pod["spec"]["containers"][0]["resources"] == quantities(expected, expected)
     assert decision.evidence == "rdma/hca in container trainer"
 
 
@@ -196,7 +196,7 @@ def test_an_alias_is_renamed_for_any_request() -> None:
     """The alias could not be scheduled; it is also renamed where another injector adds it."""
     injected = fabric(gpu_resources=GPU, resources=V100.resources, inject_resources=False)
     manifest = asking("0", gpu(limits={"rdma/hca": "1"}))
-    assert resources(manifest, context(injected)) == amounts(
+    assert resources(manifest, context(injected)) == quantities(
         {"nvidia.com/v100": "1", "rdma/v100": "1"}
     )
 
@@ -218,7 +218,7 @@ def test_what_is_no_quantity_denies_the_pod() -> None:
         {"nvidia.com/v100": "1", "rdma/hca": "1"},
         {"rdma/hca": "x", "rdma/v100": "1"},
     )
-    decision = decide_on(pod(gpu(resources=amounts(*limits_and_requests))))
+    decision = decide_on(pod(gpu(resources=quantities(*limits_and_requests))))
     assert (decision.allowed, decision.reason.code, decision.message) == (
         False,
         "InvalidPod",
@@ -250,7 +250,7 @@ def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
 
 def test_an_alias_outside_the_targets_is_warned_of() -> None:
     """It is not renamed, and no node offers it: the pod would stay pending forever."""
-    helper = container("helper", resources=amounts({"rdma/hca": "1"}))
+    helper = container("helper", resources=quantities({"rdma/hca": "1"}))
     decision = decide_on(pod(gpu(), helper))
     message = "no node offers rdma/hca, and container helper needs no RDMA: remove the resource"
     assert ("helper", "warned", "OtherResource", message) in outcomes_of(decision, NAME)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, context, fabric, pod
+from tests.builders import container, context, fabric, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.scope import Context
 from webhook.model.claims import ClaimFacts
@@ -29,7 +29,7 @@ def with_templates(
 
 def trainer(**fields: Any) -> dict[str, Any]:
     """Make a container with a GPU of the fabric."""
-    return container(resources=amounts({GPU: "1"}), **fields)
+    return container(resources=quantities({GPU: "1"}), **fields)
 
 
 def test_the_fabrics_claims_are_a_device() -> None:
@@ -76,7 +76,7 @@ def test_what_is_not_known_is_not_certain() -> None:
 
 def test_only_claims_that_the_pod_has_need_a_template() -> None:
     """The user's own claim of one template is enough."""
-    user = container(resources={**amounts({GPU: "1"}), "claims": [{"name": "mine"}]})
+    user = container(resources={**quantities({GPU: "1"}), "claims": [{"name": "mine"}]})
     manifest = pod(user, resourceClaims=[{"name": "mine", "resourceClaimTemplateName": "rail"}])
     assert judged(manifest, with_templates({"rail": {}})) == ("yes", "Equipped")
     assert judged(manifest, with_templates({"nics": {"nic": ()}})) == MISSING
@@ -93,7 +93,7 @@ def test_without_the_claim_there_is_no_device() -> None:
 
 def test_a_claim_of_no_fabric_leaves_it_open() -> None:
     """The NIC belongs to no fabric, even if the GPU does."""
-    user = container(resources={**amounts({GPU: "1"}), "claims": [{"name": "nic"}]})
+    user = container(resources={**quantities({GPU: "1"}), "claims": [{"name": "nic"}]})
     manifest = pod(user, resourceClaims=[{"name": "nic", "resourceClaimTemplateName": "x"}])
     assert judged(manifest, with_templates()) == ("unsure", "ForeignNIC")
 

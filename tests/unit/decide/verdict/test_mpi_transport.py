@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import amounts, container, env, gpu, pod
+from tests.builders import container, env, gpu, pod, quantities
 from tests.case_names import case_name
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.pod import PodManifest
@@ -79,7 +79,7 @@ HOROVOD = ["mpirun", "-mca", "pml", "ob1", "-mca", "btl", "tcp,self", "python"]
             gpu(), container("ranks", command=HOROVOD), annotations={"rdma.lab/containers": "ranks"}
         ),
         pod(
-            container(command=HOROVOD, resources=amounts({"nvidia.com/mig-1g.5gb": "1"})),
+            container(command=HOROVOD, resources=quantities({"nvidia.com/mig-1g.5gb": "1"})),
             annotations={"rdma.lab/fabric": "v100-ib"},
         ),
     ],

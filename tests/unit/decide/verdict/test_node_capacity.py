@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, amounts, container, context, fabric, gpu, pod
+from tests.builders import V100, container, context, fabric, gpu, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.scope import Context
 from webhook.model.fabric import RdmaResource
@@ -58,7 +58,7 @@ CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
             node("half", V100_NODE, **{"v100": "8", "nvidia.com/gpu": "8"}),
             node("shared", V100_NODE, v100="8", rdma="63"),
         ],
-        pod(container(resources=amounts({"nvidia.com/gpu": "1"})), annotations=NAMED),
+        pod(container(resources=quantities({"nvidia.com/gpu": "1"})), annotations=NAMED),
         "ResourceNotBesideGpu",
         "ResourceNeverBesideGpu",
         "no node of fabric v100-ib offers both nvidia.com/gpu and rdma/v100",
@@ -129,7 +129,7 @@ def test_a_privileged_pod_needs_a_node_of_its_fabric() -> None:
 
 def test_without_a_fabric_the_nodes_do_not_matter() -> None:
     """The verdict has the actual problem: no fabric matches."""
-    unclaimed = pod(container(resources=amounts({"nvidia.com/gpu": "1"})))
+    unclaimed = pod(container(resources=quantities({"nvidia.com/gpu": "1"})))
     assert judged(unclaimed, knowing(ELSEWHERE)) == ("no", "FabricUnknown")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, amounts, container, context, fabric, gpu, pod
+from tests.builders import V100, container, context, fabric, gpu, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.fabric import RdmaResource
 
@@ -24,7 +24,7 @@ def test_the_fabrics_resource_is_a_device() -> None:
 def test_a_resource_of_no_fabric_is_unknown() -> None:
     """A device plugin outside the configuration may provide any device."""
     assert judged(pod(gpu(limits={"rdma/other": "1"}))) == ("unsure", "ResourceUnknown")
-    alone = pod(container(resources=amounts({"rdma/other": "1"})))
+    alone = pod(container(resources=quantities({"rdma/other": "1"})))
     assert verdict_on(alone).message == (
         "container trainer requests rdma/other, which no fabric has: remove that "
         "resource, or set rdma.lab/fabric"
@@ -110,7 +110,7 @@ def test_another_vendors_nic_is_not_certain() -> None:
 
 def test_without_a_fabric_there_is_no_rdma() -> None:
     """Both if no fabric matches and if several do."""
-    unclaimed = pod(container(resources=amounts({"nvidia.com/gpu": "1"})))
+    unclaimed = pod(container(resources=quantities({"nvidia.com/gpu": "1"})))
     assert judged(unclaimed) == ("no", "FabricUnknown")
     twins = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
     assert judged(unclaimed, context(*twins)) == ("no", "FabricAmbiguous")

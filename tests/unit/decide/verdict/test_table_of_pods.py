@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, amounts, container, context, decide_on, env, fabric, gpu, pod
+from tests.builders import V100, container, context, decide_on, env, fabric, gpu, pod, quantities
 from tests.unit.decide.verdict.judging import judged
 from webhook.decide.scope import Context
 from webhook.model.fabric import Fabric, FabricEnv, RdmaResource
@@ -64,7 +64,7 @@ YES: dict[str, Row] = {
     "vllm as root": (pod(gpu(count="8", securityContext={"runAsUser": 0})), None, "Equipped"),
     "one node": (pod(gpu(count="8"), nodeName="n"), None, "Equipped"),
     "mig": (
-        pod(container(resources=amounts({"nvidia.com/mig-1g.5gb": "1"})), annotations=ON_V100),
+        pod(container(resources=quantities({"nvidia.com/mig-1g.5gb": "1"})), annotations=ON_V100),
         None,
         "Equipped",
     ),
@@ -91,7 +91,7 @@ NO: dict[str, Row] = {
     "refused IPC_LOCK": (pod(), site(memlock="limited", namespace=RESTRICTED), "MemlockLimited"),
     "hostPath alone": (pod(gpu(**MOUNTED), **HOST_DEVICES), site(BARE), "DeviceByHostPath"),
     "several fabrics": (
-        pod(container(resources=amounts({"nvidia.com/gpu": "8"}))),
+        pod(container(resources=quantities({"nvidia.com/gpu": "8"}))),
         site(*TWINS),
         "FabricAmbiguous",
     ),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.api_server import review_of
-from tests.builders import amounts, fabric, fabrics, gpu, pod
+from tests.builders import fabric, fabrics, gpu, pod, quantities
 from tests.server_state import configured, use
 from tests.unit.serve.client import JSON, Answer, Lines, request
 from webhook.decide import decide
@@ -25,7 +25,7 @@ from webhook.serve.http.mutate import Mutate
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import ClaimsChanged, NamespacesChanged, PendingFacts, claim_key
 
-LIMITED = pod(gpu(resources=amounts({"nvidia.com/v100": "1", "memory": "64Gi"})))
+LIMITED = pod(gpu(resources=quantities({"nvidia.com/v100": "1", "memory": "64Gi"})))
 STRICT = "LimitRange sizes sets max.memory"
 
 
@@ -141,7 +141,7 @@ NICS = fabric(
     claims=(DeviceClaim(template="nics"),),
 )
 CLAIMING = pod(
-    gpu(resources={**amounts({"nvidia.com/h100": "1"}), "claims": [{"name": "mine"}]}),
+    gpu(resources={**quantities({"nvidia.com/h100": "1"}), "claims": [{"name": "mine"}]}),
     resourceClaims=[{"name": "mine", "resourceClaimName": "shared"}],
 )
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.api_server import review_of
-from tests.builders import H100, V100, amounts, container, fabrics, pod
+from tests.builders import H100, V100, container, fabrics, pod, quantities
 from tests.server_state import configured, learn, use
 from tests.unit.kube.cluster import NODES, Cluster, gone, node
 from tests.unit.serve.client import JSON, Answer, Lines, request
@@ -47,7 +47,7 @@ PERMANENT = [equipped(f"lasting-{number}", PRODUCTS[number]) for number in range
 
 def review_on(name: str) -> bytes:
     """Write the review of a pod on this node."""
-    manifest = pod(container(resources=amounts({GPU: "1"})), nodeName=name)
+    manifest = pod(container(resources=quantities({GPU: "1"})), nodeName=name)
     return review_of(manifest)
 
 
