@@ -231,8 +231,8 @@ def _audit(verdict: Verdict, fabric: str | None, config_hash: str) -> dict[str, 
 
 
 def _failure(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManifest) -> Decision:
-    place = f" (container {failed.container})" if failed.container else ""
-    message = f"{failed.mutation}: {failed.message}{place}"
+    suffix = f" (container {failed.container})" if failed.container else ""
+    message = f"{failed.mutation}: {failed.message}{suffix}"
     return denied(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
 
 

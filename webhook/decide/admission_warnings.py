@@ -51,8 +51,8 @@ def sentences(
         yield f"{reason.code}: {message}"
     for outcome in outcomes:
         if outcome.status == "warned" and outcome.reason.code != verdict.because.code:
-            place = f"{outcome.mutation} {outcome.container}".rstrip()
-            yield f"{place}: {outcome.message}"
+            subject = f"{outcome.mutation} {outcome.container}".rstrip()
+            yield f"{subject}: {outcome.message}"
 
 
 def _plain(line: str) -> str:
@@ -73,7 +73,7 @@ def _fitting(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(fitting)
 
 
-# Warn about the containers' surroundings that affect RDMA on any fabric.
+# Warn about hazards outside the containers that affect RDMA on any fabric.
 
 ISTIO = Reason(
     "IstioSidecar",
@@ -106,7 +106,7 @@ class PodHazards(NamedTuple):
 def note_hazards(draft: Draft, scope: Scope) -> PodHazards:
     """Warn about a sidecar, DNS in the host's network, and devices by hostPath.
 
-    Return the surroundings, for the verdict.
+    Return these hazards; the verdict depends on them.
     """
     pod = scope.original
     if not scope.targets and not scope.launchers:

@@ -83,7 +83,7 @@ def _check_each(pod: Pod) -> None:
 
 
 def too_many(sizes: Mapping[str, int]) -> Denial:
-    """Return a Denial for too many entries, which names the place with the most entries."""
+    """Return a Denial for too many entries, which names the list with the most entries."""
     largest = max(sizes, key=sizes.__getitem__)
     msg = (
         f"the pod's lists have more than {MAX_ENTRIES} entries, {sizes[largest]} of them in "
