@@ -172,5 +172,5 @@ def _complaints(decision: Decision) -> set[tuple[str, str, str, str]]:
     return {
         (outcome.mutation, outcome.container, outcome.status, outcome.reason.code)
         for outcome in decision.outcomes
-        if outcome.status in ("skipped", "warned") and not outcome.reason.quiet
+        if outcome.status in ("skipped", "warned") and outcome.reason.reportable
     }

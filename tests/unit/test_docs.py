@@ -32,7 +32,7 @@ def tables() -> str:
 
 
 def _row(reason: Reason) -> str:
-    when = f"{reason.when} (quiet)" if reason.quiet else reason.when
+    when = reason.when if reason.reportable else f"{reason.when} (not reported)"
     return f"| `{reason.code}` | {reason.rdma or '-'} | {when} | {reason.remedy or '-'} |"
 
 

@@ -153,7 +153,7 @@ def _read_cluster(
         reads,
         namespaces_of(given.documents, default_namespace) if given else namespaces,
         fabrics_instead="" if arguments.config else "pass them with -c",
-        claims=any(loaded.by_template for loaded in file_fabrics if loaded is not None),
+        claims=any(loaded.uses_claims for loaded in file_fabrics if loaded is not None),
     )
     arguments.namespace = default_namespace
     fabrics = reading.configuration.fabrics if reading.configuration else None

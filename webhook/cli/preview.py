@@ -150,7 +150,7 @@ def _read_cluster(
         ApiReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
         fabrics_instead="" if arguments.config else instead,
-        claims=bool(named and named.by_template),
+        claims=bool(named and named.uses_claims),
     )
     if reading.configuration is None:
         _refuse_example(arguments, reading.facts.notes)

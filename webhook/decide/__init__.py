@@ -120,7 +120,7 @@ def _note_facts(draft: Draft, scope: Scope) -> None:
         message = f"the namespace's annotation {FABRIC} is {fabric!r:.40}, which is not a fabric"
         draft.warned("", NAMESPACE_FABRIC, message)
     # Claims are read only where a fabric has any.
-    unknown = scope.fabrics.by_template and unknown_claims(
+    unknown = scope.fabrics.uses_claims and unknown_claims(
         scope.original.manifest, scope.namespace.claims
     )
     for name in list(unknown or ())[:_MAX_CLAIMS]:

@@ -141,7 +141,7 @@ def _report(
             done.add(mutation)
         elif status == "warned":
             warned.add(reason.code)
-        elif status == "skipped" and not reason.quiet:
+        elif status == "skipped" and reason.reportable:
             skipped.add(reason.code)
     for name in done.intersection(before.applied):
         applied.add(name)

@@ -160,7 +160,7 @@ def claims_by_user(claims: Iterable[Claim]) -> dict[Path, list[Claim]]:
 
 def fabrics_of(claim: Claim, fabrics: Fabrics) -> frozenset[str]:
     """Return the names of the fabrics that have the claim's template, or else its device class."""
-    fabric_names = fabrics.by_template.get(claim.template)
+    fabric_names = fabrics.by_claim_template.get(claim.template)
     return fabric_names or frozenset[str]().union(
         *(fabrics.by_class[name] for name in claim.classes if name in fabrics.by_class)
     )
@@ -218,7 +218,7 @@ def brings_gpu(template: str, fabrics: Fabrics, facts: ClaimFacts) -> bool:
 def may_claim_gpu(pod: Pod, fabrics: Fabrics) -> bool:
     """Return whether a pod has a claim that is not known to be a fabric's NIC."""
     return any(
-        str(pod_claim.get(_TEMPLATE)) not in fabrics.by_template
+        str(pod_claim.get(_TEMPLATE)) not in fabrics.by_claim_template
         for pod_claim in pod.resource_claims
     )
 

@@ -38,8 +38,8 @@ class Reason:
     #: One or two sentences for the author of the pod; "" if no action is needed. Reasons with the
     #: same code have the same remedy.
     remedy: str
-    #: True for "there was nothing to do": the preview shows it, rdma.lab/status leaves it out.
-    quiet: bool = False
+    #: False if nobody needs to know: rdma.lab/status omits it, and the preview gives it no row.
+    reportable: bool = True
     #: The verdict that this reason explains; None for a reason that decides no verdict.
     rdma: Rdma | None = None
 

@@ -200,9 +200,14 @@ class Fabrics:
     #: DeviceClass → names of the fabrics that list it.
     by_class: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: ResourceClaimTemplate → names of the fabrics that have it.
-    by_template: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    by_claim_template: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Node label key → names of the fabrics that list the key, each with its globs.
     by_label: Mapping[str, Mapping[str, Globs]] = field(default_factory=dict)
+
+    @property
+    def uses_claims(self) -> bool:
+        """Whether any fabric gets its devices through ResourceClaims."""
+        return bool(self.by_claim_template)
 
     def __hash__(self) -> int:
         """Hash by identity, as a fabric does."""
@@ -235,7 +240,7 @@ def build_fabrics(
         by_resource=by_resource,
         own_resources={fabric.name: _own_resources(fabric, by_resource) for fabric in fabrics},
         by_class=_by(fabrics, lambda fabric: fabric.device_classes),
-        by_template=_by(fabrics, lambda fabric: [claim.template for claim in fabric.claims]),
+        by_claim_template=_by(fabrics, lambda fabric: [claim.template for claim in fabric.claims]),
         by_label=by_label,
     )
 

@@ -88,7 +88,7 @@ def read_live(
             f"{counted(excess, 'more namespace')}: not read, since the limit is {MAX_NAMESPACES}"
         )
         facts.notes.append(f"{unread}; {UNRESTRICTED}")
-    if claims or (configuration is not None and configuration.fabrics.by_template):
+    if claims or (configuration is not None and configuration.fabrics.uses_claims):
         for name in namespaces[:MAX_NAMESPACES]:
             facts.read_claims(name)
     if namespaces:

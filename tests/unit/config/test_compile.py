@@ -160,7 +160,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
         DeviceClaim(template="rail", request="nic", per="pod"),
     )
     ib = frozenset({"ib"})
-    assert complete.by_template == {"nics": ib, "rail": ib}
+    assert complete.by_claim_template == {"nics": ib, "rail": ib}
     assert complete.by_class == {"h100.lab": ib}
 
 

@@ -24,12 +24,14 @@ VOCABULARY = StatusVocabulary(
 #: The beginning of the status of an equipped pod, as a mapping and as text.
 EQUIPPED = {"rdma": "yes", "because": "Fine", "fabric": "north"}
 BEGINS = '{"rdma":"yes","because":"Fine","fabric":"north",'
-QUIET = Reason("Quiet", "Nothing to do.", "", quiet=True)
+NOT_REPORTED = Reason("NotReported", "Nothing to do.", "", reportable=False)
 
 
-def outcome(mutation: str, status: Status, code: str = "Code", *, quiet: bool = False) -> Outcome:
+def outcome(
+    mutation: str, status: Status, code: str = "Code", *, reportable: bool = True
+) -> Outcome:
     """Make an outcome."""
-    return Outcome(mutation, "a", status, Reason(code, "", "", quiet=quiet), "sentence")
+    return Outcome(mutation, "a", status, Reason(code, "", "", reportable=reportable), "sentence")
 
 
 def status(
@@ -92,13 +94,13 @@ def test_a_code_is_not_repeated() -> None:
 
 
 def test_it_lists_what_was_applied_skipped_and_warned() -> None:
-    """In the chain's order, each code once, sorted; without quiet reasons and `already`."""
+    """In the chain's order, each code once, sorted; without unreportable reasons and `already`."""
     assert status(
         outcome("third", "applied"),
         outcome("second", "skipped", "Z"),
         outcome("second", "skipped", "A"),
         outcome("second", "skipped", "A"),
-        outcome("second", "skipped", "Q", quiet=True),
+        outcome("second", "skipped", "Q", reportable=False),
         outcome("first", "already"),
         outcome("first", "applied"),
         outcome("request", "warned", "B"),

@@ -27,7 +27,7 @@ NOW = 1_800_000_000.0
 PATCHED = Reason("Patched", "The pod was changed.", "")
 DENIED = Reason("NoFabric", "No fabric fits.", "")
 ADDED = Reason("Added", "It was added.", "")
-THERE = Reason("Present", "It was there.", "", quiet=True)
+THERE = Reason("Present", "It was there.", "", reportable=False)
 ODD = Reason("Odd", 'A code is quoted as it is: "\\".', "")
 
 

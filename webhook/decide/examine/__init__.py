@@ -42,12 +42,12 @@ HOST_NETWORK_MISSING = Reason(
     ),
     rdma="no",
 )
-#: Quiet: its workers have a fabric, or use a NIC of no fabric, and neither is a problem.
+#: Not reportable: its workers have a fabric, or use a NIC of no fabric; neither is a problem.
 FABRIC_NOT_NEEDED = Reason(
     "FabricNotNeeded",
     "A launcher needs no fabric unless it runs ranks itself.",
     remedy="",
-    quiet=True,
+    reportable=False,
 )
 
 _MIRROR = "kubernetes.io/config.mirror"

@@ -211,10 +211,12 @@ def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
     """Return the fabrics whose templates the pod claims, no matter who wrote the claims."""
     return [
         _Evidence(
-            _claim_text(claim), FabricConstraint(fabrics.by_template[claim.template]), explicit=True
+            _claim_text(claim),
+            FabricConstraint(fabrics.by_claim_template[claim.template]),
+            explicit=True,
         )
         for claim in claims
-        if claim.template in fabrics.by_template
+        if claim.template in fabrics.by_claim_template
     ]
 
 
@@ -226,7 +228,7 @@ def _device_classes(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence
             FabricConstraint(fabrics.by_class[device_class]),
         )
         for claim in claims
-        if claim.template not in fabrics.by_template
+        if claim.template not in fabrics.by_claim_template
         for device_class in claim.classes
         if device_class in fabrics.by_class
     ]

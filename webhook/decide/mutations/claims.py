@@ -32,10 +32,10 @@ ADDED = Reason(
 PRESENT = Reason(
     "Present", "The container already claims a NIC, or requests an RDMA resource.", remedy=""
 )
-NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", quiet=True)
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no claims.", remedy="", quiet=True)
+NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", reportable=False)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no claims.", remedy="", reportable=False)
 ELSEWHERE = Reason(
-    "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", quiet=True
+    "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", reportable=False
 )
 NOT_APP = Reason(
     "NotAppContainer",

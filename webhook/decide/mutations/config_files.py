@@ -132,13 +132,13 @@ NOT_NEEDED = Reason(
     "NotNeeded",
     "The command does not mention sshd and there is no envFrom, so env is enough.",
     remedy="",
-    quiet=True,
+    reportable=False,
 )
 NOT_CONFIGURED = Reason(
     "NotConfigured",
     "configFiles is never, or the fabric sets no NCCL variables.",
     remedy="",
-    quiet=True,
+    reportable=False,
 )
 USER_MOUNT = Reason(
     "UserMount",

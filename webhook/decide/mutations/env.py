@@ -146,7 +146,7 @@ def _origin(scope: Scope, name: str, value: str | None) -> tuple[str, Reason]:
 ADDED = Reason("Added", "Variables were added.", remedy="")
 PRESENT = Reason("Present", "The container already has all of the fabric's variables.", remedy="")
 NOT_CONFIGURED = Reason(
-    "NotConfigured", "The fabric has no variables to set.", remedy="", quiet=True
+    "NotConfigured", "The fabric has no variables to set.", remedy="", reportable=False
 )
 ENV_FROM = Reason(
     "EnvFrom",

@@ -29,9 +29,11 @@ IN_CASE = Reason(
     "AddedInCase",
     "hcoll was switched off in env as a precaution: nothing suggests that Open MPI is used.",
     remedy="",
-    quiet=True,
+    reportable=False,
 )
-PRESENT = Reason("Present", "The environment already switches hcoll off.", remedy="", quiet=True)
+PRESENT = Reason(
+    "Present", "The environment already switches hcoll off.", remedy="", reportable=False
+)
 HCOLL_SET = Reason(
     "HcollSet",
     "The user's own environment configures hcoll.",
@@ -44,7 +46,7 @@ NO_MPI = Reason(
     "NoMPI",
     "envFrom may set the variable, and nothing in the container suggests MPI.",
     remedy="",
-    quiet=True,
+    reportable=False,
 )
 CPU_RANKS = Reason(
     "CPURanks",
@@ -54,7 +56,7 @@ CPU_RANKS = Reason(
         "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action is needed."
     ),
 )
-OFF = Reason("Off", "The configuration has hcoll: off.", remedy="", quiet=True)
+OFF = Reason("Off", "The configuration has hcoll: off.", remedy="", reportable=False)
 OTHER_USER = Reason(
     "OtherUser",
     "The launcher runs under sudo or su, which may clear env.",

@@ -25,7 +25,7 @@ DROPPED = Reason(
 )
 NO_LIMIT = Reason("NoLimit", "There is no memory limit.", remedy="")
 KEPT = Reason(
-    "Kept", "The pod or the configuration is set to keep the limit.", remedy="", quiet=True
+    "Kept", "The pod or the configuration is set to keep the limit.", remedy="", reportable=False
 )
 UNKNOWN = Reason(
     "NamespaceUnknown",
@@ -59,7 +59,7 @@ SHARED_GPU = Reason(
     remedy=(
         "Request whole GPUs. To remove the memory limit anyway, set rdma.lab/memory-limit: drop."
     ),
-    quiet=True,
+    reportable=False,
 )
 POD_LIMIT_SHARED = Reason(
     "PodLimitShared",

@@ -21,7 +21,7 @@ from webhook.model.quantity import to_integer
 
 APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.", remedy="")
 PRESENT = Reason("Present", "The pod is already attached to all networks.", remedy="")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", remedy="", quiet=True)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", remedy="", reportable=False)
 HOST_NETWORK = Reason(
     "HostNetwork",
     "The pod has hostNetwork: true, so Multus adds no networks.",

@@ -12,7 +12,7 @@ from webhook.model.decision import Reason
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.", remedy="")
 PRESENT = Reason("Present", "The pod already selects the fabric's nodes.", remedy="")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has pin: never.", remedy="", quiet=True)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has pin: never.", remedy="", reportable=False)
 SELECTED = Reason(
     "UserSelects", "The pod itself selects nodes by one of the fabric's keys.", remedy=""
 )

@@ -29,10 +29,12 @@ PRESENT = Reason(
     "The container already requests an RDMA resource; a quantity of 0 counts, too.",
     remedy="",
 )
-NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", quiet=True)
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no resources.", remedy="", quiet=True)
+NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", reportable=False)
+NOT_CONFIGURED = Reason(
+    "NotConfigured", "The fabric has no resources.", remedy="", reportable=False
+)
 ELSEWHERE = Reason(
-    "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", quiet=True
+    "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", reportable=False
 )
 NOT_APP = Reason(
     "NotAppContainer",

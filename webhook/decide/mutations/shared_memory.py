@@ -18,16 +18,23 @@ VOLUME = "rdma-lab-shm"
 
 ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.", remedy="")
 PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.", remedy="")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric sets no sharedMemory.", remedy="", quiet=True)
+NOT_CONFIGURED = Reason(
+    "NotConfigured", "The fabric sets no sharedMemory.", remedy="", reportable=False
+)
 OWN_SHARED_MEMORY = Reason(
     "OwnSharedMemory",
     "The pod mounts a volume at /dev/shm.",
     remedy="Remove your own mount at /dev/shm, or give its volume the fabric's size.",
-    quiet=True,
+    reportable=False,
 )
-HOST_IPC = Reason("HostIPC", "With hostIPC, /dev/shm is the node's own.", remedy="", quiet=True)
+HOST_IPC = Reason(
+    "HostIPC", "With hostIPC, /dev/shm is the node's own.", remedy="", reportable=False
+)
 NVLINK = Reason(
-    "NVLinkRequested", "NVLink between pods needs the node's own /dev/shm.", remedy="", quiet=True
+    "NVLinkRequested",
+    "NVLink between pods needs the node's own /dev/shm.",
+    remedy="",
+    reportable=False,
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",

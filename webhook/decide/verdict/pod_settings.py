@@ -164,7 +164,7 @@ def _if_not_added(pod: JudgedPod) -> Verdict | None:
         if (
             outcome.mutation == NETWORKS.name
             and outcome.status == "skipped"
-            and not outcome.reason.quiet
+            and outcome.reason.reportable
         ):
             message = f"the fabric's networks were not added, because {outcome.message}"
             return Verdict.of(NETWORKS_NOT_ADDED, message)

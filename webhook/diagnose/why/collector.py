@@ -145,7 +145,7 @@ class Collector:
         """Read the facts for a decision on the pod, like `preview --live`."""
         live_facts = BestEffortFacts(self._reads, self._permitted)
         live_facts.read_namespace(namespace)
-        if fabrics.by_template:
+        if fabrics.uses_claims:
             live_facts.read_claims(namespace)
         if not live_facts.is_silent():
             live_facts.nodes = {name: node.facts for name, node in (self._nodes() or {}).items()}

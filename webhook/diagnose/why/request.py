@@ -165,8 +165,8 @@ def reason_finding(code: str, status: StatusAnnotation) -> Finding:
         text = f"{code}: this version of rdma-webhook does not know this code."
         return UNKNOWN_CODE.finding("unsure", text)
     applied = () if isinstance(status.applied, int) else status.applied
-    loud = [row for row in rows if not row.reason.quiet]
-    skipped = [row for row in loud if row.part not in applied] or loud
+    reportable = [row for row in rows if row.reason.reportable]
+    skipped = [row for row in reportable if row.part not in applied] or reportable
     whens = " Or: ".join(dict.fromkeys(row.reason.when for row in skipped))
     remedy = rows[0].reason.remedy
     return Finding("unsure" if remedy else "info", code, whens, remedy)

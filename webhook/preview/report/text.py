@@ -108,7 +108,7 @@ def _write_pod(sheet: Sheet, preview: Preview, wording: Wording) -> _Counts:
     shown = [
         outcome
         for outcome in decision.outcomes
-        if not (outcome.reason.quiet or skip_reason.explains(outcome))
+        if outcome.reason.reportable and not skip_reason.explains(outcome)
     ]
     _write_heading(sheet, preview)
     _write_verdict(sheet, preview, skip_reason, wording)
@@ -279,7 +279,7 @@ def _lines_without_rows(decision: Decision, shown: Iterable[Outcome]) -> Iterato
     if also:
         yield f"also {', '.join(also)}"
         unshown = [outcome for outcome in unshown if outcome.message not in also]
-    skipped = {outcome.mutation: None for outcome in unshown if not outcome.reason.quiet}
+    skipped = {outcome.mutation: None for outcome in unshown if outcome.reason.reportable}
     idle = {outcome.mutation: None for outcome in unshown if outcome.mutation not in skipped}
     for label, names in (("skipped because of the verdict", skipped), ("nothing to do", idle)):
         if names:

@@ -83,7 +83,7 @@ class ClusterClaims:
     @property
     def _uses_claims(self) -> bool:
         """Whether a current or upcoming fabric has NICs by claim."""
-        return any(configuration.fabrics.by_template for configuration in self._state.snapshot.live)
+        return any(configuration.fabrics.uses_claims for configuration in self._state.snapshot.live)
 
     @property
     def _must_stop(self) -> bool:

@@ -79,6 +79,6 @@ def verdicts(draft: Draft) -> list[str]:
 def codes(draft: Draft) -> list[str]:
     """List the skips and warnings that the status annotation would have."""
     reported = [
-        o for o in draft.outcomes if o.status in ("skipped", "warned") and not o.reason.quiet
+        o for o in draft.outcomes if o.status in ("skipped", "warned") and o.reason.reportable
     ]
     return [f"{o.container} {o.status} {o.reason.code}" for o in reported]

@@ -102,7 +102,7 @@ def test_auto_is_for_processes_that_do_not_inherit_env(manifest: PodManifest, ne
     assert (verdicts(never), codes(never)) == (["torch skipped NotConfigured"], [])
 
 
-def test_not_needed_is_quiet() -> None:
+def test_not_needed_is_not_reported() -> None:
     """The status has nothing for a pod whose command does not mention sshd."""
     draft = decide(pod(gpu("torch", "2")))
     assert (verdicts(draft), codes(draft)) == (["torch skipped NotNeeded"], [])

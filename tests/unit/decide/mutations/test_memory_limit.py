@@ -115,7 +115,7 @@ def test_only_targets_lose_theirs() -> None:
 def test_it_is_kept_on_request(
     annotations: dict[str, str], defaults: dict[str, str], message: str
 ) -> None:
-    """The reason is quiet: the status does not list it."""
+    """The status does not list the reason."""
     decision = decide_on(pod(limited(), annotations=annotations), context(defaults=defaults))
     assert outcomes_of(decision, NAME) == [("trainer", "skipped", "Kept", message)]
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
@@ -225,7 +225,7 @@ def test_it_warns_where_no_gpu_is_at_work() -> None:
     "shared", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "volcano.sh/vgpu-number"]
 )
 def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
-    """Other pods use the node. The reason is quiet, and the pod may still request drop."""
+    """Other pods use the node. The pod may still request drop; the status omits the reason."""
     sharing = container(resources=quantities({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
     message = "kept: other pods share the GPU, and so the node's memory"
     decision = decide_on(pod(sharing))

@@ -64,7 +64,7 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
 
 
 def test_a_code_of_several_mutations() -> None:
-    """Only mutations that were not applied can have been skipped, and quiet rows are not listed."""
+    """Only mutations that were not applied can have been skipped; unreportable rows are omitted."""
     whens = {row.part: row.reason.when for row in REASONS["EnvFrom"]}
     everywhere = f"{whens['env']} Or: {whens['hcoll']} Or: {whens['nvlink']}"
     assert done(skipped=["EnvFrom"])[1][2] == everywhere

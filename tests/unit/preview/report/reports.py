@@ -19,11 +19,13 @@ def outcome(
     status: Status,
     message: str,
     *ops: PatchOp,
-    quiet: bool = False,
+    reportable: bool = True,
 ) -> Outcome:
     """Make an outcome whose reason code follows from its status."""
     code = {"applied": "Added", "already": "Present", "skipped": "NotNeeded"}.get(status, "Odd")
-    return Outcome(mutation, container, status, Reason(code, "", "", quiet=quiet), message, ops)
+    return Outcome(
+        mutation, container, status, Reason(code, "", "", reportable=reportable), message, ops
+    )
 
 
 def patched(*outcomes: Outcome, **fields: Any) -> Decision:

@@ -31,9 +31,9 @@ def test_a_patched_pod_is_a_heading_a_verdict_a_table_and_a_summary() -> None:
     decision = patched(
         ADDED,
         outcome("ipc-lock", "trainer", "warned", "the container is not root"),
-        outcome("networks", "", "skipped", "no networks", quiet=True),
+        outcome("networks", "", "skipped", "no networks", reportable=False),
         outcome("hcoll", "trainer", "already", "OMPI_MCA_coll_hcoll_enable is set"),
-        outcome("placement", "", "skipped", "pin: never", quiet=True),
+        outcome("placement", "", "skipped", "pin: never", reportable=False),
     )
     assert render(preview(decision)) == (
         "Deployment lab/trainer  spec.template  train.yaml:1\n"
@@ -308,10 +308,10 @@ def test_an_assumption_is_in_the_line_of_the_verdict() -> None:
     )
 
 
-def test_a_quiet_mutation_has_no_row() -> None:
+def test_an_unreportable_mutation_has_no_row() -> None:
     """It is named below the table, since it rarely matters."""
-    quiet = outcome("hcoll", "a", "applied", "set X=0", OP, quiet=True)
-    lines = render(preview(patched(ADDED, quiet))).splitlines()
+    unreportable = outcome("hcoll", "a", "applied", "set X=0", OP, reportable=False)
+    lines = render(preview(patched(ADDED, unreportable))).splitlines()
     assert lines[4] == "    also set X=0"
 
 

@@ -30,7 +30,7 @@ from webhook.model.decision import Reason
 WRAPPED = Reason("Wrapped", "The command now runs through the remap script.", remedy="")
 PRESENT = Reason("Present", "The command already runs through the remap script.", remedy="")
 NOT_REQUESTED = Reason(
-    "NotRequested", "The pod lacks rdma.lab/nvlink: share.", remedy="", quiet=True
+    "NotRequested", "The pod lacks rdma.lab/nvlink: share.", remedy="", reportable=False
 )
 PART_OF_NODE = Reason(
     "PartOfNode",
