@@ -178,11 +178,11 @@ def test_without_any_tool_the_files_are_shown(node: Node) -> None:
 def test_readers_understand_the_output(node: Node) -> None:
     """The readers recognize each line, and join a device with its card and its GIDs."""
     observations: list[Observation] = []
-    for capture in split_by_node(node.run(node.script())):
-        if capture.command and "modinfo" not in capture.command:
-            reading = read(capture.lines)
-            numbers = {line.number for line in capture.lines if line.text.strip()}
-            assert (capture.node, numbers - reading.recognized_lines) == ("gpu-01", set())
+    for output in split_by_node(node.run(node.script())):
+        if output.command and "modinfo" not in output.command:
+            reading = read(output.lines)
+            numbers = {line.number for line in output.lines if line.text.strip()}
+            assert (output.node, numbers - reading.recognized_lines) == ("gpu-01", set())
             observations += reading.observations
     ports = [
         observation for observation in observations if isinstance(observation, PortObservation)

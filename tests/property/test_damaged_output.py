@@ -115,9 +115,9 @@ def test_noise_does_no_harm(name: str, noise: list[tuple[int, str]]) -> None:
     text = TEXTS[name]
     for place, characters in noise:
         text = text[:place] + characters + text[place:]
-    for capture in split_by_node(text):
-        numbers = {line.number for line in capture.lines}
-        reading = read(capture.lines)
+    for output in split_by_node(text):
+        numbers = {line.number for line in output.lines}
+        reading = read(output.lines)
         assert {
             observation.origin.line for observation in reading.observations
         } | reading.recognized_lines <= numbers
@@ -135,7 +135,7 @@ def test_any_text_is_read(texts: list[str]) -> None:
 def test_windows_line_ends_change_nothing(name: str) -> None:
     """A text with CR LF has the same facts as with LF."""
     with_crlf = [
-        read(capture.lines).observations
-        for capture in split_by_node(TEXTS[name].replace("\n", "\r\n"))
+        read(output.lines).observations
+        for output in split_by_node(TEXTS[name].replace("\n", "\r\n"))
     ]
-    assert with_crlf == [read(capture.lines).observations for capture in split_by_node(TEXTS[name])]
+    assert with_crlf == [read(output.lines).observations for output in split_by_node(TEXTS[name])]

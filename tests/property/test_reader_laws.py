@@ -19,7 +19,7 @@ FIXTURES = sorted((Path(__file__).parents[1] / "unit/diagnose/tools/fixtures").g
 TEXTS = {
     file.stem: file.read_text(encoding="utf-8")
     for file in FIXTURES
-    if file.parent.name != "captures"
+    if file.parent.name != "node_outputs"
 }
 #: Outputs with everything below a header or in one row, without deliberate damage.
 COMPLETE = {
@@ -190,8 +190,8 @@ def test_no_text_is_too_odd(data: st.DataObject) -> None:
     text = text[: data.draw(st.integers(0, len(text)))]
     columns = data.draw(st.integers(1, 120))
     narrow = data.draw(st.permutations([line[:columns] for line in text.split("\n")]))
-    for capture in split_by_node("\n".join(narrow)):
-        assert read(capture.lines).recognized_lines <= {line.number for line in capture.lines}
+    for output in split_by_node("\n".join(narrow)):
+        assert read(output.lines).recognized_lines <= {line.number for line in output.lines}
 
 
 WORDS = ("n1", ": ", "CA 'x'", "\n", "ok: [n1] => {", '"', "[", "]", "-" * 15, "$ ", "\x1b[", "\\")
@@ -200,13 +200,13 @@ WORDS = ("n1", ": ", "CA 'x'", "\n", "ok: [n1] => {", '"', "[", "]", "-" * 15, "
 @given(text=st.text() | st.lists(st.sampled_from(WORDS) | st.text(max_size=3)).map("".join))
 def test_any_text_can_be_read(text: str) -> None:
     """A text that no tool wrote is split and read without an error."""
-    for capture in split_by_node(text):
-        read(capture.lines)
+    for output in split_by_node(text):
+        read(output.lines)
 
 
 def _read_all(text: str) -> None:
-    for capture in split_by_node(text):
-        read(capture.lines)
+    for output in split_by_node(text):
+        read(output.lines)
 
 
 def test_twice_the_text_is_at_most_twice_the_lines() -> None:

@@ -22,7 +22,7 @@ from webhook.diagnose.discover.port_checks import (
     slow_slots,
     unknown_states,
 )
-from webhook.diagnose.discover.port_selection import PortSelection
+from webhook.diagnose.discover.port_selection import NodePorts
 from webhook.diagnose.discover.site import SiteNode, gbps
 from webhook.diagnose.discover.used_ports import most_common
 from webhook.model.finding import Code, Finding, Location, severity
@@ -55,19 +55,19 @@ NODES_SLOWER = Code(
 )
 
 
-def outside_fabrics(selection: PortSelection) -> Iterator[Finding]:
+def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
     """Yield why a node is in no fabric, and its cards without an RDMA device."""
-    node = selection.node
+    node = node_ports.node
     if not any(port.device for port in node.ports):
         text = "no tool shows an RDMA device"
-        yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=selection.location())
-    elif selection.card is None:
+        yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=node_ports.location())
+    elif node_ports.card is None:
         text = "no tool shows the link layer of any port, so the node is in no fabric"
-        yield LINK_LAYER_UNKNOWN.finding("error", text, location=selection.location())
+        yield LINK_LAYER_UNKNOWN.finding("error", text, location=node_ports.location())
     for port in node.ports:
         if port.device is None and any(other.device for other in node.ports):
             text = f"{port.model or 'a card'} at {port.pci} has no RDMA device"
-            yield CARD_WITHOUT_RDMA_DEVICE.finding("warning", text, location=selection.location())
+            yield CARD_WITHOUT_RDMA_DEVICE.finding("warning", text, location=node_ports.location())
 
 
 def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
@@ -116,46 +116,46 @@ def exclusive_devices(plan: FabricPlan) -> Iterator[Finding]:
         "RDMA devices belong to one network namespace (netns exclusive), so the RDMA shared device "
         "plugin offers none"
     )
-    for selection in plan.group.selections:
-        if plan.mode == "shared-device" and selection.node.settings.get("netns") == "exclusive":
-            yield RDMA_NETNS_EXCLUSIVE.finding("error", text, location=selection.location())
+    for member in plan.group.members:
+        if plan.mode == "shared-device" and member.node.settings.get("netns") == "exclusive":
+            yield RDMA_NETNS_EXCLUSIVE.finding("error", text, location=member.location())
 
 
 def limited_memlock(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes on which containerd limits the memory that containers may lock."""
-    for selection in plan.group.selections:
-        memlock = selection.node.settings.get("memlock")
+    for member in plan.group.members:
+        memlock = member.node.settings.get("memlock")
         if memlock is not None and memlock != "infinity":
             text = (
                 f"containerd limits locked memory to {memlock} bytes, so RDMA fails in containers "
                 "that do not run as root: IPC_LOCK has no effect there"
             )
-            yield NODE_MEMLOCK_LIMITED.finding("info", text, location=selection.location())
+            yield NODE_MEMLOCK_LIMITED.finding("info", text, location=member.location())
 
 
 def missing_peer_memory(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with GPUs on which the module for GPUDirect RDMA is not loaded."""
     text = "nvidia_peermem is not loaded, so GPUDirect RDMA needs DMA-BUF"
-    for selection in plan.group.selections:
-        if selection.node.gpus and selection.node.settings.get("peermem") == "no":
-            yield PEER_MEMORY_NOT_LOADED.finding("info", text, location=selection.location())
+    for member in plan.group.members:
+        if member.node.gpus and member.node.settings.get("peermem") == "no":
+            yield PEER_MEMORY_NOT_LOADED.finding("info", text, location=member.location())
 
 
 def different_drivers(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with an RDMA driver other than the most common one."""
     drivers = Counter(
         driver
-        for selection in plan.group.selections
-        if (driver := selection.node.settings.get("driver")) is not None
+        for member in plan.group.members
+        if (driver := member.node.settings.get("driver")) is not None
     )
     if len(drivers) < 2:  # noqa: PLR2004
         return
     usual = most_common(drivers.elements())
-    for selection in plan.group.selections:
-        driver = selection.node.settings.get("driver", usual)
+    for member in plan.group.members:
+        driver = member.node.settings.get("driver", usual)
         if driver != usual:
             text = f"the RDMA driver is {driver}, but most nodes have {usual}"
-            yield DRIVERS_DIFFER.finding("warning", text, location=selection.location())
+            yield DRIVERS_DIFFER.finding("warning", text, location=member.location())
 
 
 NODE_CODES = (
@@ -192,16 +192,16 @@ _CHECKS: tuple[Callable[[FabricPlan], Iterable[Finding]], ...] = (
 
 def site_findings(
     nodes: Iterable[SiteNode],
-    selections: Iterable[PortSelection],
+    ports_of_nodes: Iterable[NodePorts],
     plans: Sequence[FabricPlan],
-    earlier: Iterable[Finding] = (),
+    other_findings: Iterable[Finding] = (),
 ) -> list[Finding]:
     """Return all findings, the most severe first, with equal findings of several nodes merged."""
-    findings: list[Finding] = [*earlier]
+    findings: list[Finding] = [*other_findings]
     for node in nodes:
         findings += node.findings
-    for selection in selections:
-        findings += outside_fabrics(selection)
+    for node_ports in ports_of_nodes:
+        findings += outside_fabrics(node_ports)
     for plan in plans:
         for check in _CHECKS:
             findings += check(plan)

@@ -11,7 +11,7 @@ from webhook.diagnose.discover.groups import group_nodes
 from webhook.diagnose.discover.node import merge_node
 from webhook.diagnose.discover.plan import FabricPlan, RefusedGroup, plan_fabrics
 from webhook.diagnose.discover.plan_fields import FabricEntry
-from webhook.diagnose.discover.port_selection import PortSelection, select_ports
+from webhook.diagnose.discover.port_selection import NodePorts, select_ports
 from webhook.diagnose.discover.site import (
     DiscoverOptions,
     KubeNode,
@@ -26,7 +26,7 @@ class Discovery(NamedTuple):
     """The fabrics of a site, and the nodes and findings that they come from."""
 
     nodes: tuple[SiteNode, ...]
-    selections: tuple[PortSelection, ...]
+    ports_of_nodes: tuple[NodePorts, ...]
     plans: tuple[FabricPlan | RefusedGroup, ...]
     findings: tuple[Finding, ...]
     #: The fabrics file.
@@ -55,9 +55,9 @@ def discover_site(
     observations: Mapping[str, Sequence[SourcedObservation]],
     kube: Mapping[str, KubeNode],
     options: DiscoverOptions,
-    earlier: Sequence[Finding] = (),
+    cluster_findings: Sequence[Finding] = (),
 ) -> Discovery:
-    """Merge the observations of all nodes and plan their fabrics; keep the `earlier` findings."""
+    """Merge the observations of all nodes and plan their fabrics."""
     paired = _pair_with_cluster(observations, kube)
     nodes = tuple(
         merge_node(name, observed, kube_node)
@@ -65,23 +65,24 @@ def discover_site(
             paired.items(), key=lambda pair: natural_key(pair[0])
         )
     )
-    selections = tuple(select_ports(node) for node in nodes)
-    plans = tuple(plan_fabrics(group_nodes(selections), options))
+    ports_of_nodes = tuple(select_ports(node) for node in nodes)
+    plans = tuple(plan_fabrics(group_nodes(ports_of_nodes), options))
     refused = [plan.finding for plan in plans if isinstance(plan, RefusedGroup)]
     planned = [plan for plan in plans if isinstance(plan, FabricPlan)]
-    findings = site_findings(nodes, selections, planned, [*refused, *earlier])
+    findings = site_findings(nodes, ports_of_nodes, planned, [*refused, *cluster_findings])
     text = fabrics_yaml(plans, len(nodes))
     return Discovery(
-        nodes, selections, plans, tuple(findings), text, tuple(accepted_entries(plans, text))
+        nodes, ports_of_nodes, plans, tuple(findings), text, tuple(accepted_entries(plans, text))
     )
 
 
 def _pair_with_cluster(
     observations: Mapping[str, Sequence[SourcedObservation]], kube: Mapping[str, KubeNode]
 ) -> dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]]:
-    """Pair observations with nodes of the cluster, also where only one name has the domain.
+    """Pair observations with nodes of the cluster by name.
 
-    Without any observations, return all nodes of the cluster.
+    Names match even if only one of the two includes a domain. Without any observations, return
+    all nodes of the cluster.
     """
     short = _nodes_by_short_name(kube)
     pairs: dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]] = {}
@@ -112,20 +113,20 @@ def unplaced_nodes(discovery: Discovery) -> Iterator[tuple[str, str]]:
         if isinstance(plan, RefusedGroup)
         for name in plan.group.nodes
     }
-    for selection in discovery.selections:
-        name = selection.node.name
+    for node_ports in discovery.ports_of_nodes:
+        name = node_ports.node.name
         if name not in placed:
             yield (
                 name,
-                "see the findings" if name in refused else "; ".join(_obstacles(selection)),
+                "see the findings" if name in refused else "; ".join(_obstacles(node_ports)),
             )
 
 
-def _obstacles(selection: PortSelection) -> Iterator[str]:
-    if not selection.node.ports:
+def _obstacles(node_ports: NodePorts) -> Iterator[str]:
+    if not node_ports.node.ports:
         yield "no tool shows an RDMA device"
     reasons: dict[str, list[str]] = {}
-    for port, reason in selection.left_out.items():
+    for port, reason in node_ports.left_out.items():
         reasons.setdefault(reason, []).append(port.name)
     for reason, names in reasons.items():
         yield f"{', '.join(names)}: {reason}"

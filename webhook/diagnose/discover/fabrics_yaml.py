@@ -96,9 +96,7 @@ def _defaults(plans: Sequence[FabricPlan | RefusedGroup]) -> Iterator[str]:
 
 def unlimited_memlock(group: Group) -> bool:
     """Return whether containers may lock all their memory on all nodes of a group."""
-    return all(
-        selection.node.settings.get("memlock") == "infinity" for selection in group.selections
-    )
+    return all(member.node.settings.get("memlock") == "infinity" for member in group.members)
 
 
 def _fabric(plan: FabricPlan) -> Iterator[str]:
@@ -137,10 +135,10 @@ def unused_devices(plan: FabricPlan) -> Iterator[tuple[str, str]]:
 def _other_devices(plan: FabricPlan) -> dict[str, str]:
     """Return the devices of other cards with the reasons; "(on NODE)" where nodes differ."""
     by_port: dict[str, dict[str, list[str]]] = {}
-    for selection in plan.group.selections:
-        for port, reason in selection.left_out.items():
+    for member in plan.group.members:
+        for port, reason in member.left_out.items():
             name = port.name
-            by_port.setdefault(name, {}).setdefault(reason, []).append(selection.node.name)
+            by_port.setdefault(name, {}).setdefault(reason, []).append(member.node.name)
     return {
         name: next(iter(nodes_by_reason))
         if len(nodes_by_reason) == 1

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.discover.port_selection import CardKind, PortSelection
+from webhook.diagnose.discover.port_selection import CardKind, NodePorts
 from webhook.diagnose.discover.site import SitePort, gbps
 from webhook.model.names import natural_key
 
@@ -21,26 +21,24 @@ class Group(NamedTuple):
     product: str | None
     card: CardKind
     rate: float | None
-    selections: tuple[PortSelection, ...]
+    members: tuple[NodePorts, ...]
     #: Why a group with the same GPUs, card and rate is separate; "" if there is none.
     split_reason: str = ""
 
     @property
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes."""
-        return tuple(selection.node.name for selection in self.selections)
+        return tuple(member.node.name for member in self.members)
 
     @property
     def without_gpus(self) -> bool:
         """Whether no node has a GPU; False if that is unknown for any."""
-        return all(selection.node.without_gpus for selection in self.selections)
+        return all(member.node.without_gpus for member in self.members)
 
     @property
     def model(self) -> str | None:
         """The model of the cards, for messages."""
-        models = {
-            port.model for selection in self.selections for port in selection.ports if port.model
-        }
+        models = {port.model for member in self.members for port in member.ports if port.model}
         return min(models, default=None)
 
 
@@ -53,13 +51,13 @@ class Devices(NamedTuple):
     left_out: Mapping[str, str]
 
 
-def group_nodes(selections: Iterable[PortSelection]) -> list[Group]:
+def group_nodes(ports_of_nodes: Iterable[NodePorts]) -> list[Group]:
     """Group the nodes whose ports are known, in natural order of products and nodes."""
-    by_key: dict[tuple[str | None, CardKind, float | None], list[PortSelection]] = {}
-    for selection in selections:
-        if selection.card is not None:
-            key = (selection.node.product, selection.card, selection.rate)
-            by_key.setdefault(key, []).append(selection)
+    by_key: dict[tuple[str | None, CardKind, float | None], list[NodePorts]] = {}
+    for node_ports in ports_of_nodes:
+        if node_ports.card is not None:
+            key = (node_ports.node.product, node_ports.card, node_ports.rate)
+            by_key.setdefault(key, []).append(node_ports)
     for key in [key for key in by_key if key[2] is None]:
         _join_with_rate(by_key, key)
     groups = [group for key, members in by_key.items() for group in _split(*key, members)]
@@ -69,7 +67,7 @@ def group_nodes(selections: Iterable[PortSelection]) -> list[Group]:
 
 
 def _join_with_rate(
-    by_key: dict[tuple[str | None, CardKind, float | None], list[PortSelection]],
+    by_key: dict[tuple[str | None, CardKind, float | None], list[NodePorts]],
     key: tuple[str | None, CardKind, float | None],
 ) -> None:
     """Add nodes without an Active port to the only group with their GPUs and card."""
@@ -82,67 +80,68 @@ class _Part:
     """Nodes of a group on which each device name means one card."""
 
     def __init__(self) -> None:
-        self.selections: list[PortSelection] = []
-        #: Device → a node where it is the fabric's; below, a node where it is another card.
-        self._ours: dict[str, PortSelection] = {}
-        self._foreign: dict[str, PortSelection] = {}
+        self.members: list[NodePorts] = []
+        #: Device → a node where it is the fabric's.
+        self._ours: dict[str, NodePorts] = {}
+        #: Device → a node where it is another card.
+        self._foreign: dict[str, NodePorts] = {}
 
-    def add(self, selection: PortSelection) -> None:
-        self.selections.append(selection)
-        for device in selection.devices:
-            self._ours.setdefault(device, selection)
-        for device in _foreign(selection):
-            self._foreign.setdefault(device, selection)
+    def add(self, member: NodePorts) -> None:
+        self.members.append(member)
+        for device in member.devices:
+            self._ours.setdefault(device, member)
+        for device in _foreign(member):
+            self._foreign.setdefault(device, member)
 
-    def clash(self, selection: PortSelection) -> str:
+    def clash(self, member: NodePorts) -> str:
         """Describe a device that is the fabric's on only one of two nodes, or return ""."""
-        for device in sorted(selection.devices, key=natural_key):
+        for device in sorted(member.devices, key=natural_key):
             if device in self._foreign:
-                return _two_cards(device, self._foreign[device], selection)
-        for device in sorted(_foreign(selection), key=natural_key):
+                return _two_cards(device, self._foreign[device], member)
+        for device in sorted(_foreign(member), key=natural_key):
             if device in self._ours:
-                return _two_cards(device, selection, self._ours[device])
+                return _two_cards(device, member, self._ours[device])
         return ""
 
 
 def _split(
-    product: str | None, card: CardKind, rate: float | None, selections: Sequence[PortSelection]
+    product: str | None, card: CardKind, rate: float | None, members: Sequence[NodePorts]
 ) -> list[Group]:
     """Split nodes on which one device name means two cards."""
     parts: list[_Part] = []
     reasons: list[str] = []
     #: Names of the fabric's devices and of other devices → the part of nodes with these names.
     homes: dict[tuple[frozenset[str], frozenset[str]], int] = {}
-    for selection in sorted(selections, key=lambda selection: natural_key(selection.node.name)):
-        names = frozenset(selection.devices), frozenset(_foreign(selection))
+    for member in sorted(members, key=lambda member: natural_key(member.node.name)):
+        names = frozenset(member.devices), frozenset(_foreign(member))
         if names not in homes:
-            clashes = [part.clash(selection) for part in parts]
+            clashes = [part.clash(member) for part in parts]
             homes[names] = next(
                 (index for index, clash in enumerate(clashes) if not clash), len(parts)
             )
             if homes[names] == len(parts):
                 parts.append(_Part())
                 reasons.append(clashes[0] if clashes else "")
-        parts[homes[names]].add(selection)
+        parts[homes[names]].add(member)
     if len(parts) > 1:
         reasons[0] = reasons[1]
     return [
-        Group(product, card, rate, tuple(part.selections), reason)
+        Group(product, card, rate, tuple(part.members), reason)
         for part, reason in zip(parts, reasons, strict=True)
     ]
 
 
-def _foreign(selection: PortSelection) -> dict[str, SitePort]:
+def _foreign(node_ports: NodePorts) -> dict[str, SitePort]:
     """Return the devices of a node that its fabric does not use."""
-    ours = selection.devices
+    ours = node_ports.devices
     return {
         port.device: port
-        for port in selection.left_out
+        for port in node_ports.left_out
         if port.device is not None and port.device not in ours
     }
 
 
-def _two_cards(device: str, foreign: PortSelection, ours: PortSelection) -> str:
+def _two_cards(device: str, foreign: NodePorts, ours: NodePorts) -> str:
     return (
         f"{device} is {_port_text(ours.devices[device][0])} on {ours.node.name}, but "
         f"{_port_text(_foreign(foreign)[device])} on {foreign.node.name}"
@@ -157,8 +156,8 @@ def _port_text(port: SitePort) -> str:
 def devices_of(group: Group) -> Devices:
     """Return the devices that a group uses, and the devices of the same card that it leaves out."""
     ports: dict[tuple[str, int | None], list[SitePort]] = {}
-    for selection in group.selections:
-        for port in selection.ports:
+    for member in group.members:
+        for port in member.ports:
             if port.device is not None:
                 ports.setdefault((port.device, port.port), []).append(port)
     left_out: dict[tuple[str, int | None], str] = {}
@@ -169,7 +168,7 @@ def devices_of(group: Group) -> Devices:
     if not used:
         used, left_out = list(ports), {}
     partly = {device for device, _ in left_out} | {
-        port.device for selection in group.selections for port in selection.left_out
+        port.device for member in group.members for port in member.left_out
     }
     names = {
         f"{device}:{port}" if port is not None and device in partly else device

@@ -16,7 +16,7 @@ from webhook.diagnose.discover.site import SourcedObservation
 from webhook.diagnose.tools.observations import Observation, SettingObservation
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
-from webhook.diagnose.tools.transcripts.commands import short_answers
+from webhook.diagnose.tools.transcripts.commands import single_value_outputs
 
 # Read the output of tools, and name the node of each part.
 #
@@ -83,7 +83,7 @@ def _by_node(text: NodeText) -> dict[str, list[Observation]]:
     parts = [
         (part, observations)
         for index, part in enumerate(split_by_node(text.text))
-        if (observations := _observations_of(part, begins=index == 0)) is not None
+        if (observations := _observations_of(part, is_first=index == 0)) is not None
     ]
     hostnames = {name for _, observations in parts for name in _hostnames(observations)}
     named = {part.node for part, _ in parts if part.node} or hostnames
@@ -94,11 +94,11 @@ def _by_node(text: NodeText) -> dict[str, list[Observation]]:
     return by_node
 
 
-def _observations_of(part: NodeOutput, *, begins: bool) -> tuple[Observation, ...] | None:
+def _observations_of(part: NodeOutput, *, is_first: bool) -> tuple[Observation, ...] | None:
     """Return the observations of a part, possibly none; None if no line is recognized."""
     reading = read(part.lines)
-    answers = tuple(short_answers(part, reading.recognized_lines, begins=begins))
-    observations = (*reading.observations, *answers)
+    single_values = single_value_outputs(part, reading.recognized_lines, is_first=is_first)
+    observations = (*reading.observations, *single_values)
     return observations if observations or reading.recognized_lines else None
 
 

@@ -129,7 +129,7 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
         return "shared-device", "InfiniBand needs no additional network in the pod"
     if options.networks:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
-    virtual = any(port.virtual for selection in group.selections for port in selection.left_out)
+    virtual = any(port.virtual for member in group.members for port in member.left_out)
     if virtual:
         return "sr-iov", "RoCE, and the nodes already have virtual functions"
     return "host-network", (
@@ -140,7 +140,7 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
 
 def claimable_of(group: Group) -> ClaimableDevices | None:
     """Return the devices that pods can claim on every node of a group; None if there are none."""
-    kubes = [selection.node.kube for selection in group.selections]
+    kubes = [member.node.kube for member in group.members]
     offers = [kube.claimable for kube in kubes if kube and kube.claimable]
     if len(offers) != len(kubes) or not offers[0].device_class:
         return None
@@ -220,8 +220,8 @@ def _devices_text(devices: Devices) -> str:
 def _rate_reason(group: Group) -> str:
     active = [
         port
-        for selection in group.selections
-        for port in selection.ports
+        for member in group.members
+        for port in member.ports
         if port.rate_gbps == group.rate and port.state == "Active"
     ]
     tools = sorted({tool for port in active for tool in port.sources})
@@ -262,7 +262,7 @@ def _resources(
 
 def _offered_resource(group: Group) -> str:
     """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
-    kubes = [selection.node.kube for selection in group.selections]
+    kubes = [member.node.kube for member in group.members]
     offered = [set(kube.rdma_resources) if kube else set() for kube in kubes]
     common = set.intersection(*offered)
     if len(common) != 1:

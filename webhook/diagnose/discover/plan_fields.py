@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from webhook.config.names import intended_product, is_interface, is_label_glob
 from webhook.diagnose.discover.groups import Devices, Group
-from webhook.diagnose.discover.port_selection import PortSelection
+from webhook.diagnose.discover.port_selection import NodePorts
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.model.fabric import Mode
 from webhook.model.names import counted, natural_key, shortened_list
@@ -61,9 +61,7 @@ def hca_list(group: Group, devices: Devices) -> HcaList:
 
 def _other_devices(group: Group) -> tuple[str, ...]:
     """Return the devices of the nodes that the fabric leaves out."""
-    names = {
-        port.device for selection in group.selections for port in selection.left_out if port.device
-    }
+    names = {port.device for member in group.members for port in member.left_out if port.device}
     return tuple(sorted(names, key=natural_key))
 
 
@@ -78,9 +76,9 @@ def _prefix(devices: Devices, unused: tuple[str, ...]) -> str:
 def _exact(group: Group, devices: Devices) -> str:
     absent = {
         name: tuple(
-            selection.node.name
-            for selection in group.selections
-            if name.partition(":")[0] not in selection.devices
+            member.node.name
+            for member in group.members
+            if name.partition(":")[0] not in member.devices
         )
         for name in devices.used
     }
@@ -114,22 +112,23 @@ class HostInterface(NamedTuple):
 
 
 def host_interface(group: Group) -> HostInterface:
-    """Return the only interface with an address that all nodes have, RDMA ports' own last.
+    """Return the only interface with an address that all nodes have.
 
-    With RoCE, a node may have only the interface of its RDMA port, which carries TCP too.
+    Interfaces of RDMA ports count only if there is no other: with RoCE, a node may have only the
+    interface of its RDMA port, which carries TCP too.
     """
-    with_interfaces = [selection for selection in group.selections if selection.node.interfaces]
+    with_interfaces = [member for member in group.members if member.node.interfaces]
     if not with_interfaces:
         return HostInterface("", "no tool lists the interfaces (add the output of ip -br a)")
-    if len(with_interfaces) < len(group.selections):
+    if len(with_interfaces) < len(group.members):
         return HostInterface(
             "", "the interfaces of some nodes are unknown (add the output of ip -br a)"
         )
     separate = set.intersection(
-        *(_reachable_interfaces(selection) - _of_rdma(selection) for selection in with_interfaces)
+        *(_reachable_interfaces(member) - _of_rdma(member) for member in with_interfaces)
     )
     common = separate or set.intersection(
-        *(_reachable_interfaces(selection) & _of_roce(selection) for selection in with_interfaces)
+        *(_reachable_interfaces(member) & _of_roce(member) for member in with_interfaces)
     )
     if len(common) != 1:
         listed = ", ".join(sorted(common)) or "none"
@@ -143,11 +142,11 @@ def host_interface(group: Group) -> HostInterface:
     )
 
 
-def _reachable_interfaces(selection: PortSelection) -> set[str]:
+def _reachable_interfaces(node_ports: NodePorts) -> set[str]:
     """Return the interfaces whose addresses other nodes may reach."""
     return {
         interface.netdev.partition("@")[0]
-        for interface in selection.node.interfaces
+        for interface in node_ports.node.interfaces
         if interface.state != "DOWN"
         and any("." in address for address in interface.addresses)
         and not _INNER.match(interface.netdev)
@@ -155,12 +154,12 @@ def _reachable_interfaces(selection: PortSelection) -> set[str]:
     }
 
 
-def _of_rdma(selection: PortSelection) -> set[str]:
-    return {netdev for port in selection.ports for netdev in port.netdevs}
+def _of_rdma(node_ports: NodePorts) -> set[str]:
+    return {netdev for port in node_ports.ports for netdev in port.netdevs}
 
 
-def _of_roce(selection: PortSelection) -> set[str]:
-    ports = (port for port in selection.ports if port.link_layer == "Ethernet")
+def _of_roce(node_ports: NodePorts) -> set[str]:
+    ports = (port for port in node_ports.ports if port.link_layer == "Ethernet")
     return {netdev for port in ports for netdev in port.netdevs}
 
 
@@ -222,11 +221,11 @@ def _resources(group: Group) -> tuple[str, ...] | None:
     """Return the GPU resources of the nodes, () if they have no GPU; None if unknown."""
     if group.without_gpus:
         return ()
-    kubes = [selection.node.kube for selection in group.selections]
+    kubes = [member.node.kube for member in group.members]
     if not all(kubes):
         return None
     names = {name for kube in kubes if kube for name in kube.gpu_resources}
-    if not names and any(selection.node.gpus for selection in group.selections):
+    if not names and any(member.node.gpus for member in group.members):
         return None  # the GPU plugin is not ready, or not yet installed
     return tuple(sorted(names))
 
@@ -272,11 +271,11 @@ def _distinguishing_label(groups: Sequence[Group]) -> tuple[str, str]:
 def _values(group: Group, key: str) -> tuple[str, ...]:
     """Return the values of a label on the nodes of a group; "" for a node without it."""
     values: dict[str, None] = {}
-    for selection in group.selections:
-        kube = selection.node.kube
+    for member in group.members:
+        kube = member.node.kube
         value = kube.labels.get(key, "") if kube else ""
         if key == _HOSTNAME and not value:
-            value = selection.node.name
+            value = member.node.name
         if value == "" or is_label_glob(value):
             values[value] = None
     return tuple(values)

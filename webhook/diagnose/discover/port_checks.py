@@ -59,7 +59,7 @@ def different_firmware(plan: FabricPlan) -> Iterator[Finding]:
     usual = most_common(versions.elements())
     for other in sorted(set(versions) - {usual}):
         nodes = dict.fromkeys(
-            selection.node.name for selection, port in used_ports(plan) if port.firmware == other
+            node_ports.node.name for node_ports, port in used_ports(plan) if port.firmware == other
         )
         cards = f"{plan.group.model} cards" if plan.group.model else "cards"
         text = f"the firmware is {other}, but most {cards} have {usual}"
@@ -68,8 +68,8 @@ def different_firmware(plan: FabricPlan) -> Iterator[Finding]:
 
 def slow_slots(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports whose PCI Express link is too slow for their rate."""
-    for selection, port in used_ports(plan):
-        card = _card_of(selection.node, port)
+    for node_ports, port in used_ports(plan):
+        card = _card_of(node_ports.node, port)
         if card is None or card.link is None:
             continue
         model = card_model(port.vendor_id, port.device_id)
@@ -82,7 +82,7 @@ def slow_slots(plan: FabricPlan) -> Iterator[Finding]:
                 f"{expected.gbps:.0f} of {gbps(port.rate_gbps)}"
                 f"{f'; the card supports {_link(best_link)}' if best_link else ''}"
             )
-            yield PCIE_LINK_SLOW.finding("error", text, location=selection.location(port))
+            yield PCIE_LINK_SLOW.finding("error", text, location=node_ports.location(port))
 
 
 def _card_of(node: SiteNode, port: SitePort) -> CardObservation | None:
@@ -98,25 +98,25 @@ def _link(link: PcieLink) -> str:
 
 def bad_counters(plan: FabricPlan) -> Iterator[Finding]:
     """Yield error counters that are not zero."""
-    for selection in plan.group.selections:
-        used = used_devices(selection, plan)
-        for counter in selection.node.counters:
+    for member in plan.group.members:
+        used = used_devices(member, plan)
+        for counter in member.node.counters:
             if counter.device in used and counter.counter in _BAD_COUNTERS and counter.value > 0:
                 text = f"{counter.counter} of {counter.device} is {counter.value}"
-                location = Location(nodes=(selection.node.name,), device=counter.device)
+                location = Location(nodes=(member.node.name,), device=counter.device)
                 yield PORT_ERRORS_COUNTED.finding("warning", text, location=location)
 
 
 def bad_cables(plan: FabricPlan) -> Iterator[Finding]:
     """Yield cables that could be faster or wider according to iblinkinfo."""
-    for selection in plan.group.selections:
-        for cable in selection.node.cables:
+    for member in plan.group.members:
+        for cable in member.node.cables:
             if cable.complaint:
                 text = (
                     f"iblinkinfo reports on the link from {cable.device or f'port {cable.port}'} "
                     f"to {cable.switch or 'the switch'}: {cable.complaint}"
                 )
-                location = Location(nodes=(selection.node.name,), device=cable.device or "")
+                location = Location(nodes=(member.node.name,), device=cable.device or "")
                 yield CABLE_BELOW_CAPABILITY.finding("warning", text, location=location)
 
 
@@ -182,10 +182,10 @@ _WHEN_DOWN = {
 
 def ports_down(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports that are not Active."""
-    for selection, port in used_ports(plan):
+    for node_ports, port in used_ports(plan):
         physical = f" ({port.physical_state})" if port.physical_state else ""
         text = f"{port.name} is {port.state}{physical}"
-        location = selection.location(port)
+        location = node_ports.location(port)
         if port.state == "Down":
             remedy = _WHEN_DOWN.get(port.physical_state or "")
             yield PORT_IS_DOWN.finding("error", text, remedy, location)
@@ -210,29 +210,26 @@ def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
 
 def unknown_states(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with a port whose state no tool shows."""
-    for selection in plan.group.selections:
-        if any(port.state is None for port in selection.ports):
+    for member in plan.group.members:
+        if any(port.state is None for port in member.ports):
             text = "the state of RDMA ports is unknown"
-            yield PORT_STATE_UNKNOWN.finding("warning", text, location=selection.location())
+            yield PORT_STATE_UNKNOWN.finding("warning", text, location=member.location())
 
 
 def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports slower than the fabric."""
-    for selection, port in used_ports(plan):
+    for node_ports, port in used_ports(plan):
         if port.rate_gbps is not None and port.rate_gbps < (plan.group.rate or 0):
             text = (
                 f"{port.name} runs at {gbps(port.rate_gbps)}, but the fabric runs at "
                 f"{gbps(plan.group.rate)}"
             )
-            yield PORT_SLOW.finding("error", text, location=selection.location(port))
+            yield PORT_SLOW.finding("error", text, location=node_ports.location(port))
 
 
 def devices_missing(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with fewer devices than most nodes of the group."""
-    counts = {
-        selection.node.name: len(used_devices(selection, plan))
-        for selection in plan.group.selections
-    }
+    counts = {member.node.name: len(used_devices(member, plan)) for member in plan.group.members}
     usual = most_common(counts.values())
     for node, count in counts.items():
         if count < usual:
@@ -248,11 +245,11 @@ def missing_gids(plan: FabricPlan) -> Iterator[Finding]:
     """Yield RoCE ports without a RoCE v2 GID in their table."""
     if plan.group.card.link_layer != "Ethernet":
         return
-    for selection, port in used_ports(plan):
-        rows = (gid for gid in selection.node.gids if gid.device == port.device)
+    for node_ports, port in used_ports(plan):
+        rows = (gid for gid in node_ports.node.gids if gid.device == port.device)
         table = [gid for gid in rows if gid.version is not None]  # ibstatus shows one GID only
         usable = any(gid.version == "v2" and gid.gid.strip("0:") for gid in table)
         if table and not usable and port.state == "Active":
             text = f"{port.name} has no RoCE v2 GID"
             remedy = f"Give {', '.join(port.netdevs)} an IP address." if port.netdevs else None
-            yield ROCE_GID_MISSING.finding("error", text, remedy, selection.location(port))
+            yield ROCE_GID_MISSING.finding("error", text, remedy, node_ports.location(port))

@@ -28,7 +28,7 @@ class CardKind(NamedTuple):
     kind: str | None
 
 
-class PortSelection(NamedTuple):
+class NodePorts(NamedTuple):
     """The ports of a node that its fabric uses."""
 
     node: SiteNode
@@ -72,29 +72,29 @@ def gpu_distances(node: SiteNode) -> dict[str, str]:
     return distances
 
 
-def select_ports(node: SiteNode) -> PortSelection:
+def select_ports(node: SiteNode) -> NodePorts:
     """Choose the ports of a node for its fabric."""
     usable = [port for port in node.ports if port.device is not None]
-    real = [port for port in usable if not port.virtual] or usable
+    candidates = [port for port in usable if not port.virtual] or usable
     distances = gpu_distances(node)
     by_card: dict[CardKind, list[SitePort]] = {}
-    for port in real:
+    for port in candidates:
         card = card_of(port)
         if card is not None:
             by_card.setdefault(card, []).append(port)
     if not by_card:
-        return PortSelection(
+        return NodePorts(
             node, None, None, (), {port: _unusable_reason(port) for port in node.ports}
         )
     fabric_card = max(by_card, key=lambda card: _weight(card, by_card[card], distances))
     chosen = _near_ports(by_card[fabric_card], distances)
     rate = _common_rate(chosen)
     left_out = {
-        port: _exclusion_reason(port, fabric_card, usable_virtual=port in real, distances=distances)
+        port: _exclusion_reason(port, fabric_card, candidates, distances)
         for port in node.ports
         if port not in chosen
     }
-    return PortSelection(node, fabric_card, rate, tuple(chosen), left_out)
+    return NodePorts(node, fabric_card, rate, tuple(chosen), left_out)
 
 
 def _weight(
@@ -120,11 +120,14 @@ def _common_rate(ports: Iterable[SitePort]) -> float | None:
 
 
 def _exclusion_reason(
-    port: SitePort, fabric_card: CardKind, *, usable_virtual: bool, distances: Mapping[str, str]
+    port: SitePort,
+    fabric_card: CardKind,
+    candidates: Sequence[SitePort],
+    distances: Mapping[str, str],
 ) -> str:
     if port.device is None or card_of(port) is None:
         return _unusable_reason(port)
-    if port.virtual and not usable_virtual:
+    if port.virtual and port not in candidates:
         return "a virtual function, which a single pod gets"
     rate = gbps(port.rate_gbps) if port.state in ("Active", None) else port.state
     if port.link_layer != fabric_card.link_layer:

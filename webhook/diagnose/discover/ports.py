@@ -321,7 +321,7 @@ def _without_device(
 ) -> list[SitePort]:
     """Return the cards without an RDMA device.
 
-    None is certain while a port has no known PCI address: the card may be that port's.
+    Return [] while any port's PCI address is unknown: a card may belong to that port.
     """
     if any(port.pci is None for port in ports):
         return []

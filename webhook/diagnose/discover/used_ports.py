@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.port_selection import DISTANCES, PortSelection
+from webhook.diagnose.discover.port_selection import DISTANCES, NodePorts
 from webhook.diagnose.discover.site import SiteNode, SitePort
 from webhook.model.names import natural_key, shortened_list
 
@@ -52,29 +52,27 @@ class EqualNodes(NamedTuple):
 def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
     """Group the nodes of a fabric that look the same in a report."""
     groups: dict[EqualNodes, list[str]] = {}
-    for selection in plan.group.selections:
+    for member in plan.group.members:
         alike = EqualNodes(
             names=(),
-            machine_type=selection.node.machine_type or "",
-            gpus=gpus_text(selection.node),
-            gpu_number=sum(gpu.number or 0 for gpu in selection.node.gpus),
-            firmware=", ".join(
-                sorted({port.firmware for port in selection.ports if port.firmware})
-            ),
-            ports=_ports(selection, plan),
+            machine_type=member.node.machine_type or "",
+            gpus=gpus_text(member.node),
+            gpu_number=sum(gpu.number or 0 for gpu in member.node.gpus),
+            firmware=", ".join(sorted({port.firmware for port in member.ports if port.firmware})),
+            ports=_ports(member, plan),
         )
-        groups.setdefault(alike, []).append(selection.node.name)
+        groups.setdefault(alike, []).append(member.node.name)
     return [alike._replace(names=tuple(names)) for alike, names in groups.items()]
 
 
-def _ports(selection: PortSelection, plan: FabricPlan) -> tuple[ShownPort, ...]:
+def _ports(node_ports: NodePorts, plan: FabricPlan) -> tuple[ShownPort, ...]:
     """Return the ports that the fabric uses, then the others."""
-    groups = [
-        _shown_port(port, selection, plan)
-        for port in selection.node.ports
+    shown_ports = [
+        _shown_port(port, node_ports, plan)
+        for port in node_ports.node.ports
         if port.device is not None
     ]
-    return tuple(sorted(groups, key=lambda port: port.condition == "unused"))
+    return tuple(sorted(shown_ports, key=lambda port: port.condition == "unused"))
 
 
 def gpus_text(node: SiteNode) -> str:
@@ -86,10 +84,10 @@ def gpus_text(node: SiteNode) -> str:
     )
 
 
-def _shown_port(port: SitePort, selection: PortSelection, plan: FabricPlan) -> ShownPort:
-    near = nearest_gpus(selection.node, port.device or "")
+def _shown_port(port: SitePort, node_ports: NodePorts, plan: FabricPlan) -> ShownPort:
+    near = nearest_gpus(node_ports.node, port.device or "")
     return ShownPort(
-        port.name, _rate_or_state(port), _condition(port, selection, plan), near[0] if near else ()
+        port.name, _rate_or_state(port), _condition(port, node_ports, plan), near[0] if near else ()
     )
 
 
@@ -101,9 +99,9 @@ def _rate_or_state(port: SitePort) -> str:
     return f"{port.rate_gbps:g}" if port.rate_gbps is not None else "Active"
 
 
-def _condition(port: SitePort, selection: PortSelection, plan: FabricPlan) -> str:
+def _condition(port: SitePort, node_ports: NodePorts, plan: FabricPlan) -> str:
     used = {name.partition(":")[0] for name in plan.devices.used}
-    if port not in selection.ports or port.device not in used:
+    if port not in node_ports.ports or port.device not in used:
         return "unused"
     if port.state is None:
         return "unknown"
@@ -140,8 +138,8 @@ def rails_of(plan: FabricPlan) -> list[Rail]:
         device = name.partition(":")[0]
         nearest = {
             near
-            for selection in plan.group.selections
-            if (near := nearest_gpus(selection.node, device)) is not None
+            for member in plan.group.members
+            if (near := nearest_gpus(member.node, device)) is not None
         }
         if len(nearest) != 1:
             return []
@@ -165,18 +163,18 @@ def nearest_gpus(node: SiteNode, device: str) -> tuple[tuple[str, ...], str] | N
 _Frequent = TypeVar("_Frequent", int, str)
 
 
-def used_ports(plan: FabricPlan) -> Iterator[tuple[PortSelection, SitePort]]:
+def used_ports(plan: FabricPlan) -> Iterator[tuple[NodePorts, SitePort]]:
     """Yield the ports of a fabric that its pods use, node by node."""
     used = _devices(plan)
-    for selection in plan.group.selections:
-        for port in selection.ports:
+    for member in plan.group.members:
+        for port in member.ports:
             if port.device in used:
-                yield selection, port
+                yield member, port
 
 
-def used_devices(selection: PortSelection, plan: FabricPlan) -> set[str]:
+def used_devices(node_ports: NodePorts, plan: FabricPlan) -> set[str]:
     """Return the devices of a node that its fabric uses."""
-    return set(selection.devices) & _devices(plan)
+    return set(node_ports.devices) & _devices(plan)
 
 
 def _devices(plan: FabricPlan) -> set[str]:

@@ -218,7 +218,7 @@ def read_benchmark_files(name: str, text: str) -> list[BenchmarkFile]:
     lines = output_lines(plain_text(text))
     nodes = split_nodes(lines)
     if len(nodes) == 1:
-        port_lines = [line for capture in split_by_node(text) for line in capture.lines]
+        port_lines = [line for output in split_by_node(text) for line in output.lines]
         return [_benchmark_file(name, None, lines, port_lines)]
     return [
         _benchmark_file(name, node, node_lines, node_lines)

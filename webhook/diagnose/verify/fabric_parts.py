@@ -71,23 +71,21 @@ class HealthyPairs:
     """Counts of good measurements, by node and by pair of nodes."""
 
     def __init__(self, pairs: Iterable[MeasuredPair]) -> None:
-        self._by_node: Counter[tuple[str, str | None, bool]] = Counter()
-        self._by_pair: Counter[tuple[frozenset[str], str | None, bool]] = Counter()
+        #: Each measurement counts for its device, and for None: all devices.
+        self._by_node: Counter[tuple[str, str | None]] = Counter()
+        self._by_pair: Counter[tuple[frozenset[str], str | None]] = Counter()
         self._devices: dict[frozenset[str], set[str | None]] = defaultdict(set)
         for pair in pairs:
             nodes = frozenset(pair.ends)
             self._devices[nodes].add(pair.device)
-            for device, all_devices in ((pair.device, False), (None, True)):
-                self._by_pair[nodes, device, all_devices] += 1
+            for device in {pair.device, None}:
+                self._by_pair[nodes, device] += 1
                 for node in nodes:
-                    self._by_node[node, device, all_devices] += 1
+                    self._by_node[node, device] += 1
 
     def is_healthy_elsewhere(self, pair: MeasuredPair, node: str) -> bool:
         """Return whether a node of a measurement measures well with a third node, on its device."""
-        return (
-            self._count(node, frozenset(pair.ends), pair.device, all_devices=pair.device is None)
-            > 0
-        )
+        return self._count(node, frozenset(pair.ends), pair.device) > 0
 
     def implicates(self, part: FabricPart, pairs: Sequence[MeasuredPair]) -> bool:
         """Return whether a part is the culprit: enough of its partners measure well without it."""
@@ -97,22 +95,19 @@ class HealthyPairs:
                 sum(self._on_other_devices(nodes, part.device) for nodes in node_pairs) >= _ENOUGH
             )
         partners = {node for pair in pairs for node in pair.ends} - {part.node}
-        all_devices = part.device is None
         innocent = [
             node
             for node in partners
-            if self._count(node, frozenset((node, part.node)), part.device, all_devices=all_devices)
+            if self._count(node, frozenset((node, part.node)), part.device)
         ]
         return len(innocent) >= _ENOUGH
 
     def count_elsewhere(self, node: str, pair: Sequence[str]) -> int:
         """Count the good measurements of a node with nodes outside the pair."""
-        return self._count(node, frozenset(pair), None, all_devices=True)
+        return self._count(node, frozenset(pair), None)
 
-    def _count(
-        self, node: str, nodes: frozenset[str], device: str | None, *, all_devices: bool
-    ) -> int:
-        return self._by_node[node, device, all_devices] - self._by_pair[nodes, device, all_devices]
+    def _count(self, node: str, nodes: frozenset[str], device: str | None) -> int:
+        return self._by_node[node, device] - self._by_pair[nodes, device]
 
     def _on_other_devices(self, nodes: frozenset[str], device: str | None) -> bool:
         return bool(self._devices.get(nodes, set()) - {device, None})

@@ -60,15 +60,15 @@ _MAX_PATHS = 4
 _ERROR: frozenset[Level] = frozenset({"error"})
 _BAD: frozenset[Level] = frozenset({"error", "warning"})
 #: From the widest to the narrowest.
-_KINDS = (SUSPECT_RAIL, SUSPECT_NODE, SUSPECT_HCA, SUSPECT_SENDER, SUSPECT_RECEIVER)
+_SUSPECT_CODES = (SUSPECT_RAIL, SUSPECT_NODE, SUSPECT_HCA, SUSPECT_SENDER, SUSPECT_RECEIVER)
 
 
 def localize_faults(matrix: PairMatrix) -> tuple[Finding, ...]:
     """Return the suspects, the worst and widest first."""
     search = _FaultSearch(matrix)
-    for kind in _KINDS:
+    for suspect_code in _SUSPECT_CODES:
         for bad in (_ERROR, _BAD):
-            search.name_parts(kind, bad)
+            search.name_parts(suspect_code, bad)
     search.name_all_nodes()
     search.name_paths()
     search.name_remaining_pairs()
@@ -89,13 +89,13 @@ class _FaultSearch:
             for part in parts_of(pair):
                 self._by_part[part].append(pair)
 
-    def name_parts(self, kind: Code, bad: frozenset[Level]) -> None:
+    def name_parts(self, suspect_code: Code, bad: frozenset[Level]) -> None:
         """Name each part of a kind whose measurements are all bad, if others can be compared."""
         healthy = HealthyPairs(pair for pair in self._pairs if pair.level not in bad)
         by_part = defaultdict(list)
         for pair in self._unexplained:
             for part in parts_of(pair):
-                if part.code == kind:
+                if part.code == suspect_code:
                     by_part[part].append(pair)
         for part, unexplained in by_part.items():
             pairs = self._by_part[part]

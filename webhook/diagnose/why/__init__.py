@@ -1,4 +1,4 @@
-"""The explanation why a pod has RDMA, or has not, from the evidence about it.
+"""The explanation why a pod has or lacks RDMA, from the evidence about it.
 
 `collector` reads a cluster and `file_collector` files; all other modules are pure. `evidence` has
 the facts, a module for each chapter turns them into findings, and `answer` combines them.

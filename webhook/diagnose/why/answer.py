@@ -39,7 +39,7 @@ CODES = (NOT_READ,)
 
 
 def explain_pod(evidence: PodEvidence) -> Explanation:
-    """Explain why a pod has RDMA, or has not."""
+    """Explain why a pod has or lacks RDMA."""
     called = call_finding(evidence)
     rdma, answer = _answer(evidence, called)
     chapters: dict[ChapterName, tuple[Finding, ...]] = {

@@ -86,20 +86,20 @@ class NoPodError(WebhookError):
 class Collector:
     """A collector of the evidence about pods; it reads the nodes once for all of them."""
 
-    def __init__(self, reads: ObjectReads, inside: PodReads, options: CollectOptions) -> None:
+    def __init__(self, reads: ObjectReads, pod_access: PodReads, options: CollectOptions) -> None:
         self._reads = reads
-        self._inside = inside
+        self._pod_access = pod_access
         self._options = options
-        self._permitted = BestEffortReads(reads)
+        self._best_effort = BestEffortReads(reads)
         self._all_nodes: dict[str, _ReadNode] | None = None
 
     def collect(self, namespace: str, name: str) -> PodEvidence:
         """Collect the evidence about a pod; NoPodError if the pod itself cannot be read."""
-        self._permitted = BestEffortReads(self._reads)
+        self._best_effort = BestEffortReads(self._reads)
         pod = self._pod(namespace, name)
-        owners = OwnerChain(self._permitted, namespace).of(pod)
-        minimal = PodEvidence(pod=pod)
-        has_status = minimal.status is not None
+        owners = OwnerChain(self._best_effort, namespace).of(pod)
+        pod_only = PodEvidence(pod=pod)
+        has_status = pod_only.status is not None
         options = self._options
         live_facts = self._facts(namespace, options.fabrics) if options.fabrics else None
         return PodEvidence(
@@ -110,11 +110,11 @@ class Collector:
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
             claim_failures=tuple(self._claim_failures(namespace, pod)),
-            processes=self._processes(minimal, namespace) if options.processes else None,
-            logs=self._logs(minimal, namespace) if options.logs else None,
+            processes=self._processes(pod_only, namespace) if options.processes else None,
+            logs=self._logs(pod_only, namespace) if options.logs else None,
             fabrics=options.fabrics,
             facts=live_facts.facts(Facts()) if live_facts else Facts(),
-            unread=tuple(dict.fromkeys(map(_unread_sentence, self._permitted.unread))),
+            unread=tuple(dict.fromkeys(map(_unread_sentence, self._best_effort.unread))),
         )
 
     def _pod(self, namespace: str, name: str) -> Pod:
@@ -132,7 +132,7 @@ class Collector:
     def _absent(self, namespace: str, name: str) -> str:
         """Return the message for a missing pod, with the failure of its controller if any."""
         absent = f"there is no pod {name} in namespace {namespace}"
-        listed = self._permitted.list(
+        listed = self._best_effort.list(
             f"/api/v1/namespaces/{namespace}/events", "events", _FAILED_CREATE
         )
         for event in map(Event.model_validate, reversed(listed or [])):
@@ -143,7 +143,7 @@ class Collector:
 
     def _facts(self, namespace: str, fabrics: Fabrics) -> BestEffortFacts:
         """Read the facts for a decision on the pod, like `preview --live`."""
-        live_facts = BestEffortFacts(self._reads, self._permitted)
+        live_facts = BestEffortFacts(self._reads, self._best_effort)
         live_facts.read_namespace(namespace)
         if fabrics.uses_claims:
             live_facts.read_claims(namespace)
@@ -158,12 +158,12 @@ class Collector:
             objects = map(KubernetesObject.read, live_facts.objects)
             return next((item for item in objects if item.kind == "Namespace"), None)
         path = f"/api/v1/namespaces/{namespace}"
-        manifest = self._permitted.get(path, f"namespace {namespace}")
+        manifest = self._best_effort.get(path, f"namespace {namespace}")
         return None if manifest is None else KubernetesObject.read(manifest)
 
     def _webhooks(self) -> tuple[Registration, ...] | None:
         path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-        listed = self._permitted.list(path, "mutatingwebhookconfigurations", {})
+        listed = self._best_effort.list(path, "mutatingwebhookconfigurations", {})
         return None if listed is None else registrations(listed)
 
     def _events(
@@ -173,7 +173,7 @@ class Collector:
         events: list[Event] = []
         for item in about:
             selector = f"involvedObject.kind={item.kind},involvedObject.name={item.metadata.name}"
-            listed = self._permitted.list(
+            listed = self._best_effort.list(
                 path, f"the events of {item.title}", {"fieldSelector": selector}
             )
             if listed is None:
@@ -184,7 +184,7 @@ class Collector:
     def _nodes(self) -> dict[str, _ReadNode] | None:
         """Return the nodes, read once for all pods; None if they cannot be read."""
         if self._all_nodes is None:
-            self._all_nodes = best_effort_nodes(_read_node, self._reads, self._permitted)
+            self._all_nodes = best_effort_nodes(_read_node, self._reads, self._best_effort)
         return self._all_nodes
 
     def _shown_nodes(self) -> tuple[Node, ...] | None:
@@ -207,15 +207,15 @@ class Collector:
             if isinstance(error, RefusedError) and error.code == NOT_FOUND:
                 # An API server without this version of the kind also answers 404, without a name.
                 return ClaimFailure(name) if f'"{name}" not found' in str(error) else None
-            self._permitted.record_failure(f"ResourceClaim {name}", error)
+            self._best_effort.record_failure(f"ResourceClaim {name}", error)
             return None
         is_ending = KubernetesObject.read(claim).metadata.is_deleted
         return ClaimFailure(name, is_ending=True) if is_ending else None
 
-    def _processes(self, minimal: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
+    def _processes(self, pod_only: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
         containers: list[ContainerProcesses] = []
-        for name in _running_containers(minimal.pod):
-            if minimal.pod.spec.host_pid:
+        for name in _running_containers(pod_only.pod):
+            if pod_only.pod.spec.host_pid:
                 problem = (
                     "the pod has hostPID: true, so the processes of other pods would count too"
                 )
@@ -223,7 +223,7 @@ class Collector:
                 continue
             try:
                 command = ["/bin/sh", "-c", SCRIPT]
-                output = self._inside.run(namespace, minimal.name, name, command)
+                output = self._pod_access.run(namespace, pod_only.name, name, command)
             except ClusterError as error:
                 problem = f"{reason_of(error)} ({_EXEC_REQUIREMENTS})"
                 containers.append(ContainerProcesses(name, problem=problem))
@@ -231,31 +231,31 @@ class Collector:
                 containers.append(read_processes(name, output))
         return tuple(containers)
 
-    def _logs(self, minimal: PodEvidence, namespace: str) -> tuple[ContainerLog, ...]:
+    def _logs(self, pod_only: PodEvidence, namespace: str) -> tuple[ContainerLog, ...]:
         logs: list[ContainerLog] = []
-        for status in minimal.pod.status.container_statuses:
+        for status in pod_only.pod.status.container_statuses:
             runs = (False, True) if status.restart_count else (False,)
             for previous in runs:
-                text = self._log(minimal, namespace, status.name, previous=previous)
+                text = self._log(pod_only, namespace, status.name, previous=previous)
                 if text is not None:
                     logs.append(ContainerLog(status.name, read_log(text), previous))
         return tuple(logs)
 
     def _log(
-        self, minimal: PodEvidence, namespace: str, name: str, *, previous: bool
+        self, pod_only: PodEvidence, namespace: str, name: str, *, previous: bool
     ) -> str | None:
         """Return a log, or its start and its end if it is long; None if it cannot be read."""
-        path = f"/api/v1/namespaces/{namespace}/pods/{minimal.name}/log"
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod_only.name}/log"
         query = {"container": name, "limitBytes": str(HEAD)}
         if previous:
             query["previous"] = "true"
         try:
-            text = self._inside.log(path, query, HEAD)
+            text = self._pod_access.log(path, query, HEAD)
             if len(text.encode(errors="replace")) >= HEAD:
                 tail_query = {**query, "tailLines": str(TAIL_LINES)}
-                text = f"{text}\n{self._inside.log(path, tail_query, HEAD)}"
+                text = f"{text}\n{self._pod_access.log(path, tail_query, HEAD)}"
         except ClusterError as error:
-            self._permitted.record_failure(f"the log of container {name}", error)
+            self._best_effort.record_failure(f"the log of container {name}", error)
             return None
         return text
 

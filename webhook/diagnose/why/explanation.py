@@ -22,7 +22,7 @@ class Chapter(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The reasons why a pod has RDMA, or has not."""
+    """The reasons why a pod has or lacks RDMA."""
 
     namespace: str
     pod: str

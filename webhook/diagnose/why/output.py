@@ -23,7 +23,7 @@ class ChapterForm(TypedDict):
 
 
 class PodForm(TypedDict):
-    """The reasons why a pod has RDMA, or has not."""
+    """The reasons why a pod has or lacks RDMA."""
 
     namespace: str
     name: str

@@ -102,5 +102,5 @@ def _containers(pod: Pod) -> list[str]:
 def _context(evidence: PodEvidence, fabrics: Fabrics) -> Context:
     """Return the context of the webhook's decision."""
     facts = evidence.facts
-    space, inventory = facts.namespace(evidence.namespace_name), facts.inventory(fabrics)
-    return Context(fabrics=fabrics, namespace=space, inventory=inventory, enable=True)
+    namespace, inventory = facts.namespace(evidence.namespace_name), facts.inventory(fabrics)
+    return Context(fabrics=fabrics, namespace=namespace, inventory=inventory, enable=True)

@@ -159,7 +159,7 @@ def _mutation_findings(names: tuple[str, ...] | int) -> Iterator[Finding]:
 
 
 def reason_finding(code: str, status: StatusAnnotation) -> Finding:
-    """Return the meaning of a reason of the status, in the mutations that were not applied."""
+    """Explain a reason code of the status, as it applies to the mutations that were not applied."""
     rows = REASONS.get(code)
     if rows is None:
         text = f"{code}: this version of rdma-webhook does not know this code."

@@ -263,8 +263,8 @@ class PortCensus:
 
 def _ports_of(plan: FabricPlan) -> Iterator[SitePort]:
     """Yield all RDMA ports of a fabric's nodes, also unused ones."""
-    for selection in plan.group.selections:
-        yield from (port for port in selection.node.ports if port.device)
+    for member in plan.group.members:
+        yield from (port for port in member.node.ports if port.device)
 
 
 def own_interface(port: SitePort) -> str | None:
@@ -321,9 +321,9 @@ def _hex(number: int | None) -> str | None:
 
 
 def _mismatches(selectors: Selectors, plan: FabricPlan) -> Iterator[str]:
-    used = {(selection.node.name, port.device) for selection, port in used_ports(plan)}
-    for selection in plan.group.selections:
-        for port in selection.node.ports:
-            is_used = (selection.node.name, port.device) in used
+    used = {(member.node.name, port.device) for member, port in used_ports(plan)}
+    for member in plan.group.members:
+        for port in member.node.ports:
+            is_used = (member.node.name, port.device) in used
             if port.device and selectors.matches(port) != is_used:
-                yield f"{port.name} on {selection.node.name}"
+                yield f"{port.name} on {member.node.name}"

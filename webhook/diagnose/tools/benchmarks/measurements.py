@@ -95,15 +95,15 @@ class Measurement(NamedTuple):
 _NODE_PREFIX = re.compile(
     r"(?:pdsh@\S{1,80}: |clush: )?([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})):(?: (.*))?"
 )
-_HEAD = re.compile(r"\s*(?:#bytes\s{1,40}#iterations|# nThread \d|\S.{0,60}(?:BW|Latency) Test$)")
+_HEADER = re.compile(r"\s*(?:#bytes\s{1,40}#iterations|# nThread \d|\S.{0,60}(?:BW|Latency) Test$)")
 _DIGITS = re.compile(r"\d+")
 
 
 def split_nodes(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
     """Return the lines by node, without prefixes; lines without a prefix have the key None."""
     split = [(line, _NODE_PREFIX.fullmatch(line.text)) for line in lines]
-    heads = {match[1] for _, match in split if match and _HEAD.match(match[2] or "")}
-    shapes = {_shape(name) for name in heads}
+    nodes_with_header = {match[1] for _, match in split if match and _HEADER.match(match[2] or "")}
+    shapes = {_shape(name) for name in nodes_with_header}
     nodes: dict[str | None, list[Line]] = {}
     for line, match in split:
         if match and _shape(match[1]) in shapes:

@@ -34,7 +34,7 @@ class _Report:
     def __init__(self, number: int) -> None:
         self.first = self.last = number
         self.fields: dict[str, tuple[str, int]] = {}
-        self.ending = self.ended = False
+        self.in_results = self.is_complete = False
 
     def word(self, key: str) -> str:
         return self.fields[key][0] if key in self.fields else ""
@@ -52,7 +52,7 @@ def read_perftest_json(lines: Iterable[Line]) -> list[Measurement]:
     for line in lines:
         if _BEGIN in line.text:
             reports.append(_Report(line.number))
-        if reports and not reports[-1].ended:
+        if reports and not reports[-1].is_complete:
             _take(reports[-1], line)
     return [_measurement(report) for report in reports if report.fields]
 
@@ -62,8 +62,8 @@ def _take(report: _Report, line: Line) -> None:
         report.fields.setdefault(key, (value, line.number))
         report.last = line.number
     before, results, after = line.text.rpartition("results")
-    report.ending = report.ending or bool(results)
-    report.ended = report.ending and "}" in (after if results else before + after)
+    report.in_results = report.in_results or bool(results)
+    report.is_complete = report.in_results and "}" in (after if results else before + after)
 
 
 def _measurement(report: _Report) -> Measurement:

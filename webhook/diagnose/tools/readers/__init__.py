@@ -21,7 +21,7 @@ from webhook.diagnose.tools.readers.host import (
 )
 from webhook.diagnose.tools.readers.infiniband_diags import IBLINKINFO, IBSTAT, IBSTATUS, PERFQUERY
 from webhook.diagnose.tools.readers.iproute2 import IP_BRIEF, RDMA_LINK, RDMA_LINK_JSON, RDMA_SYSTEM
-from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, together
+from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, combine_row_readers
 from webhook.diagnose.tools.readers.nvidia_smi import (
     NVIDIA_PROC,
     NVIDIA_SMI_GPUS,
@@ -64,8 +64,10 @@ READERS: tuple[Reader, ...] = (
     UNAME,
 )
 
-_READ_ROWS = together(reader.read for reader in READERS if isinstance(reader.read, ReadsRows))
-_READ_MORE = [reader.read for reader in READERS if not isinstance(reader.read, ReadsRows)]
+_ROW_READER = combine_row_readers(
+    reader.read for reader in READERS if isinstance(reader.read, ReadsRows)
+)
+_BLOCK_READERS = [reader.read for reader in READERS if not isinstance(reader.read, ReadsRows)]
 
 
 def read(lines: Sequence[Line]) -> Reading:
@@ -74,7 +76,7 @@ def read(lines: Sequence[Line]) -> Reading:
     Lines that no reader takes are from unknown tools, or have a value that no reader understands;
     reports list them, too.
     """
-    readings = [_READ_ROWS(lines), *(read_more(lines) for read_more in _READ_MORE)]
+    readings = [_ROW_READER(lines), *(read_block(lines) for read_block in _BLOCK_READERS)]
     observations = [observation for reading in readings for observation in reading.observations]
     return Reading(
         tuple(sorted(observations, key=lambda observation: observation.origin.line)),

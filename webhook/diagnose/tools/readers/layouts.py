@@ -205,7 +205,7 @@ class ReadsRows:
         return read_rows(lines, self.row)
 
 
-def together(readers: Iterable[ReadsRows]) -> ReadsRows:
+def combine_row_readers(readers: Iterable[ReadsRows]) -> ReadsRows:
     """Return a reader for the lines of all these tools.
 
     It caches texts, since the nodes of a fabric show mostly the same ones.

@@ -29,11 +29,11 @@ __all__ = ["NodeOutput", "split_by_node"]
 def split_by_node(text: str) -> tuple[NodeOutput, ...]:
     """Split any text by node, in time linear in its length.
 
-    A node has an output for each command that the text shows, without the prompts. Nodes whose
-    output clush or dshbak folded into one share the same tuple of lines.
+    Return one NodeOutput for each node and command; prompts are removed. Nodes whose output clush
+    or dshbak folded into one share the same tuple of lines.
     """
-    output = NodeOutput(None, tuple(plain_lines(text)))
-    return tuple(capture for log in split_by_pod(output) for capture in _split_log(log))
+    whole = NodeOutput(None, tuple(plain_lines(text)))
+    return tuple(output for log in split_by_pod(whole) for output in _split_log(log))
 
 
 def _split_log(output: NodeOutput) -> Iterator[NodeOutput]:

@@ -1,4 +1,4 @@
-"""Commands in a saved text: the node of their output, and short answers such as a host name."""
+"""Commands in a saved text: the node of their output, and outputs of a single value."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
 # type is then recognized. Sources: dmidecode, dmiopt.c; coreutils, uname.c.
 
 #: Command → the setting that it prints; options may follow `hostname`.
-_ANSWERS: dict[str, Setting] = {
+_SETTINGS: dict[str, Setting] = {
     "hostname": "hostname",
     "uname -n": "hostname",
     "hostnamectl hostname": "hostname",
@@ -137,26 +137,26 @@ _ANSWERS: dict[str, Setting] = {
     "cat /sys/class/dmi/id/chassis_asset_tag": "asset-tag",
 }
 _HOSTNAME_OPTION = re.compile(r" (?:-[fs]|--fqdn|--long|--short)$")
-_HOST_ANSWER = re.compile(HOST, re.ASCII)
+_HOST_NAME = re.compile(HOST, re.ASCII)
 #: The usual form of a node name: not a word, a product or udev's name of a device.
 _NODE = re.compile(r"(?=[a-z-]{0,60}\d)[a-z][a-z0-9-]{0,62}(?:\.[a-z0-9-]{1,63}){0,8}", re.ASCII)
 _DEVICE = re.compile(r"(?:e(?:n|th)|wl|ib|mlx|roce|rdma|irdma|bond|rxe|siw|qedr|usb)[a-z]{0,3}\d.*")
-#: Characters of the longest answer.
-_MAX_ANSWER = 300
+#: Characters of the longest value.
+_MAX_VALUE = 300
 
 
-def short_answers(
-    capture: NodeOutput, recognized: Collection[int], *, begins: bool
+def single_value_outputs(
+    output: NodeOutput, recognized: Collection[int], *, is_first: bool
 ) -> Iterator[SettingObservation]:
-    """Yield the answers of short commands; `recognized` are the line numbers of other tools.
+    """Yield the values that commands printed alone; `recognized` are lines of other tools.
 
-    `begins`: whether the text begins with these lines.
+    `is_first`: whether the text begins with this output.
     """
-    lines = [line for line in capture.lines if _is_answer(line)]
-    if capture.command is not None:
-        yield from _of_command(capture.command, lines)
+    lines = [line for line in output.lines if _may_be_value(line)]
+    if output.command is not None:
+        yield from _of_command(output.command, lines)
         return
-    if begins and len(lines) > 1 and lines[1].number in recognized:
+    if is_first and len(lines) > 1 and lines[1].number in recognized:
         name = lines[0].text.strip()
         if lines[0].number not in recognized and _is_node(name):
             yield SettingObservation(Origin("hostname", lines[0].number), "hostname", name)
@@ -166,19 +166,19 @@ def short_answers(
             yield SettingObservation(Origin("dmidecode -s", line.number), "product", product)
 
 
-def _is_answer(line: Line) -> bool:
-    """Return whether a line may be an answer, not blank or a comment of dmidecode."""
-    return len(line.text) <= _MAX_ANSWER and bool(line.text.strip()) and line.text[0] != "#"
+def _may_be_value(line: Line) -> bool:
+    """Return whether a line may be a value, not blank or a comment of dmidecode."""
+    return len(line.text) <= _MAX_VALUE and bool(line.text.strip()) and line.text[0] != "#"
 
 
 def _of_command(command: str, lines: Sequence[Line]) -> Iterator[SettingObservation]:
     typed, *following = re.split(r"\s*(?:;|&&)\s*", " ".join(command.split()), maxsplit=1)
     typed = _HOSTNAME_OPTION.sub("", typed.removeprefix("sudo "))
-    setting = _ANSWERS.get(typed)
+    setting = _SETTINGS.get(typed)
     if setting is None or not lines or (len(lines) > 1 and not following):
         return
     value = dmi_value(lines[0].text)
-    if value is not None and (setting != "hostname" or _HOST_ANSWER.fullmatch(value)):
+    if value is not None and (setting != "hostname" or _HOST_NAME.fullmatch(value)):
         yield SettingObservation(Origin(typed, lines[0].number), setting, value)
 
 

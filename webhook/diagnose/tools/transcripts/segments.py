@@ -68,16 +68,16 @@ def split(output: NodeOutput, finders: Sequence[FindsMarker]) -> Iterator[NodeOu
         if marker is None:
             index += 1
             continue
-        yield from _captures(nodes, lines[start:index], command, status)
+        yield from _outputs(nodes, lines[start:index], command, status)
         nodes, command, status = marker.nodes, marker.command, marker.exit_status
         if marker.enclosed is not None:
-            yield from _captures(nodes, marker.enclosed, command, status)
+            yield from _outputs(nodes, marker.enclosed, command, status)
             nodes, command, status = (None,), None, None
         start = index = marker.end
-    yield from _captures(nodes, lines[start:], command, status)
+    yield from _outputs(nodes, lines[start:], command, status)
 
 
-def _captures(
+def _outputs(
     nodes: Iterable[str | None], lines: Sequence[Line], command: str | None, status: int | None
 ) -> Iterator[NodeOutput]:
     shared = tuple(lines)

@@ -49,8 +49,8 @@ def expected(lines: list[Line]) -> str:
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: str(path.stem))
 def test_the_output_is_read(fixture: Path) -> None:
     """The file next to a saved output has all its observations, and the other lines."""
-    (capture,) = split_by_node(fixture.read_text(encoding="utf-8"))
-    actual, golden = expected(list(capture.lines)), fixture.with_suffix(".expected")
+    (output,) = split_by_node(fixture.read_text(encoding="utf-8"))
+    actual, golden = expected(list(output.lines)), fixture.with_suffix(".expected")
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(actual, encoding="utf-8")
     assert golden.exists(), f"{golden} is missing: run make golden, and read what it wrote"
@@ -66,9 +66,9 @@ def test_every_tool_has_a_saved_output() -> None:
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: str(path.stem))
 def test_a_line_has_a_single_reader(fixture: Path) -> None:
     """Two readers never take the same line: one of them would be wrong."""
-    (capture,) = split_by_node(fixture.read_text(encoding="utf-8"))
+    (output,) = split_by_node(fixture.read_text(encoding="utf-8"))
     recognized = [
-        number for reader in READERS for number in reader.read(capture.lines).recognized_lines
+        number for reader in READERS for number in reader.read(output.lines).recognized_lines
     ]
     assert len(recognized) == len(set(recognized))
 

@@ -12,14 +12,14 @@ from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
 from webhook.diagnose.tools.transcripts.commands import is_command, nodes_of_command
 from webhook.diagnose.tools.transcripts.prefixes import MAX_NAMES, unfold
 
-FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/captures/*.txt"))
+FIXTURES = sorted(Path(__file__).parents[1].glob("fixtures/node_outputs/*.txt"))
 
 
-def written(capture: NodeOutput) -> str:
+def written(output: NodeOutput) -> str:
     """Write the output of a node as its name, its command, and its numbered lines."""
-    status = "" if capture.exit_status is None else f" (exit {capture.exit_status})"
-    head = f"{capture.node or '-'}: {capture.command or ''}{status}".rstrip()
-    return "\n".join((head, *(f"  {line.number}: {line.text!r}" for line in capture.lines), ""))
+    status = "" if output.exit_status is None else f" (exit {output.exit_status})"
+    head = f"{output.node or '-'}: {output.command or ''}{status}".rstrip()
+    return "\n".join((head, *(f"  {line.number}: {line.text!r}" for line in output.lines), ""))
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: str(path.stem))
@@ -138,5 +138,5 @@ def test_a_comment_is_no_command(text: str, expected: bool) -> None:
 def test_a_command_goes_on_in_the_next_line() -> None:
     """It continues after a backslash, with or without a blank; the shell's > is removed."""
     for typed in ("ibdev2netdev \\\n> -v", "ibdev2netdev\\\n-v"):
-        (capture,) = split_by_node(f"$ {typed}\nmlx5_0\n")
-        assert (capture.command, len(capture.lines)) == ("ibdev2netdev -v", 2)
+        (output,) = split_by_node(f"$ {typed}\nmlx5_0\n")
+        assert (output.command, len(output.lines)) == ("ibdev2netdev -v", 2)

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 from webhook.diagnose.discover.inputs import NodeText, read_texts
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import split_by_node
-from webhook.diagnose.tools.transcripts.commands import short_answers
+from webhook.diagnose.tools.transcripts.commands import single_value_outputs
 
 FIXTURES = [path.read_text() for path in sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))]
 IBSTAT = "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n"
 
 
-def answers(text: str) -> list[tuple[str, str, str]]:
-    """Return tool, setting and value of all short answers of a text."""
+def values(text: str) -> list[tuple[str, str, str]]:
+    """Return tool, setting and value of each value that a command printed alone."""
     return [
-        (answer.origin.tool, answer.setting, answer.value)
+        (shown.origin.tool, shown.setting, shown.value)
         for at, part in enumerate(split_by_node(text))
-        for answer in short_answers(part, read(part.lines).recognized_lines, begins=at == 0)
+        for shown in single_value_outputs(part, read(part.lines).recognized_lines, is_first=at == 0)
     ]
 
 
 @pytest.mark.parametrize(
-    ("text", "answer"),
+    ("text", "expected"),
     [
         ("$ hostname\ngpu01\n", ("hostname", "hostname", "gpu01")),
         ("$ hostname -f\n\ngpu-01.lab.example\n", ("hostname", "hostname", "gpu-01.lab.example")),
@@ -53,9 +53,9 @@ def answers(text: str) -> list[tuple[str, str, str]]:
     ],
     ids=lambda value: value.split("\n")[0] if isinstance(value, str) else "",
 )
-def test_an_answer_is_read(text: str, answer: tuple[str, str, str]) -> None:
+def test_a_value_is_read(text: str, expected: tuple[str, str, str]) -> None:
     """By its command, or as the name of a node at the beginning, above a tool's output."""
-    assert answers(text) == [answer]
+    assert values(text) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_an_answer_is_read(text: str, answer: tuple[str, str, str]) -> None:
     ],
     ids=lambda text: text[:30].replace("\n", " "),
 )
-def test_other_words_are_no_answer(text: str) -> None:
+def test_other_words_are_no_value(text: str) -> None:
     """An error, several names, a heading, a device, a command, a version: nothing is assumed."""
-    assert answers(text) == []
+    assert values(text) == []
 
 
-def test_an_answer_names_the_node_of_the_whole_text() -> None:
+def test_a_host_name_names_the_node_of_the_whole_text() -> None:
     """A prompt without a name does not; with two names, the other parts have neither."""
     text = f"$ hostname\ngpu-01\n$ ibstat\n{IBSTAT}"
     assert list(read_texts([NodeText("a.txt", "a", text)]).nodes) == ["gpu-01"]
