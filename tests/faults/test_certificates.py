@@ -23,7 +23,7 @@ REPLICAS = 5
 #: New leaves of each replica: one of the next CA, one for its age.
 LEAVES = 2
 #: A third of a leaf's life is left when it is renewed: six seconds, which a busy machine needs.
-ARGUMENTS = ("--leaf-lifetime=18s", "--ca-round=1s", "--ca-propagation=3s")
+ARGUMENTS = ("--leaf-lifetime=18s", "--ca-interval=1s", "--ca-propagation=3s")
 PATCH = [
     {"op": "replace", "path": "/spec/replicas", "value": REPLICAS},
     *(

@@ -20,7 +20,7 @@ from tests.unit.certs.objects import MUTATING, SECRET, VALIDATING
 from tests.waiting import until
 
 #: Long enough that no replica repairs a change before the test has seen its effect.
-FLAGS = ("--ca-round", "1h", "--leaf-lifetime", "6h")
+FLAGS = ("--ca-interval", "1h", "--leaf-lifetime", "6h")
 
 
 def run(*arguments: str) -> tuple[int, str, str]:

@@ -24,7 +24,7 @@ from tests.waiting import until
 
 NAME = "rdma-webhook.rdma-webhook.svc"
 PROPAGATION = 3.0  #: seconds
-FLAGS = ("--ca-propagation", f"{PROPAGATION:g}s", "--ca-round", "1s", "--leaf-lifetime", "9s")
+FLAGS = ("--ca-propagation", f"{PROPAGATION:g}s", "--ca-interval", "1s", "--leaf-lifetime", "9s")
 CLIENTS = issue_ca("clients")
 #: The number of observations, ten per second.
 LOOKS = 20

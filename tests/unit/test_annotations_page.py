@@ -15,9 +15,9 @@ from webhook.model.annotations import (
     ENABLE,
     MAX_STATUS_LENGTH,
     PREFIX,
-    REQUESTED,
     STATUS,
-    WRITTEN,
+    USER_ANNOTATIONS,
+    WEBHOOK_ANNOTATIONS,
     opted_in,
     parse_requests,
 )
@@ -34,7 +34,7 @@ ROWS: list[tuple[str, str]] = re.findall(r"^\| `(\S+/\S+)` \| (.*?) \|", PAGE, r
 VALUES = {
     key: re.findall(r"`\"?([\w-]+)\"?`", description)
     for key, description in ROWS
-    if key in REQUESTED
+    if key in USER_ANNOTATIONS
 }
 
 
@@ -57,17 +57,17 @@ def _denial(key: str, value: str) -> Denial | None:
 
 def test_every_annotation_has_its_row_and_no_other() -> None:
     """Annotations that users set come first, then written ones, each in the order of the code."""
-    assert tuple(key for key, _ in ROWS) == (*REQUESTED, *WRITTEN)
+    assert tuple(key for key, _ in ROWS) == (*USER_ANNOTATIONS, *WEBHOOK_ANNOTATIONS)
 
 
-@pytest.mark.parametrize("key", REQUESTED)
+@pytest.mark.parametrize("key", USER_ANNOTATIONS)
 def test_values_on_the_page_are_accepted(key: str) -> None:
     """Every value that the page shows is accepted in a pod."""
     for value in VALUES[key]:
         assert _denial(key, value) is None, value
 
 
-@pytest.mark.parametrize("key", REQUESTED)
+@pytest.mark.parametrize("key", USER_ANNOTATIONS)
 def test_values_of_the_code_are_on_the_page(key: str) -> None:
     """Where an annotation accepts only certain words, the denial and the page list the same."""
     denial = _denial(key, "")
@@ -78,7 +78,9 @@ def test_values_of_the_code_are_on_the_page(key: str) -> None:
 
 def test_closed_sets_are_three() -> None:
     """Three annotations accept only certain words; the test above depends on finding them."""
-    closed = [key for key in REQUESTED if '"' in str(_denial(key, "")).partition("must be")[2]]
+    closed = [
+        key for key in USER_ANNOTATIONS if '"' in str(_denial(key, "")).partition("must be")[2]
+    ]
     assert closed == [ENABLE, "rdma.lab/memory-limit", "rdma.lab/nvlink"]
 
 
@@ -86,7 +88,7 @@ def test_closed_sets_are_three() -> None:
 def test_annotations_on_other_pages_exist(page: Path) -> None:
     """No page names an annotation that does not exist."""
     named = set(re.findall(rf"(?<![\w.]){PREFIX}[\w-]+", page.read_text(encoding="utf-8")))
-    assert named <= {*REQUESTED, *WRITTEN, "rdma.lab/v1alpha1"}
+    assert named <= {*USER_ANNOTATIONS, *WEBHOOK_ANNOTATIONS, "rdma.lab/v1alpha1"}
 
 
 def test_the_fields_of_a_status_are_on_the_page() -> None:

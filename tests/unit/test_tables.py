@@ -117,7 +117,10 @@ def test_every_annotation_is_known() -> None:
         for name, value in vars(keys_of_pods).items()
         if name.isupper() and isinstance(value, str) and value.startswith(keys_of_pods.PREFIX)
     }
-    assert keys - {keys_of_pods.PREFIX} == {*keys_of_pods.REQUESTED, *keys_of_pods.WRITTEN}
+    assert keys - {keys_of_pods.PREFIX} == {
+        *keys_of_pods.USER_ANNOTATIONS,
+        *keys_of_pods.WEBHOOK_ANNOTATIONS,
+    }
 
 
 def test_served_formats_are_documented() -> None:
@@ -161,7 +164,7 @@ def _given(command: ArgumentParser) -> Iterator[str]:
         if action.choices is not None:
             yield next(str(choice) for choice in action.choices if choice != action.default)
         elif action.nargs != 0:
-            yield {"duration": "77h", "port_number": "77", "positive_seconds": "77"}.get(
+            yield {"duration": "77h", "port_number": "77", "seconds_up_to_hour": "77"}.get(
                 getattr(action.type, "__name__", ""), "other"
             )
 

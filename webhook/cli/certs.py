@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _status(api: Api, installation: Installation, arguments: argparse.Namespace) -> int:
     inspection = inspect(api, installation, arguments.address)
     if arguments.output == "json":
-        write_json({**describe_authority(inspection), "healthy": inspection.is_healthy})
+        write_json({**record_form(inspection), "healthy": inspection.is_healthy})
     else:
         write_lines(inspection_text(inspection))
     return _PASSED if inspection.is_healthy else _FAILED
@@ -98,7 +98,7 @@ def _verify(api: Api, installation: Installation, arguments: argparse.Namespace)
     if arguments.output == "json":
         write_json(
             {
-                "handshakes": [describe_authority(handshake) for handshake in handshakes],
+                "handshakes": [record_form(handshake) for handshake in handshakes],
                 "healthy": verified,
             }
         )
@@ -159,7 +159,7 @@ def handshakes_text(handshakes: Sequence[Handshake]) -> str:
     return "\n".join([*_lines(handshakes), ""])
 
 
-def describe_authority(
+def record_form(
     record: Inspection | Authority | Handshake | InspectedBundle,
 ) -> dict[str, object]:
     """Return a record as JSON types, with camelCase names as in Kubernetes."""
@@ -207,7 +207,7 @@ def _camel(name: str) -> str:
 
 def _plain(value: object) -> object:
     if isinstance(value, (Inspection, Authority, Handshake, InspectedBundle)):
-        return describe_authority(value)
+        return record_form(value)
     if isinstance(value, tuple):
         return [_plain(member) for member in value]
     return _moment(value) if isinstance(value, datetime) else value

@@ -83,7 +83,7 @@ class _Workloads(NamedTuple):
     """The workloads to decide on, and the facts about them."""
 
     documents: Sequence[Document]
-    live: LiveFacts
+    live_facts: LiveFacts
     #: The cluster's fabrics; None if -c replaces them, or they could not be read.
     fabrics: Fabrics | None = None
     unreadable: bool = False
@@ -117,7 +117,7 @@ def _compare(
     options = PreviewOptions(
         fabrics=before,
         facts=read_facts(arguments.facts) if arguments.facts else None,
-        live=workloads.live,
+        live_facts=workloads.live_facts,
         namespace=arguments.namespace or "default",
     )
     today = preview_documents(workloads.documents, options)
@@ -153,12 +153,12 @@ def _read_cluster(
         reads,
         namespaces_of(given.documents, default_namespace) if given else namespaces,
         fabrics_instead="" if arguments.config else "pass them with -c",
-        claims=any(loaded.uses_claims for loaded in file_fabrics if loaded is not None),
+        claims=any(fabrics.uses_claims for fabrics in file_fabrics if fabrics is not None),
     )
     arguments.namespace = default_namespace
     fabrics = reading.configuration.fabrics if reading.configuration else None
     if given is not None:
-        return given._replace(live=reading.facts, fabrics=fabrics, notes=reading.facts.notes)
+        return given._replace(live_facts=reading.facts, fabrics=fabrics, notes=reading.facts.notes)
     assert templates is not None
     documents = [
         Document(name="the cluster", index=index, value=manifest, line=0, text="", syntax="json")

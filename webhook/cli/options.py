@@ -20,7 +20,7 @@ from webhook.kube.access import Overrides, kubeconfig_or_pod
 #: An RFC 1123 subdomain, which the name of a Kubernetes object must be.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _MAX_NAME = 253
-_MAX_DRAIN = 3600  # seconds; longer than any terminationGracePeriodSeconds
+_MAX_SECONDS = 3600  # seconds; longer than any terminationGracePeriodSeconds
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _MAX_TIMEOUT_DIGITS = 6
 _DURATION = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
@@ -73,14 +73,14 @@ def port_number(given: str) -> int:
     return number
 
 
-def positive_seconds(given: str) -> float:
+def seconds_up_to_hour(given: str) -> float:
     """Parse a number of seconds, at most an hour."""
     try:
         number = float(given)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= _MAX_DRAIN:
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a number from 0 to {_MAX_DRAIN}")
+    if not 0 <= number <= _MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a number from 0 to {_MAX_SECONDS}")
     return number
 
 
@@ -176,7 +176,7 @@ def cluster_access(arguments: argparse.Namespace) -> ClusterAccess:
 
 
 def names_cluster(arguments: argparse.Namespace) -> bool:
-    """Return whether an option names a cluster, or a user to read it as."""
+    """Return whether an option names a cluster, or a user to connect as."""
     return bool(arguments.kubeconfig) or any(
         getattr(arguments, field) for field in Overrides._fields
     )

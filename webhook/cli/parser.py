@@ -189,7 +189,7 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
         command.refuse(unparsed)
     check_inputs(command, arguments)
     if not hasattr(arguments, "module"):
-        arguments.parent.error(f"missing command; use one of {', '.join(arguments.below)}")
+        arguments.parent.error(f"missing command; use one of {', '.join(arguments.subcommands)}")
     return arguments
 
 
@@ -252,7 +252,7 @@ def add_commands(
     Only the named commands get their options; None means all. A module without a function `run`
     has subcommands.
     """
-    parent.set_defaults(parent=parent, below=list(summaries))
+    parent.set_defaults(parent=parent, subcommands=list(summaries))
     commands = parent.add_subparsers(metavar="COMMAND", title="commands", prog=parent.prog)
     parent.commands = commands.choices
     for name, summary in summaries.items():

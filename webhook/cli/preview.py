@@ -112,17 +112,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Preview the files and return the exit code; report unreadable files, and show the rest."""
-    live = arguments.live or names_cluster(arguments)
-    if not live:
+    use_cluster = arguments.live or names_cluster(arguments)
+    if not use_cluster:
         _refuse_example(arguments)
     manifests = ManifestFiles(given_files(arguments), recursive=arguments.recursive)
     if manifests.unreadable and not manifests.documents:
         return _UNREADABLE
     if not manifests.documents:
         raise DocumentError(manifests.no_documents)
-    named = read_fabrics(arguments.config) if arguments.config else None
-    reading = _read_cluster(arguments, manifests.documents, named) if live else None
-    report = preview_documents(manifests.documents, _options(arguments, reading, named))
+    file_fabrics = read_fabrics(arguments.config) if arguments.config else None
+    reading = _read_cluster(arguments, manifests.documents, file_fabrics) if use_cluster else None
+    report = preview_documents(manifests.documents, _options(arguments, reading, file_fabrics))
     if report.example and arguments.output == "json":
         print_status(
             "note",
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_cluster(
-    arguments: argparse.Namespace, documents: Sequence[Document], named: Fabrics | None
+    arguments: argparse.Namespace, documents: Sequence[Document], file_fabrics: Fabrics | None
 ) -> LiveReading:
     """Read the facts of the pods; the cluster's namespace becomes the default."""
     from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
@@ -150,7 +150,7 @@ def _read_cluster(
         ApiReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
         fabrics_instead="" if arguments.config else instead,
-        claims=bool(named and named.uses_claims),
+        claims=bool(file_fabrics and file_fabrics.uses_claims),
     )
     if reading.configuration is None:
         _refuse_example(arguments, reading.facts.notes)
@@ -158,15 +158,16 @@ def _read_cluster(
 
 
 def _options(
-    arguments: argparse.Namespace, reading: LiveReading | None, named: Fabrics | None
+    arguments: argparse.Namespace, reading: LiveReading | None, file_fabrics: Fabrics | None
 ) -> PreviewOptions:
-    live = reading.configuration if reading else None
+    cluster_configuration = reading.configuration if reading else None
+    fabrics = cluster_configuration.fabrics if cluster_configuration else file_fabrics
     path = _fabrics_file(arguments)
     return PreviewOptions(
-        fabrics=live.fabrics if live else named or read_fabrics(path or str(EXAMPLE)),
-        example=live is None and path is None,
+        fabrics=fabrics or read_fabrics(path or str(EXAMPLE)),
+        example=cluster_configuration is None and path is None,
         facts=read_facts(arguments.facts) if arguments.facts else None,
-        live=reading.facts if reading else LiveFacts(),
+        live_facts=reading.facts if reading else LiveFacts(),
         namespace=arguments.namespace or "default",
         namespace_labels=dict(arguments.namespace_label),
         enable=arguments.enable,

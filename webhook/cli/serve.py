@@ -15,7 +15,7 @@ from webhook.cli.options import (
     duration,
     duration_text,
     port_number,
-    positive_seconds,
+    seconds_up_to_hour,
 )
 from webhook.config import INSTALLED
 from webhook.serve.options import DEFAULTS
@@ -49,7 +49,7 @@ _OWN_TITLE = "self-managed certificates (in a cluster, without --tls-cert and --
 _LIFETIMES = (
     ("--ca-lifetime", DEFAULTS.lifetimes.ca, None),
     ("--leaf-lifetime", DEFAULTS.lifetimes.leaf, None),
-    ("--ca-round", DEFAULTS.lifetimes.round, None),
+    ("--ca-interval", DEFAULTS.lifetimes.round, None),
     (
         "--ca-propagation",
         DEFAULTS.lifetimes.propagation,
@@ -106,7 +106,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--drain-seconds",
-        type=positive_seconds,
+        type=seconds_up_to_hour,
         default=DEFAULTS.drain_seconds,
         metavar="SECONDS",
         help=_DRAIN_HELP,
@@ -148,7 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
                 ca=arguments.ca_lifetime,
                 leaf=arguments.leaf_lifetime,
                 propagation=arguments.ca_propagation,
-                round=arguments.ca_round,
+                round=arguments.ca_interval,
             ),
             kubeconfig=arguments.kubeconfig,
             preview=arguments.preview == "on",

@@ -27,7 +27,7 @@ ALREADY_PATCHED = Reason(
     "AlreadyPatched", "The pod already has everything, so nothing was changed.", remedy=""
 )
 #: The reasons of decisions for which all mutations ran.
-FULLY_MUTATED = (PATCHED, ALREADY_PATCHED)
+ALL_MUTATIONS_RAN = (PATCHED, ALREADY_PATCHED)
 NOT_OPTED_IN = Reason(
     "NotOptedIn",
     'The pod has no annotation rdma.lab/enable: "true".',

@@ -39,8 +39,8 @@ NETWORKS_JSON = frozenset('[{"')
 #: Annotations that request RDMA from other webhooks: sgl-project/ome.
 OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)
 
-REQUESTED = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
-WRITTEN = (STATUS, NCCL_CONF)
+USER_ANNOTATIONS = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
+WEBHOOK_ANNOTATIONS = (STATUS, NCCL_CONF)
 
 #: The maximum size of a status in bytes: people read it, and all annotations share 256 KiB.
 MAX_STATUS_LENGTH = 4096
@@ -180,9 +180,11 @@ def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[st
 
 
 def _unknown_key_messages(ours: Iterable[str]) -> Iterable[str]:
-    unknown = [key for key in ours if key not in REQUESTED and key not in WRITTEN]
+    unknown = [
+        key for key in ours if key not in USER_ANNOTATIONS and key not in WEBHOOK_ANNOTATIONS
+    ]
     for key in unknown[:_MAX_LISTED]:
-        requests = [word.removeprefix(PREFIX) for word in REQUESTED]
+        requests = [word.removeprefix(PREFIX) for word in USER_ANNOTATIONS]
         meant = suggestion(key.removeprefix(PREFIX), requests, PREFIX)
         yield f"unknown annotation {key!r:.80}{meant}"
     if len(unknown) > _MAX_LISTED:

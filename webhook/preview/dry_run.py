@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from webhook.admission.match import AS_SHIPPED, CallPrediction, predict_call
-from webhook.admission.review import KIND, read_review
+from webhook.admission.review import KIND as REVIEW_KIND
+from webhook.admission.review import read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decide import decide
 from webhook.decide.reasons import NOT_OPTED_IN
@@ -49,7 +50,7 @@ class PreviewOptions:
     #: Facts about a cluster; without them, no namespace is assumed to restrict its pods.
     facts: Facts | None = None
     #: Facts read from a cluster; `facts` and the input take precedence.
-    live: LiveFacts = _NO_LIVE_FACTS
+    live_facts: LiveFacts = _NO_LIVE_FACTS
     #: The namespace of objects without one.
     namespace: str = "default"
     #: Labels of every pod's namespace, which override the labels in `facts` and in the input.
@@ -58,7 +59,7 @@ class PreviewOptions:
     enable: bool = False
     #: The largest number of pods and pod templates; None: any number.
     max_pods: int | None = None
-    #: The reader's words for requesting another report.
+    #: The audience's words for requesting another report.
     wording: Wording = CLI_WORDING
 
 
@@ -93,7 +94,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     `options.max_pods`, and PatchMismatchError if jsonpatch's result differs from a decision's pod.
     """
     file_facts = options.facts or Facts()
-    live = options.live
+    live = options.live_facts
     facts, fact_notes = with_input_facts(file_facts, documents, options.namespace, live)
     notes = [*live.notes, *fact_notes]
     options = replace(options, facts=facts)
@@ -158,7 +159,7 @@ def _decide_on(
         fabrics=options.fabrics, namespace=namespace, inventory=inventory, enable=options.enable
     )
     pods = expected_pods(template)
-    decisions = tuple(decide(expected.pod, context) for expected in pods)
+    decisions = tuple(decide(expected_pod.pod, context) for expected_pod in pods)
     return _DecidedTemplate(origin, template, context, controller_of(template), pods, decisions)
 
 
@@ -168,8 +169,8 @@ def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Pr
     template, namespace = decided.template, decided.context.namespace
     call = _predict(document, template, namespace, options)
     hint = hints.of(template) if decided.not_opted_in else ""
-    for expected, decision in zip(decided.pods, decided.decisions, strict=True):
-        controller = decided.controller if expected.pod is not template.pod else None
+    for expected_pod, decision in zip(decided.pods, decided.decisions, strict=True):
+        controller = decided.controller if expected_pod.pod is not template.pod else None
         yield Preview(
             source=document.name,
             line=document.line,
@@ -182,12 +183,12 @@ def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Pr
             called_because=call[1],
             labels_known=namespace.is_loaded and namespace.labels is not None,
             decision=decision,
-            pod=patch_pod(expected.pod, decision),
+            pod=patch_pod(expected_pod.pod, decision),
             hint=hint,
             annotations_location=annotations_location(template),
             spec_only=template.spec_only,
             controller=controller.name if controller else "",
-            role=expected.role,
+            role=expected_pod.role,
         )
 
 
@@ -227,7 +228,7 @@ def _unknown_controller_note(decided: _DecidedTemplate) -> str:
     template = decided.template
     if decided.controller is not None or template.enclosing is None or decided.not_opted_in:
         return ""
-    if template.kind == KIND:
+    if template.kind == REVIEW_KIND:
         return ""
     if template.kind.endswith(_RUNTIME):
         condition = "a TrainJob adds GPUs, a command and variables, so"
@@ -258,9 +259,9 @@ def _predict(
 
     An AdmissionReview is such a call; it counts unless the webhook would ignore it.
     """
-    if document.value.get("kind") != KIND:
+    if document.value.get("kind") != REVIEW_KIND:
         pod = _assume_enabled(template.pod, enable=options.enable)
-        webhooks = options.live.webhooks
+        webhooks = options.live_facts.webhooks
         return predict_call(pod, namespace, AS_SHIPPED if webhooks is None else webhooks)
     try:
         ignored = read_review(document.value).ignored

@@ -43,13 +43,15 @@ def patch_pod(pod: PodManifest, decision: Decision) -> PodManifest:
     return apply_verified(pod, decision.patch, decision.pod)
 
 
-def apply_verified(pod: PodManifest, ops: Sequence[PatchOp], expected: object) -> PodManifest:
-    """Apply operations to `pod` with jsonpatch, and return the result, which must be `expected`.
+def apply_verified(
+    pod: PodManifest, ops: Sequence[PatchOp], expected_result: object
+) -> PodManifest:
+    """Apply operations to `pod` with jsonpatch, verify the result, and return it.
 
     Raises the same errors as `patch_pod`.
     """
     patched_pod = apply_operations(pod, ops)
-    verify_patch(patched_pod, expected)
+    verify_patch(patched_pod, expected_result)
     return patched_pod
 
 
@@ -63,9 +65,9 @@ def apply_operations(pod: PodManifest, ops: Sequence[PatchOp]) -> PodManifest:
     return patched_pod
 
 
-def verify_patch(patched_pod: PodManifest, expected: object) -> None:
+def verify_patch(patched_pod: PodManifest, expected_result: object) -> None:
     """Raise PatchMismatchError unless jsonpatch's pod equals the expected one."""
-    if not same_json(patched_pod, expected):
+    if not same_json(patched_pod, expected_result):
         raise PatchMismatchError(
             "the operations of the patch do not produce the pod that was decided on"
         )
@@ -125,7 +127,7 @@ def _rewrite_document(document: Document, edits: Sequence[Edit]) -> RewrittenDoc
 def layout_remarks(
     documents: Sequence[Document], rewritten: Sequence[RewrittenDocument]
 ) -> list[tuple[str, str]]:
-    """List the documents that lost comments and order, each as a label and a visible sentence."""
+    """List the documents that lost comments and order, each as a label and an escaped sentence."""
     return [
         ("warning", visible(f"{document.name}:{document.line}: {new.warning}"))
         for document, new in zip(documents, rewritten, strict=True)
@@ -169,10 +171,10 @@ def template_edit(
         return TemplateEdit(ops, apply_operations(template.pod, ops))
     pod, all_ops, deferred = template.pod, list[PatchOp](), dict[str, None]()
     for index, decision in enumerate(decisions):
-        expected = expected_pods(template._replace(pod=pod))[index] if index else pods[0]
-        current_decision = decide_on(expected.pod) if index else decision
+        expected_pod = expected_pods(template._replace(pod=pod))[index] if index else pods[0]
+        current_decision = decide_on(expected_pod.pod) if index else decision
         template_patch = transfer_to_template(
-            pod, expected.pod, _outcome_operations(current_decision)
+            pod, expected_pod.pod, _outcome_operations(current_decision)
         )
         pod = apply_verified(pod, template_patch.ops, template_patch.pod)
         all_ops += template_patch.ops

@@ -19,7 +19,7 @@ from webhook.text.yaml.edits import ensure_final_newline
 
 
 class OutputOptions(NamedTuple):
-    """The inputs of an output besides the report: its reader and its display."""
+    """How to render a report: width, colors, limits, and wording."""
 
     #: Columns of a line of text.
     width: int = 100
@@ -27,7 +27,7 @@ class OutputOptions(NamedTuple):
     color: bool = False
     #: Whether a terminal shows the output: characters in the documents could act as commands to it.
     terminal: bool = False
-    #: The reader's words for requesting another report.
+    #: The audience's words for requesting another report.
     wording: Wording = CLI_WORDING
     #: The largest number of characters; a longer output is a DocumentError. None: no limit.
     max_characters: int | None = MAX_CHARACTERS
@@ -37,7 +37,7 @@ class Output(NamedTuple):
     """A report in one format, and remarks that the format cannot hold."""
 
     text: str
-    #: Labels and visible sentences: ("denied", "Pod lab/a: …").
+    #: Labels and escaped sentences: ("denied", "Pod lab/a: …").
     remarks: Sequence[tuple[str, str]] = ()
 
 

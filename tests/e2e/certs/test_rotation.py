@@ -18,7 +18,7 @@ from tests.waiting import until
 
 REPLICAS = 3
 #: A leaf is replaced after 20 s; a CA is removed two minutes after the next one issues.
-TIMES = ("--ca-propagation", "5s", "--ca-round", "1s", "--leaf-lifetime", "30s")
+TIMES = ("--ca-propagation", "5s", "--ca-interval", "1s", "--leaf-lifetime", "30s")
 
 
 @contextmanager

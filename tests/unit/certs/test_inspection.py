@@ -8,7 +8,7 @@ from certs.inspection import inspect
 from certs.issue import issue_ca
 from certs.secret import IMMUTABLE, CaSecret
 from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, VALIDATION, Objects
-from webhook.cli.certs import describe_authority, inspection_text
+from webhook.cli.certs import inspection_text, record_form
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
@@ -107,6 +107,6 @@ def test_without_endpoints() -> None:
 def test_no_key_is_printed() -> None:
     """The output has only fingerprints and times of certificates."""
     written = str(
-        describe_authority(inspect(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE))
+        record_form(inspect(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE))
     )
     assert "PRIVATE" not in written

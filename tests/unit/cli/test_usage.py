@@ -39,7 +39,7 @@ def test_version(shell: Shell) -> None:
         ["serve", "--drain-seconds", "nan"],
         ["serve", "--drain-seconds", "soon"],
         ["serve", "--ca-propagation", "2"],
-        ["serve", "--ca-round", "1.5s"],
+        ["serve", "--ca-interval", "1.5s"],
         ["certs"],
         ["certs", "renew"],
         ["certs", "verify", "--address", "127.0.0.1"],

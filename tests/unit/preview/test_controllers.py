@@ -206,12 +206,12 @@ def test_there_is_no_note_without_need(value: dict[str, Any]) -> None:
     assert previewed(value)[1].notes == ()
 
 
-def test_a_misshapen_template_is_decided_on_unchanged() -> None:
+def test_a_malformed_template_is_decided_on_unchanged() -> None:
     """The decision explains what is wrong with it."""
-    misshapen = template()
-    misshapen["metadata"]["labels"] = ["x"]
+    malformed = template()
+    malformed["metadata"]["labels"] = ["x"]
     _, report = previewed(
-        workload("kubeflow.org/v1 TFJob", {"tfReplicaSpecs": replicas(W=misshapen)})
+        workload("kubeflow.org/v1 TFJob", {"tfReplicaSpecs": replicas(W=malformed)})
     )
     (preview,) = report.previews
     assert (preview.controller, preview.decision.reason.code) == ("", "InvalidPod")

@@ -141,7 +141,7 @@ def test_enable_supposes_the_annotation_for_the_decision_and_for_the_call() -> N
 
 
 @pytest.mark.parametrize("metadata", ["[]", "x", "{annotations: []}", "{annotations: 5}"])
-def test_enable_leaves_a_misshapen_pod_to_the_decision(metadata: str) -> None:
+def test_enable_leaves_a_malformed_pod_to_the_decision(metadata: str) -> None:
     """The decision denies it for its shape."""
     text = f"apiVersion: v1\nkind: Pod\nmetadata: {metadata}\nspec: {{containers: []}}\n"
     assert not only(text, enable=True).decision.allowed
@@ -334,50 +334,50 @@ def keeps_limit(report: Report) -> bool:
 def test_facts_of_a_cluster_count() -> None:
     """The cluster's namespaces and rules decide, and its notes come first."""
     read = live_facts(LABELED, LIMITED, notes=("read by somebody",))
-    report = report_on(DEPLOYMENT, live=read)
+    report = report_on(DEPLOYMENT, live_facts=read)
     assert report.previews[0].called is True
     assert keeps_limit(report)
     assert report.notes == ("read by somebody",)
-    assert not keeps_limit(report_on(DEPLOYMENT, live=live_facts(LABELED)))
+    assert not keeps_limit(report_on(DEPLOYMENT, live_facts=live_facts(LABELED)))
 
 
 def test_a_namespace_that_could_not_be_read_restricts_nothing() -> None:
     """The preview is as without a cluster, except for what could be read."""
-    report = report_on(DEPLOYMENT, live=live_facts(named("Namespace", "other")))
+    report = report_on(DEPLOYMENT, live_facts=live_facts(named("Namespace", "other")))
     assert (report.previews[0].called, keeps_limit(report)) == (None, False)
     assert not report.previews[0].labels_known
-    assert keeps_limit(report_on(DEPLOYMENT, live=live_facts(LIMITED)))
+    assert keeps_limit(report_on(DEPLOYMENT, live_facts=live_facts(LIMITED)))
 
 
 def test_the_input_takes_precedence_over_the_cluster() -> None:
     """The same Namespace, or the LimitRange of the same name, is about to be replaced."""
     read = live_facts(LABELED, LIMITED)
     mine = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n"
-    report = report_on(DEPLOYMENT + mine, live=read)
+    report = report_on(DEPLOYMENT + mine, live_facts=read)
     assert (report.previews[0].called, keeps_limit(report)) == (False, True)
     head = "---\napiVersion: v1\nkind: LimitRange\n"
     mine = head + "metadata: {name: %s, namespace: lab}\nspec: {limits: []}\n"
-    assert not keeps_limit(report_on(DEPLOYMENT + mine % "site", live=read))
-    assert keeps_limit(report_on(DEPLOYMENT + mine % "another", live=read))
+    assert not keeps_limit(report_on(DEPLOYMENT + mine % "site", live_facts=read))
+    assert keeps_limit(report_on(DEPLOYMENT + mine % "another", live_facts=read))
     homeless = mine.replace(", namespace: lab", "") % "site"
-    assert not keeps_limit(report_on(DEPLOYMENT + homeless, live=read, namespace="lab"))
-    assert keeps_limit(report_on(DEPLOYMENT + homeless, live=read))
+    assert not keeps_limit(report_on(DEPLOYMENT + homeless, live_facts=read, namespace="lab"))
+    assert keeps_limit(report_on(DEPLOYMENT + homeless, live_facts=read))
 
 
 def test_a_facts_file_takes_precedence_over_the_cluster() -> None:
     """This holds for the namespaces that it has; for others, the cluster counts."""
     given = namespaces(lab={})
     read = live_facts(LABELED, LIMITED)
-    report = report_on(DEPLOYMENT, facts=given, live=read)
+    report = report_on(DEPLOYMENT, facts=given, live_facts=read)
     assert (report.previews[0].called, keeps_limit(report)) == (False, False)
-    report = report_on(DEPLOYMENT, facts=namespaces(other={}), live=read)
+    report = report_on(DEPLOYMENT, facts=namespaces(other={}), live_facts=read)
     assert (report.previews[0].called, keeps_limit(report)) == (True, True)
 
 
 def test_the_registration_of_a_cluster_counts() -> None:
     """A webhook that is not installed is called for no pod; an unknown one is as shipped."""
     called = [
-        report_on(DEPLOYMENT, live=live_facts(LABELED, webhooks=webhooks)).previews[0].called
+        report_on(DEPLOYMENT, live_facts=live_facts(LABELED, webhooks=webhooks)).previews[0].called
         for webhooks in ((), None, (SHIPPED,))
     ]
     assert called == [False, True, True]
@@ -387,7 +387,7 @@ def test_a_condition_that_is_not_evaluated() -> None:
     """Whether the webhook is called stays open, though the labels are known."""
     condition = {"name": "x", "expression": "true"}
     setup = read_setup({}, {**SHIPPED.webhook, "matchConditions": [condition]})
-    (preview,) = report_on(DEPLOYMENT, live=live_facts(LABELED, webhooks=(setup,))).previews
+    (preview,) = report_on(DEPLOYMENT, live_facts=live_facts(LABELED, webhooks=(setup,))).previews
     assert (preview.called, preview.labels_known) == (None, True)
 
 

@@ -373,7 +373,7 @@ def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: s
     reading = read(everything() | {NODES: listed(*nodes)})
     assert reading.configuration is not None
     fabrics = reading.configuration.fabrics
-    options = PreviewOptions(fabrics=fabrics, live=reading.facts)
+    options = PreviewOptions(fabrics=fabrics, live_facts=reading.facts)
     (previewed,) = preview_documents(read_documents(document), options).previews
 
     space = {**everything()[LAB], "kind": "Namespace"}

@@ -13,7 +13,7 @@ from webhook.decide.mutations import MUTATIONS
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.reasons import REASONS
 from webhook.kube.objects import Container, PodSpec
-from webhook.model.annotations import ENABLE, PREFIX, WRITTEN
+from webhook.model.annotations import ENABLE, PREFIX, WEBHOOK_ANNOTATIONS
 from webhook.model.finding import Code, Finding
 from webhook.model.names import counted
 from webhook.model.quantity import is_zero
@@ -54,7 +54,7 @@ def _annotations(evidence: PodEvidence) -> Finding:
     annotations = [
         f"{key}: {json.dumps(value[:_MAX_VALUE], ensure_ascii=False)}"
         for key, value in evidence.annotations.items()
-        if key.startswith(PREFIX) and key not in WRITTEN
+        if key.startswith(PREFIX) and key not in WEBHOOK_ANNOTATIONS
     ]
     if annotations:
         return ANNOTATIONS.finding("info", f"The pod sets {', '.join(sorted(annotations))}.")

@@ -26,13 +26,13 @@ FABRICS_FORMATS = (
 
 
 class FabricsDisplay(NamedTuple):
-    """The reader of an inventory."""
+    """How, and for whom, an inventory is displayed."""
 
     #: Columns of a line of text.
     width: int = 100
     #: Whether to use ANSI colors.
     color: bool = False
-    #: Whether the reader is unknown, and so gets no node names: `wide` is then like `text`.
+    #: Whether the audience is unknown, and so gets no node names: `wide` is then like `text`.
     anonymous: bool = False
 
 
@@ -127,7 +127,7 @@ def _fabric(fabric: FabricCapacity) -> FabricForm:
 
 
 def anonymous_form(inventory: FabricInventory) -> AnonymousForm:
-    """Return the amounts of each fabric, without node names, for unknown readers."""
+    """Return the amounts of each fabric, without node names, for an unknown audience."""
     return AnonymousForm(fabrics=[_amounts(fabric) for fabric in inventory.fabrics])
 
 

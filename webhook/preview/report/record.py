@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.decide.admission_warnings import sentences
 from webhook.decide.examine import HOST_NETWORK_MISSING
-from webhook.decide.reasons import FULLY_MUTATED, NOT_OPTED_IN
+from webhook.decide.reasons import ALL_MUTATIONS_RAN, NOT_OPTED_IN
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.model.facts import LABEL
 from webhook.model.names import counted, first_names
@@ -97,7 +97,7 @@ class Report:
     edits: tuple[Edit, ...] = ()
     #: Sentences on documents without a decision, such as "ConfigMap lab/x: no pod template".
     notes: tuple[str, ...] = ()
-    #: The names of the fabrics if they are an example's and not the reader's; else "".
+    #: The names of the fabrics if they are an example's and not the user's; else "".
     example: str = ""
 
     @property
@@ -124,7 +124,7 @@ def _is_equipped(preview: Preview) -> bool:
 
 
 def remarks_of(report: Report) -> list[tuple[str, str]]:
-    """List remarks that a patch or a manifest cannot contain: a label and a visible sentence each.
+    """List remarks that a patch or a manifest cannot contain: a label and an escaped sentence each.
 
     A sentence about several pods appears once, with the first of their names.
     """
@@ -173,7 +173,7 @@ def _pod_remarks(preview: Preview) -> Iterator[tuple[str, str]]:
         yield "warning", preview.hint
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
-        reason = None if decision.reason in FULLY_MUTATED else decision.reason
+        reason = None if decision.reason in ALL_MUTATIONS_RAN else decision.reason
         warnings = sentences(decision.verdict, reason, decision.message, decision.outcomes)
         yield from (("warning", warning) for warning in dict.fromkeys(warnings))
 
@@ -206,7 +206,7 @@ class SkipReason(NamedTuple):
 
 def skip_reason_of(decision: Decision) -> SkipReason:
     """Return why mutations were skipped: the decision's reason, or a missing hostNetwork."""
-    if decision.reason not in FULLY_MUTATED:
+    if decision.reason not in ALL_MUTATIONS_RAN:
         return SkipReason(decision.reason.code, decision.message)
     network_outcomes = [
         outcome for outcome in decision.outcomes if outcome.reason.code == HOST_NETWORK_MISSING.code
@@ -254,15 +254,15 @@ _HEADLINES: dict[Rdma, VerdictHeadline] = {
 }
 
 
-# The readers' words for requesting another preview: options, or parameters over HTTP.
+# How an audience requests another preview: with options, or with parameters over HTTP.
 
 
 class Wording(NamedTuple):
-    """Parts of sentences for one kind of reader: how to request another preview."""
+    """Parts of sentences for one audience: how to request another preview."""
 
     enable: str  #: as if the pods had opted in
     labels: str  #: with the labels of their namespaces, instead of an assumption
-    fabrics: str  #: with the reader's fabrics instead of an example's
+    fabrics: str  #: with the user's fabrics instead of an example's
     fabrics_file: str  #: the remedy for a fabrics file among the documents
 
 

@@ -41,7 +41,7 @@ def rehearse() -> None:
     for is_object, body in ((True, _OBJECT), (False, EXAMPLE.read_bytes())):
         operations.answer({"operation": "configure", "object": is_object}, body)
     for body in (_OBJECT, _INVALID_OBJECT):
-        operations.answer({"operation": "validate", "uid": "a", "about": {}}, body)
+        operations.answer({"operation": "validate", "uid": "a", "object_reference": {}}, body)
     preview_head = {
         "operation": "preview",
         "namespace": "a",

@@ -90,7 +90,7 @@ class Operations:
 
     def _validate(self, head: Head, body: bytes) -> Reply:
         faults = configuration_faults(json.loads(body))
-        answer = configuration_answer(head["uid"], head["about"], faults)
+        answer = configuration_answer(head["uid"], head["object_reference"], faults)
         errors = len(faults.errors) + faults.more_errors
         warnings = len(faults.warnings) + faults.more_warnings
         reply_head = {"status": 200, "errors": errors, "warnings": warnings}

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 
 from webhook.kube.records import Record, Text
-from webhook.model.annotations import ENABLE, REQUESTED, WRITTEN
+from webhook.model.annotations import ENABLE, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
 from webhook.model.names import first_names
 from webhook.model.pod import Path, dotted
 from webhook.preview.workloads.objects import Header, below, nodes_on
@@ -81,7 +81,7 @@ def _resembles_enable(key: str) -> bool:
     if key == ENABLE:
         return True
     parts = _KEY_PARTS.fullmatch(key.strip().lower()) if len(key) <= _MAX_KEY_LENGTH else None
-    if parts is None or key in REQUESTED or key in WRITTEN:
+    if parts is None or key in USER_ANNOTATIONS or key in WEBHOOK_ANNOTATIONS:
         return False
     return (
         _similarity(parts[1], _PREFIX) > _MIN_PREFIX_SIMILARITY

@@ -14,7 +14,7 @@ from webhook.kube.records import text_of
 from webhook.model.pod import Path, at
 
 
-def fields(value: object) -> dict[str, object]:
+def fields_or_empty(value: object) -> dict[str, object]:
     """Return a mapping unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
@@ -42,7 +42,7 @@ def _scalar_text(value: object) -> str:
 #: A string or a number, as a string; the field's default for anything else.
 ScalarText = Annotated[str, PlainValidator(_scalar_text)]
 #: A mapping; an empty one for anything else.
-Fields = Annotated[dict[str, object], PlainValidator(fields)]
+Fields = Annotated[dict[str, object], PlainValidator(fields_or_empty)]
 
 
 _Default = TypeVar("_Default")
@@ -66,15 +66,15 @@ class Header(NamedTuple):
     @classmethod
     def of(cls, node: object) -> Self:
         """Read a mapping; anything else is read as an empty one."""
-        value = fields(node)
-        metadata = fields(value.get("metadata"))
+        value = fields_or_empty(node)
+        metadata = fields_or_empty(value.get("metadata"))
         return cls(
             value.get("kind"),
             metadata.get("name"),
             metadata.get("generateName"),
             metadata.get("namespace"),
-            fields(metadata.get("labels")),
-            fields(metadata.get("annotations")),
+            fields_or_empty(metadata.get("labels")),
+            fields_or_empty(metadata.get("annotations")),
         )
 
     @property

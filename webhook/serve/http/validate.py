@@ -162,7 +162,7 @@ class Validate:
         self, request: ConfigurationRequest, written: bytes, address: str
     ) -> WorkerAnswer:
         """Have the worker check the object; previews wait meanwhile."""
-        parameters = {"uid": request.uid, "about": _about(request)}
+        parameters = {"uid": request.uid, "object_reference": _object_reference(request)}
         job = Job("validate", parameters, written, "validation", "apply it again")
         with self._places.take(address), self._octets.take(address, len(written)):
             async with (
@@ -231,14 +231,14 @@ def _checked(configuration: dict[str, object]) -> dict[str, object]:
     return {**checked, "metadata": {"name": at(configuration, ("metadata", "name"))}}
 
 
-def _about(request: ConfigurationRequest) -> dict[str, str]:
+def _object_reference(request: ConfigurationRequest) -> dict[str, str]:
     return {"group": _GROUP, "kind": KIND, "name": request.name or NAME}
 
 
 def _too_large(request: ConfigurationRequest) -> ValidationAnswer:
     message = f"is larger than the maximum of {LIMITS.octets:,} characters"
     faults = ConfigurationErrors(errors=[("the object", message)])
-    answer = configuration_answer(request.uid, _about(request), faults)
+    answer = configuration_answer(request.uid, _object_reference(request), faults)
     return ValidationAnswer(200, orjson.dumps(answer), request=request, counts=(1, 0))
 
 

@@ -154,14 +154,14 @@ def test_the_hash_is_that_of_the_last_configuration() -> None:
 
 def test_a_validation_answers_with_a_review() -> None:
     """The head counts errors and warnings; the fabrics in use do not matter."""
-    about = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
+    reference = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
     item = {
         "apiVersion": "rdma.lab/v1alpha1",
         "kind": "FabricConfiguration",
         "metadata": {"name": "default"},
         "spec": {"fabrics": [{"name": "ib", "hcass": []}]},
     }
-    head = {"operation": "validate", "uid": "u", "about": about}
+    head = {"operation": "validate", "uid": "u", "object_reference": reference}
     answer = Operations().answer(head, json.dumps(item).encode())
     response = json.loads(answer.body)["response"]
     causes = response["status"]["details"]["causes"]
@@ -175,7 +175,7 @@ def test_a_validation_answers_with_a_review() -> None:
 def test_a_validation_without_memory_has_its_own_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message names a check, not a preview."""
     monkeypatch.setattr(operations, "configuration_faults", _raiser(MemoryError()))
-    head = {"operation": "validate", "uid": "u", "about": {}}
+    head = {"operation": "validate", "uid": "u", "object_reference": {}}
     answer = Operations().answer(head, b"{}")
 
     assert answer.head["status"] == 413

@@ -431,8 +431,11 @@ def test_the_worker_gets_only_the_parts_to_check() -> None:
     checked = {**item(VALID), "metadata": {"name": "default"}}
     del checked["status"]
     assert json.loads(job.body) == checked
-    about = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
-    assert (job.operation, job.parameters) == ("validate", {"uid": UID, "about": about})
+    reference = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
+    assert (job.operation, job.parameters) == (
+        "validate",
+        {"uid": UID, "object_reference": reference},
+    )
     assert job.message("{noun}: {advice}") == "validation: apply it again"
     assert max_pause == validate.MAX_PAUSE
     assert turns.requests == [("10.0.0.1", validate.SECONDS, True)]

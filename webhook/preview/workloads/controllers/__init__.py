@@ -40,7 +40,7 @@ def expected_pods(template: Template) -> tuple[ExpectedPod, ...]:
     """Return the pods that the template's controller creates, one for each role.
 
     The only pod is the template itself for a kind that is not in the table, for a part of an object
-    without additions, and for a misshapen template, which the API server refuses.
+    without additions, and for a malformed template, which the API server refuses.
     """
     controller, enclosing = controller_of(template), template.enclosing
     if controller is None or enclosing is None or not isinstance(template.pod, dict):

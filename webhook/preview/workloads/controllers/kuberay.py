@@ -37,7 +37,13 @@ from webhook.preview.workloads.controllers.workload import (
     pod_field_variable,
     variables,
 )
-from webhook.preview.workloads.objects import Fields, Header, ScalarText, fields, scalar_text
+from webhook.preview.workloads.objects import (
+    Fields,
+    Header,
+    ScalarText,
+    fields_or_empty,
+    scalar_text,
+)
 
 _HEAD, _WORKERS = "headGroupSpec", "workerGroupSpecs"
 _OVERWRITE = "ray.io/overwrite-container-cmd"
@@ -60,26 +66,26 @@ class _Group(Record):
 
 
 def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
-    node, first = _node_type(workload), workload.first
-    if not node or first is None:
+    node_type, first = _node_type(workload), workload.first
+    if not node_type or first is None:
         return (ExpectedPod(workload.pod),)
     draft, group = Draft(workload.pod), _Group.model_validate(workload.ancestors[-1])
-    if node == "worker":
-        _add_wait(draft, first, _head_of(workload))
-    add_labels(draft, _labels(workload, node, group))
+    if node_type == "worker":
+        _add_wait(draft, first, _head_address(workload))
+    add_labels(draft, _labels(workload, node_type, group))
     if (
-        node == "head"
+        node_type == "head"
         and _ClusterSpec.model_validate(workload.ancestors[-2]).enable_in_tree_autoscaling
     ):
         _add_autoscaler(draft, first)
     _mount_shm(draft, first)
-    address = "" if node == "head" else f"{_head_of(workload)}:{_PORT}"
-    command = ray_start(group.ray_start_params, first.resources, head=address)
+    address = "" if node_type == "head" else f"{_head_address(workload)}:{_PORT}"
+    command = ray_start(group.ray_start_params, first.resources, head_address=address)
     if workload.annotations.get(_OVERWRITE) == "true":
         draft.set(("metadata", "annotations", _OVERWRITE), "true")
     else:
         _start_ray(draft, first, command)
-    _add_variables(draft, first, node, _head_of(workload), command)
+    _add_variables(draft, first, node_type, _head_address(workload), command)
     return (ExpectedPod(draft.pod),)
 
 
@@ -94,33 +100,33 @@ def _node_type(workload: Workload) -> str:
     )
 
 
-def _head_of(workload: Workload) -> str:
+def _head_address(workload: Workload) -> str:
     return f"{workload.name}-head-svc.{workload.namespace}.svc.cluster.local"
 
 
-def _labels(workload: Workload, node: str, group: _Group) -> dict[str, str]:
+def _labels(workload: Workload, node_type: str, group: _Group) -> dict[str, str]:
     """Return the labels; the user's come first, except for the three that KubeRay selects by."""
     user_labels = Header.of(workload.pod).labels
     name = workload.name
-    group_name = "headgroup" if node == "head" else group.group_name
-    fixed = {"ray.io/node-type": node, "ray.io/group": group_name, "ray.io/cluster": name}
+    group_name = "headgroup" if node_type == "head" else group.group_name
+    fixed = {"ray.io/node-type": node_type, "ray.io/group": group_name, "ray.io/cluster": name}
     defaults = {
         "ray.io/is-ray-node": "yes",
-        "ray.io/identifier": f"{name}-{node}",
+        "ray.io/identifier": f"{name}-{node_type}",
         "app.kubernetes.io/name": "kuberay",
         "app.kubernetes.io/created-by": "kuberay-operator",
     }
     return fixed | {key: value for key, value in defaults.items() if key not in user_labels}
 
 
-def _add_wait(draft: Draft, first: TemplateContainer, head: str) -> None:
+def _add_wait(draft: Draft, first: TemplateContainer, head_address: str) -> None:
     """Add the init container that waits for the head, with a copy of the worker's variables."""
     worker = first.manifest
     wait = {
         "name": "wait-gcs-ready",
         "image": worker.get("image"),
         "command": [*_BASH],
-        "args": [f"until ray health-check --address {head}:{_PORT}; do sleep 5; done"],
+        "args": [f"until ray health-check --address {head_address}:{_PORT}; do sleep 5; done"],
         "resources": {"limits": {**_INIT_RESOURCES}, "requests": {**_INIT_RESOURCES}},
     }
     copied = {key: worker[key] for key in _COPIED_FIELDS if key in worker}
@@ -146,8 +152,9 @@ def _add_autoscaler(draft: Draft, first: TemplateContainer) -> None:
 
 def _mount_shm(draft: Draft, first: TemplateContainer) -> None:
     if _SHM not in first.mount_paths:
-        resources = first.resources
-        size = fields(resources.limits).get("memory") or fields(resources.requests).get("memory")
+        limits = fields_or_empty(first.resources.limits)
+        requests = fields_or_empty(first.resources.requests)
+        size = limits.get("memory") or requests.get("memory")
         source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
         add_mount(draft, FIRST, {"name": "shared-mem", "emptyDir": source}, _SHM)
 
@@ -162,14 +169,14 @@ def _start_ray(draft: Draft, first: TemplateContainer, command: str) -> None:
 
 
 def _add_variables(
-    draft: Draft, first: TemplateContainer, node: str, head: str, command: str
+    draft: Draft, first: TemplateContainer, node_type: str, head_address: str, command: str
 ) -> None:
-    head_variables = variables(FQ_RAY_IP=head, RAY_IP=head.partition(".")[0])
+    head_variables = variables(FQ_RAY_IP=head_address, RAY_IP=head_address.partition(".")[0])
     for container in containers_in(draft.pod, INIT_CONTAINERS):
         add_env(draft, container.path, head_variables)
-    host = "127.0.0.1" if node == "head" else head
+    host = "127.0.0.1" if node_type == "head" else head_address
     names = first.env_names
-    tags = {"RAY_USAGE_STATS_EXTRA_TAGS": _TAGS} if node == "head" else {}
+    tags = {"RAY_USAGE_STATS_EXTRA_TAGS": _TAGS} if node_type == "head" else {}
     defaults = variables(
         RAY_PORT=_PORT,
         RAY_ADDRESS=f"{host}:{_PORT}",
@@ -181,7 +188,7 @@ def _add_variables(
         draft,
         FIRST,
         [
-            *(head_variables if node == "worker" else []),
+            *(head_variables if node_type == "worker" else []),
             pod_field_variable("RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']"),
             pod_field_variable("RAY_CLOUD_INSTANCE_ID", "metadata.name"),
             pod_field_variable("RAY_NODE_TYPE_NAME", "metadata.labels['ray.io/group']"),
@@ -223,17 +230,18 @@ _GPU = re.compile(r".*gpu|.*nvidia\.com/mig-\d+g\.\d+gb")
 _BOOLEAN_OPTIONS = frozenset({"log-color", "include-dashboard"})
 
 
-def ray_start(user_params: Mapping[str, object], resources: Resources, *, head: str) -> str:
+def ray_start(user_params: Mapping[str, object], resources: Resources, *, head_address: str) -> str:
     """Return the command for `rayStartParams` and the container's resources.
 
-    `head` is the head's address, for a worker; "" for the head itself.
+    `head_address` is for a worker; "" for the head itself.
     """
-    connection = {"address": head} if head else {"dashboard-host": "0.0.0.0"}  # noqa: S104 -- a pod's
+    all_addresses = "0.0.0.0"  # noqa: S104 -- a pod's
+    connection = {"address": head_address} if head_address else {"dashboard-host": all_addresses}
     ports = {"metrics-export-port": "8080", "dashboard-agent-listen-port": "52365"}
     amounts = dict(_amounts(resources))
     params = {**connection, **ports, **amounts, **user_params, "block": "true"}
     flags = "".join(_flag(name, scalar_text(params[name])) for name in sorted(params))
-    return f"ray start {'' if head else '--head '}{flags}"
+    return f"ray start {'' if head_address else '--head '}{flags}"
 
 
 def _flag(name: str, value: str) -> str:
@@ -243,7 +251,7 @@ def _flag(name: str, value: str) -> str:
 
 
 def _amounts(resources: Resources) -> list[tuple[str, str]]:
-    limits, requests = mapping(resources.limits, ()), fields(resources.requests)
+    limits, requests = mapping(resources.limits, ()), fields_or_empty(resources.requests)
     gpus = [_integer(limits[name]) for name in sorted(limits) if _GPU.fullmatch(name)]
     amounts = [
         ("num-cpus", _integer(limits.get("cpu")) or _integer(requests.get("cpu"))),

@@ -40,7 +40,7 @@ class _JobSpec(Record):
 
 
 def index_pod(pod: PodManifest) -> PodManifest:
-    """Return the pod that an Indexed Job creates; raise ShapeError for a misshapen template."""
+    """Return the pod that an Indexed Job creates; raise ShapeError for a malformed template."""
     draft = Draft(pod)
     add_annotations(draft, {_INDEX: "0"})
     add_labels(draft, {_INDEX: "0"})

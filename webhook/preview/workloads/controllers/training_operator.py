@@ -28,7 +28,7 @@ from webhook.preview.workloads.controllers.workload import (
     containers_in,
     variables,
 )
-from webhook.preview.workloads.objects import fields
+from webhook.preview.workloads.objects import fields_or_empty
 
 #: The field with the replicas of each kind.
 FIELDS = {
@@ -90,7 +90,7 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
     if not isinstance(template_path[2], str) or first is None:
         return (ExpectedPod(workload.pod),)
     replica = template_path[2].lower()
-    replicas = [name.lower() for name in fields(workload.ancestors[2])]
+    replicas = [name.lower() for name in fields_or_empty(workload.ancestors[2])]
     draft = Draft(workload.pod)
     add_labels(draft, _labels(workload, replica, replicas))
     if kind != "MPIJob":
@@ -169,7 +169,7 @@ def _make_launcher(draft: Draft, workload: Workload, first: TemplateContainer) -
 
 
 def _uses_gpus(container: TemplateContainer) -> bool:
-    limits = fields(container.resources.limits)
+    limits = fields_or_empty(container.resources.limits)
     return any(key.endswith(".com/gpu") or "gpu" in key for key in limits)
 
 

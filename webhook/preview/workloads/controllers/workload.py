@@ -114,7 +114,7 @@ class Controller(NamedTuple):
 
     name: str  #: the project's name for it; "" for Kubernetes itself
     kinds: frozenset[str]  #: "kubeflow.org/v2beta1 MPIJob": apiVersion and kind
-    adds: str  #: a short description of its additions, for readers
+    adds: str  #: a short description of its additions, for the documentation
     #: The function that makes pods from a template; without additions, the template itself. May
     #: raise ShapeError for a template that the API server refuses.
     expected_pods: Callable[[Workload], tuple[ExpectedPod, ...]]

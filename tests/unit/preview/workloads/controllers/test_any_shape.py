@@ -1,4 +1,4 @@
-"""A workload may be any JSON: misshapen parts are left to the decision, which reports them."""
+"""A workload may be any JSON: malformed parts are left to the decision, which reports them."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_worker() -> None:
 )
 def test_ray_gets_the_resources_of_the_container(resources: Any, flags: str) -> None:
     """Numbers are rounded up; what is not a quantity is not a number."""
-    command = ray_start({}, Resources.model_validate(resources), head="")
+    command = ray_start({}, Resources.model_validate(resources), head_address="")
     assert sorted(command.split()) == sorted([*STARTED.split(), *flags.split()])
 
 
@@ -113,7 +113,7 @@ def test_parameters_of_the_user() -> None:
         "log-color": "false",
         "x": "false",
     }
-    words = ray_start(given, Resources(limits={"cpu": 8}), head="h:1").split()
+    words = ray_start(given, Resources(limits={"cpu": 8}), head_address="h:1").split()
     assert {"--block", "--num-cpus=0", "--no-monitor", "--log-color=false"} < set(words)
     assert "--x" not in words
 
