@@ -44,7 +44,7 @@ def test_any_text_is_read(text: str) -> None:
 def test_offsets_follow_launchers(script: str) -> None:
     """The text before each offset ends with a launcher's word."""
     for launch in launches_of(running(script)):
-        if launch.end is not None and not launch.behind:
+        if launch.end is not None and not launch.run_through:
             before = script[: launch.end]
             assert before.rstrip("'\"").endswith(("mpirun", "mpiexec"))
 
@@ -95,10 +95,10 @@ def test_an_edited_launch_is_settled(script: str) -> None:
 
 @given(scripts() | fragments())
 def test_skipped_commands_do_not_change_the_reading(script: str) -> None:
-    """Skipping simple commands without a keyword gives the same result as reading them.
+    """Skipping simple commands without a search term is the same as reading them.
 
     Only text between backticks, in here-documents and in words across lines may be unclear, if
-    nothing there is a keyword.
+    nothing there is a search term.
     """
     names, reading = our_names(script), ours(script)
     if names is None:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from webhook.decide.launchers.commands import KEYWORDS
+from webhook.decide.launchers.commands import SEARCH_TERMS
 from webhook.decide.shell import patterns
 from webhook.decide.shell.contexts import Scanner, UnreadableError
-from webhook.decide.shell.scripts import Script, Scripts, scan
+from webhook.decide.shell.scripts import ScriptReading, Scripts, scan
 from webhook.decide.shell.words import command
 
 BASH = shutil.which("bash") or ""
@@ -49,7 +49,7 @@ class Sandbox:
         self._programs = folder / "programs"
         self._programs.mkdir()
         self._log = folder / "log"
-        for name in KEYWORDS:
+        for name in SEARCH_TERMS:
             path = self._programs / name
             path.write_text(_RECORDER % self._log)
             path.chmod(0o755)
@@ -99,9 +99,9 @@ def begins_command(script: str, offset: int) -> bool:
     return not script[:offset].endswith("$") and rejects(f"{script[:offset]}{{ {script[offset:]}")
 
 
-def ours(script: str) -> Script:
+def ours(script: str) -> ScriptReading:
     """Return how our code reads a script."""
-    return Scripts(KEYWORDS).read(script)
+    return Scripts(SEARCH_TERMS).read(script)
 
 
 class Name(NamedTuple):
@@ -113,10 +113,10 @@ class Name(NamedTuple):
 
 
 def our_names(script: str) -> list[Name] | None:
-    """List the names of all simple commands, with or without a keyword; None if our code cannot."""
+    """List the names of all simple commands, whatever their words; None if our code cannot."""
     if patterns.CUT.search(script):
         return None
-    scanned = Scanner(script, list(range(len(script))), 10**9, KEYWORDS)
+    scanned = Scanner(script, list(range(len(script))), 10**9, SEARCH_TERMS)
     try:
         scan(scanned)
         commands = [command(scanned, start, end) for _, start, end in scanned.commands]

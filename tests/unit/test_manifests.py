@@ -31,7 +31,7 @@ from webhook.kube import events
 from webhook.kube import events as owner_events
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
 from webhook.model.annotations import ENABLE, STATUS
-from webhook.model.facts import LABEL
+from webhook.model.facts import OPT_IN_LABEL
 from webhook.preview.workloads.controllers import CONTROLLERS, training_operator
 from webhook.preview.workloads.templates import templates_of
 from webhook.serve.events import POD_VARIABLES
@@ -89,7 +89,7 @@ def test_nothing_is_mounted_where_the_server_looks_for_a_file() -> None:
 def test_the_webhook_is_called_for_the_pods_of_the_preview() -> None:
     """The label, the excluded namespaces and the conditions are the same as in `preview`."""
     selector = WEBHOOK["namespaceSelector"]
-    assert selector["matchLabels"] == {LABEL: "true"}
+    assert selector["matchLabels"] == {OPT_IN_LABEL: "true"}
     (left_out,) = selector["matchExpressions"]
     assert left_out["operator"] == "NotIn"
     assert set(left_out["values"]) == EXCLUDED_NAMESPACES
@@ -101,8 +101,10 @@ def test_the_webhook_is_called_for_the_pods_of_the_preview() -> None:
     assert f"'{ENABLE}'" in OPT_IN_CONDITION
     assert f"'{MIRROR}'" in NO_MIRROR
     assert [
-        requirement for requirement in written.namespace_selector if requirement.key == LABEL
-    ] == [requirement for requirement in SHIPPED.namespace_selector if requirement.key == LABEL]
+        requirement for requirement in written.namespace_selector if requirement.key == OPT_IN_LABEL
+    ] == [
+        requirement for requirement in SHIPPED.namespace_selector if requirement.key == OPT_IN_LABEL
+    ]
     assert (WEBHOOK["name"], WEBHOOK["rules"]) == (
         SHIPPED.webhook["name"],
         SHIPPED.webhook["rules"],
@@ -212,7 +214,7 @@ def test_the_guard_of_events_knows_the_events() -> None:
         variable for variable in spec["variables"] if variable["name"] == "tellsOwner"
     )
     assert f"== '{owner_events.REASON}'" in owner_variable["expression"]
-    assert f"'{LABEL}'" in owned["expression"]
+    assert f"'{OPT_IN_LABEL}'" in owned["expression"]
     assert f"[0-9a-f]{{{events.REPLICA_DIGITS}}}$" in named["expression"]
     assert f"== '{events.CONTROLLER}'" in content["expression"]
     assert f"with one of {16**events.REPLICA_DIGITS} names" in named["message"]

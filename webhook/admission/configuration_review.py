@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
-from webhook.admission.response import WARNINGS_IN_ALL
+from webhook.admission.response import MAX_WARNINGS_LENGTH
 from webhook.admission.review import (
     API_VERSION,
     KIND,
@@ -147,7 +147,7 @@ def _status(about: dict[str, str], faults: ConfigurationErrors) -> dict[str, obj
 
 def _lines(faults: ConfigurationErrors) -> list[str]:
     """Return the warnings as lines of ASCII that the API server does not truncate."""
-    room = WARNINGS_IN_ALL - len(_MORE_WARNINGS)
+    room = MAX_WARNINGS_LENGTH - len(_MORE_WARNINGS)
     lines: list[str] = []
     for path, sentence in faults.warnings:
         wrapped = _wrap(path, sentence)

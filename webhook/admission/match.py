@@ -28,7 +28,7 @@ from webhook.admission.registration import (
 )
 from webhook.admission.review import mapping_at
 from webhook.model.annotations import ENABLE
-from webhook.model.facts import LABEL, NamespaceFacts
+from webhook.model.facts import OPT_IN_LABEL, NamespaceFacts
 from webhook.model.pod import PodManifest
 
 #: The kubelet sets this on the mirror pod of a static pod in the API server.
@@ -78,12 +78,12 @@ def _called_by(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts
         if answer[0] is False:
             return answer
         unknown = unknown or answer
-    return unknown or (True, _selected(setup, pod, namespace))
+    return unknown or (True, _call_reason(setup, pod, namespace))
 
 
-def _selected(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
+def _call_reason(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
     """Return the reason for a call; a site may have other selectors and conditions."""
-    if _labels(namespace.labels).get(LABEL) == "true" and not _not_opted_in(pod):
+    if _labels(namespace.labels).get(OPT_IN_LABEL) == "true" and not _not_opted_in(pod):
         return f"{_subject(namespace)} has the label, and the pod has the annotation {ENABLE}"
     return f"the selectors and conditions of the webhook in {setup.name} match the pod"
 
@@ -95,15 +95,17 @@ def _obstacles(
     if not setup.creation_of_pods:
         yield False, f"no rule of the webhook in {setup.name} covers the creation of pods"
     required = setup.namespace_selector
-    yield from _named(required, namespace)
+    yield from _name_obstacles(required, namespace)
     yield from _conditions(setup, pod)
-    yield from _labeled([label for label in required if label.key != NAME_LABEL], namespace)
+    yield from _label_obstacles([label for label in required if label.key != NAME_LABEL], namespace)
     for label in setup.object_selector:
         if not label.met(pod.labels):
             yield False, f"the pod does not match the webhook's objectSelector: it needs {label}"
 
 
-def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
+def _name_obstacles(
+    required: Sequence[Requirement], namespace: NamespaceFacts
+) -> Iterator[CallPrediction]:
     """Yield the unmet requirements on the namespace's name."""
     for requirement in required:
         if requirement.key == NAME_LABEL and not requirement.met({NAME_LABEL: namespace.name}):
@@ -113,7 +115,9 @@ def _named(required: Sequence[Requirement], namespace: NamespaceFacts) -> Iterat
                 yield False, f"{_subject(namespace)} is not selected; it needs {requirement}"
 
 
-def _labeled(required: list[Requirement], namespace: NamespaceFacts) -> Iterator[CallPrediction]:
+def _label_obstacles(
+    required: list[Requirement], namespace: NamespaceFacts
+) -> Iterator[CallPrediction]:
     """Yield the unmet and the unknown requirements on the namespace's other labels."""
     subject = _subject(namespace)
     if namespace.labels is None or not namespace.is_loaded:

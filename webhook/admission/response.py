@@ -18,7 +18,7 @@ from webhook.model.decision import Decision
 from webhook.model.json import JsonObject
 
 #: Below the API server's 4096, for all warnings of one answer together.
-WARNINGS_IN_ALL = 4095
+MAX_WARNINGS_LENGTH = 4095
 #: The maximum length of a message; a longer message only repeats the value of an annotation.
 MESSAGE_LENGTH = 2048
 
@@ -81,7 +81,7 @@ def _describe(response: JsonObject, decision: Decision) -> None:
 def _fitting(warnings: Iterable[str]) -> list[str]:
     """Return the first warnings that fit together; the status annotation has all of them."""
     fitting: list[str] = []
-    room = WARNINGS_IN_ALL
+    room = MAX_WARNINGS_LENGTH
     for warning in warnings:
         room -= len(warning)
         if room < 0:

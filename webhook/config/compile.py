@@ -18,8 +18,8 @@ from webhook.config.model import (
 from webhook.config.rules.matching import labels_of
 from webhook.model.decision import VERSION
 from webhook.model.fabric import (
+    ClaimTemplateReference,
     Defaults,
-    DeviceClaim,
     Fabric,
     Fabrics,
     Globs,
@@ -109,5 +109,5 @@ def _resource(entry: ResourceEntry) -> RdmaResource:
     )
 
 
-def _claim(entry: ClaimEntry) -> DeviceClaim:
-    return DeviceClaim(template=entry.template, request=entry.request, per=entry.per)
+def _claim(entry: ClaimEntry) -> ClaimTemplateReference:
+    return ClaimTemplateReference(template=entry.template, request=entry.request, per=entry.per)

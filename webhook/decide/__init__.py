@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide.admission_warnings import PodHazards, note_hazards, single_lines
+from webhook.decide.admission_warnings import SidecarAndHostPaths, single_lines, warn_of_hazards
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
     HOST_NETWORK_MISSING,
@@ -22,7 +22,7 @@ from webhook.decide.examine import (
 )
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.decide.examine.targets import TAKEN_FOR_LAUNCHER
-from webhook.decide.limits import check_limits
+from webhook.decide.limits import check_size
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import (
     ALREADY_PATCHED,
@@ -63,11 +63,11 @@ def decide(pod: PodManifest, context: Context) -> Decision:
     try:
         return _decide(pod, context)
     except Denial as error:
-        return denied(pod, error.reason, str(error))
+        return deny(pod, error.reason, str(error))
     except ShapeError as error:
-        return denied(pod, INVALID_POD, str(error))
+        return deny(pod, INVALID_POD, str(error))
     except RecursionError:
-        return denied(pod, INVALID_POD, "the pod is nested too deeply")
+        return deny(pod, INVALID_POD, "the pod is nested too deeply")
 
 
 def _decide(manifest: PodManifest, context: Context) -> Decision:
@@ -81,20 +81,20 @@ def _decide(manifest: PodManifest, context: Context) -> Decision:
     exclusion = ineligible(pod)
     if exclusion is not None:
         return admit_unchanged(pod, exclusion, context)
-    check_limits(pod)
+    check_size(pod)
     earlier = earlier_call(annotations)
     examined = examine(pod, parse_requests(annotations, _NAMES), context, earlier)
     draft = Draft(manifest, pod)
     _note_request(draft, examined.scope, examined.knowledge)
     for sentence in examined.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    hazards = note_hazards(draft, examined.scope)
+    sidecar_and_host_paths = warn_of_hazards(draft, examined.scope)
     _mutate(draft, examined.scope, examined.knowledge)
-    return conclude(draft, examined, hazards)
+    return conclude(draft, examined, sidecar_and_host_paths)
 
 
 def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
-    draft.mutation = "request"
+    draft.mutation_name = "request"
     _note_launchers(draft, scope, knowledge)
     for sentence in scope.requests.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
@@ -111,7 +111,7 @@ def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> Non
 
 
 def _note_facts(draft: Draft, scope: Scope) -> None:
-    """Warn about missing facts on the namespace and its claims, and about an invalid fabric."""
+    """Warn about missing facts, and a namespace annotation that names no fabric."""
     if not scope.namespace.is_loaded:
         draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.clause)
     fabric = scope.namespace.annotations.get(FABRIC)
@@ -121,7 +121,7 @@ def _note_facts(draft: Draft, scope: Scope) -> None:
         draft.warned("", NAMESPACE_FABRIC, message)
     # Claims are read only where a fabric has any.
     unknown = scope.fabrics.uses_claims and unknown_claims(
-        scope.original.manifest, scope.namespace.claims
+        scope.original.manifest, scope.namespace.claim_facts
     )
     for name in list(unknown or ())[:_MAX_CLAIMS]:
         message = f"ResourceClaim {name:.60} could not be read; only its names were considered"
@@ -132,7 +132,7 @@ def _note_launchers(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> N
     """Record the launchers, each with the evidence for it."""
     for launcher in scope.launchers:
         detail = "its ranks run in other pods"
-        if knowledge.foreign:
+        if knowledge.uses_foreign_nic:
             detail = knowledge.message
         elif not launcher.elsewhere:
             detail = f"if its ranks run in this pod, set {FABRIC}"
@@ -149,7 +149,7 @@ def _mutate(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
     for mutation in MUTATIONS:
         if launchers_only and not mutation.on_launchers:
             continue
-        name = draft.mutation = mutation.name
+        name = draft.mutation_name = mutation.name
         if name in skip:
             draft.skipped("", SKIPPED_BY_USER, SKIPPED_BY_USER.clause)
         elif skip_reason is not None and mutation.needs > level:
@@ -173,7 +173,7 @@ VOCABULARY = StatusVocabulary(
 _STATUS_PATH = ("metadata", "annotations", STATUS)
 
 
-def denied(pod: PodManifest, reason: Reason, message: str) -> Decision:
+def deny(pod: PodManifest, reason: Reason, message: str) -> Decision:
     """Deny a pod and leave it unchanged."""
     verdict = Verdict.of(reason, message)
     return Decision(allowed=False, reason=reason, message=message, verdict=verdict, pod=pod)
@@ -198,7 +198,9 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, context: Context) -> Decisi
     )
 
 
-def conclude(draft: Draft, examined: Examined, hazards: PodHazards) -> Decision:
+def conclude(
+    draft: Draft, examined: Examined, sidecar_and_host_paths: SidecarAndHostPaths
+) -> Decision:
     """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
     scope, knowledge = examined.scope, examined.knowledge
     outcomes = tuple(draft.outcomes)
@@ -206,9 +208,9 @@ def conclude(draft: Draft, examined: Examined, hazards: PodHazards) -> Decision:
         if outcome.status == "failed":
             return _failure(outcomes, outcome, scope.original.manifest)
     # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
-    used = None if knowledge.foreign else scope.fabric
+    used = None if knowledge.uses_foreign_nic else scope.fabric
     fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
-    verdict = judge(draft, examined, hazards)
+    verdict = judge(draft, examined, sidecar_and_host_paths)
     summary = StatusSummary(verdict, fabric, knowledge.reason, config_hash)
     _write_status(draft, scope.original.annotations, summary)
     return Decision(
@@ -233,7 +235,7 @@ def _audit(verdict: Verdict, fabric: str | None, config_hash: str) -> dict[str, 
 def _failure(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManifest) -> Decision:
     suffix = f" (container {failed.container})" if failed.container else ""
     message = f"{failed.mutation}: {failed.message}{suffix}"
-    return denied(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
+    return deny(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
 
 
 def _write_status(draft: Draft, before: Mapping[str, object], summary: StatusSummary) -> None:

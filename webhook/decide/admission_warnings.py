@@ -94,7 +94,7 @@ HOST_PATH = Reason(
 HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
-class PodHazards(NamedTuple):
+class SidecarAndHostPaths(NamedTuple):
     """The properties of a pod, outside its containers, that affect RDMA on any fabric."""
 
     #: The evidence that Istio adds its proxy to the pod, or "".
@@ -103,14 +103,14 @@ class PodHazards(NamedTuple):
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
 
 
-def note_hazards(draft: Draft, scope: Scope) -> PodHazards:
+def warn_of_hazards(draft: Draft, scope: Scope) -> SidecarAndHostPaths:
     """Warn about a sidecar, DNS in the host's network, and devices by hostPath.
 
     Return these hazards; the verdict depends on them.
     """
     pod = scope.original
     if not scope.targets and not scope.launchers:
-        return PodHazards()
+        return SidecarAndHostPaths()
     sidecar = istio_sidecar(pod, scope.namespace.labels or {})
     if sidecar:
         message = f'Istio ({sidecar}) proxies TCP; set sidecar.istio.io/inject: "false"'
@@ -123,9 +123,9 @@ def note_hazards(draft: Draft, scope: Scope) -> PodHazards:
     paths = pod.infiniband_volumes
     for target in scope.targets if paths else ():
         container = scope.containers[target.path]
-        volume = next(container.mounted(paths), None)
+        volume = next(container.mounted_volumes(paths), None)
         if volume is not None and not container.privileged:
             access = "only a device plugin's resource gives access"
             message = f"hostPath {paths[volume]} shows devices, but {access}"
             draft.warned(target.name, HOST_PATH, message)
-    return PodHazards(sidecar, paths)
+    return SidecarAndHostPaths(sidecar, paths)

@@ -21,7 +21,7 @@ from webhook.model.pod import (
     sequence,
 )
 
-#: Makes an Outcome of its fields in half the time of `Outcome(…)`: each pod has about a dozen.
+#: Builds an Outcome from its fields in half the time of `Outcome(…)`: each pod has about a dozen.
 _new_tuple = tuple.__new__
 
 
@@ -32,8 +32,8 @@ class Draft:
     """
 
     __slots__ = (
-        *("_own", "_owned_at", "_pending", "_view", "_viewed"),
-        *("mutation", "ops", "outcomes", "pod"),
+        *("_own", "_owned_at", "_first_pending", "_view", "_viewed"),
+        *("mutation_name", "ops", "outcomes", "pod"),
     )
 
     def __init__(self, pod: PodManifest, view: Pod | None = None) -> None:
@@ -42,8 +42,8 @@ class Draft:
         self._viewed = 0  # the number of operations in the view
         self.ops: list[PatchOp] = []
         self.outcomes: list[Outcome] = []
-        self.mutation = ""
-        self._pending = 0  # operations before this index belong to an outcome
+        self.mutation_name = ""
+        self._first_pending = 0  # operations before this index belong to an outcome
         self._own: dict[int, Json] = {}  # copies made here, kept alive so that their ids stay valid
         self._owned_at: dict[Path, Json] = {}  # copies by path; cleared when an edit may move one
 
@@ -68,9 +68,9 @@ class Draft:
 
         Raise ShapeError if a parent is not a mapping; `append` raises it if the value is no list.
         """
-        parent = self._owned_at.get(path[:-1])  # a shortcut: `_opened` would return it, too
+        parent = self._owned_at.get(path[:-1])  # a shortcut to what `_existing_parent` returns
         if parent is None:
-            parent, path, value = self._opened(path, value)
+            parent, path, value = self._existing_parent(path, value)
         if path[-1] in parent:
             self._forget(parent[path[-1]])
             self._record("replace", path, value)
@@ -88,11 +88,11 @@ class Draft:
             sequence(self.pod, path)  # raises, since it is not a list
         end = pointer(path) + "/-"
         self.ops += [{"op": "add", "path": end, "value": value} for value in values]
-        self._owned(path).extend(values)
+        self._owned_node(path).extend(values)
 
     def insert(self, path: Path, index: int, *values: Json) -> None:
         """Insert values before `index` of the existing list at `path`."""
-        target = self._owned(path)
+        target = self._owned_node(path)
         self._owned_at.clear()
         for offset, value in enumerate(values):
             self._record("add", (*path, index + offset), value)
@@ -100,25 +100,25 @@ class Draft:
 
     def replace(self, path: Path, value: Json) -> None:
         """Replace the value at `path`, an existing key or list item."""
-        parent = self._owned(path[:-1])
+        parent = self._owned_node(path[:-1])
         self._forget(parent[path[-1]])
         self._record("replace", path, value)
         parent[path[-1]] = value
 
     def remove(self, path: Path) -> None:
         """Remove the existing key or list item at `path`."""
-        parent = self._owned(path[:-1])
+        parent = self._owned_node(path[:-1])
         self._forget(parent if isinstance(parent, list) else parent[path[-1]])
         self.ops.append({"op": "remove", "path": pointer(path)})
         del parent[path[-1]]
 
     def applied(self, container: str, reason: Reason, message: str) -> None:
         """Record that operations since the last outcome changed `container` ("" for the pod)."""
-        ops = tuple(self.ops[self._pending :])
+        ops = tuple(self.ops[self._first_pending :])
         if not ops:
-            raise AssertionError(f"{self.mutation} reported applied, but changed nothing")
-        self._pending = len(self.ops)
-        fields = self.mutation, container, "applied", reason, message, ops
+            raise AssertionError(f"{self.mutation_name} reported applied, but changed nothing")
+        self._first_pending = len(self.ops)
+        fields = self.mutation_name, container, "applied", reason, message, ops
         self.outcomes.append(_new_tuple(Outcome, fields))
 
     def already(self, container: str, reason: Reason, message: str) -> None:
@@ -138,15 +138,17 @@ class Draft:
         self._add_outcome(container, "warned", reason, message)
 
     def _add_outcome(self, container: str, status: Status, reason: Reason, message: str) -> None:
-        if len(self.ops) != self._pending:
-            raise AssertionError(f"{self.mutation} reported {status}, but has operations pending")
-        fields = self.mutation, container, status, reason, message, ()
+        if len(self.ops) != self._first_pending:
+            raise AssertionError(
+                f"{self.mutation_name} reported {status}, but has operations pending"
+            )
+        fields = self.mutation_name, container, status, reason, message, ()
         self.outcomes.append(_new_tuple(Outcome, fields))
 
     def _record(self, op: str, path: Path, value: Json) -> None:
         self.ops.append({"op": op, "path": pointer(path), "value": value})
 
-    def _opened(self, path: Path, value: Json) -> tuple[Json, Path, Json]:
+    def _existing_parent(self, path: Path, value: Json) -> tuple[Json, Path, Json]:
         """Return the lowest existing parent, and the path and value to put into it.
 
         Missing parents become part of that value.
@@ -180,7 +182,7 @@ class Draft:
             depth -= 1
         return self._root(), 0
 
-    def _owned(self, path: Path) -> Json:
+    def _owned_node(self, path: Path) -> Json:
         """Return the node at `path`; copy it and its ancestors, except copies of this draft."""
         node, depth = self._lowest(path, len(path))
         for step in path[depth:]:

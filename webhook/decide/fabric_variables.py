@@ -20,7 +20,7 @@ from webhook.model.fabric import (
     ip_interfaces,
 )
 from webhook.model.libraries import VARIABLES, Configured, OfPod
-from webhook.model.pod.container import entry
+from webhook.model.pod.container import env_item
 from webhook.model.transport_variables import allows_rdma
 
 #: The remedy where envFrom, whose variables are unknown, may set a variable of ours.
@@ -39,22 +39,22 @@ EXCLUDE_VARIABLES = tuple(name.replace("_include", "_exclude") for name in OPEN_
 class EnvPlan(NamedTuple):
     """The variables for every container that has none of `names`."""
 
-    pairs: EnvPairs
+    settings: EnvPairs
     #: The pairs as items of `env`. Pods share them: a draft never edits a value put into it.
-    entries: tuple[dict[str, str], ...]
+    env_items: tuple[dict[str, str], ...]
     #: A container that has any of these names needs its own plan.
     names: frozenset[str]
-    listed: str  #: the names of `pairs`, as a message lists them
+    listed: str  #: the names of `settings`, as a message lists them
 
 
 @lru_cache(maxsize=64)
 def plan_for(fabric: Fabric, *, host_network: bool) -> EnvPlan:
     """Return the plan for most containers on a fabric, computed once for each kind of network."""
-    pairs = desired_env(fabric, {}, host_network=host_network)
-    names = [name for name, _ in pairs]
+    settings = desired_env(fabric, {}, host_network=host_network)
+    names = [name for name, _ in settings]
     return EnvPlan(
-        pairs,
-        tuple(entry(name, value) for name, value in pairs),
+        settings,
+        tuple(env_item(name, value) for name, value in settings),
         frozenset({*names, *SOCKET_VARIABLES, UCX_TLS, *EXCLUDE_VARIABLES}),
         ", ".join(names),
     )
@@ -82,8 +82,8 @@ def desired_env(
     mpi = not (host_network or excludes_interfaces) and _may_include(user_env)
     pod_values = _pod_values(fabric.env.ucx_devices, user_env, interface, mpi=mpi)
     names = {name for name, _ in site}
-    pairs = ((name, pod_values.get(source, value)) for name, source, value in fabric.variables)
-    return (*(pair for pair in pairs if pair[1] and pair[0] not in names), *site)
+    settings = ((name, pod_values.get(source, value)) for name, source, value in fabric.variables)
+    return (*(pair for pair in settings if pair[1] and pair[0] not in names), *site)
 
 
 def _pod_values(
@@ -109,19 +109,19 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
     return not any(name in user_env for name in EXCLUDE_VARIABLES)
 
 
-def non_evidence_names_of_all(fabrics: Fabrics) -> frozenset[str]:
-    """Return the names that any fabric may write; in a pod they are not evidence."""
-    return frozenset[str]().union(*map(non_evidence_names, fabrics.fabrics.values()))
+def written_variables_of_all(fabrics: Fabrics) -> frozenset[str]:
+    """Return the variables that any fabric may write; in a pod they are not evidence."""
+    return frozenset[str]().union(*map(written_variables_of, fabrics.fabrics.values()))
 
 
-def non_evidence_names(fabric: Fabric) -> frozenset[str]:
-    """Return the names of the site's `env`, and of Open MPI's variables that the fabric writes."""
+def written_variables_of(fabric: Fabric) -> frozenset[str]:
+    """Return the variables of the site's `env`, and Open MPI's variables that the fabric writes."""
     names = frozenset(name for name, _ in fabric.env.site)
     return names.union(OPEN_MPI) if "openmpi" in fabric.libraries else names
 
 
 def _without_sockets(site: EnvPairs, user_env: Mapping[str, str | None]) -> EnvPairs:
-    """Leave out the socket name that the container lacks, if it has the other."""
+    """If the container sets one socket variable, drop the other from the site's."""
     if NCCL_SOCKET not in user_env and GLOO_SOCKET not in user_env:
         return site
     return tuple(pair for pair in site if pair[0] not in SOCKET_VARIABLES or pair[0] in user_env)

@@ -37,7 +37,7 @@ _LISTED = frozenset({NETWORKS, CONTAINERS, SKIP})
 _PLAIN = ("nodeSelector", "volumes", "resourceClaims")
 
 
-def check_limits(pod: Pod) -> None:
+def check_size(pod: Pod) -> None:
     """Deny a pod that exceeds these limits.
 
     Raise Denial, or ShapeError if a container's fields have a type that cannot be counted.

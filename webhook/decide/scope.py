@@ -121,7 +121,7 @@ class Scope(NamedTuple):
     def claims_gpu(self) -> bool:
         """Whether a template of the fabric certainly brings a GPU with its NIC."""
         return self.fabric is not None and any(
-            brings_gpu(claim.template, self.fabrics, self.namespace.claims)
+            brings_gpu(claim.template, self.fabrics, self.namespace.claim_facts)
             for claim in self.fabric.claims
         )
 

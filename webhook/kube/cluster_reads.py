@@ -284,7 +284,7 @@ class BestEffortFacts:
         for manifest in items:
             typed = {**manifest, "kind": kind}
             try:
-                Facts().extended([typed], "")
+                Facts().with_objects([typed], "")
             except ShapeError as error:
                 unused = "not used as a fact about the cluster"
                 self.notes.append(f"{kind} {key_of(manifest)[1]}: {unused}, since {error}")

@@ -33,7 +33,7 @@ class Reason:
     """A stable reason code, with its row in the documentation."""
 
     code: str
-    #: A sentence: when an outcome or a verdict has this code.
+    #: A sentence on when an outcome or a verdict has this code.
     when: str
     #: One or two sentences for the author of the pod; "" if no action is needed. Reasons with the
     #: same code have the same remedy.

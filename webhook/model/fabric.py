@@ -87,7 +87,7 @@ class RdmaResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceClaim:
+class ClaimTemplateReference:
     """A ResourceClaimTemplate that provides devices to a pod on the fabric (DRA)."""
 
     template: str
@@ -128,7 +128,7 @@ class Fabric:
     node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     resources: tuple[RdmaResource, ...] = ()
     #: Only in mode `dra`.
-    claims: tuple[DeviceClaim, ...] = ()
+    claims: tuple[ClaimTemplateReference, ...] = ()
     #: Whether to request the resources, or to claim the devices.
     inject_resources: bool = True
     libraries: frozenset[str] = frozenset({"nccl", "ucx", "gloo"})
@@ -288,12 +288,14 @@ def ip_interfaces(interface: str | None, user_env: Mapping[str, str | None]) -> 
     """
     for name in SOCKET_VARIABLES:
         if name in user_env:
-            interfaces = list(_named(user_env[name] or "", interface, exact=name == GLOO_SOCKET))
+            interfaces = list(
+                _interfaces_in(user_env[name] or "", interface, exact=name == GLOO_SOCKET)
+            )
             return () if None in interfaces else tuple(dict.fromkeys(filter(None, interfaces)))
     return () if interface is None or interface == LOOPBACK else (interface,)
 
 
-def _named(written: str, interface: str | None, *, exact: bool) -> Iterator[str | None]:
+def _interfaces_in(written: str, interface: str | None, *, exact: bool) -> Iterator[str | None]:
     """Yield the interfaces in a list of names; None for a name that is not exact."""
     exact = exact or written.startswith("=")
     names = written.removeprefix("=").split(",", _MAX_INTERFACES)

@@ -21,7 +21,7 @@ from webhook.model.fabric import Fabrics
 from webhook.model.nodes import Node, NodeInventory, inventory_of, node_of
 from webhook.model.objects import ClusterObject, LimitRange, ResourceQuota
 
-LABEL = "rdma.lab/enable"
+OPT_IN_LABEL = "rdma.lab/enable"
 PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
 _NONE: Mapping[str, str] = {}
 _NO_NODES: Mapping[str, Node] = {}
@@ -41,7 +41,7 @@ class NamespaceFacts:
     #: "LimitRange lab-limits sets max.memory"; "" if it would not.
     memory_limit_required: str = ""
     #: Its ResourceClaimTemplates and ResourceClaims.
-    claims: ClaimFacts = NO_CLAIM_FACTS
+    claim_facts: ClaimFacts = NO_CLAIM_FACTS
 
     @property
     def enforced_pod_security(self) -> str:
@@ -72,7 +72,7 @@ class Facts:
     def namespace(self, name: str) -> NamespaceFacts:
         """Return the facts about a namespace, in O(1)."""
         return self.namespaces.get(name) or NamespaceFacts(
-            name=name, is_loaded=not self.unlisted_is_unknown, claims=self.other_claims
+            name=name, is_loaded=not self.unlisted_is_unknown, claim_facts=self.other_claims
         )
 
     @staticmethod
@@ -95,7 +95,7 @@ class Facts:
         for name in by_kind.claims.keys() | namespaces.keys() if by_kind.claims else ():
             facts = namespaces.get(name) or NamespaceFacts(name=name, is_loaded=False)
             claims = unlisted.with_objects(by_kind.claims.get(name, ()))
-            namespaces[name] = replace(facts, claims=claims)
+            namespaces[name] = replace(facts, claim_facts=claims)
         return Facts(
             namespaces=namespaces,
             nodes=by_kind.nodes,
@@ -103,7 +103,7 @@ class Facts:
             other_claims=unlisted,
         )
 
-    def extended(self, objects: Iterable[Mapping[str, object]], namespace: str) -> Facts:
+    def with_objects(self, objects: Iterable[Mapping[str, object]], namespace: str) -> Facts:
         """Return a copy with more objects; objects without a namespace belong to `namespace`.
 
         A Namespace, Node, ResourceClaimTemplate or ResourceClaim replaces any with the same name.
@@ -114,7 +114,7 @@ class Facts:
         for name, facts in by_kind.namespaces.items():
             before = self.namespace(name)
             restricted = facts.with_memory_limit_reasons([before.memory_limit_required])
-            namespaces[name] = replace(restricted, claims=before.claims)
+            namespaces[name] = replace(restricted, claim_facts=before.claim_facts)
         for name, reasons in by_kind.memory_limit_reasons.items():
             object_namespace = name or namespace
             current = namespaces.get(object_namespace) or self.namespace(object_namespace)
@@ -125,7 +125,7 @@ class Facts:
             object_namespace = name or namespace
             current = namespaces.get(object_namespace) or self.namespace(object_namespace)
             namespaces[object_namespace] = replace(
-                current, claims=current.claims.with_objects(claim_objects)
+                current, claim_facts=current.claim_facts.with_objects(claim_objects)
             )
         return replace(self, namespaces=namespaces, nodes={**self.nodes, **by_kind.nodes})
 
@@ -140,7 +140,7 @@ class Facts:
         A namespace that is in neither is then assumed to restrict nothing. `listed` names the
         namespaces whose ResourceClaimTemplates are all among the objects.
         """
-        fallback = Facts().extended(objects, "").with_complete_templates(listed)
+        fallback = Facts().with_objects(objects, "").with_complete_templates(listed)
         namespaces = {**fallback.namespaces, **self.namespaces}
         nodes = {**nodes, **self.nodes}
         return replace(self, namespaces=namespaces, nodes=nodes, unlisted_is_unknown=False)
@@ -149,7 +149,7 @@ class Facts:
         """Return a copy where these namespaces have no other ResourceClaimTemplates."""
         listed = {name: self.namespace(name) for name in namespaces}
         complete = {
-            name: replace(facts, claims=replace(facts.claims, complete=True))
+            name: replace(facts, claim_facts=replace(facts.claim_facts, complete=True))
             for name, facts in listed.items()
         }
         return replace(self, namespaces={**self.namespaces, **complete})

@@ -52,7 +52,7 @@ class Code(NamedTuple):
     """A code of findings, as docs/codes.md and `rdma-webhook why CODE` explain it."""
 
     code: str
-    #: When a finding has this code, as a sentence.
+    #: A sentence on when a finding has this code.
     meaning: str
     #: The remedy in general, as a sentence; "" if no action is needed.
     remedy: str = ""

@@ -73,7 +73,9 @@ def _nearest(group: NodeGroup, fabrics: Fabrics) -> tuple[str, str]:
     lacking = {name: [*_lacks(group, fabric, fabrics)] for name, fabric in fabrics.fabrics.items()}
     if not lacking:
         return "", "there are no fabrics"
-    nearest = min(lacking, key=lambda name: (len(lacking[name]), -_matched(group, name, fabrics)))
+    nearest = min(
+        lacking, key=lambda name: (len(lacking[name]), -_met_conditions(group, name, fabrics))
+    )
     return nearest, "; ".join(lacking[nearest])
 
 
@@ -90,7 +92,7 @@ def _lacks(group: NodeGroup, fabric: Fabric, fabrics: Fabrics) -> Iterator[str]:
         yield f"{' or '.join(resources)} is not offered"
 
 
-def _matched(group: NodeGroup, name: str, fabrics: Fabrics) -> int:
+def _met_conditions(group: NodeGroup, name: str, fabrics: Fabrics) -> int:
     """Count the conditions of a fabric that nodes meet."""
     fabric = fabrics.fabrics[name]
     labels = sum(_fits_label(group, key, fabric, fabrics) for key in fabric.node_labels)
@@ -264,14 +266,14 @@ def _capacity(
     return FabricCapacity(
         name=fabric.name,
         nodes=tuple(names),
-        gpus=_offered(groups, gpus),
-        resources=_offered(groups, resources),
+        gpus=_totals(groups, gpus),
+        resources=_totals(groups, resources),
         free=free,
         findings=tuple(findings_of(fabric, groups, fabrics)),
     )
 
 
-def _offered(groups: Iterable[NodeGroup], names: Iterable[str]) -> dict[str, int]:
+def _totals(groups: Iterable[NodeGroup], names: Iterable[str]) -> dict[str, int]:
     return {
         name: sum(len(group.names) * group.resources.get(name, 0) for group in groups)
         for name in names

@@ -1,4 +1,4 @@
-"""The environment variables that the webhook sets for the libraries of RDMA, in one table.
+"""The environment variables that the webhook sets for RDMA libraries, in one table.
 
 A row has the library, the name and the kind of value. The rest follows from the table: the
 variables of a pod and their order, the names that `check-config` accepts as correctly spelled, and

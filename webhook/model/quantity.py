@@ -55,15 +55,15 @@ def _read(written: str) -> int:
     sign, whole_part, fraction, exponent, suffix = form.groups(default="")
     digits = int(whole_part + fraction or "0")
     if suffix in _SHIFTS:
-        number = min(_scaled(digits << _SHIFTS[suffix], -len(fraction)), MAX_QUANTITY * BILLIONTHS)
+        number = min(_scale(digits << _SHIFTS[suffix], -len(fraction)), MAX_QUANTITY * BILLIONTHS)
     else:
-        number = _scaled(digits, (int(exponent) if exponent else _POWERS[suffix]) - len(fraction))
+        number = _scale(digits, (int(exponent) if exponent else _POWERS[suffix]) - len(fraction))
     if number > MAX_QUANTITY * BILLIONTHS:
         raise _too_large(written)
     return -number if sign == "-" else number
 
 
-def _scaled(digits: int, power: int) -> int:
+def _scale(digits: int, power: int) -> int:
     """Return `digits` times ten to the `power` in billionths, rounded up.
 
     Powers are clamped, since a user may write one of any size; the clamp changes no result.

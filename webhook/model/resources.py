@@ -58,7 +58,7 @@ FOREIGN_RESOURCES = (
     "aliyun/erdma",
     "koordinator.sh/rdma",
 )
-_RESOURCES = Globs(FOREIGN_RESOURCES)
+_FOREIGN_GLOBS = Globs(FOREIGN_RESOURCES)
 _NONE = Globs()
 
 
@@ -73,7 +73,7 @@ class Usage(NamedTuple):
     virtual_gpu: bool
     #: RDMA resources (a fabric's, an alias, or `rdma/*`) with their quantities, including zero.
     rdma: tuple[tuple[str, object], ...]
-    foreign: tuple[str, ...]
+    foreign_resources: tuple[str, ...]
 
     @property
     def has_rdma(self) -> bool:
@@ -183,7 +183,7 @@ def is_rdma(name: str, fabrics: Fabrics) -> bool:
 
 def is_foreign(name: str, site_globs: Globs = _NONE) -> bool:
     """Return whether a resource is a NIC that no fabric lists, by our globs or the site's."""
-    return _RESOURCES.match(name) or site_globs.match(name)
+    return _FOREIGN_GLOBS.match(name) or site_globs.match(name)
 
 
 # Reject extended resources with a missing limit, or with a limit unequal to the request.

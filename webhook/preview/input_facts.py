@@ -58,7 +58,7 @@ def with_input_facts(
     for document in documents:
         for item in _objects(document.value):
             try:
-                Facts().extended([item], namespace)
+                Facts().with_objects([item], namespace)
             except ShapeError as error:
                 notes.append(f"{_title(item)}: not used as a fact about the cluster, since {error}")
             else:
@@ -72,7 +72,7 @@ def with_input_facts(
             if _identity(manifest, namespace) not in input_identities
         )
         facts = facts.with_fallback(live_objects, live.listed, live.nodes)
-    return (facts.extended(input_objects, namespace) if input_objects else facts), notes
+    return (facts.with_objects(input_objects, namespace) if input_objects else facts), notes
 
 
 def _identity(manifest: Mapping[str, object], namespace: str) -> tuple[str, str, str]:

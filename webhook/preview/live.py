@@ -21,7 +21,7 @@ from webhook.kube.cluster_reads import (
 from webhook.kube.objects import KubernetesObject, Manifest, Webhook
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.annotations import ENABLE
-from webhook.model.facts import LABEL, key_of
+from webhook.model.facts import OPT_IN_LABEL, key_of
 from webhook.model.names import counted
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.workloads.templates import templates_of
@@ -185,11 +185,11 @@ class _TemplateReader:
         return LiveTemplates(objects, namespaces, [*self._notes, *unread_notes])
 
     def _labeled_namespaces(self) -> list[str]:
-        query = {"labelSelector": f"{LABEL}=true"}
+        query = {"labelSelector": f"{OPT_IN_LABEL}=true"}
         namespaces = self._permitted.list(_NAMESPACE, "the namespaces with the label", query)
         if namespaces == []:
             self._notes.append(
-                f"no namespace has the label {LABEL}=true: the webhook is called for no pod"
+                f"no namespace has the label {OPT_IN_LABEL}=true: the webhook is called for no pod"
             )
         return [key_of(namespace)[1] for namespace in namespaces or ()]
 

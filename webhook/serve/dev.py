@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from webhook.model.fabric import Fabrics
-from webhook.model.facts import LABEL
+from webhook.model.facts import OPT_IN_LABEL
 
 HOST = "127.0.0.1"
 _FOLDER = "rdma-webhook"
@@ -128,6 +128,6 @@ def _by_curl(port: int, ca: Path, gpu: str) -> list[str]:
         "",
         "Preview a pod over HTTPS:",
         f"  curl -sS --cacert {shlex.quote(str(ca))} -H 'Accept: text/plain' \\",
-        f"    --data-binary @- '{url}?namespace-label={LABEL}=true' <<'EOF'",
+        f"    --data-binary @- '{url}?namespace-label={OPT_IN_LABEL}=true' <<'EOF'",
         f"{_POD % gpu}EOF",
     ]

@@ -115,7 +115,7 @@ class Snapshot:
             return None
         facts = self.facts.namespace(namespace)
         if self.claims is not None:
-            facts = replace(facts, claims=self.claims.of(namespace))
+            facts = replace(facts, claim_facts=self.claims.of(namespace))
         return Context(configuration.fabrics, facts, configuration.inventory)
 
     def _configuration_for(self, pod: PodManifest, now: float) -> PreparedConfiguration | None:

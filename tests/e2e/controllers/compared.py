@@ -8,7 +8,7 @@ from tests.api_server import defaulted
 from tests.e2e.controllers.lab import WORKLOADS, Document, Lab, status
 from tests.fabrics_file import load_fabrics
 from webhook.config import EXAMPLE
-from webhook.model.facts import LABEL
+from webhook.model.facts import OPT_IN_LABEL
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.report.record import Preview
 from webhook.text.yaml.documents import read_documents
@@ -27,7 +27,7 @@ def previews_of(lab: Lab, manifest: str) -> dict[str, Preview]:
     for document in documents:
         document.value["metadata"]["namespace"] = lab.namespace
     options = PreviewOptions(
-        fabrics=load_fabrics(EXAMPLE).fabrics, namespace_labels={LABEL: "true"}
+        fabrics=load_fabrics(EXAMPLE).fabrics, namespace_labels={OPT_IN_LABEL: "true"}
     )
     report = preview_documents(documents, options)
     assert report.notes == ()

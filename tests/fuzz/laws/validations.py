@@ -17,7 +17,7 @@ from tests.fuzz.laws.broken import broken, check_line
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.unit.serve.client import JSON, Answer, request
 from webhook.admission.configuration_review import MAX_ERRORS
-from webhook.admission.response import WARNINGS_IN_ALL
+from webhook.admission.response import MAX_WARNINGS_LENGTH
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics, parse_object
 from webhook.decide.admission_warnings import MAX_LENGTH
@@ -149,7 +149,7 @@ def kubectl_can_show_it(observed: Validated) -> None:
 def warnings_arrive(observed: Validated) -> None:
     """The API server truncates and drops no warning, since all are within its limits."""
     lines = observed.response.get("warnings", [])
-    if sum(map(len, lines)) > WARNINGS_IN_ALL:
+    if sum(map(len, lines)) > MAX_WARNINGS_LENGTH:
         broken(f"{sum(map(len, lines))} letters", "all")
     for line in lines:
         if not line.isascii() or not line.isprintable() or len(line) > MAX_LENGTH:

@@ -11,7 +11,7 @@ from webhook.admission.configuration_review import (
     ConfigurationErrors,
     configuration_answer,
 )
-from webhook.admission.response import WARNINGS_IN_ALL
+from webhook.admission.response import MAX_WARNINGS_LENGTH
 from webhook.decide.admission_warnings import MAX_LENGTH
 
 ABOUT = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
@@ -113,7 +113,7 @@ def test_the_api_server_truncates_no_warning() -> None:
     lines = response(warnings=warnings)["warnings"]
     assert lines[-1] == f"and more warnings: {ALL}"
     assert lines[0] == f"spec.a[0]: {'x' * 90}"
-    assert WARNINGS_IN_ALL - 120 < sum(map(len, lines)) <= WARNINGS_IN_ALL
+    assert MAX_WARNINGS_LENGTH - 120 < sum(map(len, lines)) <= MAX_WARNINGS_LENGTH
 
 
 def test_omitted_warnings_are_mentioned() -> None:

@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Any
 
-from webhook.admission.response import WARNINGS_IN_ALL, allow_unchanged, answer, failure, reject
+from webhook.admission.response import MAX_WARNINGS_LENGTH, allow_unchanged, answer, failure, reject
 from webhook.model.decision import Decision, PatchOp, Reason
 
 PATCHED = Reason("Patched", "It was changed.", "")
@@ -89,12 +89,12 @@ def test_warnings_stay_below_what_the_api_server_drops() -> None:
     decision = Decision(allowed=True, reason=PATCHED, pod={}, warnings=("x" * 120,) * 50)
     sent = answer("u", decision)["response"]["warnings"]
 
-    assert len(sent) == WARNINGS_IN_ALL // 120
+    assert len(sent) == MAX_WARNINGS_LENGTH // 120
 
 
 def test_warnings_are_sent_up_to_the_first_that_does_not_fit() -> None:
     """They may fill the room exactly, and keep their order."""
-    first, last = "x" * (WARNINGS_IN_ALL - 9), "y" * 9
+    first, last = "x" * (MAX_WARNINGS_LENGTH - 9), "y" * 9
     for warnings, expected in (((first, last), [first, last]), ((first, last + "y", ""), [first])):
         decision = Decision(allowed=True, reason=PATCHED, pod={}, warnings=warnings)
         assert answer("u", decision)["response"]["warnings"] == expected

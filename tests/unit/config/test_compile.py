@@ -12,7 +12,14 @@ from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import FabricEntry
 from webhook.model.decision import VERSION
-from webhook.model.fabric import Defaults, DeviceClaim, Fabric, FabricEnv, Globs, RdmaResource
+from webhook.model.fabric import (
+    ClaimTemplateReference,
+    Defaults,
+    Fabric,
+    FabricEnv,
+    Globs,
+    RdmaResource,
+)
 
 QOS = {"trafficClass": 104, "serviceLevel": 3, "fifoTrafficClass": 192, "gidIndex": 3, "pkey": 5}
 
@@ -156,8 +163,8 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
     written = text(dra(claims=claims, match={"deviceClasses": ["h100.lab"]}))
     complete = parse_fabrics(written, "fabrics.yaml").fabrics
     assert complete.fabrics["ib"].claims == (
-        DeviceClaim(template="nics", request=None, per="container"),
-        DeviceClaim(template="rail", request="nic", per="pod"),
+        ClaimTemplateReference(template="nics", request=None, per="container"),
+        ClaimTemplateReference(template="rail", request="nic", per="pod"),
     )
     ib = frozenset({"ib"})
     assert complete.by_claim_template == {"nics": ib, "rail": ib}

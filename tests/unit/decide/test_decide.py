@@ -29,7 +29,7 @@ from webhook.decide.scope import Context
 from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS
 from webhook.model.claims import ClaimFacts
 from webhook.model.decision import Decision
-from webhook.model.fabric import DeviceClaim, FabricEnv, RdmaResource
+from webhook.model.fabric import ClaimTemplateReference, FabricEnv, RdmaResource
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import PodManifest
@@ -546,8 +546,8 @@ def claiming(*claims: str) -> PodManifest:
 
 def test_unknown_claims_are_warned_of() -> None:
     """If a fabric has claims; at most the first three."""
-    dra = replace(V100, claims=(DeviceClaim(template="nics"),))
-    namespace = NamespaceFacts(name="lab", claims=ClaimFacts(claims={"mine": {}}))
+    dra = replace(V100, claims=(ClaimTemplateReference(template="nics"),))
+    namespace = NamespaceFacts(name="lab", claim_facts=ClaimFacts(claims={"mine": {}}))
     cluster = context(dra, namespace=namespace)
     manifest = claiming("mine", "a", "b", "a", "c", "d")
     warned = [

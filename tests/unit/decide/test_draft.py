@@ -32,7 +32,7 @@ def test_a_draft_without_edits_is_the_pod_itself() -> None:
     assert draft.get(("spec", "containers", 1, "name")) == "b"
     assert draft.get(("spec", "nothing", "here")) is None
     assert draft.pod is pod
-    assert (draft.ops, draft.outcomes, draft.mutation) == ([], [], "")
+    assert (draft.ops, draft.outcomes, draft.mutation_name) == ([], [], "")
 
 
 def test_only_the_edited_path_is_copied() -> None:
@@ -156,7 +156,7 @@ def test_only_a_list_is_appended_to() -> None:
 def test_operations_belong_to_the_outcome_that_follows() -> None:
     """Each outcome has its own; the others have none."""
     draft = Draft({"a": 1})
-    draft.mutation = "mine"
+    draft.mutation_name = "mine"
     draft.skipped("v", REASON, "not yet")
     draft.set(("b",), 2)
     draft.applied("x", REASON, "done")
@@ -181,7 +181,7 @@ def test_operations_belong_to_the_outcome_that_follows() -> None:
 def test_a_verdict_must_match_what_was_done() -> None:
     """A mutation that reports otherwise is a defect, not a decision."""
     draft = Draft({})
-    draft.mutation = "mine"
+    draft.mutation_name = "mine"
     with pytest.raises(AssertionError, match="mine reported applied, but changed nothing"):
         draft.applied("", REASON, "")
     draft.set(("a",), 1)
@@ -257,7 +257,7 @@ def test_a_mapping_that_was_edited_is_edited_again_at_once(monkeypatch: pytest.M
     """The draft remembers its place and does not look for it again."""
     draft = Draft({"a": {"b": {}}})
     draft.set(("a", "b", "x"), 1)
-    monkeypatch.delattr(Draft, "_opened")
+    monkeypatch.delattr(Draft, "_existing_parent")
     draft.set(("a", "b", "y"), 2)
     assert draft.pod == {"a": {"b": {"x": 1, "y": 2}}}
 

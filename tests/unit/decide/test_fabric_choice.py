@@ -17,7 +17,7 @@ from webhook.decide.scope import Context
 from webhook.model.annotations import FABRIC, Requests
 from webhook.model.claims import ClaimFacts, claims_of
 from webhook.model.decision import Denial
-from webhook.model.fabric import DeviceClaim, Fabric, RdmaResource, build_fabrics
+from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource, build_fabrics
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import NodeInventory
 from webhook.model.pod import Pod, PodManifest
@@ -52,9 +52,9 @@ def resolved(
     """Resolve a pod whose containers are all targets."""
     at = cluster or context(*ALL)
     pod = Pod(manifest)
-    pairs = [(app, usage_of(app, at.fabrics)) for app in pod.containers]
-    claims = claims_of(pod, at.namespace.claims)
-    return resolve(pod, pairs, Requests(fabric=annotated), at, earlier, claims=claims)
+    usages = [(app, usage_of(app, at.fabrics)) for app in pod.containers]
+    claims = claims_of(pod, at.namespace.claim_facts)
+    return resolve(pod, usages, Requests(fabric=annotated), at, earlier, claims=claims)
 
 
 def using(*names: str, **spec: Any) -> PodManifest:
@@ -433,7 +433,9 @@ def test_an_earlier_call_does_not_make_peace() -> None:
 
 
 #: Fabrics whose NICs come through a claim.
-UP = fabric("up", device_classes=frozenset({"up.gpu.lab"}), claims=(DeviceClaim(template="up"),))
+UP = fabric(
+    "up", device_classes=frozenset({"up.gpu.lab"}), claims=(ClaimTemplateReference(template="up"),)
+)
 DOWN = fabric("down", device_classes=frozenset({"down.gpu.lab"}))
 CLAIMS = ClaimFacts(templates={"g": {"all": ("down.gpu.lab",)}, "up": {"all": ("down.gpu.lab",)}})
 
@@ -456,7 +458,7 @@ def claiming(template: str, *, use: bool = True) -> PodManifest:
 )
 def test_claims_are_evidence(template: str, use: bool, name: str, says: str) -> None:
     """A fabric's template, whose device classes then do not matter; or a device class."""
-    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claims=CLAIMS))
+    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claim_facts=CLAIMS))
     resolution = resolved(claiming(template, use=use), at)
     assert resolution.fabric is not None
     assert (resolution.fabric.name, resolution.evidence) == (name, says)
@@ -464,7 +466,7 @@ def test_claims_are_evidence(template: str, use: bool, name: str, says: str) -> 
 
 def test_a_template_and_an_annotation_may_contradict() -> None:
     """The user wrote both."""
-    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claims=CLAIMS))
+    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claim_facts=CLAIMS))
     with pytest.raises(Denial, match="resource claim x in container trainer"):
         resolved(claiming("up"), at, annotated="down")
     with pytest.raises(Denial, match=r"down\.gpu\.lab of resource claim x"):

@@ -10,8 +10,8 @@ from tests.case_names import case_name
 from webhook.decide.fabric_variables import (
     desired_env,
     fabric_by_setting,
-    non_evidence_names,
-    non_evidence_names_of_all,
+    written_variables_of,
+    written_variables_of_all,
 )
 from webhook.model.fabric import Fabric, FabricEnv, build_fabrics
 
@@ -241,9 +241,9 @@ def test_the_sites_own_value_is_not_repeated() -> None:
 def test_what_a_fabric_writes_is_not_evidence() -> None:
     """The site's names, and Open MPI's if the fabric writes them, may be ours in a pod."""
     plain = fabric(env=FabricEnv(site=(("A", "b"),)))
-    assert non_evidence_names(plain) == {"A"}
-    assert non_evidence_names(full()) == set(OPEN_MPI)
-    assert non_evidence_names_of_all(build_fabrics((plain, full(name="full")))) == {"A", *OPEN_MPI}
+    assert written_variables_of(plain) == {"A"}
+    assert written_variables_of(full()) == set(OPEN_MPI)
+    assert written_variables_of_all(build_fabrics((plain, full(name="full")))) == {"A", *OPEN_MPI}
 
 
 def test_each_value_has_the_first_fabric_that_writes_it() -> None:

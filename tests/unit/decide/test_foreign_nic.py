@@ -10,7 +10,7 @@ from webhook.decide.examine import FABRIC_NOT_NEEDED, examine
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
 from webhook.model.annotations import Requests
 from webhook.model.claims import ClaimFacts
-from webhook.model.fabric import DeviceClaim
+from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import Pod, PodManifest
 
@@ -26,7 +26,7 @@ CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 def evidence(manifest: PodManifest, requests: Requests | None = None) -> str:
     """Return the evidence for a NIC that no fabric lists, with the verb; "" without any."""
     knowledge = examine(Pod(manifest), requests or Requests(), CLUSTER).knowledge
-    if not knowledge.foreign:
+    if not knowledge.uses_foreign_nic:
         return ""
     assert knowledge.skip_reason in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
     nic, claimed, remedy = knowledge.message.partition(" a NIC that no fabric lists")
@@ -186,12 +186,12 @@ def test_a_claim_that_a_fabric_lists_is_its_nic(template: str, use: bool, foreig
     h100 = fabric(
         "h100",
         device_classes=frozenset({"nic.lab", "h100.lab"}),
-        claims=(DeviceClaim(template="own"),),
+        claims=(ClaimTemplateReference(template="own"),),
     )
     facts = ClaimFacts(
         templates={"by-class": {"a": ("nic.lab",)}, "gpu-nic": {"a": ("h100.lab", "rdma.other")}}
     )
-    cluster = context(h100, namespace=NamespaceFacts(name="lab", claims=facts))
+    cluster = context(h100, namespace=NamespaceFacts(name="lab", claim_facts=facts))
     user = container(resources={"claims": [{"name": "rdma"}] if use else []})
     manifest = pod(
         user,

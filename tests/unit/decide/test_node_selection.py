@@ -30,7 +30,7 @@ EAST = fabric("east", gpu_resources=frozenset({"nvidia.com/l40"}))
 FABRICS = fabrics(NORTH, SOUTH, EAST)
 
 
-def named(*names: str, out: tuple[str, ...] = ()) -> FabricConstraint:
+def allowed(*names: str, out: tuple[str, ...] = ()) -> FabricConstraint:
     """Make a constraint that names `names` and excludes `out`."""
     return FabricConstraint(frozenset(names), frozenset(out))
 
@@ -51,10 +51,10 @@ def affinity(*terms: Any, field: str = "matchExpressions") -> dict[str, Any]:
     ("constraint", "remaining"),
     [
         (FabricConstraint(), {"north", "south"}),
-        (named("north", "east"), {"north"}),
-        (named(out=("north",)), {"south"}),
-        (named("north", out=("north",)), set()),
-        (named("east"), set()),
+        (allowed("north", "east"), {"north"}),
+        (allowed(out=("north",)), {"south"}),
+        (allowed("north", out=("north",)), set()),
+        (allowed("east"), set()),
     ],
     ids=case_name,
 )
@@ -73,22 +73,22 @@ def test_a_constraint_names_some_and_excludes_others(
         ({"zone": "a"}, []),
         (
             {PRODUCT: "Tesla-V100-SXM2-16GB"},
-            [(f"nodeSelector {PRODUCT}=Tesla-V100-SXM2-16GB", named("north", out=("south",)))],
+            [(f"nodeSelector {PRODUCT}=Tesla-V100-SXM2-16GB", allowed("north", out=("south",)))],
         ),
         (
             {PRODUCT: "NVIDIA-H100-MIG-1g.5gb"},
-            [(f"nodeSelector {PRODUCT}=NVIDIA-H100-MIG-1g.5gb", named("south", out=("north",)))],
+            [(f"nodeSelector {PRODUCT}=NVIDIA-H100-MIG-1g.5gb", allowed("south", out=("north",)))],
         ),
         (
             {PRODUCT: "L40"},
-            [(f"nodeSelector {PRODUCT}=L40", named(out=("north", "south")))],
+            [(f"nodeSelector {PRODUCT}=L40", allowed(out=("north", "south")))],
         ),
-        ({PRODUCT: None}, [(f"nodeSelector {PRODUCT}=None", named(out=("north", "south")))]),
+        ({PRODUCT: None}, [(f"nodeSelector {PRODUCT}=None", allowed(out=("north", "south")))]),
         (
             {"zone": "a", "site.lab/rail": "r1", PRODUCT: "NVIDIA-H200"},
             [
-                ("nodeSelector site.lab/rail=r1", named("south")),
-                (f"nodeSelector {PRODUCT}=NVIDIA-H200", named("south", out=("north",))),
+                ("nodeSelector site.lab/rail=r1", allowed("south")),
+                (f"nodeSelector {PRODUCT}=NVIDIA-H200", allowed("south", out=("north",))),
             ],
         ),
     ],
@@ -107,38 +107,38 @@ def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None
         ([[expression("In", "a", key="zone")]], None),
         ([[expression("Exists")]], None),
         ([[expression("Gt", "1")]], None),
-        ([[expression("In", "NVIDIA-H100")]], named("south", out=("north",))),
+        ([[expression("In", "NVIDIA-H100")]], allowed("south", out=("north",))),
         (
             [[expression("In", "NVIDIA-H100", "Tesla-V100-PCIE")]],
-            named("north", "south"),
+            allowed("north", "south"),
         ),
-        ([[expression("In", "L40")]], named(out=("north", "south"))),
+        ([[expression("In", "L40")]], allowed(out=("north", "south"))),
         ([[expression("NotIn", "NVIDIA-H100")]], None),
-        ([[expression("NotIn", "NVIDIA-H100", "NVIDIA-H200")]], named(out=("south",))),
+        ([[expression("NotIn", "NVIDIA-H100", "NVIDIA-H200")]], allowed(out=("south",))),
         ([[expression("NotIn", "Tesla-V100-SXM2-16GB")]], None),
-        ([[expression("DoesNotExist", key="site.lab/rail")]], named(out=("south",))),
+        ([[expression("DoesNotExist", key="site.lab/rail")]], allowed(out=("south",))),
         (
             [[expression("In", "NVIDIA-H100"), expression("In", "r1", key="site.lab/rail")]],
-            named("south", out=("north",)),
+            allowed("south", out=("north",)),
         ),
         (
             [[expression("In", "NVIDIA-H100"), expression("In", "Tesla-V100-PCIE")]],
-            named(out=("north", "south")),
+            allowed(out=("north", "south")),
         ),
         (
             [[expression("In", "NVIDIA-H100"), expression("DoesNotExist", key="site.lab/rail")]],
-            named(out=("north", "south")),
+            allowed(out=("north", "south")),
         ),
         (
             [[expression("In", "NVIDIA-H100")], [expression("In", "NVIDIA-H200")]],
-            named("south", out=("north",)),
+            allowed("south", out=("north",)),
         ),
         (
             [[expression("In", "NVIDIA-H100")], [expression("In", "Tesla-V100-PCIE")]],
-            named("north", "south"),
+            allowed("north", "south"),
         ),
         ([[expression("In", "NVIDIA-H100")], [expression("In", "a", key="zone")]], None),
-        ([[expression("In", "NVIDIA-H100")], [expression("In", "L40")]], named(out=("north",))),
+        ([[expression("In", "NVIDIA-H100")], [expression("In", "L40")]], allowed(out=("north",))),
     ],
     ids=case_name,
 )
@@ -203,20 +203,20 @@ HOSTNAME = "kubernetes.io/hostname"
         (pod(), []),
         (pod(nodeName=None), []),
         (pod(nodeName="nobody"), []),
-        (pod(nodeName="n1"), [(BY_NODE, named("north"))]),
-        (pod(nodeName="n1", nodeSelector={HOSTNAME: "n2"}), [(BY_NODE, named("north"))]),
-        (pod(nodeSelector={HOSTNAME: "n1.host"}), [(BY_NODE, named("north"))]),
-        (pod(nodeName="cpu"), [(BY_NODE, named(out=("north", "south", "east")))]),
-        (affinity([expression("In", "n1", key=HOSTNAME)]), [(BY_NODE, named("north"))]),
+        (pod(nodeName="n1"), [(BY_NODE, allowed("north"))]),
+        (pod(nodeName="n1", nodeSelector={HOSTNAME: "n2"}), [(BY_NODE, allowed("north"))]),
+        (pod(nodeSelector={HOSTNAME: "n1.host"}), [(BY_NODE, allowed("north"))]),
+        (pod(nodeName="cpu"), [(BY_NODE, allowed(out=("north", "south", "east")))]),
+        (affinity([expression("In", "n1", key=HOSTNAME)]), [(BY_NODE, allowed("north"))]),
         (
             affinity([expression("In", "n1", "n2", key=HOSTNAME)]),
-            [(BY_NODE, named("north", "south"))],
+            [(BY_NODE, allowed("north", "south"))],
         ),
         (affinity([expression("NotIn", "n1", key=HOSTNAME)]), []),
         (affinity([expression("In", "n1", key=HOSTNAME)], [expression("In", "a", key="zone")]), []),
         (
             affinity([expression("In", "n2", key="metadata.name")], field="matchFields"),
-            [(BY_NODE, named("south"))],
+            [(BY_NODE, allowed("south"))],
         ),
     ],
     ids=case_name,
@@ -229,7 +229,7 @@ def test_a_named_node_is_evidence_of_its_fabric(manifest: dict[str, Any], eviden
 @pytest.mark.parametrize(
     ("with_gpus", "evidence"),
     [
-        ({"north", "south"}, [("the nodes that offer nvidia.com/gpu", named("north"))]),
+        ({"north", "south"}, [("the nodes that offer nvidia.com/gpu", allowed("north"))]),
         ({"north"}, []),
         ({"north", "east"}, []),
     ],

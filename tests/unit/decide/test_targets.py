@@ -13,7 +13,7 @@ from webhook.errors import ShapeError
 from webhook.model.annotations import Requests
 from webhook.model.claims import NO_CLAIM_FACTS, ClaimFacts, claims_of
 from webhook.model.decision import Denial
-from webhook.model.fabric import DeviceClaim, FabricEnv, Fabrics
+from webhook.model.fabric import ClaimTemplateReference, FabricEnv, Fabrics
 from webhook.model.pod import Pod, PodManifest
 from webhook.model.resources import usage_of
 
@@ -31,9 +31,9 @@ def chosen(
     """Choose among a pod's containers."""
     site = site or fabrics()
     pod = Pod(manifest)
-    pairs = [(candidate, usage_of(candidate, site)) for candidate in pod.containers]
+    usages = [(candidate, usage_of(candidate, site)) for candidate in pod.containers]
     claims = claims_of(pod, facts)
-    return select(pod, pairs, requests or Requests(), Commands(pod), site, claims=claims)
+    return select(pod, usages, requests or Requests(), Commands(pod), site, claims=claims)
 
 
 def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:
@@ -327,7 +327,9 @@ def test_what_fabrics_list_makes_a_target(
 ) -> None:
     """A fabric's template or device class is stronger evidence than names."""
     h100 = fabric(
-        "h100", device_classes=frozenset({"h100.lab"}), claims=(DeviceClaim(template="own"),)
+        "h100",
+        device_classes=frozenset({"h100.lab"}),
+        claims=(ClaimTemplateReference(template="own"),),
     )
     user = container(resources={"claims": [{"name": "x"}]})
     manifest = pod(user, resourceClaims=[{"name": "x", "resourceClaimTemplateName": template}])

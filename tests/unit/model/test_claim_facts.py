@@ -82,7 +82,7 @@ def test_a_wrong_shape_is_named_by_its_place(request_: Any, place: str) -> None:
 def test_without_any_template_nothing_is_known_of_them() -> None:
     """A list of Namespaces alone does not show their templates; nor does a claim."""
     facts = Facts.from_objects([space(), template("used", requests=(BETA,), kind="")])
-    assert facts.namespace("lab").claims == ClaimFacts(claims={"used": {"old": ("gpu.lab",)}})
+    assert facts.namespace("lab").claim_facts == ClaimFacts(claims={"used": {"old": ("gpu.lab",)}})
     assert facts.namespace("x") == NamespaceFacts(name="x", is_loaded=False)
 
 
@@ -90,41 +90,41 @@ def test_with_a_template_all_are_known() -> None:
     """A list of templates contains all of them, in all namespaces."""
     facts = Facts.from_objects([space(), template(space="other"), space("empty")])
     no_claims = ClaimFacts(complete=True)
-    assert facts.namespace("lab").claims == no_claims
-    assert facts.namespace("empty").claims == no_claims
+    assert facts.namespace("lab").claim_facts == no_claims
+    assert facts.namespace("empty").claim_facts == no_claims
     assert facts.namespace("unlisted") == NamespaceFacts(
-        name="unlisted", is_loaded=False, claims=no_claims
+        name="unlisted", is_loaded=False, claim_facts=no_claims
     )
     assert facts.namespace("other") == NamespaceFacts(
         name="other",
         is_loaded=False,
-        claims=ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}}, complete=True),
+        claim_facts=ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}}, complete=True),
     )
 
 
 def test_a_preview_adds_its_own_templates() -> None:
     """They replace any with the same name, and a Namespace keeps its claims."""
     cluster = Facts.from_objects([space(), template(), template("rail")])
-    facts = cluster.extended([template("nics", "", (BETA,)), space()], "lab")
-    assert facts.namespace("lab").claims == ClaimFacts(
+    facts = cluster.with_objects([template("nics", "", (BETA,)), space()], "lab")
+    assert facts.namespace("lab").claim_facts == ClaimFacts(
         templates={"nics": {"old": ("gpu.lab",)}, "rail": {"nics": ("roce.lab",)}}, complete=True
     )
-    alone = Facts().extended([template(space="")], "lab").namespace("lab")
+    alone = Facts().with_objects([template(space="")], "lab").namespace("lab")
     assert alone.is_loaded
-    assert alone.claims == ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}})
+    assert alone.claim_facts == ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}})
 
 
 def test_all_templates_of_a_namespace_may_be_known() -> None:
     """As a cluster lists them; other namespaces stay as they are."""
     given = Facts.from_objects([space("mine")])
     facts = given.with_fallback([space(), template(), space("other")], ["lab", "empty", "mine"])
-    assert facts.namespace("lab").claims == ClaimFacts(
+    assert facts.namespace("lab").claim_facts == ClaimFacts(
         templates={"nics": {"nics": ("roce.lab",)}}, complete=True
     )
     assert facts.namespace("lab").labels == {}
-    assert facts.namespace("empty").claims == ClaimFacts(complete=True)
-    assert facts.namespace("other").claims == ClaimFacts()
-    assert facts.namespace("mine").claims == ClaimFacts()
+    assert facts.namespace("empty").claim_facts == ClaimFacts(complete=True)
+    assert facts.namespace("other").claim_facts == ClaimFacts()
+    assert facts.namespace("mine").claim_facts == ClaimFacts()
 
 
 def test_a_namespace_without_claims() -> None:

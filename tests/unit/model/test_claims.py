@@ -18,13 +18,21 @@ from webhook.model.claims import (
     is_gpu_claim,
     may_claim_gpu,
 )
-from webhook.model.fabric import DeviceClaim, Fabric
+from webhook.model.fabric import ClaimTemplateReference, Fabric
 from webhook.model.pod import Pod
 
 SITE = fabrics(
-    fabric("a", claims=(DeviceClaim(template="nics"),), device_classes=frozenset({"h100"})),
-    fabric("b", claims=(DeviceClaim(template="pairs"),), device_classes=frozenset({"roce.b"})),
-    fabric("c", claims=(DeviceClaim(template="pairs"),), device_classes=frozenset({"h100"})),
+    fabric(
+        "a", claims=(ClaimTemplateReference(template="nics"),), device_classes=frozenset({"h100"})
+    ),
+    fabric(
+        "b",
+        claims=(ClaimTemplateReference(template="pairs"),),
+        device_classes=frozenset({"roce.b"}),
+    ),
+    fabric(
+        "c", claims=(ClaimTemplateReference(template="pairs"),), device_classes=frozenset({"h100"})
+    ),
 )
 
 
@@ -191,18 +199,18 @@ def test_a_device_class_is_a_nic_if_its_name_says_so(
 @pytest.mark.parametrize(
     ("fabric_claim", "classes", "is_nic"),
     [
-        (DeviceClaim(template="pairs"), ["fast"], True),
-        (DeviceClaim(template="pairs"), ["h100.lab", "accelerator"], False),
-        (DeviceClaim(template="pairs"), ["gpu.lab"], False),
-        (DeviceClaim(template="pairs", request="nic"), ["fast"], True),
-        (DeviceClaim(template="pairs", request="nic"), ["slow"], False),
-        (DeviceClaim(template="pairs", request="no"), ["fast"], False),
-        (DeviceClaim(template="absent"), ["fast"], False),
+        (ClaimTemplateReference(template="pairs"), ["fast"], True),
+        (ClaimTemplateReference(template="pairs"), ["h100.lab", "accelerator"], False),
+        (ClaimTemplateReference(template="pairs"), ["gpu.lab"], False),
+        (ClaimTemplateReference(template="pairs", request="nic"), ["fast"], True),
+        (ClaimTemplateReference(template="pairs", request="nic"), ["slow"], False),
+        (ClaimTemplateReference(template="pairs", request="no"), ["fast"], False),
+        (ClaimTemplateReference(template="absent"), ["fast"], False),
     ],
     ids=case_name,
 )
 def test_the_class_that_a_fabrics_template_requests_is_its_nic(
-    fabric_claim: DeviceClaim, classes: list[str], is_nic: bool
+    fabric_claim: ClaimTemplateReference, classes: list[str], is_nic: bool
 ) -> None:
     """Its GPUs are not, by their names or by `match`."""
     requested = {"gpu": ("h100.lab", "gpu.lab"), "nic": ("fast",), "other": ("slow",)}

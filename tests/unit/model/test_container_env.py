@@ -4,7 +4,7 @@ import pytest
 
 from webhook.errors import ShapeError
 from webhook.model.pod import Container
-from webhook.model.pod.container import entry, literal
+from webhook.model.pod.container import env_item, literal_or_none
 
 PATH = ("spec", "containers", 0)
 
@@ -16,7 +16,7 @@ def read(**fields: Any) -> Container:
 
 def test_env_is_read_in_its_order_and_the_last_of_a_name_wins() -> None:
     """As in the kubelet, which reads `env` in order, a later entry replaces an earlier one."""
-    env = [entry("A", "1"), entry("B", "2"), entry("A", "3")]
+    env = [env_item("A", "1"), env_item("B", "2"), env_item("A", "3")]
     assert list(read(env=env).env.items()) == [("A", "3"), ("B", "2")]
 
 
@@ -43,14 +43,14 @@ def test_what_only_the_kubelet_knows_is_none(item: dict[str, Any]) -> None:
 def test_a_later_reference_hides_an_earlier_literal() -> None:
     """The last entry wins, whatever its kind."""
     reference = {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-    assert read(env=[entry("A", "1"), reference]).env == {"A": None}
+    assert read(env=[env_item("A", "1"), reference]).env == {"A": None}
 
 
 @pytest.mark.parametrize("value", ["", "a$b", "$", "${A}", "=mlx5_0", "`x`"])
 def test_other_dollars_are_literal(value: str) -> None:
     """Only `$(` and `$$` have a meaning for the kubelet."""
-    assert literal(value) == value
-    assert read(env=[entry("A", value)]).env == {"A": value}
+    assert literal_or_none(value) == value
+    assert read(env=[env_item("A", value)]).env == {"A": value}
 
 
 @pytest.mark.parametrize("container", [{}, {"env": None}, {"env": []}, {"env": [{"value": "x"}]}])

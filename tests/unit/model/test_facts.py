@@ -248,7 +248,7 @@ def test_more_objects_extend_facts() -> None:
         rules("limits", space="other"),
         rules("limits"),
     ]
-    facts = before.extended(additions, "here")
+    facts = before.with_objects(additions, "here")
     assert facts.unlisted_is_unknown
     assert facts.nodes.keys() == {"n1", "n2"}
     assert facts.namespace("lab").labels == {"a": "new"}
@@ -262,7 +262,7 @@ def test_more_objects_extend_facts() -> None:
 
 def test_objects_alone_do_not_make_other_namespaces_unknown() -> None:
     """Without a source of facts, a namespace counts as one without restrictions."""
-    facts = Facts().extended([rules("limits"), namespace("lab", labels={})], "here")
+    facts = Facts().with_objects([rules("limits"), namespace("lab", labels={})], "here")
     assert facts.namespace("here").is_loaded
     assert facts.namespace("here").labels is None
     assert facts.namespace("elsewhere") == NamespaceFacts(name="elsewhere")

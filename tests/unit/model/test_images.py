@@ -7,7 +7,7 @@ import pytest
 from tests.builders import container
 from tests.case_names import case_name
 from webhook.model.pod import Container
-from webhook.model.pod.container import spellings_of
+from webhook.model.pod.container import image_name_forms
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -34,7 +34,7 @@ DIGEST = "sha256:" + "0" * 64
 )
 def test_an_image_is_known_by_each_of_its_spellings(image: str, spellings: set[str]) -> None:
     """The registry, the tag and the digest may be left out; without a registry it is Docker Hub."""
-    assert set(spellings_of(image)) == spellings
+    assert set(image_name_forms(image)) == spellings
 
 
 @pytest.mark.parametrize(("written", "read"), [("a", "a"), (None, ""), (7, "")], ids=case_name)

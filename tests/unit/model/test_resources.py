@@ -185,7 +185,7 @@ def test_extended_resources_need_equal_limits(limits: Any, requests: Any, says: 
 )
 def test_other_resources_may_be_requested_without_a_limit(limits: Any, requests: Any) -> None:
     """An alias in one section and the real name in the other are merged later."""
-    assert usage(limits, requests).foreign == ()
+    assert usage(limits, requests).foreign_resources == ()
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_mount_elsewhere_is_none_there(written: str) -> None:
 )
 def test_a_directory_above_hides_the_file(written: str, above: str | None) -> None:
     """A volume at /etc hides the image's /etc, and our file would be written into that volume."""
-    assert pod("/data", written).container(PATH).mount_over("/etc/nccl.conf") == above
+    assert pod("/data", written).container(PATH).mounted_parent("/etc/nccl.conf") == above
 
 
 def test_clean_keeps_a_single_leading_slash() -> None:
@@ -101,6 +101,6 @@ def test_devices_may_be_shown_by_the_nodes_path(path: Any, device_path: str) -> 
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "v0", "hostPath": {"path": path}}]
     device_volumes = pod(volumes=volumes).infiniband_volumes
     assert device_volumes == ({"v0": device_path} if device_path else {})
-    mounting = pod("/anywhere").container(PATH).mounted(device_volumes)
+    mounting = pod("/anywhere").container(PATH).mounted_volumes(device_volumes)
     assert list(mounting) == (["v0"] if device_path else [])
-    assert list(pod().container(PATH).mounted(device_volumes)) == []
+    assert list(pod().container(PATH).mounted_volumes(device_volumes)) == []

@@ -271,10 +271,10 @@ def test_any_call_sees_today_s_namespaces_and_claims(
     lab = snapshot.context_for("lab", second_call(FIRST), NOW)
     assert lab is not None
     expected = ClaimFacts(claims={"mine": {}}) if claims else ClaimFacts()
-    assert lab.namespace == replace(LAB["lab"], claims=expected)
+    assert lab.namespace == replace(LAB["lab"], claim_facts=expected)
     other = snapshot.context_for("other", second_call(FIRST), NOW)
     assert other is not None
-    assert other.namespace.claims == ClaimFacts(complete=claims is not None)
+    assert other.namespace.claim_facts == ClaimFacts(complete=claims is not None)
 
 
 def test_the_configurations_that_keep_up_with_nodes() -> None:

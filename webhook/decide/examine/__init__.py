@@ -42,7 +42,8 @@ HOST_NETWORK_MISSING = Reason(
     ),
     rdma="no",
 )
-#: Not reportable: its workers have a fabric, or use a NIC of no fabric; neither is a problem.
+#: Not reportable, since this is no problem: the launcher's workers have a fabric, or use a NIC that
+#: no fabric lists.
 FABRIC_NOT_NEEDED = Reason(
     "FabricNotNeeded",
     "A launcher needs no fabric unless it runs ranks itself.",
@@ -75,7 +76,7 @@ class FabricKnowledge(NamedTuple):
     not_needed: bool = False
 
     @property
-    def foreign(self) -> bool:
+    def uses_foreign_nic(self) -> bool:
         """Whether the pod uses a NIC that no fabric lists, even if its GPU is on a fabric."""
         return self.level is KnowledgeLevel.NIC
 
@@ -117,17 +118,17 @@ def examine(
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
     fabrics = context.fabrics
     check_name(requests, fabrics)
-    pairs = [(container, usage_of(container, fabrics)) for container in pod.containers]
+    usages = [(container, usage_of(container, fabrics)) for container in pod.containers]
     commands = Commands(pod)
-    claims = claims_of(pod, context.namespace.claims)
-    selection = select(pod, pairs, requests, commands, fabrics, claims=claims)
+    claims = claims_of(pod, context.namespace.claim_facts)
+    selection = select(pod, usages, requests, commands, fabrics, claims=claims)
     # All containers count: a GPU of any container determines the pod's node.
     other = earlier.config not in ("", fabrics.config_hash)
     before = None if other else earlier.fabric
     if selection.reason:
         resolution = _NOT_RESOLVED
     else:
-        resolution = resolve(pod, pairs, requests, context, before, claims=claims)
+        resolution = resolve(pod, usages, requests, context, before, claims=claims)
     scope = Scope(
         fabric=resolution.fabric,
         targets=selection.targets,
@@ -142,34 +143,34 @@ def examine(
         called_before=bool(earlier.config),
         other_configuration=other,
     )
-    foreign = foreign_nic(scope, pairs)
+    foreign_nic_message = foreign_nic(scope, usages)
     denies = fabrics.defaults.on_ambiguous == "deny"
-    if denies and resolution.ambiguous and not foreign and selection.targets:
+    if denies and resolution.ambiguous and not foreign_nic_message and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
-    knowledge = _knowledge(scope, selection, resolution, foreign)
+    knowledge = _knowledge(scope, selection, resolution, foreign_nic_message)
     fabric_known = resolution.fabric is not None
     label_messages = (
         unknown_label_messages(pod, fabrics, context.inventory, fabric_known=fabric_known)
         if selection.targets
         else ()
     )
-    evidence = "" if foreign else resolution.evidence
+    evidence = "" if foreign_nic_message else resolution.evidence
     return Examined(scope, knowledge, context.inventory, evidence, label_messages)
 
 
 def _knowledge(
-    scope: Scope, selection: Selection, resolution: Resolution, foreign: str
+    scope: Scope, selection: Selection, resolution: Resolution, foreign_nic_message: str
 ) -> FabricKnowledge:
     """Assess the knowledge; messages begin with the specifics, since warnings are cut at 120."""
     if selection.reason is not None:
-        by_foreign = (FOREIGN_NIC, f"{foreign}: {FOREIGN_REMEDY}")
-        explanation = by_foreign if foreign else (selection.reason, selection.message)
+        by_foreign = (FOREIGN_NIC, f"{foreign_nic_message}: {FOREIGN_REMEDY}")
+        explanation = by_foreign if foreign_nic_message else (selection.reason, selection.message)
         return FabricKnowledge(KnowledgeLevel.NOTHING, *explanation)
-    if foreign:
+    if foreign_nic_message:
         reason = FOREIGN_NIC if scope.targets else None
         remedy = f": {FOREIGN_REMEDY}" if reason else ""
         return FabricKnowledge(
-            KnowledgeLevel.NIC, reason, f"{foreign}{remedy}", not_needed=reason is None
+            KnowledgeLevel.NIC, reason, f"{foreign_nic_message}{remedy}", not_needed=reason is None
         )
     if scope.fabric is None and not scope.targets:
         return FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)

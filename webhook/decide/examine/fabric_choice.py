@@ -84,13 +84,13 @@ class _Search:
         for piece in evidence:
             remaining = piece.constraint.filter(self.candidates)
             if not remaining:
-                if self.naming_evidence and piece.constraint.named:
+                if self.naming_evidence and piece.constraint.allowed:
                     raise _conflict(self.naming_evidence, piece)
                 if self.naming_evidence and self.naming_evidence[0].explicit:
                     continue
                 return _unknown(f"no fabric matches {piece.source}")
             self.candidates = remaining
-            if piece.constraint.named:
+            if piece.constraint.allowed:
                 self.naming_evidence.append(piece)
             if self.winner is None and self.naming_evidence and len(remaining) == 1:
                 self.winner = piece
@@ -106,22 +106,22 @@ class _Evidence(NamedTuple):
 
 def resolve(
     pod: Pod,
-    pairs: ContainerUsages,
+    usages: ContainerUsages,
     requests: Requests,
     context: Context,
     earlier: str | None = None,
     *,
     claims: Sequence[Claim] = (),
 ) -> Resolution:
-    """Find the fabric of a pod; `pairs` are its containers, each with its requests.
+    """Find the fabric of a pod; `usages` are its containers, each with its requests.
 
     `claims`: its DRA claims; `earlier`: the fabric that an earlier call chose under the same
     configuration.
     """
     fabrics = context.fabrics
     search = _Search(fabrics)
-    gpus = _listed_gpus(pairs, fabrics)
-    devices = _device_evidence(pairs, claims, gpus, fabrics)
+    gpus = _listed_gpus(usages, fabrics)
+    devices = _device_evidence(usages, claims, gpus, fabrics)
     unresolved = search.narrow(_pod_evidence(pod, requests, devices, fabrics))
     if unresolved is not None:
         return unresolved
@@ -134,7 +134,7 @@ def resolve(
     if search.winner is not None:
         (name,) = search.candidates
         return Resolution(fabrics.fabrics[name], search.winner.source)
-    return _by_default(search.candidates, search.naming_evidence, context, pairs)
+    return _by_default(search.candidates, search.naming_evidence, context, usages)
 
 
 def check_name(requests: Requests, fabrics: Fabrics) -> None:
@@ -148,7 +148,7 @@ def check_name(requests: Requests, fabrics: Fabrics) -> None:
 def _pod_evidence(
     pod: Pod, requests: Requests, devices: list[_Evidence], fabrics: Fabrics
 ) -> list[_Evidence]:
-    evidence = [] if requests.fabric is None else [_annotated(requests.fabric)]
+    evidence = [] if requests.fabric is None else [_annotation_evidence(requests.fabric)]
     evidence += devices
     evidence += [_Evidence(*constraint) for constraint in from_selector(pod, fabrics)]
     affinity = from_affinity(pod, fabrics)
@@ -158,19 +158,19 @@ def _pod_evidence(
 
 
 def _device_evidence(
-    pairs: ContainerUsages,
+    usages: ContainerUsages,
     claims: Sequence[Claim],
     gpus: Mapping[str, str],
     fabrics: Fabrics,
 ) -> list[_Evidence]:
-    evidence = _resources(pairs, fabrics)
+    evidence = _resource_evidence(usages, fabrics)
     if claims:
-        evidence += _templates(claims, fabrics)
+        evidence += _template_evidence(claims, fabrics)
     for gpu, container in gpus.items():
         source = f"{gpu} in container {container}"
         evidence.append(_Evidence(source, FabricConstraint(fabrics.by_gpu[gpu])))
     if claims:
-        evidence += _device_classes(claims, fabrics)
+        evidence += _device_class_evidence(claims, fabrics)
     return evidence
 
 
@@ -181,34 +181,34 @@ def _inventory_evidence(pod: Pod, gpus: Iterable[str], context: Context) -> list
     return [_Evidence(*constraint) for constraint in constraints]
 
 
-def _listed_gpus(pairs: ContainerUsages, fabrics: Fabrics) -> dict[str, str]:
+def _listed_gpus(usages: ContainerUsages, fabrics: Fabrics) -> dict[str, str]:
     """Map each requested GPU resource that a fabric lists to the first container with it."""
     first_users: dict[str, str] = {}
-    for container, usage in pairs:
+    for container, usage in usages:
         for gpu in usage.gpus:
             if gpu in fabrics.by_gpu:
                 first_users.setdefault(gpu, container.name)
     return first_users
 
 
-def _annotated(name: str) -> _Evidence:
+def _annotation_evidence(name: str) -> _Evidence:
     source = f"annotation {FABRIC}={name}"
-    return _Evidence(source, FabricConstraint(named=frozenset({name})), explicit=True)
+    return _Evidence(source, FabricConstraint(allowed=frozenset({name})), explicit=True)
 
 
-def _resources(pairs: ContainerUsages, fabrics: Fabrics) -> list[_Evidence]:
+def _resource_evidence(usages: ContainerUsages, fabrics: Fabrics) -> list[_Evidence]:
     evidence: list[_Evidence] = []
-    for container, usage in pairs:
+    for container, usage in usages:
         for name, amount in usage.rdma:
             owners = fabrics.by_resource.get(name)
             if owners and not is_zero(amount):
                 source = f"{name} in container {container.name}"
-                evidence.append(_Evidence(source, FabricConstraint(named=owners), explicit=True))
+                evidence.append(_Evidence(source, FabricConstraint(allowed=owners), explicit=True))
     return evidence
 
 
-def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
-    """Return the fabrics whose templates the pod claims, no matter who wrote the claims."""
+def _template_evidence(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
+    """Return evidence for the fabrics whose templates the pod claims, with any author."""
     return [
         _Evidence(
             _claim_text(claim),
@@ -220,8 +220,8 @@ def _templates(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
     ]
 
 
-def _device_classes(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
-    """Return the fabrics of the device classes in claims of other templates."""
+def _device_class_evidence(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
+    """Return evidence for the fabrics of the device classes in claims of other templates."""
     return [
         _Evidence(
             f"{device_class} of {_claim_text(claim)}",
@@ -239,12 +239,12 @@ def _claim_text(claim: Claim) -> str:
     return f"resource claim {claim.name}{place}"
 
 
-def _unlisted_device(pairs: ContainerUsages) -> str:
+def _unlisted_device(usages: ContainerUsages) -> str:
     """Name a GPU, or else an RDMA resource, of a pod without evidence for a fabric; or "".
 
     No fabric lists such a device, or it would be evidence.
     """
-    for container, usage in pairs:
+    for container, usage in usages:
         names = [*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))]
         if names:
             return f"no fabric lists {names[0]} in container {container.name}"
@@ -255,7 +255,7 @@ def _by_default(
     candidates: frozenset[str],
     naming_evidence: list[_Evidence],
     context: Context,
-    pairs: ContainerUsages,
+    usages: ContainerUsages,
 ) -> Resolution:
     fabrics = context.fabrics
     namespace = context.namespace
@@ -273,7 +273,7 @@ def _by_default(
         return _unknown("no fabric is configured")
     if not naming_evidence:
         names = " or ".join(", ".join(fabrics.fabrics).rsplit(", ", 1))
-        problem = _unlisted_device(pairs) or "the pod's fabric cannot be determined"
+        problem = _unlisted_device(usages) or "the pod's fabric cannot be determined"
         return _unknown(f"{problem}: set {FABRIC} to {names}")
     several = " and ".join(sorted(candidates))
     message = f"{naming_evidence[0].source} matches {several}: set {FABRIC}"
@@ -286,11 +286,11 @@ def _unknown(message: str) -> Resolution:
 
 def _conflict(naming_evidence: list[_Evidence], last: _Evidence) -> Denial:
     """Return a Denial that names the last evidence and the first evidence that it contradicts."""
-    named = last.constraint.named
+    allowed = last.constraint.allowed
     first = next(
-        (piece for piece in naming_evidence if piece.constraint.named.isdisjoint(named)),
+        (piece for piece in naming_evidence if piece.constraint.allowed.isdisjoint(allowed)),
         naming_evidence[0],
     )
-    fabric, other = (" or ".join(sorted(evidence.constraint.named)) for evidence in (first, last))
+    fabric, other = (" or ".join(sorted(evidence.constraint.allowed)) for evidence in (first, last))
     msg = f"{first.source} implies fabric {fabric}, but {last.source} implies fabric {other}"
     return Denial(FABRIC_CONFLICT, msg)

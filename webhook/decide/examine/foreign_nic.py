@@ -52,10 +52,10 @@ _CHOSEN = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
 _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b")
 
 
-def foreign_nic(scope: Scope, pairs: ContainerUsages) -> str:
+def foreign_nic(scope: Scope, usages: ContainerUsages) -> str:
     """Return a sentence on a pod's NIC that no fabric lists, with the evidence, or "".
 
-    `pairs` are its containers, each with its requests. Only targets and launchers count; in a pod
+    `usages` are its containers, each with its requests. Only targets and launchers count; in a pod
     without either, its app containers do.
     """
     if scope.requests.fabric is not None and scope.requests.devices == 0:
@@ -63,10 +63,10 @@ def foreign_nic(scope: Scope, pairs: ContainerUsages) -> str:
     chosen = {target.path for target in scope.targets}
     chosen.update(launcher.path for launcher in scope.launchers)
     if not chosen:
-        chosen.update(container.path for container, _ in pairs if container.kind == "app")
-    for container, usage in pairs:
-        if usage.foreign and container.path in chosen:
-            return f"{usage.foreign[0]} in container {container.name} is {_NIC}"
+        chosen.update(container.path for container, _ in usages if container.kind == "app")
+    for container, usage in usages:
+        if usage.foreign_resources and container.path in chosen:
+            return f"{usage.foreign_resources[0]} in container {container.name} is {_NIC}"
     return _by_annotation(scope) or _by_variable(scope) or _by_claim(scope, chosen)
 
 
@@ -128,7 +128,7 @@ def _efa(scope: Scope, path: Path) -> str:
 
 
 def _by_claim(scope: Scope, chosen: Collection[Path]) -> str:
-    fabrics, facts = scope.fabrics.fabrics, scope.namespace.claims
+    fabrics, facts = scope.fabrics.fabrics, scope.namespace.claim_facts
     for claim in scope.claims:
         homes = fabrics_of(claim, scope.fabrics)
         if scope.fabric is not None:

@@ -28,15 +28,15 @@ _NONE: frozenset[str] = frozenset()
 
 
 class FabricConstraint(NamedTuple):
-    """What evidence says: the fabric is one of `named` (if empty, any) and none of `excluded`."""
+    """What evidence implies: the fabric is one of `allowed` (any if empty), none of `excluded`."""
 
-    named: frozenset[str] = _NONE
+    allowed: frozenset[str] = _NONE
     excluded: frozenset[str] = _NONE
 
     def filter(self, candidates: frozenset[str]) -> frozenset[str]:
         """Return the candidates that meet this constraint."""
         remaining = candidates - self.excluded
-        return remaining & self.named if self.named else remaining
+        return remaining & self.allowed if self.allowed else remaining
 
 
 def from_selector(pod: Pod, fabrics: Fabrics) -> Iterator[tuple[str, FabricConstraint]]:
@@ -50,16 +50,18 @@ def from_selector(pod: Pod, fabrics: Fabrics) -> Iterator[tuple[str, FabricConst
 def from_affinity(pod: Pod, fabrics: Fabrics) -> FabricConstraint | None:
     """Return the constraint in the required node affinity, None if it does not concern fabrics.
 
-    Its terms are alternatives: they exclude only the fabrics that all of them exclude, and name
-    fabrics only if each term does.
+    Its terms are alternatives: they exclude only the fabrics that all of them exclude, and limit
+    the fabrics only if each term does.
     """
     terms = [_term(term, fabrics) for term in pod.node_terms]
     if not terms:
         return None
-    named = frozenset[str]().union(*(term.named for term in terms))
+    allowed = frozenset[str]().union(*(term.allowed for term in terms))
     excluded = terms[0].excluded.intersection(*(term.excluded for term in terms))
-    constraint = FabricConstraint(named if all(term.named for term in terms) else _NONE, excluded)
-    return constraint if constraint.named or constraint.excluded else None
+    constraint = FabricConstraint(
+        allowed if all(term.allowed for term in terms) else _NONE, excluded
+    )
+    return constraint if constraint.allowed or constraint.excluded else None
 
 
 def from_inventory(
@@ -78,7 +80,7 @@ def from_inventory(
         yield "the node that the pod names", _only(fabric_names, fabrics)
     for gpu in gpus:
         if fabrics.by_gpu[gpu] <= inventory.with_gpus and inventory.by_gpu.get(gpu):
-            yield f"the nodes that offer {gpu}", FabricConstraint(named=inventory.by_gpu[gpu])
+            yield f"the nodes that offer {gpu}", FabricConstraint(allowed=inventory.by_gpu[gpu])
 
 
 def unknown_label_messages(
@@ -121,24 +123,24 @@ def _names_product(values: list[str], fabrics: Fabrics) -> bool:
 
 def _only(homes: frozenset[str], fabrics: Fabrics) -> FabricConstraint:
     return (
-        FabricConstraint(named=homes)
+        FabricConstraint(allowed=homes)
         if homes
         else FabricConstraint(excluded=frozenset(fabrics.fabrics))
     )
 
 
 def _term(term: NodeTerm, fabrics: Fabrics) -> FabricConstraint:
-    named, excluded = _NONE, _NONE
+    allowed, excluded = _NONE, _NONE
     for requirement in term.requirements:
         constraint = _requirement(requirement, fabrics)
         if constraint is not None:
-            named = (
-                named & constraint.named
-                if named and constraint.named
-                else named or constraint.named
+            allowed = (
+                allowed & constraint.allowed
+                if allowed and constraint.allowed
+                else allowed or constraint.allowed
             )
             excluded |= constraint.excluded
-    return FabricConstraint(named - excluded, excluded)
+    return FabricConstraint(allowed - excluded, excluded)
 
 
 def _requirement(requirement: Requirement, fabrics: Fabrics) -> FabricConstraint | None:
@@ -160,15 +162,15 @@ def _label(key: str, values: Iterable[object], fabrics: Fabrics) -> FabricConstr
     if not listing:
         return None
     products = [product_of(key, str(value)) for value in values]
-    named = {
+    allowed = {
         name for product in products for name, globs in listing.items() if globs.match(product)
     }
-    return FabricConstraint(frozenset(named), frozenset(listing.keys() - named))
+    return FabricConstraint(frozenset(allowed), frozenset(listing.keys() - allowed))
 
 
 def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:
     """Return the fabrics whose globs for the label are all literally among the values."""
-    listing, allowed = fabrics.by_label.get(key), frozenset(values)
+    listing, permitted = fabrics.by_label.get(key), frozenset(values)
     return frozenset(
-        name for name, globs in (listing or {}).items() if allowed.issuperset(globs.written)
+        name for name, globs in (listing or {}).items() if permitted.issuperset(globs.written)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from webhook.decide.fabric_variables import non_evidence_names_of_all
+from webhook.decide.fabric_variables import written_variables_of_all
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
 from webhook.decide.scope import Launcher, Target
@@ -61,7 +61,7 @@ class Selection(NamedTuple):
 
 def select(
     pod: Pod,
-    pairs: ContainerUsages,
+    usages: ContainerUsages,
     requests: Requests,
     commands: Commands,
     fabrics: Fabrics,
@@ -70,8 +70,8 @@ def select(
 ) -> Selection:
     """Choose the targets; raise Denial for an unknown container name, or for an unclear choice."""
     if requests.containers is not None:
-        return Selection(_named(pod, pairs, requests.containers))
-    apps = [pair for pair in pairs if pair[0].kind == "app"]
+        return Selection(_targets_by_name(pod, usages, requests.containers))
+    apps = [pair for pair in usages if pair[0].kind == "app"]
     targets = [_target(pod, *pair) for pair in apps if pair[1].gpus]
     if targets:
         return Selection(tuple(targets))
@@ -105,7 +105,7 @@ def _launchers(
     pod: Pod, containers: list[Container], commands: Commands, fabrics: Fabrics
 ) -> tuple[Launcher, ...]:
     """List the containers that start ranks, each with the evidence."""
-    starting = launchers_of(pod, commands, non_evidence_names_of_all(fabrics))
+    starting = launchers_of(pod, commands, written_variables_of_all(fabrics))
     return tuple(
         Launcher(container.name, container.path, *starting[container.path[-1]])
         for container in containers
@@ -114,7 +114,7 @@ def _launchers(
 
 
 def _ranks(
-    pod: Pod, pairs: ContainerUsages, launchers: tuple[Launcher, ...], requests: Requests
+    pod: Pod, usages: ContainerUsages, launchers: tuple[Launcher, ...], requests: Requests
 ) -> Selection:
     """Select launchers, or as targets the containers that run ranks themselves on a named fabric.
 
@@ -124,7 +124,7 @@ def _ranks(
     if requests.fabric is None or any(launcher.elsewhere for launcher in launchers):
         return Selection(launchers=launchers)
     paths = {launcher.path for launcher in launchers}
-    running = [pair for pair in pairs if pair[0].path in paths]
+    running = [pair for pair in usages if pair[0].path in paths]
     without_request = [pair for pair in running if not pair[1].rdma]
     return Selection(tuple(_target(pod, *pair) for pair in without_request or running))
 
@@ -137,10 +137,12 @@ def _target(pod: Pod, container: Container, usage: Usage) -> Target:
     return Target(name, path, kind, usage.whole_gpus, shared, rdma, user)
 
 
-def _named(pod: Pod, pairs: ContainerUsages, names: tuple[str, ...]) -> tuple[Target, ...]:
+def _targets_by_name(
+    pod: Pod, usages: ContainerUsages, names: tuple[str, ...]
+) -> tuple[Target, ...]:
     by_name = {
         container.name: _target(pod, container, usage)
-        for container, usage in pairs
+        for container, usage in usages
         if container.kind != "ephemeral"
     }
     for name in names:
@@ -153,10 +155,10 @@ def _named(pod: Pod, pairs: ContainerUsages, names: tuple[str, ...]) -> tuple[Ta
     return tuple(by_name[name] for name in names)
 
 
-def _only(pod: Pod, pairs: ContainerUsages) -> Target:
-    if len(pairs) == 1:
-        return _target(pod, *pairs[0])
-    have = ", ".join(container.name for container, _ in pairs)
+def _only(pod: Pod, usages: ContainerUsages) -> Target:
+    if len(usages) == 1:
+        return _target(pod, *usages[0])
+    have = ", ".join(container.name for container, _ in usages)
     msg = (
         f"annotation {FABRIC} is set, but no container requests a GPU or an RDMA resource: "
         f"set {CONTAINERS} to one or more of: {have}"

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from webhook.decide.shell.argv import Word, basename, command_at, remap_length, script_at
+from webhook.decide.shell.argv import Word, basename, command_at, remap_word_count, script_at
 from webhook.decide.shell.scripts import TOO_MANY, Scripts
 from webhook.model.pod import Path, Pod
 
@@ -40,20 +40,20 @@ class LauncherCommand(NamedTuple):
     end: int | None  #: the offset after its word in a script; None in a list of words
     front: tuple[Word, ...]  #: wrappers and assignments in front of it
     words: tuple[Word, ...]  #: the launcher's word and all words after it
-    #: The program before it, such as "sudo", that may hide the container's environment from it.
-    behind: str = ""
+    #: The program that runs it, such as "sudo", and that may hide the container's environment.
+    run_through: str = ""
     #: The reason why a script was not read (scripts.PROBLEMS); then `words` is empty.
     problem: str = ""
 
     @property
     def editable(self) -> bool:
         """Whether words may be inserted after the launcher's."""
-        return not self.behind and not self.problem
+        return not self.run_through and not self.problem
 
     @property
     def launcher_words(self) -> tuple[Word, ...]:
         """The words from the launcher's on, also after sudo or in the script of `su -c`."""
-        if not self.behind:
+        if not self.run_through:
             return self.words
         words = [part for word in self.words for part in (word.split() if word else (word,))]
         first = next(index for index, word in enumerate(words) if basename(word or "") in FAMILIES)
@@ -86,7 +86,7 @@ class _Search:
 class Commands:
     """The commands of one pod as the user wrote them, each read once, on demand.
 
-    Most commands have no keyword, so each is joined into a text and searched before it is read.
+    Most commands have no search term, so each is joined into a text and searched before it is read.
     """
 
     __slots__ = ("_pod", "_searches")
@@ -103,21 +103,22 @@ class Commands:
         """List the launchers that the container at `path` runs, and scripts that may run one."""
         if not may_launch(self.text(path)):
             return ()
-        launches = [_launch(run) for run in self._runs(path, KEYWORDS)]
+        launches = [_launch(run) for run in self._runs(path, SEARCH_TERMS)]
         return tuple(launch for launch in launches if launch is not None)
 
     def other_launcher_commands(self, path: Path) -> tuple[tuple[Word, ...], ...]:
         """List the words of each launcher of another framework: horovodrun, deepspeed, Ray."""
         text = self.text(path)
-        if not any(map(text.__contains__, OTHER_LAUNCHER_KEYWORDS)):
+        if not any(map(text.__contains__, OTHER_LAUNCHER_TERMS)):
             return ()
-        runs = self._runs(path, OTHER_LAUNCHER_KEYWORDS)
+        runs = self._runs(path, OTHER_LAUNCHER_TERMS)
         return tuple(run.words for run in runs if run.words and _starts(run))
 
     def runs_sshd(self, path: Path) -> bool:
         """Return whether a container certainly runs sshd: its children do not inherit `env`."""
         return SSHD in self.text(path) and any(
-            run.words and basename(run.words[0] or "") == SSHD for run in self._runs(path, KEYWORDS)
+            run.words and basename(run.words[0] or "") == SSHD
+            for run in self._runs(path, SEARCH_TERMS)
         )
 
     def mentions_sshd(self, path: Path) -> bool:
@@ -128,10 +129,10 @@ class Commands:
         text = self.text(path)
         return "ssh" in text and _SSH_SERVER.search(text) is not None
 
-    def _runs(self, path: Path, keywords: tuple[str, ...]) -> tuple[_Run, ...]:
-        search = self._searches.get(keywords)
+    def _runs(self, path: Path, search_terms: tuple[str, ...]) -> tuple[_Run, ...]:
+        search = self._searches.get(search_terms)
         if search is None:
-            search = self._searches[keywords] = _Search(keywords)
+            search = self._searches[search_terms] = _Search(search_terms)
         runs = search.ran.get(path)
         if runs is None:
             runs = search.ran[path] = tuple(self._read(path, search))
@@ -141,7 +142,7 @@ class Commands:
         """Yield the commands of a container; a run without words is an unread script."""
         container = self._pod.container(path)
         argv, split = container.command + container.args, len(container.command)
-        index = command_at(argv, remap_length(argv))
+        index = command_at(argv, remap_word_count(argv))
         while index is not None:
             script = script_at(argv, index)
             if script is None:
@@ -176,7 +177,7 @@ def _launch(run: _Run) -> LauncherCommand | None:
         only_prints = len(words) == 1 or words[1] in _PRINTING
         return None if only_prints else LauncherCommand(path, end, front, words)
     if name in _OTHER_USER and any(word and _launches(word) for word in words):
-        return LauncherCommand(path, end, front, words, behind=name)
+        return LauncherCommand(path, end, front, words, run_through=name)
     return None
 
 
@@ -197,7 +198,7 @@ def _word_path(index: int, split: int) -> Path:
     return ("command", index) if index < split else ("args", index - split)
 
 
-# The names of launchers: a single table for MPI's, the source of all keywords.
+# The names of launchers: a single table for MPI's, the source of all search terms.
 #
 # `mpirun.real` is what a site's own `mpirun` wraps, as in Horovod's images. Torchrun and srun are
 # not listed: the first starts processes in its own container, the second runs on no pod.
@@ -224,7 +225,7 @@ FAMILIES: Mapping[str, Family] = {
 #: DLTS_HOSTFILE), and it cannot use a container without a GPU.
 HOROVOD = "horovodrun"
 DEEPSPEED = "deepspeed"
-#: The head of a Ray cluster. Its keyword is the option, since "ray" is part of many words.
+#: The head of a Ray cluster. Its search term is the option, since "ray" is part of many words.
 RAY_HEAD = ("ray", "start", "--head")
 
 #: The server through which launchers start ranks; its children do not inherit the container's
@@ -232,15 +233,15 @@ RAY_HEAD = ("ray", "start", "--head")
 SSHD = "sshd"
 
 #: The names that contain no other name: a text without any of these contains no launcher.
-LAUNCHER_KEYWORDS = tuple(
+LAUNCHER_TERMS = tuple(
     word for word in FAMILIES if not any(other in word for other in FAMILIES if other != word)
 )
-#: The words that lead to commands in scripts.
-KEYWORDS = (*LAUNCHER_KEYWORDS, SSHD)
+#: The words that a script is searched for.
+SEARCH_TERMS = (*LAUNCHER_TERMS, SSHD)
 #: The same for the launchers of other frameworks.
-OTHER_LAUNCHER_KEYWORDS = (HOROVOD, DEEPSPEED, RAY_HEAD[-1])
+OTHER_LAUNCHER_TERMS = (HOROVOD, DEEPSPEED, RAY_HEAD[-1])
 
 
 def may_launch(text: str) -> bool:
     """Return whether a text may name a launcher; runs on every command, so it parses nothing."""
-    return any(map(text.__contains__, LAUNCHER_KEYWORDS))
+    return any(map(text.__contains__, LAUNCHER_TERMS))

@@ -17,12 +17,12 @@ from webhook.decide.launchers.commands import Commands, LauncherCommand
 from webhook.decide.launchers.openmpi import (
     HOSTS,
     MCA_PREFIX,
-    evidence_in,
-    judge,
+    check_open_mpi,
+    evidence_variables,
     parameters,
     reaches_by_ssh,
     shows_other_mpi,
-    values_of,
+    value_count,
 )
 from webhook.decide.shell.argv import Word, basename
 from webhook.model.pod import Path
@@ -73,7 +73,7 @@ def hosts_option(words: Sequence[Word]) -> str:
         if _leads_elsewhere(name, values):
             option = word.partition("=")[0]
             return f"{option} {values[0]:.60}" if name in _PARAMETERS else option
-        count = 0 if equals else _HYDRA.get(name, values_of(name, words[index + 1 : index + 2]))
+        count = 0 if equals else _HYDRA.get(name, value_count(name, words[index + 1 : index + 2]))
         if count is None:
             return _unmistakable(words[index + 1 :])
         index += 1 + count
@@ -134,11 +134,11 @@ def launches_accepting_flag(
         return [], "the command configures hcoll itself"
     if shows_other_mpi(text, names):
         return [], "the container mentions another MPI"
-    evidence = evidence_in(names)
+    variables = evidence_variables(names)
     accepting, refusals = [], []
     for launch in launches:
-        proof = judge(launch.front, launch.words, evidence)
-        refusal = proof.obstacle if proof.proof else "is not certain to be Open MPI"
+        check = check_open_mpi(launch.front, launch.words, variables)
+        refusal = check.obstacle if check.evidence else "is not certain to be Open MPI"
         if refusal:
             refusals.append(f"{basename(launch.words[0] or '')} {refusal}")
         else:
@@ -155,9 +155,10 @@ def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> b
     launches = [launch for launch in commands.launches(path) if launch.editable]
     if not launches or shows_other_mpi(commands.text(path), names):
         return False
-    evidence = evidence_in(names)
+    variables = evidence_variables(names)
     return any(
-        judge(launch.front, launch.words, evidence).proof and reaches_by_ssh(launch.words, evidence)
+        check_open_mpi(launch.front, launch.words, variables).evidence
+        and reaches_by_ssh(launch.words, variables)
         for launch in launches
     )
 
@@ -170,19 +171,19 @@ def parameters_of(
     A launch adds the parameters in its options and in the words before it. Values that are only
     known when the container runs are None.
     """
-    inherited = _assigned(user_env.items())
+    inherited = _parameters_in(user_env.items())
     yield inherited
     if not commands.launches(path):
         return
-    evidence = evidence_in(user_env)
+    variables = evidence_variables(user_env)
     for launch in commands.launches(path):
         words = launch.launcher_words if not launch.problem else ()
-        if words and judge(launch.front, words, evidence).proof:
+        if words and check_open_mpi(launch.front, words, variables).evidence:
             front = (word.partition("=")[::2] for word in launch.front if word)
-            yield inherited | _assigned(front) | parameters(words)
+            yield inherited | _parameters_in(front) | parameters(words)
 
 
-def _assigned(variables: Iterable[tuple[str, Word]]) -> dict[str, Word]:
+def _parameters_in(variables: Iterable[tuple[str, Word]]) -> dict[str, Word]:
     return {
         name.removeprefix(MCA_PREFIX): value
         for name, value in variables

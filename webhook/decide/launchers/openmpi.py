@@ -2,7 +2,7 @@
 
 `mpirun` is Open MPI, MPICH, Intel MPI or a site's script, and all but Open MPI reject `-mca`
 (MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So the flag is added
-only with proof from a closed list: the launcher's name or path, an OMPI_MCA_* variable, `-mca`,
+only with evidence from a closed list: the launcher's name or path, an OMPI_MCA_* variable, `-mca`,
 `-x` or `--allow-run-as-root`. Open MPI before version 5 does not start if a parameter is given
 twice, so it must also be certain that the words do not configure hcoll.
 
@@ -77,25 +77,25 @@ class _Options(NamedTuple):
     clear: bool  #: whether `rest` begins with the program
 
 
-class Proof(NamedTuple):
+class OpenMpiCheck(NamedTuple):
     """The conclusion from a launcher's words."""
 
-    proof: str = ""  #: the word or variable that proves that they start Open MPI
+    evidence: str = ""  #: the word or variable that shows that they start Open MPI; "" if none
     obstacle: str = ""  #: the reason why no option may be added to them nevertheless
 
 
 def shows_other_mpi(text: str, env: Iterable[str]) -> bool:
     """Return whether a container's command, or the name of a variable, is a sign of another MPI.
 
-    Such a sign outweighs every proof. Call this once per container, since its text may be long.
+    Such a sign outweighs all evidence. Call this once per container, since its text may be long.
     """
     return any(sign in text for sign in _OTHER_TEXT) or any(
         name.startswith(_OTHER_ENV) for name in env
     )
 
 
-def evidence_in(env: Iterable[str]) -> Mapping[str, None]:
-    """Select the variables that `judge` and `reaches_by_ssh` use, without duplicates, in order.
+def evidence_variables(env: Iterable[str]) -> Mapping[str, None]:
+    """Select the variables that `check_open_mpi` and `reaches_by_ssh` use, each once, in order.
 
     Call this once per container, since it may have many variables and many launchers.
     """
@@ -104,24 +104,26 @@ def evidence_in(env: Iterable[str]) -> Mapping[str, None]:
     )
 
 
-def judge(front: Sequence[Word], words: Sequence[Word], env: Collection[str]) -> Proof:
-    """Decide whether a launcher is Open MPI's and accepts an option; return an empty Proof if not.
+def check_open_mpi(
+    front: Sequence[Word], words: Sequence[Word], env: Collection[str]
+) -> OpenMpiCheck:
+    """Decide whether a launcher is Open MPI's and accepts an option; return an empty check if not.
 
     `front` are the words before the launcher's, `env` the names of the container's variables. An
-    option is proof for its own command only, an OMPI_MCA_* in `env` for all commands of the
+    option is evidence for its own command only, an OMPI_MCA_* in `env` for all commands of the
     container.
     """
     name = basename(words[0] or "")
     if FAMILIES.get(name) == "another MPI":
-        return Proof()
+        return OpenMpiCheck()
     options = _options(words)
-    proof = _proof(front, words[0] or "", env, options)
-    if not proof or not _HYDRA.isdisjoint(options.names):
-        return Proof()
-    return Proof(proof, _obstacle(name, words, options))
+    evidence = _evidence(front, words[0] or "", env, options)
+    if not evidence or not _HYDRA.isdisjoint(options.names):
+        return OpenMpiCheck()
+    return OpenMpiCheck(evidence, _obstacle(name, words, options))
 
 
-def _proof(front: Sequence[Word], word: str, env: Iterable[str], options: _Options) -> str:
+def _evidence(front: Sequence[Word], word: str, env: Iterable[str], options: _Options) -> str:
     if FAMILIES.get(basename(word)) == "Open MPI":
         return basename(word)
     if any(sign in part for part in word.split("/")[:-1] if "$" not in part for sign in _PATHS):
@@ -185,7 +187,7 @@ def _options(words: Sequence[Word]) -> _Options:
             clear = word is not None and (word[0:1] != "$" or "/" in word)
             break
         name = word.lstrip("-")
-        count = values_of(name, words[at + 1 : at + 2])
+        count = value_count(name, words[at + 1 : at + 2])
         names.append(name.partition("=")[0])
         values.append(words[at + 1] if count and at + 1 < len(words) else None)
         if name in _MCA and at + 2 < len(words):
@@ -198,7 +200,7 @@ def _options(words: Sequence[Word]) -> _Options:
     return _Options(tuple(names), tuple(values), tuple(parameters), words[at:], clear)
 
 
-def values_of(name: str, following: Sequence[Word]) -> int | None:
+def value_count(name: str, following: Sequence[Word]) -> int | None:
     """Return the number of an option's values; None if the next word may or may not be one."""
     if name in _TWO_VALUES:
         return 2

@@ -52,7 +52,7 @@ class LauncherEvidence(NamedTuple):
     elsewhere: bool  #: whether the ranks run in other pods; else they run here, as far as is known
 
 
-def starts_without_env(
+def may_lack_env(
     pod: Pod, path: Path, commands: Commands, user_env: Mapping[str, str | None]
 ) -> bool:
     """Return whether processes in the container at `path` may lack its `env`, which is `user_env`.
@@ -60,7 +60,9 @@ def starts_without_env(
     Examples are the processes of an MPI worker, which the launcher starts by ssh or kubectl, and
     the children of sshd, even if the command only mentions it.
     """
-    role = (_role(user_env[_ROLE_ENV]) if _ROLE_ENV in user_env else None) or _labeled(pod)[0]
+    role = (_role(user_env[_ROLE_ENV]) if _ROLE_ENV in user_env else None) or _role_from_labels(
+        pod
+    )[0]
     return role == "worker" or commands.mentions_sshd(path)
 
 
@@ -73,28 +75,28 @@ def mentions_mpi(
         may_launch(text)
         or any(map(text.__contains__, _MPI_WORDS))
         or any(map(names.__contains__, _MPI_ENV))
-        or starts_without_env(pod, path, commands, user_env)
+        or may_lack_env(pod, path, commands, user_env)
     )
 
 
 def launchers_of(
-    pod: Pod, commands: Commands, written: frozenset[str] = frozenset()
+    pod: Pod, commands: Commands, written_variables: frozenset[str] = frozenset()
 ) -> dict[int, LauncherEvidence]:
     """Return the app containers that start ranks: index → evidence.
 
-    `written` are the names that the `env` of any fabric sets. They are not evidence, since a target
+    `written_variables` are those that any fabric sets. They are not evidence, since a target
     may have got them from us.
     """
     roles: list[Role | None] = []
     evidence_by_index: dict[int, LauncherEvidence] = {}
     apps = (container for container in pod.containers if container.kind == "app")
     for index, app in enumerate(apps):
-        user_env = {name: value for name, value in app.env.items() if name not in written}
+        user_env = {name: value for name, value in app.env.items() if name not in written_variables}
         roles.append(_role(user_env.get(_ROLE_ENV)))
         evidence = next(_evidence(user_env, commands, app.path), None)
         if evidence is not None:
             evidence_by_index[index] = evidence
-    role, label = _labeled(pod)
+    role, label = _role_from_labels(pod)
     if role == "launcher" and roles:
         of_label = LauncherEvidence(f"label {label}", elsewhere=True)
         evidence_by_index = dict.fromkeys(evidence_by_index or (0,), of_label)
@@ -105,7 +107,7 @@ def launchers_of(
     }
 
 
-def _labeled(pod: Pod) -> tuple[Role | None, str]:
+def _role_from_labels(pod: Pod) -> tuple[Role | None, str]:
     """Return the role that an operator gave to the pod, and its label; (None, "") if none."""
     labels = pod.labels
     if _LABELS.isdisjoint(labels):

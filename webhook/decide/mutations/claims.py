@@ -24,7 +24,7 @@ from webhook.model.claims import (
     is_gpu_claim,
 )
 from webhook.model.decision import Reason
-from webhook.model.fabric import DeviceClaim, Fabric
+from webhook.model.fabric import ClaimTemplateReference, Fabric
 
 ADDED = Reason(
     "Added", "A claim of the fabric's template was added to the pod and the container.", remedy=""
@@ -72,7 +72,7 @@ def mutate(draft: Draft, scope: Scope) -> None:
         draft.skipped("", NOT_CONFIGURED, f"fabric {fabric.name} has no claims")
         return
     claims = claims_by_user(scope.claims)
-    entries = _Entries(fabric, scope.original.resource_claims)
+    pod_claims = _PodClaims(fabric, scope.original.resource_claims)
     for target in scope.targets:
         available = [*claims.get(target.path, ()), *claims.get((), ())]
         if target.kind != "app":
@@ -82,20 +82,20 @@ def mutate(draft: Draft, scope: Scope) -> None:
         elif conflict := _second_gpu(scope, target, available, fabric):
             draft.skipped(target.name, GPU_TWICE, conflict)
         else:
-            _equip(draft, scope, target, entries)
+            _equip(draft, scope, target, pod_claims)
 
 
 def _present(scope: Scope, target: Target, claims: list[Claim], fabric: Fabric) -> str:
     """Return a message on the NIC that a container already gets; "" if it gets none."""
     for claim in claims:
-        if claim.is_nic or has_nic_of(claim, fabric, scope.namespace.claims):
+        if claim.is_nic or has_nic_of(claim, fabric, scope.namespace.claim_facts):
             return f"already claims a NIC: {claim.name}"
     return f"already requests {', '.join(target.rdma)}" if target.rdma else ""
 
 
 def _second_gpu(scope: Scope, target: Target, claims: list[Claim], fabric: Fabric) -> str:
     """Return a message if a container would get GPUs in two ways; else ""."""
-    facts = scope.namespace.claims
+    facts = scope.namespace.claim_facts
     bringing = [
         claim.template
         for claim in fabric.claims
@@ -109,17 +109,17 @@ def _second_gpu(scope: Scope, target: Target, claims: list[Claim], fabric: Fabri
     return f"remove {sources[0]}, since template {bringing[0]} includes a GPU"
 
 
-def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> None:
+def _equip(draft: Draft, scope: Scope, target: Target, pod_claims: _PodClaims) -> None:
     devices = scope.requests.devices
-    if not entries.fabric.inject_resources:
+    if not pod_claims.fabric.inject_resources:
         draft.skipped(target.name, ELSEWHERE, "another injector adds the claim")
     elif devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
-    elif conflict := entries.conflict:
+    elif conflict := pod_claims.conflict:
         message = f"rename claim {conflict}, which has another template"
         draft.skipped(target.name, NAME_TAKEN, message)
     else:
-        _claim(draft, target, entries)
+        _claim(draft, target, pod_claims)
         if devices is not None:
             message = (
                 "rdma.lab/devices has no effect: the template determines the number of devices"
@@ -127,12 +127,12 @@ def _equip(draft: Draft, scope: Scope, target: Target, entries: _Entries) -> Non
             draft.warned(target.name, BY_TEMPLATE, message)
 
 
-def _claim(draft: Draft, target: Target, entries: _Entries) -> None:
+def _claim(draft: Draft, target: Target, pod_claims: _PodClaims) -> None:
     claimed: list[str] = []
-    for claim in entries.fabric.claims:
-        name = entries.shared(claim)
+    for claim in pod_claims.fabric.claims:
+        name = pod_claims.shared_name(claim)
         if not name:
-            name = entries.add(claim)
+            name = pod_claims.add(claim)
             draft.append(_LISTED, {"name": name, "resourceClaimTemplateName": claim.template})
         use = {"name": name, "request": claim.request} if claim.request else {"name": name}
         draft.append((*target.path, "resources", "claims"), use)
@@ -140,7 +140,7 @@ def _claim(draft: Draft, target: Target, entries: _Entries) -> None:
     draft.applied(target.name, ADDED, f"claimed {', '.join(claimed)}")
 
 
-class _Entries:
+class _PodClaims:
     """The entries of the pod's `spec.resourceClaims`, present and future, with their names."""
 
     def __init__(self, fabric: Fabric, listed: list[dict[str, object]]) -> None:
@@ -162,11 +162,11 @@ class _Entries:
                 return name
         return ""
 
-    def shared(self, claim: DeviceClaim) -> str:
+    def shared_name(self, claim: ClaimTemplateReference) -> str:
         """Return the name of the claim that the pod's containers share, or ""."""
         return self._first.get(claim.template, "") if claim.per == "pod" else ""
 
-    def add(self, claim: DeviceClaim) -> str:
+    def add(self, claim: ClaimTemplateReference) -> str:
         """Add a claim and return its name."""
         names = (f"{self._prefix}{number}" for number in self._numbers)
         name = next(candidate for candidate in names if candidate not in self._template_of)

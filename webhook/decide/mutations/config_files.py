@@ -12,13 +12,13 @@ from collections.abc import Iterable
 
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import desired_env
-from webhook.decide.launchers.roles import starts_without_env
+from webhook.decide.launchers.roles import may_lack_env
 from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.annotations import NCCL_CONF, has_room, size_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
 from webhook.model.pod import Container, Pod
-from webhook.model.pod.container import literal
+from webhook.model.pod.container import literal_or_none
 from webhook.model.pod.volumes import VOLUMES
 
 # The text of /etc/nccl.conf, for all containers of a pod at once.
@@ -53,7 +53,7 @@ def nccl_conf(
 
 def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:
     variables = desired_env(fabric, {}, host_network=host_network)
-    return {name: literal(value) for name, value in variables if name.startswith("NCCL_")}
+    return {name: literal_or_none(value) for name, value in variables if name.startswith("NCCL_")}
 
 
 def _values(
@@ -91,12 +91,12 @@ _MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": Tr
 def is_name_taken(pod: Pod) -> bool:
     """Return whether the pod has a volume with our name that does not contain the annotation."""
     volume = pod.volume(VOLUME_NAME)
-    return volume is not None and (KEY, _FIELD["fieldPath"]) not in volume.shown_fields
+    return volume is not None and (KEY, _FIELD["fieldPath"]) not in volume.downward_api_files
 
 
 def user_mount(container: Container) -> str | None:
     """Return the path where the user mounts the file or a directory above it; None if nowhere."""
-    above, mount = container.mount_over(FILE), container.mount_at(FILE)
+    above, mount = container.mounted_parent(FILE), container.mount_at(FILE)
     if above is None and mount is not None and mount.get("name") != VOLUME_NAME:
         return FILE
     return above
@@ -225,7 +225,7 @@ def _skip_reason(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, st
 
 def _is_needed(scope: Scope, target: Target) -> bool:
     container = scope.containers[target.path]
-    return bool(container.env_from) or starts_without_env(
+    return bool(container.env_from) or may_lack_env(
         scope.original, target.path, scope.commands, container.env
     )
 

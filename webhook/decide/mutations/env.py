@@ -16,8 +16,8 @@ from webhook.decide.fabric_variables import (
     CHECK_ENV_FROM,
     desired_env,
     fabric_by_setting,
-    non_evidence_names,
     plan_for,
+    written_variables_of,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
 from webhook.decide.scope import KnowledgeLevel, Launcher, Mutation, Scope, Target
@@ -25,7 +25,7 @@ from webhook.model import transport_variables
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
 from webhook.model.libraries import LIBRARIES
-from webhook.model.pod.container import entry
+from webhook.model.pod.container import env_item
 
 # Warn about the user's variables that stay, and that keep traffic off the fabric.
 
@@ -134,7 +134,7 @@ def _warn_transports(
 
 
 def _origin(scope: Scope, name: str, value: str | None) -> tuple[str, Reason]:
-    """Describe a value and its origin: the user, or a fabric's value from an earlier preview."""
+    """Describe a value and its origin: the user, or a fabric, if an earlier preview was applied."""
     if value is None:
         return f"your {name}", USER_VALUE
     fabric = fabric_by_setting(scope.fabrics).get((name, value))
@@ -176,15 +176,15 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     original = scope.containers[container.path]
     user_env, host_network = original.env, scope.original.host_network
     plan = plan_for(fabric, host_network=host_network)
-    variables, missing, listed = plan.pairs, plan.entries, plan.listed
+    variables, missing, listed = plan.settings, plan.env_items, plan.listed
     excludes = "openmpi" in fabric.libraries and "if_exclude" in original.command_text
     if excludes or not plan.names.isdisjoint(user_env):
         variables = desired_env(
             fabric, user_env, host_network=host_network, excludes_interfaces=excludes
         )
-        missing = tuple(entry(name, value) for name, value in variables if name not in user_env)
+        missing = tuple(env_item(name, value) for name, value in variables if name not in user_env)
         listed = ", ".join(item["name"] for item in missing)
-    if not plan.pairs:
+    if not plan.settings:
         draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets no variables")
     elif not missing:
         draft.already(container.name, PRESENT, "the container already has all variables")
@@ -219,8 +219,8 @@ def _files_allowed(scope: Scope) -> bool:
 
 def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
     assert scope.fabric is not None
-    path, written_names = launcher.path, non_evidence_names(scope.fabric)
-    names = [name for name in scope.containers[path].env if name not in written_names]
+    path, written_variables = launcher.path, written_variables_of(scope.fabric)
+    names = [name for name in scope.containers[path].env if name not in written_variables]
     forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
     if not forwarded and forwards_by_ssh(scope.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: add -x UCX_NET_DEVICES to mpirun"

@@ -12,7 +12,7 @@ a sign of MPI gets no warning.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.decide.fabric_variables import CHECK_ENV_FROM, non_evidence_names
+from webhook.decide.fabric_variables import CHECK_ENV_FROM, written_variables_of
 from webhook.decide.launchers.commands import LauncherCommand
 from webhook.decide.launchers.launches import launches_accepting_flag
 from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
@@ -22,7 +22,7 @@ from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import PROBLEMS, UNCLEAR
 from webhook.model.decision import Reason
 from webhook.model.pod import Path, dotted
-from webhook.model.pod.container import entry
+from webhook.model.pod.container import env_item
 
 ADDED = Reason("Added", "hcoll was switched off in env, and in Open MPI commands.", remedy="")
 IN_CASE = Reason(
@@ -78,7 +78,7 @@ FLAG = ("-mca", "coll_hcoll_enable", "0")
 _HCOLL_VARIABLES = frozenset(
     {HCOLL_VARIABLE, "OMPI_MCA_coll"}
 )  # the latter chooses the collectives
-_ENTRY = entry(HCOLL_VARIABLE, "0")
+_ENV_ITEM = env_item(HCOLL_VARIABLE, "0")
 
 
 def mutate(draft: Draft, scope: Scope) -> None:
@@ -108,11 +108,11 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
         return False
     launches = scope.commands.launches(path)
     details = _flag(draft, scope, path) if launches and policy == "auto" else ""
-    draft.append((*path, "env"), entry(HCOLL_VARIABLE, "0"))
+    draft.append((*path, "env"), env_item(HCOLL_VARIABLE, "0"))
     reason = ADDED if _mentions_mpi(scope, path) else IN_CASE
     draft.applied(name, reason, f"set {HCOLL_VARIABLE}=0{details}")
     for launch in launches:
-        if launch.behind or (launch.problem and policy == "auto"):
+        if launch.run_through or (launch.problem and policy == "auto"):
             draft.warned(name, *_why_not_edited(launch))
     return True
 
@@ -144,7 +144,7 @@ def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
     name = container.name
     for item in draft.container(container.path).env_items:
         if item.get("name") in _HCOLL_VARIABLES:
-            if item == _ENTRY:
+            if item == _ENV_ITEM:
                 draft.already(name, PRESENT, f"{HCOLL_VARIABLE}=0 is already set")
             else:
                 draft.skipped(name, HCOLL_SET, f"kept your {item['name']}, which configures hcoll")
@@ -155,8 +155,8 @@ def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
 def _flag(draft: Draft, scope: Scope, path: Path) -> str:
     """Insert the flag after launchers of Open MPI; return the places, or the reason against it."""
     # Variables that an earlier pass may have added are not evidence.
-    written_names = non_evidence_names(scope.fabric) if scope.fabric else frozenset[str]()
-    names = [name for name in scope.containers[path].env if name not in written_names]
+    written_variables = written_variables_of(scope.fabric) if scope.fabric else frozenset[str]()
+    names = [name for name in scope.containers[path].env if name not in written_variables]
     launches, refusal = launches_accepting_flag(scope.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)
@@ -181,8 +181,11 @@ def insert_flag(draft: Draft, path: Path, launches: list[LauncherCommand]) -> No
 
 def _why_not_edited(launch: LauncherCommand) -> tuple[Reason, str]:
     """Return the reason and a message for a launch that is not editable."""
-    if launch.behind:
-        return OTHER_USER, f"{launch.behind} may clear env: add {' '.join(FLAG)} to mpirun yourself"
+    if launch.run_through:
+        return (
+            OTHER_USER,
+            f"{launch.run_through} may clear env: add {' '.join(FLAG)} to mpirun yourself",
+        )
     reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE
     return reason, f"{dotted(launch.path)} was not edited: {PROBLEMS[launch.problem]}"
 

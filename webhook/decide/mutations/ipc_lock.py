@@ -27,7 +27,7 @@ from webhook.model.decision import Reason
 from webhook.model.fabric import Defaults
 from webhook.model.facts import PSA_ENFORCE
 from webhook.model.pod import Path, Pod
-from webhook.model.pod.container import spellings_of
+from webhook.model.pod.container import image_name_forms
 
 CAPABILITY = "IPC_LOCK"
 
@@ -107,7 +107,7 @@ def ineffective_reason(pod: Pod, target: Target, defaults: Defaults) -> Reason |
         return USER_NAMESPACE
     user, images = target.user, defaults.non_root_images
     if user == "image" and images.written:
-        spellings = spellings_of(pod.container(target.path).image)
+        spellings = image_name_forms(pod.container(target.path).image)
         user = "other" if any(map(images.match, spellings)) else user
     return NON_ROOT if user == "other" else None
 

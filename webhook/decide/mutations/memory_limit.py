@@ -153,7 +153,7 @@ def _warn(
     if not target.gpus and not target.shared_gpu:
         message = "if a memory pool is sized by the limit, set rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
-    volume = first_mounted(draft.container(target.path), unbounded) if unbounded else ""
+    volume = first_mounted_volume(draft.container(target.path), unbounded) if unbounded else ""
     if volume:
         message = f"memory volume {volume} has no sizeLimit: it may fill the node's memory"
         draft.warned(target.name, UNBOUNDED, message)
@@ -252,9 +252,9 @@ def unbounded_memory_volumes(pod: Pod) -> dict[str, int]:
     return volumes
 
 
-def first_mounted(container: Container, volumes: dict[str, int]) -> str:
+def first_mounted_volume(container: Container, volumes: dict[str, int]) -> str:
     """Return the first of the volumes that a container mounts; "" if it mounts none."""
-    return min(container.mounted(volumes), key=volumes.__getitem__, default="")
+    return min(container.mounted_volumes(volumes), key=volumes.__getitem__, default="")
 
 
 def containers_without_limit(containers: Iterable[Container], excluded: set[Path]) -> list[str]:

@@ -45,7 +45,7 @@ _MAX_DEVICES = 256
 
 def mutate(draft: Draft, scope: Scope) -> None:
     """Append the missing networks."""
-    required = _required(draft, scope)
+    required = _required_networks(draft, scope)
     if required is None:
         draft.skipped("", TOO_MANY, TOO_MANY.clause)
     elif not required:
@@ -69,11 +69,11 @@ def _append(draft: Draft, namespace: str, required: list[str]) -> None:
         draft.already("", PRESENT, PRESENT.clause)
         return
     missing = [without_clash(network, written, len(have)) for network in missing]
-    draft.set(_PATH, extended(written, missing))
+    draft.set(_PATH, append_networks(written, missing))
     draft.applied("", APPENDED, f"appended {', '.join(missing)}")
 
 
-def _required(draft: Draft, scope: Scope) -> list[str] | None:
+def _required_networks(draft: Draft, scope: Scope) -> list[str] | None:
     """List the networks that the pod should have; None if they exceed `_MAX_DEVICES`."""
     fabric = scope.fabric
     assert fabric is not None
@@ -97,7 +97,7 @@ def _devices(draft: Draft, target: Target, name: str) -> int:
 def _missing(required: list[str], have: Counter[str], namespace: str) -> list[str]:
     missing: list[str] = []
     for network in required:
-        name = qualified(network, namespace)
+        name = qualify(network, namespace)
         if have[name]:
             have[name] -= 1
         else:
@@ -127,22 +127,22 @@ MUTATION = Mutation(
 def networks_of(written: str, namespace: str) -> list[str] | None:
     """List the networks as `ns/name`, with the default namespace; return None if unreadable."""
     if NETWORKS_JSON.isdisjoint(written):
-        return [qualified(item, namespace) for item in written.split(",") if item.strip()]
+        return [qualify(item, namespace) for item in written.split(",") if item.strip()]
     try:
-        entries = orjson.loads(written)
+        selections = orjson.loads(written)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(entries, list):
+    if not isinstance(selections, list):
         return None
     networks: list[str] = []
-    for entry in entries:
-        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+    for selection in selections:
+        if not isinstance(selection, dict) or not isinstance(selection.get("name"), str):
             return None
-        networks.append(f"{entry.get('namespace') or namespace}/{entry['name']}")
+        networks.append(f"{selection.get('namespace') or namespace}/{selection['name']}")
     return networks
 
 
-def qualified(network: str, namespace: str) -> str:
+def qualify(network: str, namespace: str) -> str:
     """Return a network `[ns/]name[@if]` as `ns/name`."""
     name = network.strip().split("@", 1)[0]
     return name if "/" in name else f"{namespace}/{name}"
@@ -169,7 +169,7 @@ def _number(interface: str) -> int:
 _NUMBERED = re.compile(r"net([1-9][0-9]{0,9})")
 
 
-def extended(written: str, networks: list[str]) -> str:
+def append_networks(written: str, networks: list[str]) -> str:
     """Append networks in the form that `written` has, and keep every byte of its entries."""
     if not written.strip():
         return ",".join(networks)
@@ -177,15 +177,15 @@ def extended(written: str, networks: list[str]) -> str:
         return f"{written.rstrip().rstrip(',')},{','.join(networks)}"
     head = written.rstrip()[:-1].rstrip()
     comma = "" if head.endswith("[") else ","
-    return f"{head}{comma}{','.join(_entry(network) for network in networks)}]"
+    return f"{head}{comma}{','.join(_selection_json(network) for network in networks)}]"
 
 
-def _entry(network: str) -> str:
+def _selection_json(network: str) -> str:
     name, _, interface = network.partition("@")
     namespace, _, name = name.rpartition("/")
-    entry = {"name": name}
+    selection = {"name": name}
     if namespace:
-        entry["namespace"] = namespace
+        selection["namespace"] = namespace
     if interface:
-        entry["interface"] = interface
-    return orjson.dumps(entry).decode()
+        selection["interface"] = interface
+    return orjson.dumps(selection).decode()

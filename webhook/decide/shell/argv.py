@@ -71,7 +71,7 @@ def basename(word: str) -> str:
     return word.rpartition("/")[2]
 
 
-def remap_length(command: Sequence[Word]) -> int:
+def remap_word_count(command: Sequence[Word]) -> int:
     """Return the number of leading words of the remap of `nvlink`, of this or an older release."""
     is_remap = (
         len(command) > _REMAP_WORDS

@@ -25,7 +25,7 @@ SCRIPT, SUBSHELL, GROUP = "script", "(", "{"
 SUBSTITUTION, BACKTICKS, ARRAY = "$(", "`", "=("
 STRING, PARAMETER, ARITHMETIC, DOCUMENT = '"', "${", "((", "<<"
 CONDITION, IF, THEN, ELSE = "[[", "if", "then", "else"
-WHILE, LOOP, DO, CASE, BODY = "while", "for", "do", "case", "case body"
+WHILE, LOOP, DO, CASE, CASE_BODY = "while", "for", "do", "case", "case body"
 
 
 class UnreadableError(Exception):
@@ -80,7 +80,7 @@ class ShellContext:
     """One level of nesting."""
 
     __slots__ = (
-        *("command", "depth", "documents", "filled", "limit", "mode", "needs", "phase"),
+        *("command", "depth", "here_documents", "filled", "limit", "mode", "needs", "phase"),
         *("quoted", "resume", "start", "then"),
     )
 
@@ -96,7 +96,7 @@ class ShellContext:
         self.depth = 0  #: the depth of parentheses in arithmetic
         #: Values of the surrounding context, saved while this one has its own.
         self.limit = -1
-        self.documents: deque[HereDocument] = deque()
+        self.here_documents: deque[HereDocument] = deque()
         self.resume = 0
 
 
@@ -111,32 +111,32 @@ class Scanner:
             "closes",
             "commands",
             "context",
-            "documents",
+            "here_documents",
             "limit",
             "outer",
-            "keyword_offsets",
+            "term_offsets",
             "pos",
-            "keywords",
+            "search_terms",
         ),
         *("steps", "text", "_coming", "_loose", "_next_offset"),
     )
 
     def __init__(
-        self, text: str, keyword_offsets: list[int], steps: int, keywords: tuple[str, ...] = ()
+        self, text: str, term_offsets: list[int], steps: int, search_terms: tuple[str, ...] = ()
     ) -> None:
         self.text = text
-        self.keywords = keywords  #: the words at `keyword_offsets`
+        self.search_terms = search_terms  #: the terms at `term_offsets`
         self.steps = steps  #: the remaining number of stops
         self.pos = 0
         self.limit = len(text)
         self.context = ShellContext(SCRIPT, START, 0)
         self.outer: list[ShellContext] = []
-        self.documents: deque[HereDocument] = deque()  #: the pending here-documents
-        self.keyword_offsets = keyword_offsets  #: ascending
-        #: The commands with a keyword: the offset of that word, their begin and end.
+        self.here_documents: deque[HereDocument] = deque()  #: the pending here-documents
+        self.term_offsets = term_offsets  #: ascending
+        #: The commands with a search term: the offset of that term, their begin and end.
         self.commands: list[tuple[int, int, int]] = []
         self.closes: dict[int, int] = {}  #: begin → end of each context within a word
-        self._coming = iter(keyword_offsets)
+        self._coming = iter(term_offsets)
         self._next_offset = next(self._coming, len(text))  # the first that is not passed yet
         self._loose: list[int] = []  # passed offsets that no command has claimed yet
 
@@ -159,7 +159,7 @@ class Scanner:
         Shells differ on whether pending here-documents begin after a line break within it.
         """
         start = self.leave().start
-        if self.documents and self.text.find("\n", start, end) >= 0:
+        if self.here_documents and self.text.find("\n", start, end) >= 0:
             unclear(self)
         self.closes[start] = end
         self.pos = end
@@ -191,12 +191,12 @@ class Scanner:
             self.commands.append((first, start, self.pos))
 
     def pass_commands(self) -> bool:
-        """Skip simple commands without a keyword, which are most of a script.
+        """Skip simple commands without a search term, which are most of a script.
 
         Return whether any were skipped.
         """
         start = self.pos
-        if self.documents:  # they begin after the next line break, which must not be skipped
+        if self.here_documents:  # they begin after the next line break, which must not be skipped
             return False
         if self._next_offset < start:
             self._pass_offsets()
@@ -218,10 +218,10 @@ class Scanner:
             self._loose.append(self._next_offset)
             self._next_offset = next(self._coming, len(self.text))
 
-    def has_keyword(self, start: int, end: int) -> bool:
-        """Return whether a keyword begins between two offsets."""
-        index = bisect_left(self.keyword_offsets, start)
-        return index < len(self.keyword_offsets) and self.keyword_offsets[index] < end
+    def has_term(self, start: int, end: int) -> bool:
+        """Return whether a search term begins between two offsets."""
+        index = bisect_left(self.term_offsets, start)
+        return index < len(self.term_offsets) and self.term_offsets[index] < end
 
     def at(self, offset: int) -> str:
         """Return the character at an offset, or a line break at the end of the context."""

@@ -2,7 +2,7 @@
 
 Each handler is called at the place where the scanner has stopped, and opens, ends or skips a
 context. Bash first searches only for the end of backticks and here-documents, and parses their
-content when the command runs; here their content is read only if it has a keyword.
+content when the command runs; here their content is read only if it has a search term.
 Sources: POSIX.1-2024, XCU 2.2.3, 2.6 and 2.7.4; bash(1), EXPANSION.
 """
 
@@ -53,16 +53,16 @@ def dollar(scanner: Scanner) -> None:
 def open_commands(scanner: Scanner, phase: str, length: int) -> None:
     """Open a list of commands within a word; the list has its own here-documents."""
     inner = ShellContext(phase, contexts.START, scanner.pos)
-    inner.documents, scanner.documents = scanner.documents, deque()
+    inner.here_documents, scanner.here_documents = scanner.here_documents, deque()
     scanner.enter(inner)
     scanner.pos += length
 
 
 def close_commands(scanner: Scanner) -> None:
     """End a list of commands; a number sign directly after it is part of the word."""
-    if scanner.documents:
+    if scanner.here_documents:
         unclear(scanner)
-    scanner.documents = scanner.context.documents
+    scanner.here_documents = scanner.context.here_documents
     scanner.leave_word(scanner.pos + 1)
     scanner.pos = patterns.HASHES.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 
@@ -73,7 +73,7 @@ def close_parameter(scanner: Scanner) -> None:
 
 
 def quote_in_parameter(scanner: Scanner) -> None:
-    """Skip single quotes in `"${ }"` if they mean the same as quotes and as text."""
+    """Skip single quotes in `"${ }"` if it makes no difference if they quote or are literal."""
     quoted = patterns.HARMLESS_QUOTED.match(scanner.text, scanner.pos, scanner.limit)
     if quoted is None:
         unclear(scanner)
@@ -144,7 +144,7 @@ def open_process_substitution(scanner: Scanner) -> None:
 
 
 def backticks(scanner: Scanner) -> None:
-    """Skip the text between backticks, or open it if it has a keyword.
+    """Skip the text between backticks, or open it if it has a search term.
 
     The next backtick without a backslash ends it. A shell removes backslashes before it reads
     the text, so offsets after a backslash are unknown.
@@ -153,7 +153,7 @@ def backticks(scanner: Scanner) -> None:
     end = patterns.BACKTICKED.match(scanner.text, start + 1, scanner.limit).end()  # type: ignore[union-attr]
     if scanner.at(end) != "`":
         unclear(scanner)
-    if not scanner.has_keyword(start, end):
+    if not scanner.has_term(start, end):
         scanner.closes[start] = scanner.pos = end + 1
         return
     if patterns.BACKTICK_ESCAPE.search(scanner.text, start, end):
@@ -175,17 +175,17 @@ def here_document(scanner: Scanner, operator: str) -> None:
         unclear(scanner)
     raw = word.group()
     literal = not _QUOTING.isdisjoint(raw)
-    delimiter = unquoted(raw) if literal else raw
+    delimiter = remove_quotes(raw) if literal else raw
     if not delimiter or len(delimiter) > _MAX_DELIMITER_LENGTH or delimiter[0] == "\t":
         unclear(scanner)
-    scanner.documents.append(HereDocument(delimiter, operator == "<<-", literal))
+    scanner.here_documents.append(HereDocument(delimiter, operator == "<<-", literal))
     scanner.pos = word.end()
 
 
 _MAX_DELIMITER_LENGTH = 64  # the most characters that a delimiter may have
 
 
-def unquoted(raw: str) -> str:
+def remove_quotes(raw: str) -> str:
     """Remove the quotes from a word that contains no expansion."""
     parts, offset = [], 0
     while offset < len(raw):
@@ -203,7 +203,7 @@ def unquoted(raw: str) -> str:
 
 def line_end(scanner: Scanner) -> None:
     """Go past a line break, and past either its here-documents or the empty lines after it."""
-    if scanner.documents:
+    if scanner.here_documents:
         scanner.pos += 1
         here_documents(scanner)
     else:
@@ -211,12 +211,12 @@ def line_end(scanner: Scanner) -> None:
 
 
 def here_documents(scanner: Scanner) -> None:
-    """Skip the here-documents that begin here, up to the first that may have a keyword's command.
+    """Skip the here-documents that begin here, up to one that may have a search term's command.
 
-    Open the latter.
+    Open that one.
     """
-    while scanner.documents:
-        document = scanner.documents.popleft()
+    while scanner.here_documents:
+        document = scanner.here_documents.popleft()
         start = scanner.pos
         end = _end_of(document, scanner)
         scanner.pos = min(
@@ -224,7 +224,7 @@ def here_documents(scanner: Scanner) -> None:
         )
         if (
             not document.literal
-            and scanner.has_keyword(start, end)
+            and scanner.has_term(start, end)
             and _expands(scanner.text, start, end)
         ):
             inner = ShellContext(contexts.DOCUMENT, contexts.IN_DOCUMENT, start)

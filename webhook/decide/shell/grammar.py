@@ -20,7 +20,7 @@ _NEXT = {
     contexts.ELSE: {"fi": _CLOSED},
     contexts.WHILE: {"do": contexts.DO},
     contexts.DO: {"done": _CLOSED},
-    contexts.BODY: {"esac": _CLOSED},
+    contexts.CASE_BODY: {"esac": _CLOSED},
 }
 _NONE: dict[str, str] = {}
 
@@ -119,7 +119,7 @@ def semicolon(scanner: Scanner) -> None:
 
 def _end_case_part(scanner: Scanner) -> None:
     context = scanner.context
-    if context.phase != contexts.BODY or context.needs:
+    if context.phase != contexts.CASE_BODY or context.needs:
         unclear(scanner)
     scanner.end_command()
     scanner.pos += 3 if scanner.text.startswith(";;&", scanner.pos) else 2
@@ -243,7 +243,7 @@ def begin_function(scanner: Scanner, name: str, end: int) -> None:
 
 
 def _define(scanner: Scanner, name: str, end: int) -> None:
-    if any(word in name for word in scanner.keywords):
+    if any(word in name for word in scanner.search_terms):
         unclear(scanner)
     scanner.context.mode = contexts.FUNCTION
     scanner.pos = end
@@ -289,7 +289,7 @@ def _close(scanner: Scanner, word: str, end: int) -> None:
     """Go on to the next part of a compound command, or end it."""
     context = scanner.context
     part = _NEXT.get(context.phase, _NONE).get(word)
-    empty = not context.filled and context.phase != contexts.BODY
+    empty = not context.filled and context.phase != contexts.CASE_BODY
     if part is None or context.needs or empty:
         unclear(scanner)
     elif part == _CLOSED:
@@ -313,7 +313,7 @@ def close_condition(scanner: Scanner) -> None:
         and text[start - 1] in patterns.BREAKS
         and scanner.at(start + 2) in patterns.BREAKS
     ):
-        if scanner.documents and text.find("\n", scanner.context.start, start) >= 0:
+        if scanner.here_documents and text.find("\n", scanner.context.start, start) >= 0:
             unclear(scanner)
         _leave(scanner, start + 2)
         return
@@ -329,7 +329,9 @@ def condition_and(scanner: Scanner) -> None:
 
 def _open_loop(scanner: Scanner, word: str, end: int) -> None:
     """Open `for` or `select`, up to the list of words or the body."""
-    usual = None if scanner.documents else patterns.LOOP.match(scanner.text, end, scanner.limit)
+    usual = (
+        None if scanner.here_documents else patterns.LOOP.match(scanner.text, end, scanner.limit)
+    )
     if usual is not None:
         _open(scanner, contexts.DO, usual.end())
         return
@@ -338,7 +340,7 @@ def _open_loop(scanner: Scanner, word: str, end: int) -> None:
         _open_arithmetic_loop(scanner, word, end)
         return
     inner = _open(scanner, contexts.LOOP, name.end(), contexts.LOOP_BODY)
-    if scanner.documents:
+    if scanner.here_documents:
         unclear(scanner)
     scanner.pos = patterns.EMPTY.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
     following, word_end = _word(scanner)
@@ -427,7 +429,7 @@ def case_parenthesis(scanner: Scanner) -> None:
 def end_of_patterns(scanner: Scanner) -> None:
     """Begin the commands after the patterns of a `case`."""
     context = scanner.context
-    context.phase = contexts.BODY
+    context.phase = contexts.CASE_BODY
     context.mode = contexts.START
     context.filled = False
     context.needs = ""
@@ -496,7 +498,7 @@ def _coproc(scanner: Scanner, _: str, end: int) -> None:
     _precede(scanner, named.end() if named else end)
 
 
-def _misplaced(scanner: Scanner, _word: str, _end: int) -> None:
+def _reject_misplaced(scanner: Scanner, _word: str, _end: int) -> None:
     unclear(scanner)
 
 
@@ -513,6 +515,6 @@ _RESERVED = {
     "!": _negate,
     "time": _time,
     "coproc": _coproc,
-    "in": _misplaced,
-    "]]": _misplaced,
+    "in": _reject_misplaced,
+    "]]": _reject_misplaced,
 }

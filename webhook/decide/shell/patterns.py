@@ -123,4 +123,4 @@ PLAIN_WORDS = re.compile(
 #: Two joined lines, where the line break may split an operator.
 CUT = re.compile(r"[&|;<>]\\\n[&|;<>\\]|[$<>(]\\\n[({\\]|\$\\\n")
 #: Characters that no script can contain, but JSON can.
-FOREIGN = re.compile(r"[\0\ud800-\udfff]")
+IMPOSSIBLE = re.compile(r"[\0\ud800-\udfff]")

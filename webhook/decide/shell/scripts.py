@@ -29,7 +29,7 @@ from webhook.decide.shell.words import Command, command
 
 
 def scan(scanner: Scanner) -> None:
-    """Find the commands that hold a keyword.
+    """Find the commands that contain a search term.
 
     Raise UnreadableError if the script nests too deep, has too many parts or is unclear.
     """
@@ -62,7 +62,7 @@ def _end(scanner: Scanner, context: ShellContext) -> bool:
         expansions.close_document(scanner)
         return False
     mode = context.then if context.mode is contexts.SINGLE_WORD else context.mode
-    if context.needs or scanner.documents or mode not in _ENDS:
+    if context.needs or scanner.here_documents or mode not in _ENDS:
         unclear(scanner)
     scanner.end_command()
     if context.phase == contexts.BACKTICKS:
@@ -177,9 +177,9 @@ _set(
 )
 
 
-# Read the scripts of one pod: find the commands that hold a keyword, within limits.
+# Read the scripts of one pod: find the commands that contain a search term, within limits.
 #
-# Only commands around an occurrence of these words are read. A whole script is ignored if its
+# Only commands around an occurrence of a term are read. A whole script is ignored if its
 # meaning is uncertain, or if it exceeds the limits for one pod.
 
 __all__ = [
@@ -189,7 +189,7 @@ __all__ = [
     "TOO_LARGE",
     "TOO_MANY",
     "UNCLEAR",
-    "Script",
+    "ScriptReading",
     "Scripts",
 ]
 
@@ -197,7 +197,8 @@ TOO_LARGE = "too large"
 MAX_CHARACTERS = 32 * 1024  #: the maximum number of characters to read in a pod's scripts
 STEPS = 8192  #: the maximum number of the scanner's stops; 800 scripts of Debian took at most 2,647
 SHORT = 4096  #: the longest script, in characters, whose result is cached (16 results are kept)
-PLACES = 128  #: the maximum number of keywords in a pod's scripts, each with a command to examine
+#: The maximum number of search terms in a pod's scripts, each with a command to examine.
+MAX_OCCURRENCES = 128
 
 #: The reasons for ignoring a script, each as the end of a sentence.
 PROBLEMS = {
@@ -208,36 +209,36 @@ PROBLEMS = {
 }
 
 
-class Script(NamedTuple):
-    """The commands with a keyword anywhere, or the reason why they are unknown."""
+class ScriptReading(NamedTuple):
+    """The commands that contain a search term, or the reason why they are unknown."""
 
     commands: tuple[Command, ...] = ()
     problem: str = ""  #: one of PROBLEMS, or ""
 
 
 class Scripts:
-    """The results for one pod's scripts, searched for `keywords`; equal scripts are read once."""
+    """The readings of one pod's scripts, searched for some terms; equal scripts are read once."""
 
-    __slots__ = ("_characters", "_keywords", "_places", "_results", "_steps")
+    __slots__ = ("_characters", "_occurrences", "_results", "_search_terms", "_steps")
 
-    def __init__(self, keywords: tuple[str, ...]) -> None:
-        self._keywords = keywords
+    def __init__(self, search_terms: tuple[str, ...]) -> None:
+        self._search_terms = search_terms
         self._characters = MAX_CHARACTERS
-        self._places = PLACES
+        self._occurrences = MAX_OCCURRENCES
         self._steps = STEPS
-        self._results: dict[str, Script] = {}
+        self._results: dict[str, ScriptReading] = {}
 
-    def read(self, script: str) -> Script:
-        """Find the commands with a keyword, unless that exceeds the pod's limits."""
+    def read(self, script: str) -> ScriptReading:
+        """Find the commands with a search term, unless that exceeds the pod's limits."""
         if len(script) > MAX_CHARACTERS:
-            return Script(problem=TOO_LARGE)
-        commands = self._results.get(script)
-        if commands is None:
+            return ScriptReading(problem=TOO_LARGE)
+        reading = self._results.get(script)
+        if reading is None:
             if len(script) > self._characters:
-                return Script(problem=TOO_LARGE)
+                return ScriptReading(problem=TOO_LARGE)
             self._characters -= len(script)
-            commands = self._results[script] = self._read(script)
-        return commands
+            reading = self._results[script] = self._read(script)
+        return reading
 
     def allows(self, words: int) -> bool:
         """Charge a list of words to the limits; return False if that exceeds them."""
@@ -246,59 +247,59 @@ class Scripts:
         self._steps -= words
         return True
 
-    def _read(self, script: str) -> Script:
+    def _read(self, script: str) -> ScriptReading:
         """Read a script, unless a limit is already exhausted."""
-        if not self._steps or not self._places:
-            return Script(problem=TOO_MANY)
-        commands, places, steps = (
-            _read_short(script, self._keywords)
+        if not self._steps or not self._occurrences:
+            return ScriptReading(problem=TOO_MANY)
+        reading, occurrences, steps = (
+            _read_short(script, self._search_terms)
             if len(script) <= SHORT
-            else _read(script, self._keywords, self._steps)
+            else _read(script, self._search_terms, self._steps)
         )
         self._steps -= min(steps, self._steps)
-        if places > self._places or not self._steps:
-            return Script(problem=TOO_MANY)
-        self._places -= places
-        return commands
+        if occurrences > self._occurrences or not self._steps:
+            return ScriptReading(problem=TOO_MANY)
+        self._occurrences -= occurrences
+        return reading
 
 
 class _Cost(NamedTuple):
-    commands: Script
-    places: int
+    reading: ScriptReading
+    occurrences: int
     steps: int
 
 
-def _read(script: str, keywords: tuple[str, ...], steps: int = STEPS) -> _Cost:
+def _read(script: str, search_terms: tuple[str, ...], steps: int = STEPS) -> _Cost:
     """Read a script; return the result and its share of the pod's limits."""
-    offsets = _offsets_of(script, keywords)
-    if len(offsets) > PLACES:
-        return _Cost(Script(), len(offsets), 0)
-    scanner = Scanner(script, offsets, steps, keywords)
+    offsets = _offsets_of(script, search_terms)
+    if len(offsets) > MAX_OCCURRENCES:
+        return _Cost(ScriptReading(), len(offsets), 0)
+    scanner = Scanner(script, offsets, steps, search_terms)
     try:
-        commands = _commands(scanner)
+        reading = _commands(scanner)
     except UnreadableError as error:
-        commands = Script(problem=str(error))
-    return _Cost(commands, len(offsets), steps - max(scanner.steps, 0))
+        reading = ScriptReading(problem=str(error))
+    return _Cost(reading, len(offsets), steps - max(scanner.steps, 0))
 
 
 #: All pods of a job run the same script.
 _read_short = lru_cache(maxsize=16)(_read)
 
 
-def _offsets_of(script: str, keywords: tuple[str, ...]) -> list[int]:
-    """List the offsets of keywords, ascending."""
+def _offsets_of(script: str, search_terms: tuple[str, ...]) -> list[int]:
+    """List the offsets of the search terms, ascending."""
     offsets = []
-    for word in keywords:
-        offset = script.find(word)
+    for term in search_terms:
+        offset = script.find(term)
         while offset >= 0:
             offsets.append(offset)
-            offset = script.find(word, offset + 1)
+            offset = script.find(term, offset + 1)
     return sorted(offsets)
 
 
 def _is_uncertain(script: str) -> bool:
     """Return whether a script has an impossible character, or joins lines within an operator."""
-    if "\0" in script or (not script.isascii() and patterns.FOREIGN.search(script)):
+    if "\0" in script or (not script.isascii() and patterns.IMPOSSIBLE.search(script)):
         return True
     offset = script.find("\\\n", 1)
     while offset >= 0:
@@ -308,11 +309,11 @@ def _is_uncertain(script: str) -> bool:
     return False
 
 
-def _commands(scanner: Scanner) -> Script:
+def _commands(scanner: Scanner) -> ScriptReading:
     if _is_uncertain(scanner.text):
         unclear(scanner)
     scan(scanner)
     candidates = [command(scanner, start, end) for _, start, end in sorted(scanner.commands)]
     if any("alias" in candidate.words[:1] for candidate in candidates):
         unclear(scanner)
-    return Script(tuple(candidate for candidate in candidates if candidate.words))
+    return ScriptReading(tuple(candidate for candidate in candidates if candidate.words))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from webhook.decide.admission_warnings import PodHazards
+from webhook.decide.admission_warnings import SidecarAndHostPaths
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examined
 from webhook.decide.scope import Launcher
@@ -88,19 +88,19 @@ _TARGET_JUDGES: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] 
 )
 
 
-def judge(draft: Draft, examined: Examined, hazards: PodHazards) -> Verdict:
+def judge(draft: Draft, examined: Examined, sidecar_and_host_paths: SidecarAndHostPaths) -> Verdict:
     """Judge a pod that has been examined and mutated."""
     scope, knowledge = examined.scope, examined.knowledge
     if scope.targets:
-        pod = JudgedPod.of(draft, examined, hazards)
-        return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped(pod))
+        pod = JudgedPod.of(draft, examined, sidecar_and_host_paths)
+        return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped_message(pod))
     if scope.launchers:
         return _launcher_verdict(scope.launchers)
     assert knowledge.reason is not None  # a pod without targets and launchers always has a reason
     return Verdict.of(knowledge.reason, knowledge.message)
 
 
-def _equipped(pod: JudgedPod) -> str:
+def _equipped_message(pod: JudgedPod) -> str:
     """Return the message for a `yes`, with the assumptions."""
     assumed = [judged.target.name for judged in pod.targets if assumes_root(pod, judged)]
     if not assumed:

@@ -9,7 +9,7 @@ from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model.annotations import FABRIC
 from webhook.model.claims import has_nic_of
 from webhook.model.decision import Outcome, Reason, Verdict
-from webhook.model.fabric import DeviceClaim, Fabric
+from webhook.model.fabric import ClaimTemplateReference, Fabric
 from webhook.model.quantity import is_zero
 from webhook.model.resources import is_rdma
 
@@ -57,7 +57,7 @@ _EXCLUSIVE_MODES = ("sr-iov", "dra")
 
 def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     """Return the problem with a target's device, or None."""
-    requested, fabric = _requested(pod, judged), pod.fabric
+    requested, fabric = _requested_resources(pod, judged), pod.fabric
     if fabric is None:
         return _verdict_without_fabric(pod, judged, requested)
     fabric_resources = {resource.name for resource in fabric.resources}
@@ -76,7 +76,7 @@ def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     return _missing_device_verdict(pod, judged, fabric)
 
 
-def _requested(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
+def _requested_resources(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
     """List the RDMA resources with a quantity above zero that a target has after the patch."""
     fabrics = pod.scope.fabrics
     return sorted(
@@ -89,7 +89,7 @@ def _requested(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
 def _verdict_without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: list[str]) -> Verdict:
     reason = pod.knowledge.reason
     assert reason is not None  # a pod with targets but without a fabric always has a reason
-    if requested and not pod.knowledge.foreign:
+    if requested and not pod.knowledge.uses_foreign_nic:
         request = f"container {judged.target.name} requests {requested[0]}"
         message = f"{request}, which no fabric has: remove that resource, or set {FABRIC}"
         return Verdict.of(RESOURCE_UNKNOWN, message)
@@ -102,8 +102,8 @@ def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric
     mutation = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
     if pod.scope.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    paths = pod.hazards.infiniband_volumes
-    volume = next(judged.container.mounted(paths), None)
+    paths = pod.sidecar_and_host_paths.infiniband_volumes
+    volume = next(judged.container.mounted_volumes(paths), None)
     if volume is not None:
         message = (
             f"container {target.name} has {paths[volume]} only by hostPath: request the fabric's "
@@ -166,7 +166,7 @@ CLAIM_REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
 
 def claims_nic(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> bool:
     """Return whether a target gets a NIC of the fabric through a claim."""
-    facts = pod.scope.namespace.claims
+    facts = pod.scope.namespace.claim_facts
     return any(has_nic_of(claim, fabric, facts) for claim in judged.claims)
 
 
@@ -182,9 +182,9 @@ def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     return min(problems, key=lambda verdict: verdict.rdma, default=None)  # "no" before "unsure"
 
 
-def _template_verdict(pod: JudgedPod, claim: DeviceClaim) -> Verdict | None:
+def _template_verdict(pod: JudgedPod, claim: ClaimTemplateReference) -> Verdict | None:
     template, request = claim.template, claim.request
-    namespace, facts = pod.scope.namespace.name, pod.scope.namespace.claims
+    namespace, facts = pod.scope.namespace.name, pod.scope.namespace.claim_facts
     subject = f"namespace {namespace}" if namespace else "the namespace"
     requests = facts.templates.get(template)
     if requests is not None and request in (None, *requests):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.decide.admission_warnings import PodHazards
+from webhook.decide.admission_warnings import SidecarAndHostPaths
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examined, FabricKnowledge
 from webhook.decide.scope import Scope, Target
@@ -54,12 +54,14 @@ class JudgedPod(NamedTuple):
     targets: tuple[JudgedTarget, ...]
     outcomes: tuple[Outcome, ...]
     inventory: NodeInventory
-    hazards: PodHazards
+    sidecar_and_host_paths: SidecarAndHostPaths
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
 
     @classmethod
-    def of(cls, draft: Draft, examined: Examined, hazards: PodHazards) -> JudgedPod:
+    def of(
+        cls, draft: Draft, examined: Examined, sidecar_and_host_paths: SidecarAndHostPaths
+    ) -> JudgedPod:
         """Return the view of a pod after all mutations."""
         scope, knowledge = examined.scope, examined.knowledge
         view = draft.view
@@ -68,13 +70,13 @@ class JudgedPod(NamedTuple):
             view=view,
             scope=scope,
             knowledge=knowledge,
-            fabric=None if knowledge.foreign else scope.fabric,
+            fabric=None if knowledge.uses_foreign_nic else scope.fabric,
             targets=tuple(
                 [JudgedTarget.of(target, view, scope, claims) for target in _judged_targets(scope)]
             ),
             outcomes=tuple(draft.outcomes),
             inventory=examined.inventory,
-            hazards=hazards,
+            sidecar_and_host_paths=sidecar_and_host_paths,
             has_gpu=any(target.gpus or target.shared_gpu for target in scope.targets)
             or scope.has_gpu,
         )
@@ -85,7 +87,7 @@ def _claims(pod: Pod, scope: Scope) -> Claims:
         return _NO_CLAIMS
     if scope.fabric is None or not scope.fabric.claims:  # then no mutation adds one
         return claims_by_user(scope.claims)
-    return claims_by_user(claims_of(pod, scope.namespace.claims))
+    return claims_by_user(claims_of(pod, scope.namespace.claim_facts))
 
 
 def _judged_targets(scope: Scope) -> Sequence[Target]:

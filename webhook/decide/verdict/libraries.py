@@ -11,7 +11,7 @@ from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
 
-# MPI's transport: whether ranks without GPUs, which have no traffic of NCCL's, may use RDMA.
+# MPI's transport: whether ranks without GPUs, which have no NCCL traffic, may use RDMA.
 #
 # Open MPI uses RDMA through its pml ucx, and through the openib, uct or ofi BTL of its pml ob1. The
 # available ones depend on its version and build: 4.0 and later ignore InfiniBand in openib unless

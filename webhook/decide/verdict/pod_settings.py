@@ -125,7 +125,7 @@ def judge_pod_network(pod: JudgedPod) -> Verdict | None:
 
 
 def _sidecar_verdict(pod: JudgedPod) -> Verdict | None:
-    sidecar = pod.hazards.sidecar
+    sidecar = pod.sidecar_and_host_paths.sidecar
     if not sidecar:
         return None
     # Short, since a warning is cut after 120 characters.

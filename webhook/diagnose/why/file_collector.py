@@ -35,7 +35,9 @@ def collect_from_objects(
     """
     objects = [_object(manifest, namespace) for manifest in manifests]
     index = _Index(objects)
-    facts = Facts().extended([manifest for manifest in manifests if _is_fact(manifest)], namespace)
+    facts = Facts().with_objects(
+        [manifest for manifest in manifests if _is_fact(manifest)], namespace
+    )
     pods = (item for item in objects if isinstance(item, Pod))
     return [index.evidence(pod, fabrics, facts) for pod in pods]
 
@@ -43,7 +45,7 @@ def collect_from_objects(
 def _is_fact(item: Manifest) -> bool:
     """Return whether an object is a fact for a decision, in the shape that a cluster has."""
     try:
-        Facts().extended([item], "")
+        Facts().with_objects([item], "")
     except ShapeError:
         return False
     return True

@@ -13,7 +13,7 @@ from webhook.diagnose.why.pod_template import template_title
 from webhook.kube.objects import KubernetesObject
 from webhook.model.annotations import ENABLE, STATUS, opted_in
 from webhook.model.decision import Denial, Reason
-from webhook.model.facts import LABEL
+from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.finding import Code, Finding
 from webhook.preview.workloads.hints import OptInHints
 from webhook.preview.workloads.templates import Template, templates_of
@@ -43,9 +43,9 @@ NAMESPACE_EXCLUDED = Code(
 )
 NAMESPACE_NOT_LABELED = Code(
     "NamespaceNotLabeled",
-    f'The pod\'s namespace lacks the label {LABEL}: "true".',
-    f"Ask an administrator of the namespace to run: kubectl label namespace NAME {LABEL}=true. "
-    "Then create the pod again.",
+    f'The pod\'s namespace lacks the label {OPT_IN_LABEL}: "true".',
+    "Ask an administrator of the namespace to run: kubectl label namespace NAME "
+    f"{OPT_IN_LABEL}=true. Then create the pod again.",
 )
 NOT_INSTALLED = Code(
     "NotInstalled",
@@ -69,7 +69,7 @@ ANNOTATED_LATER = Code(
 )
 CREATED_BEFORE_LABEL = Code(
     "CreatedBeforeLabel",
-    f"The pod was created before its namespace got the label {LABEL}.",
+    f"The pod was created before its namespace got the label {OPT_IN_LABEL}.",
     CREATED_BEFORE_WEBHOOK.remedy,
 )
 CREATED_EARLIER = Code(
@@ -86,7 +86,7 @@ DID_NOT_ANSWER = Code(
 NOT_CALLED = Code(
     "NotCalled",
     "The pod has the annotation, but no rdma.lab/status. The reason is unknown.",
-    f'Check that the namespace has the label {LABEL}: "true", and create the pod again.',
+    f'Check that the namespace has the label {OPT_IN_LABEL}: "true", and create the pod again.',
 )
 CODES = (
     CALLED,
@@ -210,14 +210,14 @@ def _missing_label(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.namespace is None:
         return
     name = evidence.namespace_name
-    value = evidence.namespace.metadata.labels.get(LABEL)
+    value = evidence.namespace.metadata.labels.get(OPT_IN_LABEL)
     if value == "true":
         return
     suffix = "" if value is None else f" (its value is {value!r:.80})"
-    text = f'No: namespace {name} lacks the label {LABEL}: "true"{suffix}.'
+    text = f'No: namespace {name} lacks the label {OPT_IN_LABEL}: "true"{suffix}.'
     remedy = (
         "Ask an administrator of the namespace to run: kubectl label --overwrite namespace "
-        f"{name} {LABEL}=true. Then {_CREATE_AGAIN}."
+        f"{name} {OPT_IN_LABEL}=true. Then {_CREATE_AGAIN}."
     )
     yield _not_called(NAMESPACE_NOT_LABELED, text, remedy)
 
@@ -239,7 +239,9 @@ def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
     created = evidence.pod.metadata.creation_timestamp
     if not created:
         return
-    labeled = evidence.namespace.metadata.label_written_at(LABEL) if evidence.namespace else ""
+    labeled = (
+        evidence.namespace.metadata.label_written_at(OPT_IN_LABEL) if evidence.namespace else ""
+    )
     annotated = evidence.pod.metadata.annotation_written_at(ENABLE)
     installed = min((webhook.created for webhook in evidence.webhooks or ()), default="")
     if installed > created:
@@ -258,7 +260,7 @@ def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
     if labeled > created:
         text = (
             f"No: the pod was created at {created}, before namespace {evidence.namespace_name} "
-            f"got the label {LABEL} (its labels were last changed at {labeled})."
+            f"got the label {OPT_IN_LABEL} (its labels were last changed at {labeled})."
         )
         yield _not_called(CREATED_BEFORE_LABEL, text)
 
@@ -286,7 +288,7 @@ def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
             f"{' and '.join(missing)}."
         )
         remedy = (
-            f'Check that the namespace has the label {LABEL}: "true" (kubectl get namespace '
+            f'Check that the namespace has the label {OPT_IN_LABEL}: "true" (kubectl get namespace '
             f"{evidence.namespace_name} --show-labels), and {_CREATE_AGAIN}."
         )
         yield _not_called(NOT_CALLED, text, remedy)

@@ -81,7 +81,7 @@ class Container:
             requests, limits = resources.get("requests"), resources.get("limits")
             if requests.__class__ is dict and limits.__class__ is dict:
                 self.resources, self.requests, self.limits = resources, requests, limits
-                self.quantities = _merged(requests, limits)
+                self.quantities = _merge(requests, limits)
 
     @derived
     def capabilities(self) -> Capabilities:
@@ -109,7 +109,7 @@ class Container:
         """The quantity of each resource that it requests or limits; the limit, if it has both."""
         if not self.resources:
             return self.resources
-        return _merged(self.requests, self.limits)
+        return _merge(self.requests, self.limits)
 
     @property
     def image(self) -> str:
@@ -125,7 +125,7 @@ class Container:
                 return mount
         return None
 
-    def mount_over(self, path: str) -> str | None:
+    def mounted_parent(self, path: str) -> str | None:
         """Return the mount point above `path` that hides the image's directory (/etc), or None."""
         above = set(directories_above(path))
         for mount_path, _ in self._mount_paths():
@@ -133,7 +133,7 @@ class Container:
                 return clean(mount_path)
         return None
 
-    def mounted(self, volumes: Collection[str]) -> Iterator[str]:
+    def mounted_volumes(self, volumes: Collection[str]) -> Iterator[str]:
         """Yield the names of the given volumes that it mounts."""
         names = (str(mount.get("name")) for mount in self.mounts)
         return (name for name in names if name in volumes)
@@ -147,7 +147,7 @@ class Container:
                 yield mount_path, mount
 
 
-def _merged(requests: JsonObject, limits: JsonObject) -> JsonObject:
+def _merge(requests: JsonObject, limits: JsonObject) -> JsonObject:
     return {**requests, **limits} if requests != limits else limits
 
 
@@ -158,7 +158,7 @@ def env_of(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
     """Return the variables in the `env` of the container at `path`: name → value, in its order.
 
     None marks a value that only the kubelet can determine: a `valueFrom`, or a value that
-    `literal` rejects. As in Kubernetes, an absent or null value is "", and of several
+    `literal_or_none` rejects. As in Kubernetes, an absent or null value is "", and of several
     entries with the same name the last one wins.
     """
     env = _plain(listed)
@@ -182,11 +182,11 @@ def _read_items(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
         if name is None:
             continue  # the API server rejects it, with a better message
         is_spelled_out = item.get("valueFrom") is None
-        env[name] = literal(value or "") if is_spelled_out else None
+        env[name] = literal_or_none(value or "") if is_spelled_out else None
     return env
 
 
-def literal(value: str) -> str | None:
+def literal_or_none(value: str) -> str | None:
     """Return a value as the process sees it, or None if the kubelet would change it.
 
     The kubelet expands `$(NAME)` and `$$` (third_party/forked/golang/expansion).
@@ -194,7 +194,7 @@ def literal(value: str) -> str | None:
     return None if "$(" in value or "$$" in value else value
 
 
-def entry(name: str, value: str) -> dict[str, str]:
+def env_item(name: str, value: str) -> dict[str, str]:
     """Return a variable as an item of `env`."""
     return {"name": name, "value": value}
 
@@ -241,7 +241,7 @@ _HUB = "docker.io"
 _OFFICIAL = "library/"
 
 
-def spellings_of(image: str) -> tuple[str, ...]:
+def image_name_forms(image: str) -> tuple[str, ...]:
     """Return an image with and without its registry, each with and without its tag.
 
     A digest is left out, except from `image` itself.

@@ -40,7 +40,7 @@ def summed_request(name: str, containers: Iterable[Container]) -> str | None:
     """
     total = step = 0
     for container in containers:
-        number = _requested(container, name)
+        number = _request_or_limit(container, name)
         # Init containers run one after another, together with the sidecars started before them.
         if container.kind == "init":
             step = max(step, total + number)
@@ -50,7 +50,7 @@ def summed_request(name: str, containers: Iterable[Container]) -> str | None:
     return format_quantity(largest) if largest else None
 
 
-def _requested(container: Container, name: str) -> int:
+def _request_or_limit(container: Container, name: str) -> int:
     """Return a container's request, or else its limit, or else 0, in billionths."""
     for section, quantities in (("requests", container.requests), ("limits", container.limits)):
         quantity = quantities.get(name)

@@ -52,7 +52,7 @@ class Volume:
         return source.get("medium") == "Memory" and source.get("sizeLimit") is None
 
     @property
-    def shown_fields(self) -> list[tuple[Json, Json]]:
+    def downward_api_files(self) -> list[tuple[Json, Json]]:
         """The files of a downwardAPI volume, and the fields of the pod that they contain."""
         listed = at(self.manifest, ("downwardAPI", "items"))
         return [

@@ -10,7 +10,7 @@ from webhook.decide.admission_warnings import sentences
 from webhook.decide.examine import HOST_NETWORK_MISSING
 from webhook.decide.reasons import ALL_MUTATIONS_RAN, NOT_OPTED_IN
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
-from webhook.model.facts import LABEL
+from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
 from webhook.model.pod import Path, PodManifest, dotted
 from webhook.text.escape import visible
@@ -276,7 +276,7 @@ CLI_WORDING = Wording(
 #: With the parameters of `/preview`.
 HTTP_WORDING = Wording(
     "?enable=true",
-    f"if this is so, add ?namespace-label={LABEL}=true",
+    f"if this is so, add ?namespace-label={OPT_IN_LABEL}=true",
     "this server was started without fabrics",
     "this server has its own; send a pod or a workload",
 )

@@ -16,7 +16,7 @@ from webhook.decide.examine.targets import TAKEN_FOR_LAUNCHER
 from webhook.decide.verdict import EQUIPPED
 from webhook.model.annotations import ENABLE
 from webhook.model.decision import Decision, Outcome, Status, Verdict
-from webhook.model.facts import LABEL
+from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
 from webhook.preview.report.record import (
     CLI_WORDING,
@@ -321,7 +321,7 @@ def _hidden_notes(notes: int) -> list[str]:
 def _assumed_labels(namespaces: list[str], wording: Wording) -> str:
     names = first_names(namespaces, max_names=_MAX_NAMES)
     subject = f"namespaces {names} are" if len(namespaces) > 1 else f"namespace {names} is"
-    return f"{subject} assumed to have the label {LABEL}=true; {wording.labels}"
+    return f"{subject} assumed to have the label {OPT_IN_LABEL}=true; {wording.labels}"
 
 
 def _summary(report: Report, warnings: int) -> Iterator[Span]:

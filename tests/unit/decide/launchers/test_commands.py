@@ -104,9 +104,9 @@ def test_what_launches_nothing_here(text: str) -> None:
 def test_launchers_behind_another_user(front: str) -> None:
     """Such a launcher may not see the container's environment."""
     (launch,) = launches([*front.split(), "mpirun", "a"])
-    assert launch.behind == front.split(maxsplit=1)[0]
+    assert launch.run_through == front.split(maxsplit=1)[0]
     (launch,) = script(f"{front} 'mpirun -x A a'")
-    assert launch.behind == front.split(maxsplit=1)[0]
+    assert launch.run_through == front.split(maxsplit=1)[0]
     assert launches([*front.split(), "ls", "mpirun.txt"]) == []
 
 

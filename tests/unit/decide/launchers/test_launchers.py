@@ -7,7 +7,7 @@ import pytest
 from tests.builders import container, pod
 from webhook.decide.launchers import commands
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.launchers.openmpi import judge
+from webhook.decide.launchers.openmpi import check_open_mpi
 from webhook.model.pod import Pod
 
 FIRST = ("spec", "containers", 0)
@@ -25,14 +25,16 @@ def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) ->
 
 @pytest.mark.parametrize("word", commands.FAMILIES)
 def test_a_word_proves_what_its_family_is(word: str) -> None:
-    """Open MPI's own words are a proof; a word of another MPI overrides every proof."""
+    """Open MPI's own words are evidence; a word of another MPI overrides all evidence."""
     family = commands.FAMILIES[word]
-    assert bool(judge((), (word, "a"), ()).proof) == (family == "Open MPI")
-    assert bool(judge((), (word, "-x", "A", "a"), ()).proof) == (family != "another MPI")
+    assert bool(check_open_mpi((), (word, "a"), ()).evidence) == (family == "Open MPI")
+    assert bool(check_open_mpi((), (word, "-x", "A", "a"), ()).evidence) == (
+        family != "another MPI"
+    )
 
 
 def test_every_word_holds_a_stem() -> None:
     """A text without a stem is not searched for launchers."""
     assert all(map(commands.may_launch, commands.FAMILIES))
     assert not commands.may_launch("torchrun --nproc-per-node 8 train.py")
-    assert set(commands.LAUNCHER_KEYWORDS) == {"mpirun", "mpiexec", "orterun", "prterun"}
+    assert set(commands.LAUNCHER_TERMS) == {"mpirun", "mpiexec", "orterun", "prterun"}

@@ -2,18 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.launchers.openmpi import Proof, judge, reaches_by_ssh, shows_other_mpi
+from webhook.decide.launchers.openmpi import (
+    OpenMpiCheck,
+    check_open_mpi,
+    reaches_by_ssh,
+    shows_other_mpi,
+)
 from webhook.decide.shell.argv import Word
 
 
-def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
+def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> OpenMpiCheck:
     """Judge a command line, split at blanks; `?` is an unknown word."""
     words = [None if word == "?" else word for word in line.split()]
-    return Proof() if shows_other_mpi(line, env) else judge(front, words, env)
+    return OpenMpiCheck() if shows_other_mpi(line, env) else check_open_mpi(front, words, env)
 
 
 @pytest.mark.parametrize(
-    ("line", "proof"),
+    ("line", "evidence"),
     [
         ("mpirun --allow-run-as-root a", "-allow-run-as-root"),
         ("mpirun -np 2 -x A a", "-x"),
@@ -29,16 +34,18 @@ def judged(line: str, *env: str, front: tuple[Word, ...] = ()) -> Proof:
         ("$H/openmpi-4/bin/mpirun a", "$H/openmpi-4/bin/mpirun"),
     ],
 )
-def test_proofs(line: str, proof: str) -> None:
+def test_evidence(line: str, evidence: str) -> None:
     """The launcher's name or path, or an option that only Open MPI's launchers take, proves it."""
-    assert judged(line) == Proof(proof)
+    assert judged(line) == OpenMpiCheck(evidence)
 
 
-def test_proofs_of_the_environment() -> None:
-    """An OMPI_MCA_* variable of the container or the command is a proof, except our own."""
-    assert judged("mpirun a", "PATH", "OMPI_MCA_btl") == Proof("OMPI_MCA_btl")
-    assert judged("mpirun a", front=("env", None, "OMPI_MCA_pml=ucx")) == Proof("OMPI_MCA_pml")
-    assert judged("mpirun a", "OMPI_MCA_coll_hcoll_enable") == Proof()
+def test_evidence_in_the_environment() -> None:
+    """An OMPI_MCA_* variable of the container or the command is evidence, except our own."""
+    assert judged("mpirun a", "PATH", "OMPI_MCA_btl") == OpenMpiCheck("OMPI_MCA_btl")
+    assert judged("mpirun a", front=("env", None, "OMPI_MCA_pml=ucx")) == OpenMpiCheck(
+        "OMPI_MCA_pml"
+    )
+    assert judged("mpirun a", "OMPI_MCA_coll_hcoll_enable") == OpenMpiCheck()
 
 
 @pytest.mark.parametrize(
@@ -53,9 +60,9 @@ def test_proofs_of_the_environment() -> None:
         "mpirun -wdir /opt/openmpi a",
     ],
 )
-def test_no_proof(line: str) -> None:
+def test_no_evidence(line: str) -> None:
     """Options count only if they are surely the launcher's, and paths only in its own word."""
-    assert judged(line) == Proof()
+    assert judged(line) == OpenMpiCheck()
 
 
 @pytest.mark.parametrize(
@@ -72,8 +79,8 @@ def test_no_proof(line: str) -> None:
     ],
 )
 def test_signs_of_another_mpi(line: str, env: str) -> None:
-    """Any sign of MPICH or Intel MPI overrides a proof."""
-    assert judged(line, *env.split(), "OMPI_MCA_btl") == Proof()
+    """Any sign of MPICH or Intel MPI overrides evidence."""
+    assert judged(line, *env.split(), "OMPI_MCA_btl") == OpenMpiCheck()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +123,7 @@ def test_obstacles(line: str, obstacle: str) -> None:
 )
 def test_no_obstacle(line: str) -> None:
     """Values of options may be unknown, and the program's own words are not read."""
-    assert judged(line) == Proof("-x")
+    assert judged(line) == OpenMpiCheck("-x")
 
 
 def test_ranks_on_other_machines() -> None:

@@ -32,7 +32,7 @@ def run(
     before = json.loads(json.dumps(manifest))  # no two places share an object, as on the wire
     pod = Pod(manifest)
     draft = Draft(manifest, pod)
-    draft.mutation = mutation.name
+    draft.mutation_name = mutation.name
     scope = Scope(
         fabric=fabric,
         targets=tuple(

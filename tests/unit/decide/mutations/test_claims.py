@@ -18,21 +18,21 @@ from tests.builders import (
 from tests.case_names import case_name
 from webhook.decide.scope import Context
 from webhook.model.claims import ClaimFacts
-from webhook.model.fabric import DeviceClaim
+from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import NamespaceFacts
 
 NAME = "claims"
 GPU = "nvidia.com/h100"
-NICS = DeviceClaim(template="nics", request="nic")
-SHARED = DeviceClaim(template="shared", per="pod")
+NICS = ClaimTemplateReference(template="nics", request="nic")
+SHARED = ClaimTemplateReference(template="shared", per="pod")
 
 
-def with_claims(*claims: DeviceClaim, templates: Any = None, **fields: Any) -> Context:
+def with_claims(*claims: ClaimTemplateReference, templates: Any = None, **fields: Any) -> Context:
     """Make a context with fabric `h100`, whose NICs come through these claims."""
     given = {"gpu_resources": frozenset({GPU}), "mode": "dra", **fields}
     facts = ClaimFacts(templates=templates or {}, complete=True)
     h100 = fabric("h100", claims=claims, **given)
-    return context(h100, namespace=NamespaceFacts(name="lab", claims=facts))
+    return context(h100, namespace=NamespaceFacts(name="lab", claim_facts=facts))
 
 
 def trainer(name: str = "trainer", claims: Any = None, **fields: Any) -> dict[str, Any]:
@@ -256,7 +256,9 @@ def test_a_template_with_a_gpu_brings_the_only_gpu(
     )
     templates = {"pairs": {"gpu": (device,), "nic": ("roce.lab",)}}
     pairs = with_claims(
-        DeviceClaim(template="pairs"), templates=templates, device_classes=frozenset({"h100.lab"})
+        ClaimTemplateReference(template="pairs"),
+        templates=templates,
+        device_classes=frozenset({"h100.lab"}),
     )
     decision = decide_on(manifest, pairs)
     if remedy:

@@ -218,7 +218,7 @@ def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, pr
 
 
 def test_the_sites_variables_prove_nothing() -> None:
-    """The webhook writes a fabric's env, so on a second pass it would look like a proof."""
+    """The webhook writes a fabric's env, so on a second pass it would look like evidence."""
     site = FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))
     cluster = context(
         fabric(

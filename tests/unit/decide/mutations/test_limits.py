@@ -10,7 +10,7 @@ from webhook.decide.draft import Draft
 from webhook.decide.limits import MAX_ENTRIES, too_many
 from webhook.decide.mutations.memory_limit import (
     containers_without_limit,
-    first_mounted,
+    first_mounted_volume,
     is_limited,
     reads_limit,
     unbounded_memory_volumes,
@@ -124,7 +124,7 @@ def volumes(source: Any, mounted: Any = "v") -> dict[str, Any]:
 def test_an_unbounded_memory_volume_is_named(manifest: dict[str, Any], name: str) -> None:
     """An emptyDir of medium Memory without sizeLimit, which the container mounts."""
     view = Pod(manifest)
-    assert first_mounted(view.containers[0], unbounded_memory_volumes(view)) == name
+    assert first_mounted_volume(view.containers[0], unbounded_memory_volumes(view)) == name
 
 
 def test_the_first_unbounded_volume_is_named() -> None:
@@ -137,7 +137,7 @@ def test_the_first_unbounded_volume_is_named() -> None:
     view = Pod(manifest)
     indexes = unbounded_memory_volumes(view)
     assert indexes == {"x": 0, "b": 1, "a": 2}
-    assert first_mounted(view.containers[0], indexes) == "b"
+    assert first_mounted_volume(view.containers[0], indexes) == "b"
 
 
 def test_a_volume_that_has_no_shape_is_refused_with_its_place() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.mutations.networks import extended, networks_of, qualified, without_clash
+from webhook.decide.mutations.networks import append_networks, networks_of, qualify, without_clash
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_multus_cannot_read_is_left_alone(written: str) -> None:
 )
 def test_a_network_is_named_with_its_namespace(network: str, name: str) -> None:
     """The interface is left out of the name."""
-    assert qualified(network, "lab") == name
+    assert qualify(network, "lab") == name
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_network_is_named_with_its_namespace(network: str, name: str) -> None:
 )
 def test_networks_are_appended_in_the_form_that_is_there(written: str, result: str) -> None:
     """The user's entries stay in front, byte for byte."""
-    assert extended(written, ["x/a@net1", "b"]) == result
+    assert append_networks(written, ["x/a@net1", "b"]) == result
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from webhook.decide.mutations.nvlink.remap import SCRIPT, script, wrapping
-from webhook.decide.shell.argv import remap_length
+from webhook.decide.shell.argv import remap_word_count
 
 COMMAND = ["python3", "-m", "train"]
 
@@ -51,4 +51,4 @@ def test_the_wrapping_is_five_words() -> None:
 )
 def test_unwrap_counts_the_words_that_are_ours(command: list[str], ours: int) -> None:
     """A script of an older release counts, too, so that a pasted preview is not wrapped twice."""
-    assert remap_length(command) == ours
+    assert remap_word_count(command) == ours

@@ -7,27 +7,27 @@ from types import FrameType
 
 import pytest
 
-from webhook.decide.launchers.commands import KEYWORDS
+from webhook.decide.launchers.commands import SEARCH_TERMS
 from webhook.decide.shell import scripts as shell_read
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import (
     MAX_CHARACTERS,
-    PLACES,
+    MAX_OCCURRENCES,
     SHORT,
     STEPS,
     TOO_DEEP,
     TOO_LARGE,
     TOO_MANY,
     UNCLEAR,
-    Script,
+    ScriptReading,
     Scripts,
 )
 from webhook.decide.shell.words import Command
 
 
-def read(script: str) -> Script:
+def read(script: str) -> ScriptReading:
     """Read a pod's only script."""
-    return Scripts(KEYWORDS).read(script)
+    return Scripts(SEARCH_TERMS).read(script)
 
 
 def words_of(script: str) -> list[tuple[str | None, ...]]:
@@ -39,7 +39,9 @@ def words_of(script: str) -> list[tuple[str | None, ...]]:
 
 def test_commands_with_offsets() -> None:
     """Offsets count characters, not bytes."""
-    assert read("écho ü; mpirun -x A") == Script((Command(("mpirun", "-x", "A"), (14, 17, 19)),))
+    assert read("écho ü; mpirun -x A") == ScriptReading(
+        (Command(("mpirun", "-x", "A"), (14, 17, 19)),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,7 @@ def test_commands_wherever_they_stand(script: str) -> None:
     ],
 )
 def test_text_is_no_command(script: str) -> None:
-    """A script has no commands if none of them contains a keyword."""
+    """A script has no commands if none of them contains a search term."""
     assert words_of(script) == []
 
 
@@ -252,7 +254,7 @@ def test_words_behind_redirections() -> None:
 )
 def test_what_is_unclear_is_left_alone(script: str) -> None:
     """Reading stops at what bash rejects, and at what shells may read differently."""
-    assert read(f"mpirun x\n{script}") == Script(problem=UNCLEAR)
+    assert read(f"mpirun x\n{script}") == ScriptReading(problem=UNCLEAR)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +350,7 @@ def test_a_word_that_is_two_to_a_shell() -> None:
     [
         ("mpirun a\n" * 4000, TOO_LARGE),
         ("x" * MAX_CHARACTERS + "mpirun", TOO_LARGE),
-        ("mpirun;" * (PLACES + 1), TOO_MANY),
+        ("mpirun;" * (MAX_OCCURRENCES + 1), TOO_MANY),
         ("mpirun;" + ">a<b;" * STEPS, TOO_LARGE),
         ("mpirun;" + "! a;" * 5000, TOO_MANY),
         ("mpirun" + " $a" * 5000, TOO_MANY),
@@ -363,31 +365,31 @@ def test_a_word_that_is_two_to_a_shell() -> None:
     ],
 )
 def test_what_is_too_much_is_left_alone(script: str, problem: str) -> None:
-    """Length, nesting, the number of keywords and the scanner's steps are bounded."""
-    assert read(script) == Script(problem=problem)
+    """Length, nesting, the number of search terms and the scanner's steps are bounded."""
+    assert read(script) == ScriptReading(problem=problem)
 
 
 def test_just_within_bounds() -> None:
     """Scripts exactly at the bounds are read, such as one with 64 levels."""
     assert words_of("( " * 64 + "mpirun a" + " )" * 64) == [("mpirun", "a")]
-    assert len(words_of("mpirun;" * PLACES)) == PLACES
+    assert len(words_of("mpirun;" * MAX_OCCURRENCES)) == MAX_OCCURRENCES
     assert words_of("x" * (MAX_CHARACTERS - 9) + "\nmpirun a") == [("mpirun", "a")]
 
 
 def test_the_bounds_are_the_pods() -> None:
     """All scripts of a pod share them; reading an equal script again is free and gives the same."""
-    scripts = Scripts(KEYWORDS)
+    scripts = Scripts(SEARCH_TERMS)
     large = "mpirun a\n" + "# x\n" * 3000
     assert scripts.read(large).commands
     other = large + "#" * 12_000
-    assert scripts.read(other) == scripts.read(other) == Script(problem=TOO_LARGE)
+    assert scripts.read(other) == scripts.read(other) == ScriptReading(problem=TOO_LARGE)
     assert scripts.read(large) is scripts.read(str(large))
-    assert scripts.read("mpirun;" * PLACES) == Script(problem=TOO_MANY)
+    assert scripts.read("mpirun;" * MAX_OCCURRENCES) == ScriptReading(problem=TOO_MANY)
     assert scripts.read("mpirun a;").commands
     long_script = "mpirun;" + "! a;" * 2100
     assert scripts.read(long_script).commands
-    assert scripts.read(long_script + "#") == Script(problem=TOO_MANY)
-    assert scripts.read("mpirun b") == Script(problem=TOO_MANY)
+    assert scripts.read(long_script + "#") == ScriptReading(problem=TOO_MANY)
+    assert scripts.read("mpirun b") == ScriptReading(problem=TOO_MANY)
     assert not scripts.allows(2)
 
 
@@ -408,9 +410,9 @@ def test_insertion() -> None:
 
 
 CRASH = (
-    "from webhook.decide.launchers.commands import KEYWORDS; "
+    "from webhook.decide.launchers.commands import SEARCH_TERMS; "
     "from webhook.decide.shell.scripts import Scripts; "
-    "print(Scripts(KEYWORDS).read(%r).problem)"
+    "print(Scripts(SEARCH_TERMS).read(%r).problem)"
 )
 
 
@@ -434,7 +436,7 @@ def calls(script: str) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        shell_read._read(script, KEYWORDS)  # bypasses the cache
+        shell_read._read(script, SEARCH_TERMS)  # bypasses the cache
     finally:
         sys.setprofile(before)
     return counted
@@ -545,5 +547,5 @@ def test_work_within_a_run_is_linear(shape: str) -> None:
 def _seconds(script: str) -> float:
     """Return the CPU seconds for each character."""
     start = time.process_time()
-    shell_read._read(script, KEYWORDS)
+    shell_read._read(script, SEARCH_TERMS)
     return (time.process_time() - start) / len(script)

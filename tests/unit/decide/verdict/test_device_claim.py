@@ -8,12 +8,12 @@ from tests.builders import container, context, fabric, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.scope import Context
 from webhook.model.claims import ClaimFacts
-from webhook.model.fabric import DeviceClaim
+from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import NamespaceFacts
 
 GPU = "nvidia.com/h100"
-NICS = DeviceClaim(template="nics", request="nic")
-RAIL = DeviceClaim(template="rail")
+NICS = ClaimTemplateReference(template="nics", request="nic")
+RAIL = ClaimTemplateReference(template="rail")
 MISSING = ("no", "ClaimTemplateMissing")
 UNKNOWN = ("unsure", "ClaimTemplateUnknown")
 
@@ -24,7 +24,7 @@ def with_templates(
     """Make a context with a fabric of mode dra, and these templates in the namespace."""
     facts = ClaimFacts(templates=templates or {}, complete=complete)
     h100 = fabric("h100", gpu_resources=frozenset({GPU}), mode="dra", claims=(NICS, RAIL))
-    return context(h100, namespace=NamespaceFacts(name=namespace, claims=facts))
+    return context(h100, namespace=NamespaceFacts(name=namespace, claim_facts=facts))
 
 
 def trainer(**fields: Any) -> dict[str, Any]:

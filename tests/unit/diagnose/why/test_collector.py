@@ -31,7 +31,7 @@ from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError
 from webhook.kube.objects import KubernetesObject, Pod
 from webhook.model.claims import ClaimFacts
-from webhook.model.fabric import DeviceClaim
+from webhook.model.fabric import ClaimTemplateReference
 
 LAB = "/api/v1/namespaces/lab"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -171,7 +171,7 @@ def test_for_what_would_be_decided() -> None:
     assert list(evidence.facts.nodes) == ["n"]
     required = evidence.facts.namespace("lab").memory_limit_required
     assert required == "ResourceQuota q counts limits.memory"
-    assert "node" not in str(evidence.facts.namespace("lab").claims)
+    assert "node" not in str(evidence.facts.namespace("lab").claim_facts)
 
 
 def test_claims_count_where_a_fabric_has_them() -> None:
@@ -183,10 +183,12 @@ def test_claims_count_where_a_fabric_has_them() -> None:
         f"{resource}/resourceclaims": listed(),
     }
     api = FakeCluster(answers)
-    claimed = replace(V100, claims=(DeviceClaim(template="nics"),))
+    claimed = replace(V100, claims=(ClaimTemplateReference(template="nics"),))
     collector = Collector(api, api, CollectOptions(fabrics=fabrics(claimed)))
     first, second = (collector.collect("lab", "train-0") for _ in range(2))
-    assert first.facts.namespace("lab").claims == ClaimFacts(templates={"nics": {}}, complete=True)
+    assert first.facts.namespace("lab").claim_facts == ClaimFacts(
+        templates={"nics": {}}, complete=True
+    )
     assert [path for path, _ in api.asked].count("/api/v1/nodes") == 1
     assert first.nodes == second.nodes != ()
 

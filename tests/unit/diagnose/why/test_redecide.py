@@ -26,7 +26,7 @@ FABRICS = fabrics(V100)
 
 def today(pod: Any, *objects: Any, **evidence_fields: Any) -> Finding:
     """Return the finding; `objects` are facts of the cluster."""
-    facts = Facts().extended(objects, "lab")
+    facts = Facts().with_objects(objects, "lab")
     (finding,) = chapter_findings(
         explain(pod, fabrics=FABRICS, facts=facts, **evidence_fields), "redecision"
     )

@@ -76,7 +76,7 @@ def test_no_format_names_a_node(form: str) -> None:
     """Callers are anonymous. The nodes belong to a fabric, lack its resource, and fit no fabric."""
     stray = {"kind": "Node", "metadata": {"name": "secret-9"}}
     status = {"allocatable": {"nvidia.com/v100": "8"}}
-    nodes = facts("secret-1").extended([{**stray, "status": status}], "")
+    nodes = facts("secret-1").with_objects([{**stray, "status": status}], "")
     state = configured(fabrics(V100), nodes)
     assert b"secret" not in asyncio.run(FabricAmounts(state).written(form))
 

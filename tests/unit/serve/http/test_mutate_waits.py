@@ -19,7 +19,7 @@ from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.model.claims import ClaimFacts, KnownClaims
 from webhook.model.decision import Decision
-from webhook.model.fabric import DeviceClaim
+from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import Facts
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.metrics import Metrics
@@ -138,7 +138,7 @@ NICS = fabric(
     gpu_resources=frozenset({"nvidia.com/h100"}),
     mode="dra",
     device_classes=frozenset({"rdma.example.com"}),
-    claims=(DeviceClaim(template="nics"),),
+    claims=(ClaimTemplateReference(template="nics"),),
 )
 CLAIMING = pod(
     gpu(resources={**quantities({"nvidia.com/h100": "1"}), "claims": [{"name": "mine"}]}),

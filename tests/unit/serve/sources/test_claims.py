@@ -16,14 +16,14 @@ from webhook.errors import ClusterError
 from webhook.kube.informers import Informers
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS
 from webhook.model.claims import ClaimFacts
-from webhook.model.fabric import DeviceClaim, Fabrics
+from webhook.model.fabric import ClaimTemplateReference, Fabrics
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.claims import ClusterClaims, _ClaimWatch
 from webhook.serve.state import ConfigurationLearned, PendingFacts, State, claim_key
 
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
 CLAIMED = "/apis/resource.k8s.io/v1/resourceclaims"
-BY_CLAIM = fabrics(fabric("h100", mode="dra", claims=(DeviceClaim(template="nics"),)))
+BY_CLAIM = fabrics(fabric("h100", mode="dra", claims=(ClaimTemplateReference(template="nics"),)))
 
 
 def template(name: str = "nics", space: str = "lab", **classes: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Server:
         """Return the claims of a namespace that a decision would see."""
         context = self.state.context_for(space, pod())
         assert context is not None
-        return context.namespace.claims
+        return context.namespace.claim_facts
 
     def logged(self) -> list[str]:
         """Return the logged messages."""

@@ -24,7 +24,7 @@ from webhook.decide.mutations.nvlink.requirements import (
     obstacles,
 )
 from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
-from webhook.decide.shell.argv import remap_length
+from webhook.decide.shell.argv import remap_word_count
 from webhook.model.decision import Reason
 
 WRAPPED = Reason("Wrapped", "The command now runs through the remap script.", remedy="")
@@ -81,7 +81,7 @@ def _share(draft: Draft, scope: Scope, targets: list[Target]) -> None:
 
 
 def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
-    wrapped = remap_length(draft.container(target.path).command)
+    wrapped = remap_word_count(draft.container(target.path).command)
     own_id = host_id(draft.view, scope, target)
     if own_id:
         draft.append((*target.path, "env"), *own_id)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from webhook.decide.fabric_variables import CHECK_ENV_FROM
 from webhook.decide.scope import Scope, Target
-from webhook.decide.shell.argv import remap_length
+from webhook.decide.shell.argv import remap_word_count
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Pod
 
@@ -95,7 +95,7 @@ def obstacles(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[Obstacl
 
 def _container_obstacles(container: Container, scope: Scope, target: Target) -> Iterator[Obstacle]:
     name, command = container.name, container.command
-    remap_words = remap_length(command)
+    remap_words = remap_word_count(command)
     words = "\n".join(command[remap_words:] + container.args)
     if not container.privileged:
         yield NOT_PRIVILEGED, f"container {name} is not privileged"
