@@ -30,8 +30,8 @@ REVERT_WINDOW = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """The content of `caBundle`."""
+class BundleContent:
+    """The content of one `caBundle`."""
 
     #: The certificates, PEM; empty if the field is empty or malformed (Go would read a part of it).
     pem: bytes = b""
@@ -67,19 +67,19 @@ class CaBundle:
     def __str__(self) -> str:
         return f"caBundle of {self._configuration}"
 
-    def read(self) -> Published:
-        """Return the content; ApiError if the API server does not answer."""
+    def read(self) -> BundleContent:
+        """Return the content; raise ApiError if the API server does not answer."""
         configuration = self._configuration
         body = self._api.read(configuration.path)
         if body is None:
-            return Published(problem=f"{configuration} does not exist yet")
+            return BundleContent(problem=f"{configuration} does not exist yet")
         for webhook in body.get("webhooks") or ():
             if webhook.get("name") == configuration.webhook:
                 bundle = (webhook.get("clientConfig") or {}).get("caBundle") or ""
                 return parse_ca_bundle(str(bundle), body["metadata"])
-        return Published(problem=f"{configuration} has no webhook {configuration.webhook} yet")
+        return BundleContent(problem=f"{configuration} has no webhook {configuration.webhook} yet")
 
-    def publish(self, cas: Iterable[bytes], content: Published) -> Published:
+    def publish(self, cas: Iterable[bytes], content: BundleContent) -> BundleContent:
         """Have the API server trust exactly these CAs (PEM, one each); return the new content.
 
         Writes only if `content` differs. Raises ApiError if there is nothing to write to, or if
@@ -101,7 +101,7 @@ class CaBundle:
             )
         return written
 
-    def _fields(self, pem: bytes, content: Published) -> Object:
+    def _fields(self, pem: bytes, content: BundleContent) -> Object:
         client = {"caBundle": b64encode(pem).decode()}
         return {
             "apiVersion": ADMISSION,
@@ -115,7 +115,7 @@ class CaBundle:
         }
 
 
-def parse_ca_bundle(bundle: str, metadata: Object) -> Published:
+def parse_ca_bundle(bundle: str, metadata: Object) -> BundleContent:
     """Parse a `caBundle` (base64 of PEM); if a part of it is malformed, it has no content."""
     pem, problem = b"", ""
     try:
@@ -123,7 +123,7 @@ def parse_ca_bundle(bundle: str, metadata: Object) -> Published:
         pem = b"".join(to_pem(certificates))
     except (CertificateError, binascii.Error):
         certificates, problem = [], "it did not contain base64-encoded PEM certificates"
-    return Published(
+    return BundleContent(
         pem=pem,
         fingerprints=frozenset(fingerprint(certificate) for certificate in certificates),
         uid=str(metadata.get("uid") or ""),
@@ -164,13 +164,13 @@ class WriteLimit:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedSet:
+class BundleContents:
     """The content of `caBundle` in each configuration, in their order."""
 
-    contents: tuple[Published, ...]
+    contents: tuple[BundleContent, ...]
 
     @property
-    def readable(self) -> tuple[Published, ...]:
+    def readable(self) -> tuple[BundleContent, ...]:
         """The contents from configurations that exist and could be read."""
         return tuple(content for content in self.contents if content.uid)
 
@@ -225,24 +225,24 @@ class CaBundles:
             CaBundle(api, configuration, clock) for configuration in installation.configurations
         )
 
-    def read(self) -> PublishedSet:
-        """Return the contents; ApiError if the first cannot be read."""
+    def read(self) -> BundleContents:
+        """Return the contents; raise ApiError if the first cannot be read."""
         first, *rest = self._bundles
-        return PublishedSet((first.read(), *map(_read, rest)))
+        return BundleContents((first.read(), *map(_read, rest)))
 
     def publish(
-        self, cas: Iterable[bytes], published: PublishedSet, note: Callable[[str], None]
-    ) -> PublishedSet:
+        self, cas: Iterable[bytes], before: BundleContents, note: Callable[[str], None]
+    ) -> BundleContents:
         """Have API servers trust exactly these CAs (PEM, one each); return the new contents.
 
         Writes only differences, and calls `note` after each write. Raises ApiError if the first
         of the configurations that exist does not have the CAs now, or if none exists.
         """
         pems = tuple(cas)
-        after = PublishedSet(
+        after = BundleContents(
             tuple(
-                _publish(bundle, pems, before, note) if before.uid else before
-                for bundle, before in zip(self._bundles, published.contents, strict=True)
+                _publish(bundle, pems, content, note) if content.uid else content
+                for bundle, content in zip(self._bundles, before.contents, strict=True)
             )
         )
         first = next((content for content in after.contents if content.uid or content.failed), None)
@@ -251,16 +251,16 @@ class CaBundles:
         return after
 
 
-def _read(bundle: CaBundle) -> Published:
+def _read(bundle: CaBundle) -> BundleContent:
     try:
         return bundle.read()
     except ApiError as error:
-        return Published(problem=str(error), failed=True)
+        return BundleContent(problem=str(error), failed=True)
 
 
 def _publish(
-    bundle: CaBundle, pems: tuple[bytes, ...], before: Published, note: Callable[[str], None]
-) -> Published:
+    bundle: CaBundle, pems: tuple[bytes, ...], before: BundleContent, note: Callable[[str], None]
+) -> BundleContent:
     try:
         after = bundle.publish(pems, before)
     except ApiError as error:

@@ -21,10 +21,10 @@ class Clock:
 
 
 class SeenSince:
-    """The time since which each item has been seen; an item missed once starts again."""
+    """Since when each item has been seen without a gap; after a gap, its time starts over."""
 
     def __init__(self, clock: Clock, longest_gap: timedelta) -> None:
-        """Start empty; an observation later than `longest_gap` makes all items start again."""
+        """Start empty; an observation later than `longest_gap` makes all items start over."""
         self._clock = clock
         self._gap = longest_gap.total_seconds()
         self._first: dict[str, float] = {}
@@ -35,7 +35,7 @@ class SeenSince:
         """Record that these items, and no others, are there now.
 
         `revision`: the revision of the object that contains them. If it has changed, an item may
-        have been removed and restored since the last observation, so all items start again.
+        have been removed and restored since the last observation, so all items start over.
         """
         now = self._clock.monotonic()
         unbroken = revision == self._revision and now - self._last <= self._gap

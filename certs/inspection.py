@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from certs.authorities import Authorities
-from certs.ca_bundle import CaBundles, Published, PublishedSet
+from certs.ca_bundle import BundleContent, BundleContents, CaBundles
 from certs.clock import Clock
 from certs.errors import ApiError
 from certs.installation import Api, Installation, Object
@@ -26,7 +26,7 @@ _Roles = list[tuple[str, x509.Certificate]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Authority:
+class InspectedCa:
     """A CA in the Secret or in `caBundle`."""
 
     #: current, next or previous; unknown if it is only in `caBundle`.
@@ -75,7 +75,7 @@ class Inspection:
     retire_after: datetime | None
     #: A request that no replica has acted on yet: rotate or revoke; "" if there is none.
     requested: str
-    authorities: tuple[Authority, ...]
+    authorities: tuple[InspectedCa, ...]
     handshakes: tuple[Handshake, ...]
 
     @property
@@ -91,32 +91,33 @@ class Inspection:
 
 
 def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ()) -> Inspection:
-    """Inspect everything; ApiError if the API server does not allow it.
+    """Inspect everything; raise ApiError if the API server does not allow it.
 
     `addresses`: HOST:PORT of replicas, instead of the endpoints in the cluster.
     """
     clock = Clock()
-    published = CaBundles(api, installation, clock).read()
+    bundles = CaBundles(api, installation, clock).read()
     secret = CaSecret(api, installation)
-    content = secret.read(clock.now())
-    authorities = content.authorities
-    roles = _roles(authorities, published)
-    inspected = tuple(_authority(role, certificate, published) for role, certificate in roles)
+    secret_content = secret.read(clock.now())
+    authorities = secret_content.authorities
+    roles = _roles(authorities, bundles)
+    inspected_cas = tuple(_inspected_ca(role, ca, bundles) for role, ca in roles)
     return Inspection(
         phase=authorities.phase if authorities else "",
-        secret_problem=_secret_problem(secret, content),
+        secret_problem=_secret_problem(secret, secret_content),
         bundles=tuple(
             InspectedBundle(
-                configuration=str(configuration), problem=_bundle_problem(inspected, bundle)
+                configuration=str(configuration),
+                problem=_bundle_problem(inspected_cas, bundle_content),
             )
-            for configuration, bundle in zip(
-                installation.configurations, published.contents, strict=True
+            for configuration, bundle_content in zip(
+                installation.configurations, bundles.contents, strict=True
             )
         ),
         retire_after=authorities.retire_after if authorities else None,
         requested=(authorities.requested or "") if authorities else "",
-        authorities=inspected,
-        handshakes=_handshakes(api, installation, addresses, published, roles),
+        authorities=inspected_cas,
+        handshakes=_handshakes(api, installation, addresses, bundles, roles),
     )
 
 
@@ -125,16 +126,16 @@ def verify(
 ) -> tuple[Handshake, ...]:
     """Do the handshakes only; works for any certificates, and without access to the Secret."""
     clock = Clock()
-    published = CaBundles(api, installation, clock).read()
+    bundles = CaBundles(api, installation, clock).read()
     try:
         authorities = CaSecret(api, installation).read(clock.now()).authorities
     except ApiError:
         authorities = None  # the roles of the issuers are then unknown
-    roles = _roles(authorities, published)
-    return _handshakes(api, installation, addresses, published, roles)
+    roles = _roles(authorities, bundles)
+    return _handshakes(api, installation, addresses, bundles, roles)
 
 
-def _roles(authorities: Authorities | None, published: PublishedSet) -> _Roles:
+def _roles(authorities: Authorities | None, bundles: BundleContents) -> _Roles:
     """Return every known CA, starting with the Secret's."""
     pems: list[tuple[str, bytes]] = []
     if authorities is not None:
@@ -143,19 +144,19 @@ def _roles(authorities: Authorities | None, published: PublishedSet) -> _Roles:
         pems += [("previous", pem) for pem in authorities.previous]
     roles = [(role, ca) for role, pem in pems for ca in load_certificates(pem)]
     in_secret = {fingerprint(ca) for _, ca in roles}
-    trusted = load_certificates(published.pem) if published.pem else []
+    trusted = load_certificates(bundles.pem) if bundles.pem else []
     unknown = {fingerprint(ca): ca for ca in trusted if fingerprint(ca) not in in_secret}
     return roles + [("unknown", ca) for ca in unknown.values()]
 
 
-def _authority(role: str, certificate: x509.Certificate, published: PublishedSet) -> Authority:
+def _inspected_ca(role: str, certificate: x509.Certificate, bundles: BundleContents) -> InspectedCa:
     mark = fingerprint(certificate)
-    return Authority(
+    return InspectedCa(
         role=role,
         fingerprint=mark,
         not_before=certificate.not_valid_before_utc,
         not_after=certificate.not_valid_after_utc,
-        in_bundle=any(mark in content.fingerprints for content in published.contents),
+        in_bundle=any(mark in content.fingerprints for content in bundles.contents),
     )
 
 
@@ -165,11 +166,11 @@ def _secret_problem(secret: CaSecret, content: SecretContent) -> str:
     return IMMUTABLE if content.immutable else ""
 
 
-def _bundle_problem(authorities: Sequence[Authority], published: Published) -> str:
-    if published.problem:
-        return published.problem
-    trusted = [ca for ca in authorities if ca.fingerprint in published.fingerprints]
-    missing = [ca.role for ca in authorities if ca.role != "unknown" and ca not in trusted]
+def _bundle_problem(cas: Sequence[InspectedCa], content: BundleContent) -> str:
+    if content.problem:
+        return content.problem
+    trusted = [ca for ca in cas if ca.fingerprint in content.fingerprints]
+    missing = [ca.role for ca in cas if ca.role != "unknown" and ca not in trusted]
     if missing:
         return f"it lacks the {' and the '.join(missing)} CA"
     unknown = sum(ca.role == "unknown" for ca in trusted)
@@ -180,19 +181,19 @@ def _handshakes(
     api: Api,
     installation: Installation,
     addresses: Sequence[str],
-    published: PublishedSet,
+    bundles: BundleContents,
     roles: _Roles,
 ) -> tuple[Handshake, ...]:
     name = installation.server_name
     targets = addresses or endpoints(api, installation)
     return tuple(
-        _handshake(_probe_all_roots(address, name, published.roots), roles) for address in targets
+        _handshake(_probe_all_roots(address, name, bundles.roots), roles) for address in targets
     )
 
 
-def _probe_all_roots(address: str, name: str, bundles: Iterable[bytes]) -> ProbeResult:
+def _probe_all_roots(address: str, name: str, roots: Iterable[bytes]) -> ProbeResult:
     """Do a handshake for each set of trusted CAs; return a failed one if there is one."""
-    results = [probe(address, name, pem) for pem in bundles]
+    results = [probe(address, name, pem) for pem in roots]
     return next((probe_result for probe_result in results if probe_result.problem), results[0])
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import deque
 
 from certs.authorities import Authorities, describe_changes, unexpired_cas
-from certs.ca_bundle import CaBundles, PublishedSet
+from certs.ca_bundle import BundleContents, CaBundles
 from certs.clock import Clock, SeenSince
+from certs.durations import Durations
 from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation
 from certs.issue import expiry, issue_leaf, renewal_due
-from certs.lifetimes import Lifetimes
 from certs.pem import KeyPair, pem_fingerprint
 from certs.rotation import RotationContext, adopt, drain_id, new_ca, step, step_imminent
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
@@ -36,19 +36,19 @@ class Keeper:
         installation: Installation,
         api: Api,
         serving: ServingContext,
-        lifetimes: Lifetimes,
+        durations: Durations,
         clock: Clock,
     ) -> None:
-        self._lifetimes = lifetimes
+        self._durations = durations
         self._clock = clock
         self._secret = CaSecret(api, installation)
         self._bundles = CaBundles(api, installation, clock)
-        gap = lifetimes.drain
+        gap = durations.drain
         self._published_since, self._draining_since = SeenSince(clock, gap), SeenSince(clock, gap)
-        self.served = ServedLeaf(installation, serving, lifetimes, clock)
+        self.served = ServedLeaf(installation, serving, durations, clock)
         #: The CAs in the Secret, as last known; None before the first round.
         self.authorities: Authorities | None = None
-        #: A task for a person although everything is trusted; "" if there is none.
+        #: What someone should do, even though everything is trusted; "" if nothing.
         self.warning = ""
         #: The reason why a configuration lacks the CAs, so that the next round tries again.
         self.failure = ""
@@ -64,38 +64,38 @@ class Keeper:
         return self.served.due(authorities.current)
 
     def round(self) -> None:
-        """Do whatever is missing; CertificateError or ApiError if that is impossible.
+        """Do whatever is missing; raise CertificateError or ApiError if that is impossible.
 
         When it returns, the API server trusts the served leaf, at least when it calls through
         the first of the configurations that exist; `failure` and `warning` have the details.
         """
         self.served.renew()  # before anything that needs the API server
-        authorities, published = self._update_secret()
+        authorities, bundles = self._update_secret()
         if self.served.issuer is None:
             self.served.serve(authorities.current)
-        published = self._bundles.publish(authorities.trusted, published, self.notes.append)
-        self.failure, self.warning = published.failure, self.warning or published.missing
-        self._published_since.observe(published.fingerprints, published.revision)
-        self.served.follow(authorities.current, published, self._published_since)
+        bundles = self._bundles.publish(authorities.trusted, bundles, self.notes.append)
+        self.failure, self.warning = bundles.failure, self.warning or bundles.missing
+        self._published_since.observe(bundles.fingerprints, bundles.revision)
+        self.served.follow(authorities.current, bundles, self._published_since)
 
-    def _update_secret(self) -> tuple[Authorities, PublishedSet]:
+    def _update_secret(self) -> tuple[Authorities, BundleContents]:
         """Bring the Secret up to date; return its CAs, and `caBundle` as read before."""
         for _ in range(_ATTEMPTS):
-            published = self._bundles.read()
-            self._published_since.observe(published.fingerprints, published.revision)
+            bundles = self._bundles.read()
+            self._published_since.observe(bundles.fingerprints, bundles.revision)
             content = self._secret.read(self._clock.now())
             self.warning = f"{self._secret}: {IMMUTABLE}" if content.immutable else ""
-            authorities = self._next_authorities(content, published)
+            authorities = self._next_authorities(content, bundles)
             if content.immutable:  # go on issuing from, trusting and publishing what it contains
                 self.authorities = authorities
-                return authorities, published
+                return authorities, bundles
             if self._secret.write(authorities, content):
                 self._remember(content, authorities)
-                return authorities, published
+                return authorities, bundles
         raise ApiError(f"another client keeps changing {self._secret}")
 
-    def _next_authorities(self, content: SecretContent, published: PublishedSet) -> Authorities:
-        authorities = adopt(self._base_authorities(content), *self._missing_cas(content, published))
+    def _next_authorities(self, content: SecretContent, bundles: BundleContents) -> Authorities:
+        authorities = adopt(self._base_authorities(content), *self._missing_cas(content, bundles))
         if content.immutable:
             return authorities
         self._draining_since.observe([drain_id(authorities)])
@@ -105,7 +105,7 @@ class Keeper:
     def _context(self) -> RotationContext:
         return RotationContext(
             now=self._clock.now(),
-            lifetimes=self._lifetimes,
+            durations=self._durations,
             published_since=self._published_since,
             draining_since=self._draining_since,
         )
@@ -123,16 +123,16 @@ class Keeper:
             raise CertificateError(self.warning)
         return Authorities(current=new_ca(self._context))
 
-    def _missing_cas(self, content: SecretContent, published: PublishedSet) -> list[bytes]:
+    def _missing_cas(self, content: SecretContent, bundles: BundleContents) -> list[bytes]:
         """Return CAs in `caBundle` whose leaves a replica may serve, and that the Secret may lack.
 
         A replica that has just started, or that restores the Secret, does not have the earlier
         CAs, so it returns all of them. Any other replica returns the issuer of its own leaf.
         """
         if self.authorities is None or content.authorities is None:
-            return unexpired_cas(published.pem, self._clock.now()) if published.pem else []
+            return unexpired_cas(bundles.pem, self._clock.now()) if bundles.pem else []
         served = [self.served.issuer.certificate] if self.served.issuer else []
-        return [ca for ca in served if published.trusted_by_any(ca)]
+        return [ca for ca in served if bundles.trusted_by_any(ca)]
 
     def _remember(self, content: SecretContent, authorities: Authorities) -> None:
         if content.authorities is None:
@@ -153,12 +153,12 @@ class ServedLeaf:
         self,
         installation: Installation,
         serving: ServingContext,
-        lifetimes: Lifetimes,
+        durations: Durations,
         clock: Clock,
     ) -> None:
         self._names = installation.dns_names
         self._serving = serving
-        self._lifetimes = lifetimes
+        self._durations = durations
         self._clock = clock
         #: None before the first leaf.
         self.issuer: KeyPair | None = None
@@ -166,7 +166,7 @@ class ServedLeaf:
 
     def serve(self, ca: KeyPair) -> None:
         """Issue a leaf with this CA and serve it from the next handshake on."""
-        now, lifetime = self._clock.now(), self._lifetimes.leaf
+        now, lifetime = self._clock.now(), self._durations.leaf
         leaf = issue_leaf(ca, self._names, lifetime=lifetime, now=now)
         self._serving.use(leaf)
         self.issuer, self.leaf = ca, leaf
@@ -183,21 +183,21 @@ class ServedLeaf:
         if self.issuer and self.leaf and renewal_due(self.leaf, now) and expiry(self.issuer) > now:
             self.serve(self.issuer)
 
-    def follow(self, current: KeyPair, published: PublishedSet, trusted_since: SeenSince) -> None:
+    def follow(self, current: KeyPair, bundles: BundleContents, trusted_since: SeenSince) -> None:
         """Change to the CA that issues now, as soon as every API server trusts it.
 
         Changes at once if waiting would not help: the CA of the served leaf has expired, or
         is no longer trusted.
         """
-        if self.issuer in (None, current) or not published.trusted_by_all(current.certificate):
+        if self.issuer in (None, current) or not bundles.trusted_by_all(current.certificate):
             return
-        if self._issuer_is_trusted(published):
+        if self._issuer_is_trusted(bundles):
             duration = trusted_since.duration(pem_fingerprint(current.certificate))
-            if duration is None or duration < self._lifetimes.propagation:
+            if duration is None or duration < self._durations.propagation:
                 return
         self.serve(current)
 
-    def _issuer_is_trusted(self, published: PublishedSet) -> bool:
+    def _issuer_is_trusted(self, bundles: BundleContents) -> bool:
         assert self.issuer is not None
         valid = expiry(self.issuer) > self._clock.now()
-        return valid and published.trusted_by_all(self.issuer.certificate)
+        return valid and bundles.trusted_by_all(self.issuer.certificate)

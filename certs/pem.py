@@ -26,7 +26,7 @@ class KeyPair:
 
 
 def load_certificates(pem: bytes) -> list[x509.Certificate]:
-    """Parse one or more certificates; CertificateError if any part of `pem` is malformed.
+    """Parse one or more certificates; raise CertificateError if any part of `pem` is malformed.
 
     Go would read only a part of such a bundle.
     """
@@ -37,7 +37,7 @@ def load_certificates(pem: bytes) -> list[x509.Certificate]:
 
 
 def load_key(pem: bytes) -> PrivateKeyTypes:
-    """Parse a private key; CertificateError if it is malformed or encrypted."""
+    """Parse a private key; raise CertificateError if it is malformed or encrypted."""
     try:
         return load_pem_private_key(pem, password=None)
     except (TypeError, ValueError) as error:
@@ -79,7 +79,7 @@ def dns_names(leaf: x509.Certificate) -> list[str]:
 
 
 def check_pair(pair: KeyPair, now: datetime, name: str | None = None) -> datetime:
-    """Return when a pair expires; CertificateError if it cannot be served now.
+    """Return when a pair expires; raise CertificateError if it cannot be served now.
 
     `name`: the server name that clients verify, if it is known.
     """

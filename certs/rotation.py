@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from certs.authorities import Authorities, RotationRequest
 from certs.clock import SeenSince
+from certs.durations import Durations
 from certs.issue import expiry, issue_ca, renewal_due
-from certs.lifetimes import Lifetimes
 from certs.pem import KeyPair, pem_fingerprint
 
 
@@ -23,16 +23,16 @@ class RotationContext:
     """The time, the durations and the observations of a replica."""
 
     now: datetime
-    lifetimes: Lifetimes
-    #: The fingerprints in `caBundle`, and since when it has had each.
+    durations: Durations
+    #: The fingerprints in `caBundle`, and how long it has contained each.
     published_since: SeenSince
-    #: The current `drain_id`, and since when the Secret has had it.
+    #: The current `drain_id`, and how long the Secret has had it.
     draining_since: SeenSince
 
 
 def new_ca(context: RotationContext) -> KeyPair:
     """Issue a CA."""
-    return issue_ca(lifetime=context.lifetimes.ca, now=context.now)
+    return issue_ca(lifetime=context.durations.ca, now=context.now)
 
 
 def adopt(authorities: Authorities, *cas: bytes) -> Authorities:
@@ -53,7 +53,7 @@ def step(authorities: Authorities, context: RotationContext) -> Authorities:
         return _promote_next(authorities, following or new_ca(context), context)
     if following is None and (authorities.requested or renewal_due(current, context.now)):
         return replace(authorities, next=new_ca(context), requested=None)
-    if following is not None and _published_for(following, context, context.lifetimes.propagation):
+    if following is not None and _published_for(following, context, context.durations.propagation):
         return _promote_next(authorities, following, context)
     if authorities.previous and _is_drained(authorities, context):
         return replace(authorities, previous=(), retire_after=None)
@@ -63,7 +63,7 @@ def step(authorities: Authorities, context: RotationContext) -> Authorities:
 def step_imminent(authorities: Authorities, now: datetime) -> bool:
     """Return whether a step is due, or may be within minutes, without a change of any object.
 
-    Between the beginning of a drain and the end of its last leaf, nothing happens for a day.
+    Between the beginning of a drain and the expiry of its last leaf, nothing happens for a day.
     """
     retire_after = authorities.retire_after
     ending = bool(authorities.previous) and (retire_after is None or now >= retire_after)
@@ -96,15 +96,15 @@ def _promote_next(
 
 
 def _last_leaf_expiry(context: RotationContext) -> datetime:
-    until = context.now + context.lifetimes.leaf + context.lifetimes.idle
+    until = context.now + context.durations.leaf + context.durations.idle
     return (until + timedelta(seconds=1)).replace(microsecond=0)
 
 
 def _is_drained(authorities: Authorities, context: RotationContext) -> bool:
     """Return whether the old CAs can be removed, since no known replica serves their leaves."""
-    if not _published_for(authorities.current, context, context.lifetimes.drain):
+    if not _published_for(authorities.current, context, context.durations.drain):
         return False
     if authorities.retire_after is not None and context.now < authorities.retire_after:
         return False
     duration = context.draining_since.duration(drain_id(authorities))
-    return duration is not None and duration >= context.lifetimes.drain
+    return duration is not None and duration >= context.durations.drain

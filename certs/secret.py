@@ -71,7 +71,7 @@ class CaSecret:
         return f"Secret {self._namespace}/{self._name}"
 
     def read(self, now: datetime) -> SecretContent:
-        """Return the content; ApiError if the API server does not answer."""
+        """Return the content; raise ApiError if the API server does not answer."""
         secret = self._api.read(self._path)
         if secret is None or _has_no_cas(secret):
             return SecretContent(secret=secret)
@@ -131,7 +131,7 @@ def _equal(first: Object, second: Object) -> bool:
 
 
 def _decode(secret: Object, now: datetime) -> Authorities:
-    """Read the CAs; CertificateError if the current one is unusable.
+    """Read the CAs; raise CertificateError if the current one is unusable.
 
     Other parts are ignored if they are malformed: the rotation then starts again.
     """

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from certs.clock import Clock, delays
+from certs.durations import Durations
 from certs.errors import CertsError
 from certs.installation import Api, Installation, Watch
 from certs.issue import expiry
 from certs.keeper import Keeper
-from certs.lifetimes import Lifetimes
 from certs.serving import ServingContext
 
 
@@ -58,7 +58,7 @@ class SelfManaged:
         installation: Installation,
         serving: ServingContext,
         connect: Callable[[], Api],
-        lifetimes: Lifetimes | None = None,
+        durations: Durations | None = None,
         clock: Clock | None = None,
         *,
         watch: Watch | None = None,
@@ -68,7 +68,7 @@ class SelfManaged:
         Without `watch`, the objects are read in every round.
         """
         self.installation = installation
-        self.lifetimes = lifetimes or Lifetimes()
+        self.durations = durations or Durations()
         self._serving = serving
         self._connect = connect
         self._clock = clock or Clock()
@@ -101,8 +101,8 @@ class SelfManaged:
         """Whether the objects are watched now instead of read in every round."""
         return self._watch is not None and self._watch.current
 
-    def round(self) -> bool:
-        """Do one round, and return whether it was completed; never raises."""
+    def _run_round(self) -> bool:
+        """Run a round and publish the status; return whether it was completed; never raises."""
         trusted, problem, defect = self.status.trusted, "", None
         try:
             self._connect_keeper().round()
@@ -123,15 +123,15 @@ class SelfManaged:
         return [notes.popleft() for _ in range(len(notes))] if notes else []
 
     def _run(self) -> None:
-        failed = delays()
+        retry_delays = delays()
         while not self._stop.is_set():
             if not self.due:
-                self._pause(_jittered_seconds(self.lifetimes.round))
+                self._pause(_jittered_seconds(self.durations.round))
             elif self.attempt():
-                failed = delays()
-                self._pause(_jittered_seconds(self.lifetimes.round))
+                retry_delays = delays()
+                self._pause(_jittered_seconds(self.durations.round))
             else:
-                self._pause(next(failed))
+                self._pause(next(retry_delays))
 
     @property
     def due(self) -> bool:
@@ -141,12 +141,12 @@ class SelfManaged:
         return self._clock.monotonic() >= self._resync or self._keeper.due
 
     def attempt(self) -> bool:
-        """Do one round, and return whether it was completed; if not, the next is `due`."""
+        """Run a round and set when the next is due: at once, unless this one was completed."""
         self.changed.clear()  # first: a change during the round is for the next one
-        done = self.round()
-        later = self._clock.monotonic() + _jittered_seconds(self.lifetimes.resync)
-        self._resync = later if done else 0.0
-        return done
+        completed = self._run_round()
+        later = self._clock.monotonic() + _jittered_seconds(self.durations.resync)
+        self._resync = later if completed else 0.0
+        return completed
 
     def _pause(self, seconds: float) -> None:
         """Wait; after a change, only long enough that replicas do not write simultaneously."""
@@ -157,7 +157,7 @@ class SelfManaged:
         if self._keeper is None:
             api = self._connect()
             self._keeper = Keeper(
-                self.installation, api, self._serving, self.lifetimes, self._clock
+                self.installation, api, self._serving, self.durations, self._clock
             )
         return self._keeper
 

@@ -21,15 +21,15 @@ from hypothesis import strategies as st
 
 from certs.authorities import RotationRequest
 from certs.ca_bundle import parse_ca_bundle
+from certs.durations import Durations
 from certs.errors import ApiError, CertificateError
-from certs.lifetimes import Lifetimes
 from certs.pem import pem_fingerprint
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import INSTALLATION, SECRET, VALIDATING, VALIDATION, Objects
 
-TIMES = Lifetimes(
+TIMES = Durations(
     ca=timedelta(hours=1),
     leaf=timedelta(seconds=60),
     propagation=timedelta(seconds=20),
@@ -57,7 +57,7 @@ class Interleaved(Objects):
         self._within += 1
         try:
             while chance.random() < 0.15:
-                chance.choice(self._world.replicas).managed.round()
+                chance.choice(self._world.replicas).managed.attempt()
         finally:
             self._within -= 1
         if chance.random() < 0.03:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from certs.authorities import RotationRequest
 from certs.errors import CertsError
-from certs.inspection import Authority, Handshake, InspectedBundle, Inspection, inspect, verify
+from certs.inspection import Handshake, InspectedBundle, InspectedCa, Inspection, inspect, verify
 from certs.installation import Api, Installation
 from certs.secret import CaSecret
 from webhook.cli.installation_options import add_names
@@ -160,7 +160,7 @@ def handshakes_text(handshakes: Sequence[Handshake]) -> str:
 
 
 def record_form(
-    record: Inspection | Authority | Handshake | InspectedBundle,
+    record: Inspection | InspectedCa | Handshake | InspectedBundle,
 ) -> dict[str, object]:
     """Return a record as JSON types, with camelCase names as in Kubernetes."""
     return {_camel(field.name): _plain(getattr(record, field.name)) for field in fields(record)}
@@ -206,7 +206,7 @@ def _camel(name: str) -> str:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, (Inspection, Authority, Handshake, InspectedBundle)):
+    if isinstance(value, (Inspection, InspectedCa, Handshake, InspectedBundle)):
         return record_form(value)
     if isinstance(value, tuple):
         return [_plain(member) for member in value]

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from certs.lifetimes import Lifetimes
+from certs.durations import Durations
 from webhook.cli.installation_options import add_names
 from webhook.cli.options import (
     CONFIG_VARIABLE,
@@ -46,13 +46,13 @@ _TLS_FILES = (
 _OWN_TITLE = "self-managed certificates (in a cluster, without --tls-cert and --dev)"
 #: Options for the lifetimes of those certificates. With lifetimes below a minute, tests see in
 #: minutes what otherwise takes a year.
-_LIFETIMES = (
-    ("--ca-lifetime", DEFAULTS.lifetimes.ca, None),
-    ("--leaf-lifetime", DEFAULTS.lifetimes.leaf, None),
-    ("--ca-interval", DEFAULTS.lifetimes.round, None),
+_DURATIONS = (
+    ("--ca-lifetime", DEFAULTS.durations.ca, None),
+    ("--leaf-lifetime", DEFAULTS.durations.leaf, None),
+    ("--ca-interval", DEFAULTS.durations.round, None),
     (
         "--ca-propagation",
-        DEFAULTS.lifetimes.propagation,
+        DEFAULTS.durations.propagation,
         "time after which every API server is assumed to use a changed caBundle",
     ),
 )
@@ -115,7 +115,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def _add_own_certificates(group: argparse._ArgumentGroup) -> None:
     add_names(group)
-    for flag, usual, summary in _LIFETIMES:
+    for flag, usual, summary in _DURATIONS:
         help_text = f"{summary} (default: {duration_text(usual)})" if summary else argparse.SUPPRESS
         group.add_argument(flag, type=duration, default=usual, metavar="DURATION", help=help_text)
 
@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
             ca_secret=arguments.ca_secret,
             webhook_configuration=arguments.webhook_configuration,
             validating_webhook_configuration=arguments.validating_webhook_configuration,
-            lifetimes=Lifetimes(
+            durations=Durations(
                 ca=arguments.ca_lifetime,
                 leaf=arguments.leaf_lifetime,
                 propagation=arguments.ca_propagation,

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from certs.durations import Durations
 from certs.installation import WebhookConfiguration
-from certs.lifetimes import Lifetimes
 from webhook.config import EXAMPLE, INSTALLED
 
 #: The names of the webhooks in their configurations, `/mutate` and `/validate`. They never change,
 #: because server-side apply identifies an entry by its name.
 POD_WEBHOOK, CONFIGURATION_WEBHOOK = "pods.rdma.lab", "fabrics.rdma.lab"
-_LIFETIMES = Lifetimes()
+_DURATIONS = Durations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class ServeOptions:
     ca_secret: str = "rdma-webhook-ca"  # noqa: S105 -- a name
     webhook_configuration: str = "zz-rdma-webhook"
     validating_webhook_configuration: str = "rdma-webhook"
-    lifetimes: Lifetimes = _LIFETIMES
+    durations: Durations = _DURATIONS
     #: The kubeconfig; None for the pod's service account.
     kubeconfig: Path | None = None
     preview: bool = True

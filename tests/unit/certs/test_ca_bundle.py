@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from certs.ca_bundle import MAX_PAUSE, REVERT_WINDOW, CaBundle, Published, WriteLimit
+from certs.ca_bundle import MAX_PAUSE, REVERT_WINDOW, BundleContent, CaBundle, WriteLimit
 from certs.clock import Clock
 from certs.errors import ApiError
 from certs.issue import issue_ca
@@ -25,7 +25,7 @@ def _bundle(api: Objects, clock: Clock | None = None) -> CaBundle:
     return CaBundle(api, MUTATING, clock or Ticking())
 
 
-def _publish(api: Objects, *pems: bytes) -> Published:
+def _publish(api: Objects, *pems: bytes) -> BundleContent:
     bundle = _bundle(api)
     return bundle.publish(pems, bundle.read())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from certs.ca_bundle import CaBundles, PublishedSet
+from certs.ca_bundle import BundleContents, CaBundles
 from certs.errors import ApiError
 from certs.issue import issue_ca
 from tests.unit.certs.clocks import Ticking
@@ -48,7 +48,7 @@ class Refusing(Objects):
         return super().apply(path, body)
 
 
-def _publish(api: Objects, *pems: bytes) -> tuple[PublishedSet, list[str]]:
+def _publish(api: Objects, *pems: bytes) -> tuple[BundleContents, list[str]]:
     notes: list[str] = []
     bundles = CaBundles(api, INSTALLATION, Ticking())
     return bundles.publish(pems, bundles.read(), notes.append), notes

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from cryptography import x509
 
+from certs.durations import Durations
 from certs.issue import issue_ca
 from certs.keeper import ServedLeaf
-from certs.lifetimes import Lifetimes
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
 from tests.unit.certs.objects import INSTALLATION
@@ -12,7 +12,7 @@ from tests.unit.certs.objects import INSTALLATION
 
 def test_a_leaf_is_for_the_names_of_its_service() -> None:
     """The leaf has all names of the Service, and the given lifetime."""
-    clock, times = Ticking(), Lifetimes()
+    clock, times = Ticking(), Durations()
     served = ServedLeaf(INSTALLATION, ServingContext(clock=clock), times, clock)
     served.serve(issue_ca())
     assert served.leaf is not None

@@ -7,13 +7,13 @@ import pytest
 
 from certs.authorities import Authorities, RotationRequest
 from certs.clock import SeenSince
+from certs.durations import Durations
 from certs.issue import issue_ca
-from certs.lifetimes import Lifetimes
 from certs.pem import pem_fingerprint
 from certs.rotation import RotationContext, adopt, drain_id, step
 from tests.unit.certs.clocks import Ticking
 
-TIMES = Lifetimes()
+TIMES = Durations()
 YEAR = timedelta(days=365).total_seconds()
 CA, NEXT, OLD = issue_ca(), issue_ca(), issue_ca()
 
@@ -36,7 +36,7 @@ class Replica:
             self.draining.observe([drain_id(self.authorities)])
         context = RotationContext(
             now=self.clock.now(),
-            lifetimes=TIMES,
+            durations=TIMES,
             published_since=self.published,
             draining_since=self.draining,
         )

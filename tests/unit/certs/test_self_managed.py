@@ -71,7 +71,7 @@ def _rounds(replicas: list[SelfManaged], clock: Ticking, seconds: float) -> Iter
     for _ in range(int(seconds / 5)):
         clock.tick(5)
         for replica in replicas:
-            assert replica.round(), replica.status.problem
+            assert replica.attempt(), replica.status.problem
         yield
 
 
@@ -80,7 +80,7 @@ def test_one_round_does_it_all(api: Objects) -> None:
     managed = _managed(api)
 
     assert managed.status == Status(problem="not tried yet")
-    assert managed.round()
+    assert managed.attempt()
     assert managed.status.trusted
     assert managed.status.not_after is not None
     assert managed.status.ca_not_after is not None
@@ -99,14 +99,14 @@ def test_served_before_it_is_trusted() -> None:
     api = Objects()
     managed = _managed(api)
 
-    assert not managed.round()
+    assert not managed.attempt()
     assert managed.status.not_after is not None
     assert not managed.status.trusted
     assert (
         managed.status.problem == "MutatingWebhookConfiguration zz-rdma-webhook does not exist yet"
     )
     api.configure()
-    assert managed.round()
+    assert managed.attempt()
     assert managed.status.trusted
 
 
@@ -116,11 +116,11 @@ def test_pods_are_served_without_the_second_configuration() -> None:
     api.install(MUTATING)
     managed = _managed(api)
 
-    assert managed.round()
+    assert managed.attempt()
     message = "ValidatingWebhookConfiguration rdma-webhook does not exist yet"
     assert (managed.status.trusted, managed.status.problem) == (True, message)
     api.install(VALIDATING)
-    assert managed.round()
+    assert managed.attempt()
     assert managed.status.problem == ""
     assert b64decode(api.trusted(VALIDATING)) == _in_secret(api)
 
@@ -130,7 +130,7 @@ def test_a_second_configuration_that_cannot_be_written() -> None:
     api = Refusing(VALIDATING.path)
     api.configure()
     managed = _managed(api)
-    assert not managed.round()
+    assert not managed.attempt()
     assert (managed.status.trusted, managed.status.problem) == (True, str(UNREACHABLE))
 
 
@@ -139,13 +139,13 @@ def test_a_rotation_waits_for_each_configuration() -> None:
     refusing, clock = Refusing(), Ticking()
     refusing.configure()
     managed = _managed(refusing, clock)
-    managed.round()
+    managed.attempt()
     first = _issuer(managed)
     refusing.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "rotate"}
     refusing.path = VALIDATING.path
     for _ in range(100):
         clock.tick(5)
-        assert not managed.round()
+        assert not managed.attempt()
     assert b64decode(refusing.bundle).count(b"BEGIN") == 2
     assert (managed.status.phase, _issuer(managed)) == ("publishing", first)
     refusing.path = ""
@@ -157,7 +157,7 @@ def test_a_rotation_waits_for_each_configuration() -> None:
 def test_replicas_that_start_at_once_have_one_ca(api: Objects) -> None:
     """Any number of replicas may start in an empty namespace."""
     replicas = [_managed(api) for _ in range(8)]
-    threads = [threading.Thread(target=replica.round) for replica in replicas]
+    threads = [threading.Thread(target=replica.attempt) for replica in replicas]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -171,9 +171,9 @@ def test_replicas_that_start_at_once_have_one_ca(api: Objects) -> None:
 def test_a_round_with_nothing_to_do_writes_nothing(api: Objects) -> None:
     """Every five seconds there are only two reads, and the leaf stays."""
     managed = _managed(api)
-    managed.round()
+    managed.attempt()
     before, leaf = list(api.writes), _leaf(managed)
-    managed.round()
+    managed.attempt()
 
     assert api.writes == before
     assert _leaf(managed) is leaf
@@ -183,15 +183,15 @@ def test_the_leaf_is_renewed_without_the_api_server(api: Objects) -> None:
     """The CA is in memory, so the leaf does not expire while the API server is gone."""
     clock = Ticking()
     managed = _managed(api, clock)
-    managed.round()
+    managed.attempt()
     issuer, leaf = _issuer(managed), _leaf(managed)
     api.broken = UNREACHABLE
     clock.tick(15 * 3600)
-    assert not managed.round()
+    assert not managed.attempt()
     assert _leaf(managed) is leaf
     clock.tick(3600)
 
-    assert not managed.round()
+    assert not managed.attempt()
     assert _issuer(managed) is issuer
     assert _leaf(managed) is not leaf
     assert managed.status.problem == str(UNREACHABLE)
@@ -205,7 +205,7 @@ def test_a_year_passes(api: Objects) -> None:
     clock = Ticking()
     replicas = [_managed(api, clock) for _ in range(2)]
     for replica in replicas:
-        replica.round()
+        replica.attempt()
     first = _in_secret(api)
     clock.tick(244 * 86400)
     bundles = []
@@ -226,13 +226,13 @@ def test_a_year_passes(api: Objects) -> None:
 def test_what_was_undone_is_done_again(api: Objects) -> None:
     """An emptied caBundle, a new configuration, a deleted Secret: the next round repairs each."""
     managed = _managed(api, clock := Ticking())
-    managed.round()
+    managed.attempt()
     before = api.stored[SECRET]["data"]
     api.configure("")
     del api.stored[SECRET]
     clock.tick(5)
 
-    assert managed.round()
+    assert managed.attempt()
     assert api.stored[SECRET]["data"] == before
     assert b64decode(api.bundle) == _in_secret(api)
 
@@ -242,14 +242,14 @@ def test_a_lost_secret_is_restored_with_all_its_state(api: Objects) -> None:
     clock = Ticking()
     replicas = [_managed(api, clock) for _ in range(2)]
     for replica in replicas:
-        replica.round()
+        replica.attempt()
     api.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "revoke"}
     for replica in replicas:
-        replica.round()
+        replica.attempt()
     before = api.stored.pop(SECRET)
     for replica in reversed(replicas):
         clock.tick(5)
-        assert replica.round()
+        assert replica.attempt()
 
     assert before["data"].keys() >= {"next.crt", "next.key"}
     assert api.stored[SECRET]["data"] == before["data"]
@@ -259,11 +259,11 @@ def test_a_lost_secret_is_restored_with_all_its_state(api: Objects) -> None:
 def test_a_bundle_of_another_ca_is_healed(api: Objects) -> None:
     """A CA that is not in the Secret is trusted only until the next round."""
     managed = _managed(api, clock := Ticking())
-    managed.round()
+    managed.attempt()
     clock.tick(5)
     api.configure(b64encode(issue_ca().certificate).decode())
 
-    assert managed.round()
+    assert managed.attempt()
     assert b64decode(api.bundle) == _in_secret(api)
 
 
@@ -271,7 +271,7 @@ def test_another_ca_in_the_secret_is_gone_over_to(api: Objects) -> None:
     """If somebody brings a CA, both are trusted until every replica serves with the new one."""
     other, clock = issue_ca(), Ticking()
     managed = _managed(api, clock)
-    managed.round()
+    managed.attempt()
     first = _issuer(managed)
     assert first is not None
     api.stored[SECRET] = secret_of(other)
@@ -289,14 +289,14 @@ def test_a_replica_that_was_away_does_not_bring_back_what_was_retired(api: Objec
     clock = Ticking()
     here, away = _managed(api, clock), _managed(api, clock)
     for replica in (here, away):
-        replica.round()
+        replica.attempt()
     api.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "revoke"}
     for _ in _rounds([here], clock, 400):
         pass
     assert here.status.phase == "settled"
     before = dict(api.stored[SECRET])
 
-    assert away.round()
+    assert away.attempt()
     assert _issuer(away) == _issuer(here)
     assert api.stored[SECRET] == before
 
@@ -305,10 +305,10 @@ def test_who_starts_when_the_secret_is_lost_takes_nobodys_trust(api: Objects) ->
     """It has no CA, so it makes one; the CAs in caBundle stay until no replica uses them."""
     clock = Ticking()
     old, new = _managed(api, clock), _managed(api, clock)
-    old.round()
+    old.attempt()
     first = _in_secret(api)
     del api.stored[SECRET]
-    assert new.round()
+    assert new.attempt()
     assert b64decode(api.bundle) == _in_secret(api) + first
     for _ in _rounds([old, new], clock, 125):
         pass
@@ -321,12 +321,12 @@ def test_who_starts_when_the_secret_is_lost_takes_nobodys_trust(api: Objects) ->
 def test_a_secret_that_is_garbage_is_restored(api: Objects) -> None:
     """A replica that has the CA in memory restores it each time."""
     managed = _managed(api)
-    managed.round()
+    managed.attempt()
     before = api.stored[SECRET]["data"]
     api.stored[SECRET]["data"] = {"ca.crt": "Z2FyYmFnZQ==", "ca.key": "eA=="}
     managed.notes()
 
-    assert managed.round()
+    assert managed.attempt()
     assert api.stored[SECRET]["data"] == before
     assert managed.notes() == [
         "restored Secret rdma-webhook/rdma-webhook-ca: it is not a single PEM certificate"
@@ -338,7 +338,7 @@ def test_garbage_is_left_alone_by_who_knows_no_better(api: Objects) -> None:
     api.stored[SECRET] = {"data": {"ca.crt": "Z2FyYmFnZQ=="}}
     managed = _managed(api)
 
-    assert not managed.round()
+    assert not managed.attempt()
     assert api.writes == []
     assert managed.status.problem == (
         "Secret rdma-webhook/rdma-webhook-ca: it lacks ca.key; repair it, or delete it to get a "
@@ -354,7 +354,7 @@ def test_a_secret_that_changes_all_the_time_is_no_endless_loop() -> None:
             return False
 
     managed = _managed(Fickle())
-    assert not managed.round()
+    assert not managed.attempt()
     assert managed.status.problem.startswith("another client keeps changing Secret ")
 
 
@@ -362,11 +362,11 @@ def test_a_machine_that_slept_for_a_year(api: Objects) -> None:
     """Its leaf and its CA have expired, so it makes new ones."""
     clock = Ticking()
     managed = _managed(api, clock)
-    managed.round()
+    managed.attempt()
     first = _in_secret(api)
     clock.tick(366 * 86400)
 
-    assert managed.round(), managed.status.problem
+    assert managed.attempt(), managed.status.problem
     assert _in_secret(api) != first
     assert managed.status.not_after is not None
     assert managed.status.not_after > clock.now()
@@ -377,10 +377,10 @@ def test_a_defect_is_reported_and_ends_nothing(api: Objects) -> None:
     api.broken = RuntimeError("-----BEGIN PRIVATE KEY-----")
     managed = _managed(api)
 
-    assert not managed.round()
+    assert not managed.attempt()
     assert managed.status.problem == "internal error, please report it: RuntimeError"
     api.broken = None
-    assert managed.round()
+    assert managed.attempt()
 
 
 def test_goes_on_in_a_thread_until_it_is_stopped() -> None:
@@ -415,14 +415,14 @@ def test_an_immutable_secret_is_reported_and_served(api: Objects) -> None:
     """It is not written, even if a rotation is due or requested; everything else continues."""
     clock = Ticking()
     managed = _managed(api, clock)
-    managed.round()
+    managed.attempt()
     _freeze(api)
     secret, leaf = dict(api.stored[SECRET]), _leaf(managed)
     clock.tick(300 * 86400)  # so that the next CA is due
     api.stored[SECRET]["metadata"]["annotations"] = {"rdma.lab/rotate": "revoke"}
     api.configure()
 
-    assert managed.round()
+    assert managed.attempt()
     assert (managed.status.problem, managed.status.trusted) == (FROZEN, True)
     assert api.stored[SECRET]["data"] == secret["data"]
     assert b64decode(api.bundle) == _in_secret(api)
@@ -432,11 +432,11 @@ def test_an_immutable_secret_is_reported_and_served(api: Objects) -> None:
 def test_who_starts_with_an_immutable_secret_serves_by_it(api: Objects) -> None:
     """It also keeps trusting the CAs that others use."""
     first = _managed(api)
-    first.round()
+    first.attempt()
     _freeze(api)
     second = _managed(api)
 
-    assert second.round()
+    assert second.attempt()
     assert (second.status.problem, second.status.trusted) == (FROZEN, True)
     assert _issuer(second) == _issuer(first)
 
@@ -445,12 +445,12 @@ def test_another_ca_in_an_immutable_secret_takes_no_trust_away(api: Objects) -> 
     """A replica that serves with the previous CA switches as it does in a rotation."""
     clock = Ticking()
     managed = _managed(api, clock)
-    managed.round()
+    managed.attempt()
     before, other = _issuer(managed), issue_ca()
     api.stored[SECRET] |= {**secret_of(other), "immutable": True}
     clock.tick(5)
 
-    assert managed.round()
+    assert managed.attempt()
     assert before is not None
     assert before.certificate in b64decode(api.bundle)
     assert other.certificate in b64decode(api.bundle)
@@ -464,27 +464,27 @@ def test_another_ca_in_an_immutable_secret_takes_no_trust_away(api: Objects) -> 
 def test_an_immutable_secret_without_a_ca(api: Objects, data: dict[str, str]) -> None:
     """No replica makes a CA that it cannot share; one that has a CA keeps using it."""
     managed = _managed(api)
-    managed.round()
+    managed.attempt()
     bundle = api.bundle
     api.stored[SECRET] |= {"data": data, "immutable": True}
     stranger = _managed(api)
 
-    assert not stranger.round()
+    assert not stranger.attempt()
     assert not stranger.status.trusted
     assert "rdma-webhook-ca" in stranger.status.problem
-    assert managed.round()
+    assert managed.attempt()
     assert (managed.status.problem, api.bundle) == (FROZEN, bundle)
 
 
 def test_an_immutable_secret_that_is_deleted_is_made_again(api: Objects) -> None:
     """It gets the same CA, and is not immutable any more."""
     managed = _managed(api)
-    managed.round()
+    managed.attempt()
     data = api.stored[SECRET]["data"]
     _freeze(api)
-    managed.round()
+    managed.attempt()
     del api.stored[SECRET]
 
-    assert managed.round()
+    assert managed.attempt()
     assert managed.status.problem == ""
     assert (api.stored[SECRET]["data"], api.stored[SECRET].get("immutable")) == (data, None)

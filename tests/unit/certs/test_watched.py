@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from certs.durations import Durations
 from certs.errors import ApiError
-from certs.lifetimes import Lifetimes
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
@@ -18,7 +18,7 @@ from tests.unit.certs.objects import INSTALLATION, SECRET, Objects
 from tests.waiting import until
 
 DAY = 86400
-RESYNC = Lifetimes().resync.total_seconds()
+RESYNC = Durations().resync.total_seconds()
 
 
 class Counted(Objects):
@@ -125,7 +125,7 @@ def test_a_lost_change_is_repaired(watched: Watched) -> None:
     del watched.api.stored[SECRET]
     watched.rounds(RESYNC + 5)
     assert SECRET in watched.api.stored
-    assert Lifetimes().resync < Lifetimes().drain
+    assert Durations().resync < Durations().drain
 
 
 def test_without_a_watch_each_round_reads(watched: Watched) -> None:
@@ -191,8 +191,8 @@ def test_a_rotation_takes_no_longer(watched: Watched, requested: str, drain: int
 def test_the_thread_wakes_up_for_a_change() -> None:
     """With an hour between two looks, it still does a round; and it ends at once."""
     api, watch = Counted(), ManualWatch()
-    lifetimes = Lifetimes(round=timedelta(hours=1), leaf=timedelta(hours=6))
-    managed = SelfManaged(INSTALLATION, ServingContext(), lambda: api, lifetimes, watch=watch)
+    durations = Durations(round=timedelta(hours=1), leaf=timedelta(hours=6))
+    managed = SelfManaged(INSTALLATION, ServingContext(), lambda: api, durations, watch=watch)
     api.configure()
     managed.start()
     until(lambda: managed.status.trusted)

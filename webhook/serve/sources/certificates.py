@@ -46,11 +46,11 @@ def certificate_of(
     if options.dev or options.tls_cert or options.tls_key:
         return FileCertificate(serving, _files(options, serving, environment), state)
     installation = installation_of(options, environment)
-    if options.lifetimes.problem:
-        raise ConfigError(f"certificates' lifetimes: {options.lifetimes.problem}")
+    if options.durations.problem:
+        raise ConfigError(f"certificates' lifetimes: {options.durations.problem}")
     reach = partial(connect, options.kubeconfig)
     watch = certificate_watch(options.kubeconfig, installation)
-    managed = SelfManaged(installation, serving, reach, options.lifetimes, watch=watch)
+    managed = SelfManaged(installation, serving, reach, options.durations, watch=watch)
     return SelfManagedCertificate(managed, serving, state)
 
 

@@ -39,7 +39,7 @@ class Values:
         self._anchored: dict[YamlNode, Json] = {}
 
     def of(self, node: YamlNode) -> Json:
-        """Return the value of a node; UnreadableTextError if JSON cannot express it."""
+        """Return the value of a node; raise UnreadableTextError if JSON cannot express it."""
         if node.kind == "alias":
             node = node.children[0]
         if node in self._anchored:

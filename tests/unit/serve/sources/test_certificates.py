@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from certs.durations import Durations
 from certs.errors import ApiError
 from certs.issue import issue_ca, issue_leaf
-from certs.lifetimes import Lifetimes
 from certs.self_managed import SelfManaged
 from certs.serving import ServingContext
 from tests.unit.certs.clocks import Ticking
@@ -42,7 +42,7 @@ class Server:
     def round(self) -> tuple[bool, str]:
         """Run one round; return the readiness and detail of `/readyz`."""
         self.clock.tick(5)
-        self.managed.round()
+        self.managed.attempt()
         if self.certificate.poll():
             self.certificate.apply(self.metrics, self.lines.log)
         check = self.certificate.check()
@@ -177,7 +177,7 @@ def test_a_defect_is_counted_and_logged_without_its_text() -> None:
         ({"kubeconfig": Path("/nowhere")}, {}, "cannot read --kubeconfig /nowhere: no such file"),
         ({}, {IN_CLUSTER: "10.0.0.1"}, "the webhook's namespace is unknown: use --namespace"),
         (
-            {"namespace": "lab", "lifetimes": Lifetimes(leaf=timedelta(seconds=1))},
+            {"namespace": "lab", "durations": Durations(leaf=timedelta(seconds=1))},
             {IN_CLUSTER: "10.0.0.1"},
             "certificates' lifetimes: a leaf must last at least 30 s",
         ),

@@ -10,7 +10,7 @@ IDLE = timedelta(seconds=90)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lifetimes:
+class Durations:
     """The durations of an installation; only tests have a reason to change most defaults."""
 
     #: The lifetime of a CA; the next one is issued after two thirds of it.
@@ -28,7 +28,10 @@ class Lifetimes:
 
     @property
     def drain(self) -> timedelta:
-        """How long until no replica that can read the Secret, and no open connection, uses a CA."""
+        """How long a retired CA may still be in use.
+
+        After that, no open connection uses it, and no replica that can read the Secret.
+        """
         return self.propagation + 3 * self.round + self.idle
 
     @property
