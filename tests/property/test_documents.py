@@ -155,7 +155,7 @@ def test_spliced_text_reads_as_the_patched_value(
     expected = apply_patches(document.value, [((), ops)])
     spliced = splice(document, expected)
     assert as_json(read_documents(spliced.text)[0].value) == as_json(expected)
-    assert bool(spliced.warning) <= spliced.rewritten
+    assert bool(spliced.warning) <= spliced.written_anew
 
 
 @given(mappings, layouts)

@@ -161,8 +161,8 @@ class Entries:
     """The entries of a mapping that stay or are added; of a repeated key, the last one counts."""
 
     def __init__(self, node: YamlNode, old: JsonObject, new: JsonObject) -> None:
-        self.pairs = list(node.pairs)
-        self._names = [None if key.merges else mapping_key(key) for key, _ in self.pairs]
+        self.node_pairs = list(node.pairs)
+        self._names = [None if key.merges else mapping_key(key) for key, _ in self.node_pairs]
         written = set(self._names)
         #: Whether each pair stays; `<<` always does.
         self.stays = [name is None or name in new for name in self._names]
@@ -180,27 +180,27 @@ class Entries:
 
     def kept_entries(self) -> Iterator[tuple[str, YamlNode, YamlNode]]:
         """Yield the name, key node and value node of each entry that stays, changed or not."""
-        last = {name: value for name, (_, value) in zip(self._names, self.pairs, strict=True)}
-        for name, (key, value), stays in zip(self._names, self.pairs, self.stays, strict=True):
+        last = {name: value for name, (_, value) in zip(self._names, self.node_pairs, strict=True)}
+        for name, (key, value), stays in zip(self._names, self.node_pairs, self.stays, strict=True):
             if name is not None and stays and value is last[name]:
                 yield name, key, value
 
 
 # Pair the items of a changed list with those of the old list.
 
-Pairs = list[tuple[int, int]]
+IndexPairs = list[tuple[int, int]]
 
 #: Two lists of three hundred items; SequenceMatcher is cubic.
 _MAX_COMPARISONS = 100_000
 
 
-def pairs_of(old: list[Json], new: list[Json]) -> Pairs:
+def kept_index_pairs(old: list[Json], new: list[Json]) -> IndexPairs:
     """Pair the indexes of items that stayed, changed or not, in rising order.
 
     Equal items pair as in a diff. The items between them pair one by one if there are as many old
     as new ones, else by `name`, which containers, volumes and variables have.
     """
-    pairs: Pairs = []
+    pairs: IndexPairs = []
     before = after = 0
     for start, other, size in _equal_runs(old, new):
         pairs += _pair_changed(old, new, (before, start), (after, other))
@@ -239,12 +239,12 @@ def _inner_runs(old: list[Json], new: list[Json], offset: int) -> list[tuple[int
 
 def _pair_changed(
     old: list[Json], new: list[Json], was: tuple[int, int], now: tuple[int, int]
-) -> Pairs:
+) -> IndexPairs:
     """Pair the items of two stretches without equal items."""
     if was[1] - was[0] == now[1] - now[0]:
         return list(zip(range(*was), range(*now), strict=True))
     names = {_name(new[index]): index for index in range(*now)}
-    pairs: Pairs = []
+    pairs: IndexPairs = []
     for index in range(*was):
         partner = names.get(_name(old[index]), -1)
         if partner > (pairs[-1][1] if pairs else -1):

@@ -17,7 +17,7 @@ from webhook.text.yaml.tree import AliasError, NotYamlError, UnreadableTextError
 _MAX_SHOWN = 60
 _NO_BREAK = "\u00a0\u2007\u202f"
 _NO_WIDTH = "\u200b\ufeff"
-#: Characters that look like a space, or are invisible, but are neither to YAML.
+#: Characters that look like a space, or are invisible, but are ordinary characters to YAML.
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]")
 _TEMPLATE = re.compile(r"\{\{|\{%")
 _LEADING = re.compile(r"\s*")
@@ -49,7 +49,7 @@ def mistake_of(text: str, error: NotYamlError) -> Mistake:
 
 
 def hint_on(text: str, error: UnreadableTextError) -> str:
-    """Explain the two mistakes that YAML misreads: a template and a `*`."""
+    """Explain a mistake that the error does not name: an unrendered template, or an unquoted `*`."""
     offset = error.offset or 0
     line_end = text.find("\n", offset)
     start = text.rfind("\n", 0, max(text.rfind("\n", 0, offset), 0)) + 1  # of the line before it

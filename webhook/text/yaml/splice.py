@@ -17,37 +17,37 @@ from typing import NamedTuple
 from webhook.errors import DocumentError
 from webhook.model.json import Json, JsonObject
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, Document, read_documents
-from webhook.text.yaml.edits import Edits, last_block_edit, pairs_of
+from webhook.text.yaml.edits import Edits, kept_index_pairs, last_block_edit
 from webhook.text.yaml.emit import Style, flow, json_lines, mapping_lines
-from webhook.text.yaml.rewrite import Rewriter
+from webhook.text.yaml.in_place import InPlaceEditor
 from webhook.text.yaml.tree import LineIndex, UnreadableTextError, YamlNode, roots_of
 from webhook.text.yaml.values import mapping_key, same_json
 
-_REWRITTEN = "rewritten without its comments and layout, because "
+_WARNING = "rewritten without its comments and layout, because "
 
 
 class Spliced(NamedTuple):
     """The text of a document with its new value."""
 
     text: str
-    rewritten: bool  #: whether the document was written anew
+    written_anew: bool  #: whether the document was written anew
     warning: str  #: what that loses, with the reason; "" for nothing
 
 
 def splice(document: Document, value: JsonObject) -> Spliced:
     """Return the document's text, edited so that it has the new value."""
     if same_json(value, document.value):
-        return Spliced(document.text, rewritten=False, warning="")
+        return Spliced(document.text, written_anew=False, warning="")
     root = _root(document.text)
     if root is not None:
         for text in _edited_texts(document, root, value):
             if _reads_as(text, document, value):
-                return Spliced(text, rewritten=False, warning="")
+                return Spliced(text, written_anew=False, warning="")
     if root is None or document.syntax == "json":
-        return Spliced(_write_json(document.text, value), rewritten=True, warning="")
-    warning = _REWRITTEN + rewrite_cause(root, document.value, value, _lines(document, root))
+        return Spliced(_write_json(document.text, value), written_anew=True, warning="")
+    warning = _WARNING + fallback_cause(root, document.value, value, _lines(document, root))
     return Spliced(
-        _write_anew(document.text, root, value, warning), rewritten=True, warning=warning
+        _write_anew(document.text, root, value, warning), written_anew=True, warning=warning
     )
 
 
@@ -65,8 +65,8 @@ def _edited_texts(document: Document, root: YamlNode, value: JsonObject) -> Iter
             edits = Edits(document.text)
             if end is not None:
                 edits.replace(*end)
-            rewriter = Rewriter(edits, _style(edits, root), fine=fine)
-            rewriter.change_root(root, document.value, value)
+            editor = InPlaceEditor(edits, _style(edits, root), fine=fine)
+            editor.change_root(root, document.value, value)
             text = edits.result()
             if text not in tried:
                 yield text
@@ -139,7 +139,7 @@ _CAUSES = {
 }
 
 
-def rewrite_cause(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
+def fallback_cause(root: YamlNode, old: Json, new: Json, lines: LineIndex) -> str:
     """Return the cause in a sentence, with its line; `old` and `new` are the root's values."""
     causes: dict[str, str] = {}
     for kind, node, name in _possible_causes(root, old, new):
@@ -167,10 +167,10 @@ def _possible_causes(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str
                 if name in before and name in after
             )
         elif node.kind == "sequence" and isinstance(before, list) and isinstance(after, list):
-            pairs = pairs_of(before, after)
+            index_pairs = kept_index_pairs(before, after)
             stack.extend(
                 (node.children[index], before[index], after[new_index])
-                for index, new_index in pairs
+                for index, new_index in index_pairs
             )
 
 

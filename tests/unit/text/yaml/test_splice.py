@@ -11,7 +11,7 @@ from webhook.model.decision import PatchOp
 from webhook.preview.workloads.patch import apply_patches
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
 from webhook.text.yaml.edits import ensure_final_newline
-from webhook.text.yaml.splice import Spliced, rewrite_cause, splice
+from webhook.text.yaml.splice import Spliced, fallback_cause, splice
 from webhook.text.yaml.tree import LineIndex, roots_of
 
 
@@ -41,7 +41,7 @@ def spliced(text: str, *ops: PatchOp) -> Spliced:
 
 def check(before: str, after: str, *ops: PatchOp) -> None:
     """Check that the operations turn one text into the other, without a warning."""
-    assert spliced(dedent(before), *ops) == Spliced(dedent(after), rewritten=False, warning="")
+    assert spliced(dedent(before), *ops) == Spliced(dedent(after), written_anew=False, warning="")
 
 
 def test_nothing_to_do_leaves_the_text() -> None:
@@ -430,7 +430,7 @@ def test_an_anchor_whose_twin_must_stay_has_the_document_rewritten() -> None:
     )
     assert spliced(text, add("/a/w", "2")) == Spliced(
         f'# head\n---\n# {warning}\na:\n  x: 1\n  w: "2"\nb:\n  x: 1\n# tail\n',
-        rewritten=True,
+        written_anew=True,
         warning=warning,
     )
 
@@ -464,7 +464,7 @@ def test_the_cause_is_what_stands_where_the_patch_edits(
 ) -> None:
     """The message names the likeliest of several causes, with its line."""
     (root,) = roots_of(text, DOCUMENT_LIMITS)
-    assert rewrite_cause(root.node, old, new, LineIndex(text)) == warning
+    assert fallback_cause(root.node, old, new, LineIndex(text)) == warning
 
 
 @pytest.mark.parametrize(
@@ -498,14 +498,14 @@ def test_a_cause_has_its_line_in_the_input() -> None:
 def test_a_merged_entry_cannot_be_removed_without_writing_anew() -> None:
     """YAML cannot express it; a flow mapping on the line of the marker gets its own lines."""
     result = spliced("--- {a: &r {x: 1, w: 1}, b: {<<: *r, z: 1}}\n", remove("/b/x"))
-    assert result.rewritten
+    assert result.written_anew
     assert result.text.startswith("---\n# rewritten")
     assert result.text.endswith("\na:\n  x: 1\n  w: 1\nb:\n  z: 1\n  w: 1\n")
 
 
 def test_explicit_keys_are_written_anew() -> None:
     """`? key` is valid YAML, but hardly anybody writes it."""
-    assert spliced("? a\n: b\nc: 1\n", remove("/a")).rewritten
+    assert spliced("? a\n: b\nc: 1\n", remove("/a")).written_anew
 
 
 def test_of_a_repeated_key_the_last_one_is_edited() -> None:
@@ -536,7 +536,7 @@ def test_json_is_edited_in_place() -> None:
 )
 def test_json_with_escapes_that_yaml_lacks_is_dumped(before: str, after: str) -> None:
     """The indentation is kept, and there is no warning, since JSON has no comments to lose."""
-    assert spliced(before, add("/b", 1)) == Spliced(after, rewritten=True, warning="")
+    assert spliced(before, add("/b", 1)) == Spliced(after, written_anew=True, warning="")
 
 
 def test_pods_are_patched_where_they_stand() -> None:
@@ -613,4 +613,4 @@ def test_lists_too_long_to_compare_are_still_right() -> None:
     """If thousands of items change in two places, all those between them are rewritten."""
     items = "".join(f"- {number}\n" for number in range(1500))
     result = spliced(f"a:\n{items}", replace("/a/1", -1), add("/a/1400", "x"))
-    assert not result.rewritten
+    assert not result.written_anew

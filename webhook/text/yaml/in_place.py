@@ -1,15 +1,16 @@
 """Find the edits that give a YAML text a new value.
 
-`Rewriter` edits block style and passes `{}`, `[]` and JSON to `FlowRewriter`.
+`InPlaceEditor` edits block style and passes `{}`, `[]` and JSON to `FlowEditor`.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from webhook.model.json import Json, JsonObject
-from webhook.text.yaml.edits import Edits, Entries, pairs_of
+from webhook.text.yaml.edits import Edits, Entries, kept_index_pairs
 from webhook.text.yaml.emit import (
     Style,
     flow,
@@ -38,14 +39,14 @@ class Slot(NamedTuple):
     dash: bool
 
 
-class Rewriter:
+class InPlaceEditor:
     """An editor that gives a text a new value; with `fine`, it also edits inside long strings."""
 
     def __init__(self, edits: Edits, style: Style, *, fine: bool) -> None:
         self.edits = edits
         self._style = style
         self._fine = fine
-        self._flow = FlowRewriter(edits)
+        self._flow = FlowEditor(edits)
 
     def change_root(self, node: YamlNode, old: JsonObject, new: JsonObject) -> None:
         """Turn the document's mapping `old` into `new`."""
@@ -64,42 +65,42 @@ class Rewriter:
         if node.flow:
             return self._flow.edit_inside(node, old, new)
         if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
-            return self._mapping(node, old, new)
+            return self._edit_mapping(node, old, new)
         if node.kind == "sequence" and isinstance(old, list) and isinstance(new, list):
-            return self._sequence(node, old, new)
+            return self._edit_sequence(node, old, new)
         return False
 
-    def _mapping(self, node: YamlNode, old: JsonObject, new: JsonObject) -> bool:
+    def _edit_mapping(self, node: YamlNode, old: JsonObject, new: JsonObject) -> bool:
         entries = Entries(node, old, new)
         if not any(entries.stays):
             return False
-        column = self.edits.column(entries.pairs[0][0].start)
+        column = self.edits.column(entries.node_pairs[0][0].start)
         for name, key, value in entries.kept_entries():
             after = self.edits.text.index(":", key.end) + 1
             self._change(Slot(value, after, column, dash=False), old[name], new[name])
-        ends = [self._end(value) for _, value in entries.pairs]
-        starts = [key.start for key, _ in entries.pairs]
+        ends = [self._end(value) for _, value in entries.node_pairs]
+        starts = [key.start for key, _ in entries.node_pairs]
         self._drop(list(zip(starts, ends, strict=True)), entries.stays)
         below = ends[entries.last_kept]
         self._insert_below(below, column, mapping_lines(entries.added, column, self._style))
         return True
 
-    def _sequence(self, node: YamlNode, old: list[Json], new: list[Json]) -> bool:
-        pairs = pairs_of(old, new)
-        if not pairs:
+    def _edit_sequence(self, node: YamlNode, old: list[Json], new: list[Json]) -> bool:
+        index_pairs = kept_index_pairs(old, new)
+        if not index_pairs:
             return False
         dashes = self._dashes(node)
         column = self.edits.column(dashes[0])
         ends = [self._end(child) for child in node.children]
-        for before, after in pairs:
+        for before, after in index_pairs:
             slot = Slot(node.children[before], dashes[before] + 1, column, dash=True)
             self._change(slot, old[before], new[after])
-        stays = {before for before, _ in pairs}
+        stays = {before for before, _ in index_pairs}
         self._drop(
             list(zip(dashes, ends, strict=True)), [index in stays for index in range(len(old))]
         )
-        self._insert_first(dashes[0], column, new[: pairs[0][1]])
-        for (before, after), (_, until) in zip(pairs, [*pairs[1:], (0, len(new))], strict=True):
+        self._insert_first(dashes[0], column, new[: index_pairs[0][1]])
+        for (before, after), (_, until) in pairwise([*index_pairs, (0, len(new))]):
             lines = sequence_lines(new[after + 1 : until], column, self._style)
             self._insert_below(ends[before], column, lines)
         return True
@@ -204,7 +205,7 @@ Span = tuple[int, int]
 _JSON_STEP = 2
 
 
-class FlowRewriter:
+class FlowEditor:
     """An editor of collections in flow style; new entries look like their neighbors."""
 
     def __init__(self, edits: Edits) -> None:
@@ -213,19 +214,19 @@ class FlowRewriter:
     def edit_inside(self, node: YamlNode, old: Json, new: Json) -> bool:
         """Edit inside a flow collection if part of it stays; return whether that was done."""
         if node.kind == "mapping" and isinstance(old, dict) and isinstance(new, dict):
-            return self._mapping(node, old, new)
+            return self._edit_mapping(node, old, new)
         if node.kind == "sequence" and isinstance(old, list) and isinstance(new, list):
-            return self._sequence(node, old, new)
+            return self._edit_sequence(node, old, new)
         return False
 
-    def _mapping(self, node: YamlNode, old: JsonObject, new: JsonObject) -> bool:
+    def _edit_mapping(self, node: YamlNode, old: JsonObject, new: JsonObject) -> bool:
         entries = Entries(node, old, new)
         if not any(entries.stays):
             return False
-        as_json = entries.pairs[0][0].style == '"'
+        as_json = entries.node_pairs[0][0].style == '"'
         for name, _, value in entries.kept_entries():
             self._change(value, old[name], new[name], as_json=as_json)
-        spans = [(key.start, max(key.end, value.end)) for key, value in entries.pairs]
+        spans = [(key.start, max(key.end, value.end)) for key, value in entries.node_pairs]
         self._drop(spans, entries.stays)
         added = [
             f"{flow(key, as_json=as_json)}: {self._write_value(value, spans, as_json=as_json)}"
@@ -234,22 +235,22 @@ class FlowRewriter:
         self._insert_after(spans, entries.last_kept, added)
         return True
 
-    def _sequence(self, node: YamlNode, old: list[Json], new: list[Json]) -> bool:
-        pairs = pairs_of(old, new)
-        if not pairs:
+    def _edit_sequence(self, node: YamlNode, old: list[Json], new: list[Json]) -> bool:
+        index_pairs = kept_index_pairs(old, new)
+        if not index_pairs:
             return False
         as_json = any(_is_json(child) for child in node.children)
-        for before, after in pairs:
+        for before, after in index_pairs:
             self._change(node.children[before], old[before], new[after], as_json=as_json)
         spans = [(child.start, child.end) for child in node.children]
-        stays = {before for before, _ in pairs}
+        stays = {before for before, _ in index_pairs}
         self._drop(spans, [index in stays for index in range(len(old))])
         written = [self._write_value(value, spans, as_json=as_json) for value in new]
-        first = pairs[0][1]
+        first = index_pairs[0][1]
         between = self._separator(spans)
         start = spans[0][0]
         self._edits.replace(start, start, "".join(piece + between for piece in written[:first]))
-        for (before, after), (_, until) in zip(pairs, [*pairs[1:], (0, len(new))], strict=True):
+        for (before, after), (_, until) in pairwise([*index_pairs, (0, len(new))]):
             self._insert_after(spans, before, written[after + 1 : until])
         return True
 
