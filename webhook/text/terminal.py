@@ -22,21 +22,21 @@ from webhook.text.escape import visible
 _WORD = re.compile("[^ ]+")
 _GAP = 2  # spaces between two columns of a table
 #: A table whose last column is narrower than this is written as paragraphs instead.
-_NARROWEST_LAST = 20
+_MIN_LAST_WIDTH = 20
 
 
 class Span(NamedTuple):
-    """Words in one style, written in rich's notation, such as "bold red"; "" for none."""
+    """Text in one style, written in rich's notation, such as "bold red"; "" for none."""
 
-    words: str
+    text: str
     style: str = ""
 
 
 class TableColumn(NamedTuple):
-    """One column of a table; a cell wider than `widest` is wrapped."""
+    """One column of a table; a cell wider than `max_width` is wrapped."""
 
     heading: str
-    widest: int | None = None
+    max_width: int | None = None
 
 
 class Sheet:
@@ -54,7 +54,7 @@ class Sheet:
 
     def fits(self, *spans: Span) -> bool:
         """Return whether spans fit on one line."""
-        return sum(cell_len(visible(span.words)) for span in spans) <= self._width
+        return sum(cell_len(visible(span.text)) for span in spans) <= self._width
 
     def blank(self) -> None:
         """Add an empty line."""
@@ -62,13 +62,13 @@ class Sheet:
 
     def paragraph(self, *spans: Span, sign: Span | None = None, indent: int = 0) -> None:
         """Write spans as one paragraph; all lines begin in the same column, after the sign."""
-        escaped = [Span(visible(words), style) for words, style in spans]
+        escaped = [Span(visible(text), style) for text, style in spans]
         lead = " " * indent
         margin = lead
         if sign is not None:
-            lead += f"{self._painted(sign)} "
-            margin += " " * (cell_len(sign.words) + 1)
-        for line in self._wrapped(escaped, self._width - len(margin)):
+            lead += f"{self._paint(sign)} "
+            margin += " " * (cell_len(sign.text) + 1)
+        for line in self._wrap(escaped, self._width - len(margin)):
             self._lines.append((lead + line).rstrip(" "))
             lead = margin
 
@@ -77,83 +77,83 @@ class Sheet:
     ) -> None:
         """Write a heading and rows; the last column takes the remaining width."""
         heading = [Span(column.heading, "dim") for column in columns]
-        escaped = [[Span(visible(words), style) for words, style in row] for row in rows]
+        escaped = [[Span(visible(text), style) for text, style in row] for row in rows]
         cells = [heading, *escaped]
         widths = [
-            min(max(cell_len(row[index].words) for row in cells), column.widest or self._width)
+            min(max(cell_len(row[index].text) for row in cells), column.max_width or self._width)
             for index, column in enumerate(columns[:-1])
         ]
         last = self._width - indent - sum(widths) - _GAP * len(widths)
-        if last < _NARROWEST_LAST:
-            self._stacked(escaped, indent)
+        if last < _MIN_LAST_WIDTH:
+            self._write_paragraphs(escaped, indent)
             return
         for row in cells:
-            self._row(row, [*widths, last], " " * indent)
+            self._write_row(row, [*widths, last], " " * indent)
 
     def grid(self, rows: Sequence[Sequence[Span]], *, gap: int = _GAP, indent: int = 0) -> bool:
         """Write rows of short cells, one line each; write nothing and return False if too wide."""
-        escaped = [[Span(visible(words), style) for words, style in row] for row in rows]
+        escaped = [[Span(visible(text), style) for text, style in row] for row in rows]
         widths = [
-            max(cell_len(cell.words) for cell in column) for column in zip(*escaped, strict=True)
+            max(cell_len(cell.text) for cell in column) for column in zip(*escaped, strict=True)
         ]
         if indent + sum(widths) + gap * (len(widths) - 1) > self._width:
             return False
         for row in escaped:
             padded = (
-                self._painted(cell) + " " * (width - cell_len(cell.words))
+                self._paint(cell) + " " * (width - cell_len(cell.text))
                 for cell, width in zip(row, widths, strict=True)
             )
             self._lines.append((" " * indent + (" " * gap).join(padded)).rstrip(" "))
         return True
 
-    def _row(self, row: Sequence[Span], widths: Sequence[int], lead: str) -> None:
+    def _write_row(self, row: Sequence[Span], widths: Sequence[int], lead: str) -> None:
         wrapped = [
-            self._padded(cell, width) for cell, width in zip(row[:-1], widths[:-1], strict=True)
+            self._pad(cell, width) for cell, width in zip(row[:-1], widths[:-1], strict=True)
         ]
-        wrapped.append(self._wrapped(row[-1:], widths[-1]))
+        wrapped.append(self._wrap(row[-1:], widths[-1]))
         empty = [" " * width for width in widths]
         for lines in zip_longest(*wrapped):
             filled = [line or none for line, none in zip(lines, empty, strict=True)]
             self._lines.append((lead + (" " * _GAP).join(filled)).rstrip(" "))
 
-    def _stacked(self, rows: Sequence[Sequence[Span]], indent: int) -> None:
+    def _write_paragraphs(self, rows: Sequence[Sequence[Span]], indent: int) -> None:
         for *cells, last in rows:
-            spans = [part for cell in cells if cell.words for part in (cell, Span(" "))]
+            spans = [part for cell in cells if cell.text for part in (cell, Span(" "))]
             spans[-1] = Span(": ")
             self.paragraph(*spans, last, indent=indent)
 
-    def _padded(self, cell: Span, width: int) -> list[str]:
-        pieces = [cell.words[start:end] for start, end in lines_of(cell.words, width)]
+    def _pad(self, cell: Span, width: int) -> list[str]:
+        pieces = [cell.text[start:end] for start, end in lines_of(cell.text, width)]
         return [
-            self._painted(Span(piece, cell.style)) + " " * (width - cell_len(piece))
+            self._paint(Span(piece, cell.style)) + " " * (width - cell_len(piece))
             for piece in pieces
         ]
 
-    def _wrapped(self, spans: Sequence[Span], width: int) -> list[str]:
-        words = "".join(span.words for span in spans)
-        lines = lines_of(words, width)
+    def _wrap(self, spans: Sequence[Span], width: int) -> list[str]:
+        text = "".join(span.text for span in spans)
+        lines = lines_of(text, width)
         if not self._color:
-            return [words[start:end] for start, end in lines]
-        return ["".join(map(self._painted, _between(spans, *line))) for line in lines]
+            return [text[start:end] for start, end in lines]
+        return ["".join(map(self._paint, _between(spans, *line))) for line in lines]
 
-    def _painted(self, span: Span) -> str:
-        if not self._color or not span.style or not span.words:
-            return span.words
-        return _style(span.style).render(span.words, color_system=ColorSystem.STANDARD)
+    def _paint(self, span: Span) -> str:
+        if not self._color or not span.style or not span.text:
+            return span.text
+        return _style(span.style).render(span.text, color_system=ColorSystem.STANDARD)
 
 
-def lines_of(words: str, width: int) -> list[tuple[int, int]]:
+def lines_of(text: str, width: int) -> list[tuple[int, int]]:
     """Return the start and the end of each line of a text; split a word wider than a line."""
-    if words.isascii() and len(words) <= width:
-        return [(0, len(words))]
+    if text.isascii() and len(text) <= width:
+        return [(0, len(text))]
     lines: list[tuple[int, int]] = []
     begin = end = 0
-    for word in _WORD.finditer(words):
-        if end > begin and cell_len(words[begin : word.end()]) > width:
+    for word in _WORD.finditer(text):
+        if end > begin and cell_len(text[begin : word.end()]) > width:
             lines.append((begin, end))
             begin = word.start()
         end = word.end()
-        if cell_len(words[begin:end]) > width:
+        if cell_len(text[begin:end]) > width:
             begin = word.start()
             *pieces, _ = chop_cells(word[0], width)
             for piece in pieces:
@@ -163,13 +163,13 @@ def lines_of(words: str, width: int) -> list[tuple[int, int]]:
 
 
 def _between(spans: Iterable[Span], start: int, end: int) -> Iterable[Span]:
-    """Yield the parts of the spans between two offsets into their joined words."""
+    """Yield the parts of the spans between two offsets into their joined text."""
     offset = 0
-    for words, style in spans:
-        piece = words[max(start - offset, 0) : max(end - offset, 0)]
+    for text, style in spans:
+        piece = text[max(start - offset, 0) : max(end - offset, 0)]
         if piece:
             yield Span(piece, style)
-        offset += len(words)
+        offset += len(text)
 
 
 @cache

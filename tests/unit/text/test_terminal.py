@@ -10,13 +10,13 @@ from webhook.text.terminal import SIGNS, Sheet, Span, TableColumn, lines_of, wri
 _FINDING = Finding("error", "PortDown", "A port is down.", "Check the cable.")
 
 
-def wrapped(words: str, width: int) -> list[str]:
+def wrapped(text: str, width: int) -> list[str]:
     """Return the lines of a wrapped text."""
-    return [words[start:end] for start, end in lines_of(words, width)]
+    return [text[start:end] for start, end in lines_of(text, width)]
 
 
 @pytest.mark.parametrize(
-    ("words", "lines"),
+    ("text", "lines"),
     [
         ("", [""]),
         ("one two", ["one two"]),
@@ -29,11 +29,9 @@ def wrapped(words: str, width: int) -> list[str]:
         ("\u4e00\u4e01\u4e02\u4e03\u4e04", ["\u4e00\u4e01\u4e02\u4e03", "\u4e04"]),
     ],
 )
-def test_lines_are_broken_between_words_and_long_words_are_cut(
-    words: str, lines: list[str]
-) -> None:
+def test_lines_are_broken_between_words_and_long_words_are_cut(text: str, lines: list[str]) -> None:
     """The width is eight columns, and an ideograph takes two."""
-    assert wrapped(words, 8) == lines
+    assert wrapped(text, 8) == lines
 
 
 def test_a_paragraph_hangs_under_its_sign() -> None:
@@ -95,7 +93,7 @@ def test_a_grid_that_is_too_wide_is_not_written() -> None:
 def test_every_level_has_a_sign() -> None:
     """A level without a sign could not be written; no two signs look alike."""
     assert set(SIGNS) == set(get_args(Level))
-    assert len({sign.words for sign in SIGNS.values()}) == len(SIGNS)
+    assert len({sign.text for sign in SIGNS.values()}) == len(SIGNS)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -104,7 +102,7 @@ def test_a_finding_is_written_with_its_sign_and_its_remedy(level: Level) -> None
     sheet = Sheet(80, color=False)
     write_finding(sheet, _FINDING._replace(level=level), subject="n1")
     write_finding(sheet, _FINDING._replace(level=level)._replace(remedy=""))
-    sign = SIGNS[level].words
+    sign = SIGNS[level].text
     code = "" if level in {"ok", "info"} else " [PortDown]"
     assert sheet.text.splitlines() == [
         f"  {sign} n1: A port is down.{code}",

@@ -204,7 +204,7 @@ def _cell_span(cell: MatrixCell | None, *, numbers: bool = True) -> Span:
     if cell is None:
         return _NOT_MEASURED
     sign = SIGNS[cell.level]
-    return Span(f"{sign.words} {cell.number}".rstrip() if numbers else sign.words, sign.style)
+    return Span(f"{sign.text} {cell.number}".rstrip() if numbers else sign.text, sign.style)
 
 
 def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:

@@ -154,7 +154,7 @@ def _html(words: str) -> str:
 
 def _sign(level: Level) -> str:
     """Return the sign of a level, and the level itself for screen readers."""
-    return f'<span aria-hidden="true">{SIGNS[level].words}</span><i>{level}</i>'
+    return f'<span aria-hidden="true">{SIGNS[level].text}</span><i>{level}</i>'
 
 
 def _tenths(result: BenchmarkResult) -> int:

@@ -49,7 +49,7 @@ def mistake_of(text: str, error: NotYamlError) -> Mistake:
 
 
 def hint_on(text: str, error: UnreadableTextError) -> str:
-    """Explain a mistake that the error does not name: an unrendered template, or an unquoted `*`."""
+    """Explain a mistake that the error does not name: an unrendered template, an unquoted `*`."""
     offset = error.offset or 0
     line_end = text.find("\n", offset)
     start = text.rfind("\n", 0, max(text.rfind("\n", 0, offset), 0)) + 1  # of the line before it
