@@ -1,4 +1,4 @@
-"""The API server of a reflector: pages of a list, a stream of events, and errors.
+"""The API server of a reflector: pages of a list, the stream of a watch, and errors.
 
 `webhook.kube.reads` implements these protocols over HTTP; tests have their own implementations.
 """
@@ -25,8 +25,8 @@ class RefusedError(ClusterError):
         self.retry_after = retry_after
 
 
-class Events(Protocol):
-    """The events of a watch as they arrive, each as sent by the API server."""
+class WatchStream(Protocol):
+    """The stream of one watch: its events as they arrive, each as sent by the API server."""
 
     def __iter__(self) -> Iterator[JsonObject]:
         """Wait for events until the API server ends the watch; raise ClusterError if it breaks."""
@@ -51,7 +51,7 @@ class ObjectReads(Protocol):
 class ApiReader(ObjectReads, Protocol):
     """Reads and watches, with the same errors."""
 
-    def stream(self, path: str, query: Query, silence: float) -> Events:
+    def stream(self, path: str, query: Query, silence: float) -> WatchStream:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""
 
 

@@ -52,20 +52,20 @@ class BestEffortReads:
         #: The failures, each once.
         self.unread: list[ReadFailure] = []
 
-    def get(self, path: str, title: str, query: Query | None = None) -> Manifest | None:
+    def get(self, path: str, subject: str, query: Query | None = None) -> Manifest | None:
         """Return an object; None if it cannot be read."""
         try:
             return self._reads.get(path, query or {})
         except ClusterError as error:
-            self.record_failure(title, error)
+            self.record_failure(subject, error)
             return None
 
-    def list(self, path: str, title: str, query: Query | None = None) -> list[Manifest] | None:
+    def list(self, path: str, subject: str, query: Query | None = None) -> list[Manifest] | None:
         """Return the items of all pages of a list; None if one cannot be read."""
         manifests: list[Manifest] = []
         page: dict[str, str] = {**(query or {}), "limit": str(_PAGE)}
         while True:
-            answer = self.get(path, title, page)
+            answer = self.get(path, subject, page)
             if answer is None:
                 return None
             items, metadata = answer.get("items"), answer.get("metadata")
@@ -76,10 +76,10 @@ class BestEffortReads:
                 return manifests
             page = {**page, "continue": str(after)}
 
-    def record_failure(self, title: str, error: ClusterError) -> None:
+    def record_failure(self, subject: str, error: ClusterError) -> None:
         """Record a failed read."""
         code = error.code if isinstance(error, RefusedError) else 0
-        failure = ReadFailure(title, code, reason_of(error))
+        failure = ReadFailure(subject, code, reason_of(error))
         if failure not in self.unread:
             self.unread.append(failure)
 
@@ -112,13 +112,13 @@ def nodes_as(
 
 
 def best_effort_nodes(
-    project: Callable[[Item], _Projection | None], reads: ObjectReads, permitted: BestEffortReads
+    project: Callable[[Item], _Projection | None], reads: ObjectReads, best_effort: BestEffortReads
 ) -> dict[str, _Projection] | None:
-    """Return nodes as `nodes_as` does; None after recording in `permitted` a failed read."""
+    """Return nodes as `nodes_as` does; None after recording in `best_effort` a failed read."""
     try:
         return nodes_as(project, reads)
     except ClusterError as error:
-        permitted.record_failure("nodes", error)
+        best_effort.record_failure("nodes", error)
         return None
 
 
@@ -140,9 +140,9 @@ def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] |
 class OwnerChain:
     """Reads the owners of objects in one namespace, each kind and each owner once."""
 
-    def __init__(self, permitted: BestEffortReads, namespace: str) -> None:
+    def __init__(self, best_effort: BestEffortReads, namespace: str) -> None:
         """Read with limited rights; an owner that cannot be read ends a chain."""
-        self._permitted = permitted
+        self._best_effort = best_effort
         self._namespace = namespace
         self._kinds: dict[str, tuple[ApiResource, ...]] = {}
         self._owners: dict[tuple[str, str, str], KubernetesObject | None] = {}
@@ -171,14 +171,14 @@ class OwnerChain:
                 if not resource.namespaced:
                     return None  # the Node of a mirror pod
                 path = f"{root}/namespaces/{self._namespace}/{resource.name}/{name}"
-                owner = self._permitted.get(path, f"{kind} {name}")
+                owner = self._best_effort.get(path, f"{kind} {name}")
                 typed = owner and {**owner, "apiVersion": version, "kind": kind}
                 return KubernetesObject.read(typed) if typed else None
         return None
 
     def _kinds_of(self, version: str, root: str) -> tuple[ApiResource, ...]:
         if version not in self._kinds:
-            answer = self._permitted.get(root, f"the kinds of {version}")
+            answer = self._best_effort.get(root, f"the kinds of {version}")
             self._kinds[version] = ApiResourceList.model_validate(answer).resources
         return self._kinds[version]
 
@@ -187,26 +187,26 @@ class OwnerChain:
 #
 # These are a namespace, its LimitRanges and quotas, its ResourceClaimTemplates and
 # ResourceClaims, and the nodes. For each failed read, a note has the assumption made instead;
-# after a request that the API server does not answer, none follows.
+# once a request goes unanswered, no more are sent.
 
-#: The assumptions about a namespace that was not read.
-UNRESTRICTED = "assumed: no Pod Security level and no fabric of its own; its labels remain unknown"
-_RULE = "assumed: none of them requires a memory limit"
+#: The assumption about a namespace that was not read.
+UNRESTRICTED = "assumed to set no Pod Security level and no fabric; the labels remain unknown"
+_NO_MEMORY_LIMIT = "assumed to require no memory limit"
 _TEMPLATE = "whether the fabrics' templates exist remains unknown"
 _CLAIM = "their requests are guessed from the names in the pod"
 _NODES_UNREAD = "the nodes' resources and fabrics remain unknown"
 _REMAINING = "everything else is treated as if there were no cluster"
-_RULES = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
+_MEMORY_LIMIT_KINDS = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
 _UNAUTHORIZED = 401
 
 
 class BestEffortFacts:
     """Reads facts one after the other, and notes failed reads."""
 
-    def __init__(self, reads: ObjectReads, permitted: BestEffortReads | None = None) -> None:
-        """Prepare; `permitted` records failed reads."""
+    def __init__(self, reads: ObjectReads, best_effort: BestEffortReads | None = None) -> None:
+        """Prepare; `best_effort` records failed reads."""
         self._reads = reads
-        self.permitted = permitted or BestEffortReads(reads)
+        self.best_effort = best_effort or BestEffortReads(reads)
         self.objects: list[Manifest] = []
         self.nodes: Mapping[str, Node] = {}
         self.notes: list[str] = []
@@ -215,23 +215,23 @@ class BestEffortFacts:
 
     def is_silent(self) -> bool:
         """Whether the API server did not answer, or did not accept the credentials."""
-        return any(failure.code in (0, _UNAUTHORIZED) for failure in self.permitted.unread)
+        return any(failure.code in (0, _UNAUTHORIZED) for failure in self.best_effort.unread)
 
     def read_namespace(self, name: str) -> None:
         """Read a namespace, and its requirements for pods."""
         if self.is_silent():
             return
         path = f"/api/v1/namespaces/{name}"
-        namespace = self.permitted.get(path, f"namespace {name}")
+        namespace = self.best_effort.get(path, f"namespace {name}")
         if namespace is None:
             self.note("get namespaces", UNRESTRICTED)
         self._keep("Namespace", [] if namespace is None else [namespace])
-        for resource, kind in _RULES:
+        for resource, kind in _MEMORY_LIMIT_KINDS:
             if self.is_silent():
                 return
-            items = self.permitted.list(f"{path}/{resource}", f"{resource} of namespace {name}")
+            items = self.best_effort.list(f"{path}/{resource}", f"{resource} of namespace {name}")
             if items is None:
-                self.note(f"list {resource}", _RULE)
+                self.note(f"list {resource}", _NO_MEMORY_LIMIT)
             self._keep(kind, items or [])
 
     def read_claims(self, name: str) -> None:
@@ -244,7 +244,7 @@ class BestEffortFacts:
         """Read all nodes; there may be thousands."""
         if self.is_silent():
             return
-        nodes = best_effort_nodes(NODES.project, self._reads, self.permitted)
+        nodes = best_effort_nodes(NODES.project, self._reads, self.best_effort)
         if nodes is None:
             self.note("list nodes", _NODES_UNREAD)
         self.nodes = nodes or {}
@@ -255,15 +255,15 @@ class BestEffortFacts:
 
     def note(self, right: str, assumed: str) -> None:
         """Note why the last request failed, and the assumption made instead."""
-        title, code, message = self.permitted.unread[-1]
+        subject, code, message = self.best_effort.unread[-1]
         if self.is_silent():
             self.notes.append(f"{message}; {_REMAINING}")
         elif code == FORBIDDEN:
-            self.notes.append(f"{title}: not read, as you lack the right to {right}; {assumed}")
+            self.notes.append(f"{subject}: not read, as you lack the right to {right}; {assumed}")
         elif code == NOT_FOUND:
-            self.notes.append(f"{title}: does not exist; {assumed}")
+            self.notes.append(f"{subject}: does not exist; {assumed}")
         else:
-            self.notes.append(f"{title}: not read: {message}; {assumed}")
+            self.notes.append(f"{subject}: not read ({message}); {assumed}")
 
     def _claims(
         self, kind: WatchedResource[object], name: str, namespace: str, assumed: str
@@ -272,7 +272,7 @@ class BestEffortFacts:
         if self.is_silent():
             return False
         path = replace(kind, namespace=namespace).path
-        items = self.permitted.list(path, f"{kind.resource} of namespace {namespace}")
+        items = self.best_effort.list(path, f"{kind.resource} of namespace {namespace}")
         if items is None:
             self.note(f"list {kind.resource}", assumed)
             return False

@@ -38,8 +38,8 @@ ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
-    """The pod that an event is about."""
+class OwnPod:
+    """The pod of this process, which an event is about."""
 
     name: str
     namespace: str
@@ -55,8 +55,8 @@ class RecordedWarning(NamedTuple):
     action: str
     #: The text for people.
     note: str
-    #: Together with `reason` and `note`, identifies the event.
-    occasion: str = ""
+    #: Separates this event from another with the same `reason` and `note`.
+    distinguisher: str = ""
 
 
 class EventCreator(Protocol):
@@ -88,11 +88,11 @@ class EventApi:
 
 
 class PodEvents:
-    """Creates events about one pod; repeats a warning only on another occasion."""
+    """Creates events about one pod; repeats a warning only with another `distinguisher`."""
 
     def __init__(
         self,
-        pod: Pod,
+        pod: OwnPod,
         connect: Callable[[], EventCreator],
         pauses: Callable[[], Iterator[float]],
         lost: Callable[[str], None],
@@ -136,13 +136,13 @@ class PodEvents:
         self._lost(problem)
 
 
-def event(pod: Pod, warning: RecordedWarning, now: datetime) -> JsonObject:
-    """Return an event; a warning has the same name each time on the same occasion.
+def event(pod: OwnPod, warning: RecordedWarning, now: datetime) -> JsonObject:
+    """Return an event; equal warnings have events of the same name.
 
     One in about 4,000 other warnings gets the same name. Such a warning has no event until the
     first event has expired, after an hour.
     """
-    identity = f"{warning.reason}\n{warning.occasion}\n{warning.note}"
+    identity = f"{warning.reason}\n{warning.distinguisher}\n{warning.note}"
     digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:REPLICA_DIGITS]
     regarding = {
         "apiVersion": "v1",

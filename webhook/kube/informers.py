@@ -100,12 +100,12 @@ _Fact = TypeVar("_Fact")
 
 
 class FactsStore:
-    """The namespaces, with the requirements of LimitRanges and quotas in each."""
+    """The namespaces, each with the reasons of its LimitRanges and quotas for a memory limit."""
 
     def __init__(self) -> None:
         self.facts = Facts(unlisted_is_unknown=True)
         self._spaces: dict[str, NamespaceFacts] = {}
-        self._rules: dict[str, dict[tuple[str, str], str]] = {}
+        self._memory_limit_reasons: dict[str, dict[tuple[str, str], str]] = {}
 
     def take(self, batches: Iterable[Batch]) -> set[str]:
         """Make new facts from changes; return the names of the namespaces that changed."""
@@ -127,24 +127,24 @@ class FactsStore:
                 assert projection is None or isinstance(projection, NamespaceFacts)
                 _put(self._spaces, name, projection)
                 return name
-            case FactsPart.RULE:
+            case FactsPart.MEMORY_LIMIT:
                 assert projection is None or isinstance(projection, str)
-                self._rule(space, (kind.resource, name), projection)
+                self._keep_reason(space, (kind.resource, name), projection)
                 return space
             case None:
                 raise LookupError(f"{kind.resource} are not part of the facts")
             case unknown:
                 assert_never(unknown)
 
-    def _rule(self, space: str, rule: tuple[str, str], requirement: str | None) -> None:
-        rules = self._rules.setdefault(space, {})
-        _put(rules, rule, requirement)
-        if not rules:
-            del self._rules[space]
+    def _keep_reason(self, space: str, source: tuple[str, str], reason: str | None) -> None:
+        reasons = self._memory_limit_reasons.setdefault(space, {})
+        _put(reasons, source, reason)
+        if not reasons:
+            del self._memory_limit_reasons[space]
 
     def _facts_of(self, name: str) -> NamespaceFacts | None:
-        space, rules = self._spaces.get(name), self._rules.get(name)
-        return space.with_memory_limit_reasons(rules.values()) if space and rules else space
+        space, reasons = self._spaces.get(name), self._memory_limit_reasons.get(name)
+        return space.with_memory_limit_reasons(reasons.values()) if space and reasons else space
 
 
 def _put(facts: dict[_Name, _Fact], key: _Name, fact: _Fact | None) -> None:

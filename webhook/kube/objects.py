@@ -238,7 +238,7 @@ class PodStatus(Conditions):
     resource_claim_statuses: Items[Named] = ()
 
 
-class Pod(KubernetesObject):
+class PodRecord(KubernetesObject):
     """A pod of a cluster, or one printed by `kubectl get -o yaml`."""
 
     spec: PodSpec = Field(default_factory=PodSpec)

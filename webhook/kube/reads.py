@@ -33,9 +33,9 @@ class ApiReads:
             raise ClusterError(f"the API server's answer to {path} is not an object")
         return manifest
 
-    def stream(self, path: str, query: Query, silence: float) -> ApiEvents:
+    def stream(self, path: str, query: Query, silence: float) -> ApiWatchStream:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""
-        return ApiEvents(self._client, self._open(path, query, silence))
+        return ApiWatchStream(self._client, self._open(path, query, silence))
 
     def _open(self, path: str, query: Query, seconds: float) -> RESTResponse:
         answer = self._client.open("GET", path, query=[*query.items()], seconds=(CONNECT, seconds))
@@ -53,7 +53,7 @@ class ApiReads:
         return body
 
 
-class ApiEvents:
+class ApiWatchStream:
     """The events of one watch, each a line of JSON."""
 
     def __init__(self, client: Client, answer: RESTResponse) -> None:

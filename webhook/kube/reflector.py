@@ -27,7 +27,7 @@ from http import HTTPStatus
 from typing import Generic, NamedTuple, TypeVar
 
 from webhook.errors import ClusterError
-from webhook.kube.api import ApiReader, Events, ObjectReads, Query, RefusedError, message_of
+from webhook.kube.api import ApiReader, ObjectReads, Query, RefusedError, WatchStream, message_of
 from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.facts import key_of
 from webhook.model.json import JsonObject
@@ -72,7 +72,7 @@ class Reflector:
         self.problem = ""
         #: The exception of a problem that is a defect of the webhook.
         self.defect: Exception | None = None
-        self.lists = 0
+        self.list_count = 0
         self.failures = 0
         #: Whether an optional kind was refused at the last list, which then counted as empty.
         self.absent = False
@@ -83,12 +83,12 @@ class Reflector:
         self._projections: dict[Key, object] = {}
         self._version = ""  # of the last event; "": list first
         self._retry_after = 0.0  # seconds, if the last attempt got one
-        self._events: Events | None = None
+        self._stream: WatchStream | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=kind.resource, daemon=True)
 
     @property
-    def objects(self) -> int:
+    def object_count(self) -> int:
         """The number of projected objects."""
         return len(self._projections)
 
@@ -99,9 +99,9 @@ class Reflector:
     def stop(self) -> None:
         """Stop the thread, without waiting for its end."""
         self._stop.set()
-        events = self._events
-        if events is not None:
-            events.interrupt()
+        stream = self._stream
+        if stream is not None:
+            stream.interrupt()
 
     def join(self, seconds: float) -> bool:
         """Wait at most `seconds` for the end of the thread; return whether it has ended."""
@@ -168,7 +168,7 @@ class Reflector:
     def _without(self, error: RefusedError) -> bool:
         """Whether to go on without this kind; after a list, a 403 keeps the objects."""
         missing = error.code == HTTPStatus.NOT_FOUND
-        denied = error.code == HTTPStatus.FORBIDDEN and not self.lists
+        denied = error.code == HTTPStatus.FORBIDDEN and not self.list_count
         return self.kind.optional and (missing or (denied and not self.kind.forbidden_is_error))
 
     def _use(self, listing: Listing[object]) -> None:
@@ -181,7 +181,7 @@ class Reflector:
             ),
         ]
         self._projections, self._version = listing
-        self.lists += 1
+        self.list_count += 1
         self._well()
         self._deliver(self.kind, changes)
 
@@ -193,16 +193,16 @@ class Reflector:
             "resourceVersion": self._version,
             "timeoutSeconds": str(random.randint(*self.kind.lasts)),  # noqa: S311 -- not a secret
         }
-        self._events = events = reads.stream(self.kind.path, query, SILENCE)
+        self._stream = stream = reads.stream(self.kind.path, query, SILENCE)
         try:
             self._well()
             if not self._stop.is_set():
-                for event in events:
+                for event in stream:
                     self._well()
                     self._take(event)
         finally:
-            self._events = None
-            events.close()
+            self._stream = None
+            stream.close()
 
     def _take(self, event: JsonObject) -> None:
         manifest = event["object"]

@@ -43,7 +43,7 @@ class FactsPart(Enum):
     """The part of the facts that objects of a kind provide; `webhook.kube.informers` joins them."""
 
     NAMESPACE = "a namespace itself"
-    RULE = "what a namespace requires of its pods"
+    MEMORY_LIMIT = "why a namespace requires a memory limit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +127,11 @@ def _claim(manifest: Item) -> tuple[RequestedClasses, ...]:
 
 NAMESPACES = WatchedResource(resource="namespaces", part=FactsPart.NAMESPACE, project=_namespace)
 LIMIT_RANGES = WatchedResource(
-    resource="limitranges", part=FactsPart.RULE, project=limit_range_reason
+    resource="limitranges", part=FactsPart.MEMORY_LIMIT, project=limit_range_reason
 )
-QUOTAS = WatchedResource(resource="resourcequotas", part=FactsPart.RULE, project=quota_reason)
+QUOTAS = WatchedResource(
+    resource="resourcequotas", part=FactsPart.MEMORY_LIMIT, project=quota_reason
+)
 #: The one object that configures the webhook. Without its definition there is no object.
 CONFIGURATIONS = WatchedResource(
     resource="fabricconfigurations",

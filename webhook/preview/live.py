@@ -35,7 +35,7 @@ from webhook.text.yaml.documents import Document
 MAX_NAMESPACES = 100
 _REGISTRATIONS = "mutatingwebhookconfigurations"
 _REGISTRATIONS_PATH = f"/apis/admissionregistration.k8s.io/v1/{_REGISTRATIONS}"
-_REGISTERED = "assumed: the webhook is registered as in its manifests"
+_REGISTERED = "assumed to be as in the webhook's manifests"
 _FABRICS_PATH = f"{CONFIGURATIONS.path}/{NAME}"
 
 
@@ -108,7 +108,7 @@ def _facts(facts: BestEffortFacts, webhooks: tuple[WebhookSetup, ...] | None) ->
 
 def _read_webhooks(facts: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
     """Return the registered webhooks of this project; None if they cannot be read."""
-    items = facts.permitted.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
+    items = facts.best_effort.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
     if items is None:
         facts.note(f"list {_REGISTRATIONS}", _REGISTERED)
         return None
@@ -121,7 +121,7 @@ def _read_configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
     """Return the configuration of the cluster; None if it cannot be read."""
     if facts.is_silent():
         return None
-    manifest = facts.permitted.get(_FABRICS_PATH, OBJECT)
+    manifest = facts.best_effort.get(_FABRICS_PATH, OBJECT)
     if manifest is None:
         facts.note(f"get {CONFIGURATIONS.resource}", instead)
         return None
@@ -172,21 +172,21 @@ def live_templates(reads: ObjectReads, namespace: str = "") -> LiveTemplates:
 
 
 class _TemplateReader:
-    def __init__(self, permitted: BestEffortReads) -> None:
-        self._permitted = permitted
+    def __init__(self, best_effort: BestEffortReads) -> None:
+        self._best_effort = best_effort
         self._notes: list[str] = []
 
     def all(self, namespace: str) -> LiveTemplates:
         namespaces = [namespace] if namespace else self._labeled_namespaces()
         objects = [workload for name in namespaces for workload in self._workloads_of(name)]
         unread_notes = [
-            f"{unread.subject}: not read: {unread.message}" for unread in self._permitted.unread
+            f"{unread.subject}: not read ({unread.message})" for unread in self._best_effort.unread
         ]
         return LiveTemplates(objects, namespaces, [*self._notes, *unread_notes])
 
     def _labeled_namespaces(self) -> list[str]:
         query = {"labelSelector": f"{OPT_IN_LABEL}=true"}
-        namespaces = self._permitted.list(_NAMESPACE, "the namespaces with the label", query)
+        namespaces = self._best_effort.list(_NAMESPACE, "the namespaces with the label", query)
         if namespaces == []:
             self._notes.append(
                 f"no namespace has the label {OPT_IN_LABEL}=true: the webhook is called for no pod"
@@ -196,13 +196,14 @@ class _TemplateReader:
     def _workloads_of(self, namespace: str) -> Iterator[Manifest]:
         """Yield each workload of a namespace whose pods opted in."""
         pods = (
-            self._permitted.list(f"{_NAMESPACE}/{namespace}/pods", f"the pods of {namespace}") or []
+            self._best_effort.list(f"{_NAMESPACE}/{namespace}/pods", f"the pods of {namespace}")
+            or []
         )
         opted_in = [KubernetesObject.read(pod) for pod in pods if _opted_in(pod)]
         workloads = {_identity(owner): owner for owner in self._owners(opted_in, namespace)}
         for version, resource, kind in _KINDS:
             path = f"/apis/{version}/namespaces/{namespace}/{resource}"
-            for manifest in self._permitted.list(path, f"the {resource} of {namespace}") or ():
+            for manifest in self._best_effort.list(path, f"the {resource} of {namespace}") or ():
                 typed = {**manifest, "apiVersion": version, "kind": kind}
                 if _has_no_controller(typed) and _has_opted_in_template(typed):
                     workloads.setdefault(_identity(typed), typed)
@@ -210,7 +211,7 @@ class _TemplateReader:
 
     def _owners(self, pods: Iterable[KubernetesObject], namespace: str) -> Iterator[Manifest]:
         """Yield each pod's uppermost owner with a template, and note how many pods have none."""
-        chain, ownerless = OwnerChain(self._permitted, namespace), 0
+        chain, ownerless = OwnerChain(self._best_effort, namespace), 0
         for pod in pods:
             owners = [owner.manifest for owner in chain.of(pod) if templates_of(owner.manifest)]
             ownerless += not owners

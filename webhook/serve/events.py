@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from certs.clock import delays
 from webhook.admission.review import AdmissionRequest
-from webhook.kube.events import OwnerEvents, Pod, PodEvents, RecordedWarning, WithoutRdma
+from webhook.kube.events import OwnerEvents, OwnPod, PodEvents, RecordedWarning, WithoutRdma
 from webhook.model.decision import Decision
 from webhook.model.pod import owners_of
 from webhook.serve.log import Log
@@ -75,7 +75,7 @@ def failure_reporter(
     if not all(pod_fields.values()):
         return _report_nothing
     events = PodEvents(
-        Pod(**pod_fields),
+        OwnPod(**pod_fields),
         lambda: events_client(options.kubeconfig),
         delays,
         lambda problem: log.write("warning", "could not record the event", problem=problem),

@@ -181,8 +181,8 @@ class Watches(Collector):
             for reflector in informers.reflectors:
                 resource = [reflector.kind.resource]
                 heard.add_metric(resource, _last_contact(informers, reflector))
-                objects.add_metric(resource, reflector.objects)
-                lists.add_metric(resource, reflector.lists)
+                objects.add_metric(resource, reflector.object_count)
+                lists.add_metric(resource, reflector.list_count)
                 failures.add_metric(resource, reflector.failures)
         if self._informers:
             yield from families

@@ -141,7 +141,7 @@ def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
     assert "equipped for RDMA over v100-ib" in answer.out
     assert "is assumed to have the label" in answer.out
     for verb, resource in (*NAMESPACE_RIGHTS, ("list", "mutatingwebhookconfigurations")):
-        assert f"as you lack the right to {verb} {resource}; assumed: " in answer.out
+        assert f"as you lack the right to {verb} {resource}; assumed to " in answer.out
     assert "as you lack the right to list nodes; the nodes' resources and fabrics" in answer.out
     refused = preview("--kubeconfig", nobody, "-o", "yaml", pod)
     assert (refused.code, refused.out) == (2, "")

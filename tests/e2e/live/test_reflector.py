@@ -71,7 +71,7 @@ def test_events_bring_and_take_away(cluster: Cluster, names: list[str]) -> None:
         until(lambda: "reflected-late" in reflecting.known)
         cluster.kubectl("delete", "namespace", "reflected-late", "--wait=false")
         until(lambda: "reflected-late" not in reflecting.known)
-        assert (reflecting.reflector.lists, reflecting.reflector.failures) == (1, 0)
+        assert (reflecting.reflector.list_count, reflecting.reflector.failures) == (1, 0)
 
 
 def test_why_a_version_is_not_kept_over_a_break(cluster: Cluster, names: list[str]) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube.events import ATTEMPTS, MAX_NOTE_LENGTH, Pod, PodEvents, RecordedWarning, event
+from webhook.kube.events import ATTEMPTS, MAX_NOTE_LENGTH, OwnPod, PodEvents, RecordedWarning, event
 
-POD = Pod(name="rdma-webhook-x", namespace="rdma-webhook", uid="7e57")
+POD = OwnPod(name="rdma-webhook-x", namespace="rdma-webhook", uid="7e57")
 BROKEN = RecordedWarning("ConfigurationNotUsable", "Load", "fabrics.yaml: line 3: no", "1")
 PATH = "/apis/events.k8s.io/v1/namespaces/rdma-webhook/events"
 NOW = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
@@ -63,14 +63,14 @@ def test_an_event_is_about_the_pod() -> None:
 
 
 def test_the_name_says_whether_it_is_the_same_event() -> None:
-    """Another occasion or note makes another event; another time does not."""
+    """Another distinguisher or note makes another event; another time does not."""
     later = datetime(2026, 11, 21, 13, 0, tzinfo=UTC)
     names = [
         event(POD, warned, now)["metadata"]["name"]
         for warned, now in (
             (BROKEN, NOW),
             (BROKEN, later),
-            (BROKEN._replace(occasion="2"), NOW),
+            (BROKEN._replace(distinguisher="2"), NOW),
             (BROKEN._replace(note="line 4"), NOW),
         )
     ]
@@ -101,7 +101,7 @@ def test_an_event_that_cannot_be_created_is_given_up() -> None:
     events.warn(BROKEN)
     until(lambda: lost == ["forbidden"])
     assert api.asked == ATTEMPTS
-    events.warn(BROKEN._replace(occasion="2"))
+    events.warn(BROKEN._replace(distinguisher="2"))
     until(lambda: len(api.created) == 1)
 
 

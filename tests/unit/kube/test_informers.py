@@ -69,7 +69,7 @@ def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
         running.until(3)
         until(lambda: NAMESPACES in cluster.streams)
         cluster.put(NAMESPACES, *(namespace(name) for name in "abc"))
-        until(lambda: running.informers.reflectors[0].objects == 3)
+        until(lambda: running.informers.reflectors[0].object_count == 3)
         assert running.woken.acquire(timeout=300)
         until(lambda: not running.woken.acquire(blocking=False))
         assert len(running.informers.take()) == 3

@@ -15,7 +15,7 @@ from webhook.kube.objects import (
     Metadata,
     Node,
     OwnerReference,
-    Pod,
+    PodRecord,
     PodSpec,
     PodStatus,
     Terminated,
@@ -34,7 +34,7 @@ def container_state(state: object) -> ContainerState:
     return status.state
 
 
-@pytest.mark.parametrize("kind", [Pod, Event, Node, WebhookConfiguration, ApiResourceList])
+@pytest.mark.parametrize("kind", [PodRecord, Event, Node, WebhookConfiguration, ApiResourceList])
 @pytest.mark.parametrize("value", ANYTHING, ids=repr)
 def test_an_object_of_any_shape(kind: type[Record], value: object) -> None:
     """It becomes an empty object, and a field of a wrong type is absent."""
@@ -158,7 +158,7 @@ def test_a_condition() -> None:
 )
 def test_whether_a_pod_waits_for_a_node(phase: str, node: str, waits: bool) -> None:
     """A pod that is not pending, or not in a cluster, does not."""
-    pod = Pod.read({"spec": {"nodeName": node}, "status": {"phase": phase}})
+    pod = PodRecord.read({"spec": {"nodeName": node}, "status": {"phase": phase}})
     assert pod.waits_for_node is waits
 
 
@@ -187,4 +187,4 @@ def test_whether_a_node_or_a_pod_is_ready(condition: dict[str, str], is_ready: b
     """The kubelet's condition decides."""
     status = {"conditions": [condition]}
     assert Node.model_validate({"status": status}).status.is_ready is is_ready
-    assert Pod.read({"status": status}).status.is_ready is is_ready
+    assert PodRecord.read({"status": status}).status.is_ready is is_ready

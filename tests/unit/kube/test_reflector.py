@@ -153,7 +153,7 @@ def test_of_a_limit_range_without_consequence_nothing_is_kept() -> None:
         [Change(key, "LimitRange sizes sets max.memory")],
         [Change(key, None)],
     ]
-    assert watching.reflector.objects == 0
+    assert watching.reflector.object_count == 0
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_an_error_in_the_stream_lists_again() -> None:
     assert problem == "the API server answered 500: too old resource version"
     (delivered,) = watching.attempt()
     assert names(delivered) == {"a": False, "b": True, "c": True}
-    assert watching.reflector.lists == 2
-    assert (watching.attempt(), watching.reflector.lists) == ([], 2)
+    assert watching.reflector.list_count == 2
+    assert (watching.attempt(), watching.reflector.list_count) == ([], 2)
 
 
 def test_a_forgotten_version_is_listed_at_once() -> None:
@@ -243,7 +243,7 @@ def test_a_list_that_expires_at_a_later_page_is_read_again(kind: WatchedResource
 
     cluster.get = expired  # type: ignore[method-assign]
     assert watching.attempt() == []
-    assert watching.reflector.objects == 0
+    assert watching.reflector.object_count == 0
     cluster.get = get  # type: ignore[method-assign]
     assert [names(changes) for changes in watching.attempt()] == [{"a": True, "b": True}]
 
@@ -280,7 +280,7 @@ def test_an_optional_kind_may_be_missing(code: int) -> None:
     watching.cluster.failures.append(refused(code))
     assert watching.attempt() == [[]]
     assert watching.reflector.problem == f"the API server answered {code}: no"
-    assert (watching.reflector.lists, watching.reflector.absent) == (1, True)
+    assert (watching.reflector.list_count, watching.reflector.absent) == (1, True)
     watching.cluster.put(FABRICS.path, namespace("default"))
     assert [names(changes) for changes in watching.attempt()] == [{"default": True}]
     assert (watching.reflector.problem, watching.reflector.absent) == ("", False)
@@ -291,9 +291,9 @@ def test_an_optional_kind_may_have_to_be_readable() -> None:
     watching = Watching(Cluster(), replace(FABRICS, forbidden_is_error=True))
     watching.cluster.failures += [refused(403), refused(404)]
     assert watching.attempt() == []
-    assert (watching.reflector.lists, watching.reflector.absent) == (0, False)
+    assert (watching.reflector.list_count, watching.reflector.absent) == (0, False)
     assert watching.attempt() == [[]]
-    assert (watching.reflector.lists, watching.reflector.absent) == (1, True)
+    assert (watching.reflector.list_count, watching.reflector.absent) == (1, True)
 
 
 def test_a_kind_that_is_removed_takes_its_objects_along() -> None:
@@ -312,7 +312,7 @@ def test_a_kind_that_is_needed_must_be_there() -> None:
     watching = Watching(Cluster())
     watching.cluster.failures += [refused(403), refused(404)]
     assert watching.attempt() == watching.attempt() == []
-    assert watching.reflector.lists == 0
+    assert watching.reflector.list_count == 0
 
 
 def test_problems_are_reported_until_they_are_over() -> None:

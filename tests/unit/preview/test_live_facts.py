@@ -123,24 +123,23 @@ def test_with_no_rights() -> None:
     assert reading.facts.notes == (
         (
             "mutatingwebhookconfigurations: not read, as you lack the right to list "
-            "mutatingwebhookconfigurations; assumed: the webhook is registered as in its "
-            "manifests"
+            "mutatingwebhookconfigurations; assumed to be as in the webhook's manifests"
         ),
         (
             "fabricconfigurations.rdma.lab/default: not read, as you lack the right to get "
             "fabricconfigurations; using the fabrics of mine.yaml"
         ),
         (
-            "namespace lab: not read, as you lack the right to get namespaces; assumed: no Pod "
-            "Security level and no fabric of its own; its labels remain unknown"
+            "namespace lab: not read, as you lack the right to get namespaces; assumed to set no "
+            "Pod Security level and no fabric; the labels remain unknown"
         ),
         (
             "limitranges of namespace lab: not read, as you lack the right to list limitranges; "
-            "assumed: none of them requires a memory limit"
+            "assumed to require no memory limit"
         ),
         (
             "resourcequotas of namespace lab: not read, as you lack the right to list "
-            "resourcequotas; assumed: none of them requires a memory limit"
+            "resourcequotas; assumed to require no memory limit"
         ),
         (
             "nodes: not read, as you lack the right to list nodes; the nodes' resources and "
@@ -158,8 +157,8 @@ def test_missing_objects() -> None:
     assert reading.facts.notes == (
         "fabricconfigurations.rdma.lab/default: does not exist; using the fabrics of mine.yaml",
         (
-            "namespace lab: does not exist; assumed: no Pod Security level and no fabric of its "
-            "own; its labels remain unknown"
+            "namespace lab: does not exist; assumed to set no Pod Security level and no "
+            "fabric; the labels remain unknown"
         ),
     )
 
@@ -169,8 +168,8 @@ def test_an_error_of_the_api_server() -> None:
     reading = read(everything() | {LAB: 500})
     (_, note) = reading.facts.notes
     assert note == (
-        "namespace lab: not read: the API server answered 500: no; assumed: no Pod Security "
-        "level and no fabric of its own; its labels remain unknown"
+        "namespace lab: not read (the API server answered 500: no); assumed to set no Pod "
+        "Security level and no fabric; the labels remain unknown"
     )
     assert [manifest["kind"] for manifest in reading.facts.objects] == [
         "LimitRange",
@@ -252,8 +251,8 @@ def test_a_bound() -> None:
     reading = read_live(api, names)
     assert len(api.asked) == 2 + 3 * MAX_NAMESPACES
     assert reading.facts.notes[-1] == (
-        "2 more namespaces: not read, since the limit is 100; assumed: no Pod Security level and "
-        "no fabric of its own; its labels remain unknown"
+        "2 more namespaces: not read, since the limit is 100; assumed to set no Pod Security level "
+        "and no fabric; the labels remain unknown"
     )
     assert "1 more namespace: not" in read_live(api, names[:-1]).facts.notes[-1]
     assert "more namespace" not in str(read_live(api, names[:MAX_NAMESPACES]).facts.notes)

@@ -125,7 +125,7 @@ def test_a_missing_right_is_noted() -> None:
     templates = read({PODS: 403, deployments: listed(workload("serve"))})
     assert titles(templates) == ["Deployment serve"]
     assert templates.objects[0]["apiVersion"] == "apps/v1"
-    reason = "not read: the API server answered 403: no"
+    reason = "not read (the API server answered 403: no)"
     assert templates.notes == [f"the pods of lab: {reason}"]
     assert read({deployments: 403}).notes == [f"the deployments of lab: {reason}"]
     assert read({NAMESPACES: 403}, "").notes == [f"the namespaces with the label: {reason}"]

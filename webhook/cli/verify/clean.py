@@ -12,7 +12,7 @@ from webhook.cli.options import add_cluster_options, cluster_client, namespace_n
 from webhook.cli.output import print_status, write_lines
 from webhook.diagnose.verify.runs.pods import RUN_LABEL, remove_pods, run_selector
 from webhook.kube.api import RefusedError
-from webhook.kube.objects import Pod
+from webhook.kube.objects import PodRecord
 from webhook.model.facts import key_of
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _job_line(job: Object) -> str:
     return f"deleted MPIJob {'/'.join(key_of(job))}"
 
 
-def _pod_line(pod: Pod) -> str:
+def _pod_line(pod: PodRecord) -> str:
     metadata, node = pod.metadata, pod.spec.node_name
     on_node = f" on {node}" if node else ""
     run_name = metadata.labels.get(RUN_LABEL)

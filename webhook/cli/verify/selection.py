@@ -80,13 +80,13 @@ def chosen_nodes(
 
     Raises DocumentError if there are fewer than two.
     """
-    permitted = BestEffortReads(reads)
-    listed = permitted.list("/api/v1/nodes", "nodes")
+    best_effort = BestEffortReads(reads)
+    listed = best_effort.list("/api/v1/nodes", "nodes")
     given = tuple(dict.fromkeys(named))
     if listed is None:
         if given:
             return _require_two(given, "--nodes names", "")
-        raise DocumentError(_listing_failure(permitted))
+        raise DocumentError(_listing_failure(best_effort))
     members = fabric_nodes(listed, fabrics, fabric)
     if given:
         _check(given, members, fabric)
@@ -96,8 +96,8 @@ def chosen_nodes(
     return _require_two(members.usable, f"fabric {fabric.name} has", " that can measure")
 
 
-def _listing_failure(permitted: BestEffortReads) -> str:
-    (unread,) = permitted.unread
+def _listing_failure(best_effort: BestEffortReads) -> str:
+    (unread,) = best_effort.unread
     cause = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.message
     return f"the nodes could not be listed ({cause}); name them with --nodes A,B"
 

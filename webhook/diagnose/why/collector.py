@@ -32,7 +32,7 @@ from webhook.kube.cluster_reads import (
     best_effort_nodes,
     reason_of,
 )
-from webhook.kube.objects import Event, KubernetesObject, Node, Pod
+from webhook.kube.objects import Event, KubernetesObject, Node, PodRecord
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node as NodeFacts
@@ -117,10 +117,10 @@ class Collector:
             unread=tuple(dict.fromkeys(map(_unread_sentence, self._best_effort.unread))),
         )
 
-    def _pod(self, namespace: str, name: str) -> Pod:
+    def _pod(self, namespace: str, name: str) -> PodRecord:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         try:
-            return Pod.read({"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})})
+            return PodRecord.read({"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})})
         except RefusedError as error:
             if error.code == NOT_FOUND:
                 raise NoPodError(self._absent(namespace, name)) from None
@@ -191,7 +191,7 @@ class Collector:
         nodes = self._nodes()
         return None if nodes is None else tuple(node.view for node in nodes.values())
 
-    def _claim_failures(self, namespace: str, pod: Pod) -> Iterator[ClaimFailure]:
+    def _claim_failures(self, namespace: str, pod: PodRecord) -> Iterator[ClaimFailure]:
         """Yield the ResourceClaims in a pod's spec that keep it from getting a node."""
         if not pod.waits_for_node:
             return
@@ -283,7 +283,7 @@ def _read_node(node: Mapping[str, object]) -> _ReadNode:
     return _ReadNode(Node.model_validate(node), node_of(node))
 
 
-def _running_containers(pod: Pod) -> list[str]:
+def _running_containers(pod: PodRecord) -> list[str]:
     """Return the names of the containers that are running."""
     return [status.name for status in pod.status.container_statuses if status.state.is_running]
 

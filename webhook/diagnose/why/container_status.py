@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.kube.objects import ContainerStatus, Pod, Terminated
+from webhook.kube.objects import ContainerStatus, PodRecord, Terminated
 from webhook.model.finding import Code, Finding
 
 _CHECK_IMAGE = (
@@ -147,7 +147,7 @@ def _end(evidence: PodEvidence, name: str, ended: Terminated, restarts: int) -> 
     return CONTAINER_FAILED.finding("error", text, remedy)
 
 
-def _oom(pod: Pod, name: str, times: str) -> Finding:
+def _oom(pod: PodRecord, name: str, times: str) -> Finding:
     limit = _memory_limit(pod, name)
     if limit:
         text = (
@@ -164,7 +164,7 @@ def _oom(pod: Pod, name: str, times: str) -> Finding:
     return OOM_KILLED.finding("error", text, remedy)
 
 
-def _memory_limit(pod: Pod, name: str) -> str:
+def _memory_limit(pod: PodRecord, name: str) -> str:
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     matches = (container for container in containers if name and container.name == name)
     return next((container.memory_limit for container in matches), "")

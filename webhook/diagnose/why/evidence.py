@@ -19,7 +19,7 @@ from webhook.kube.objects import (
     KubernetesObject,
     Manifest,
     Node,
-    Pod,
+    PodRecord,
     Webhook,
     WebhookConfiguration,
 )
@@ -85,7 +85,7 @@ def registrations(configurations: Iterable[Manifest]) -> tuple[Registration, ...
 class PodEvidence:
     """The evidence about a pod; None marks parts that were not read."""
 
-    pod: Pod
+    pod: PodRecord
     namespace: KubernetesObject | None = None
     #: The pod's controller, its controller, and so on.
     owners: tuple[KubernetesObject, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from webhook.diagnose.why.evidence import PodEvidence, registrations
 from webhook.errors import ShapeError
-from webhook.kube.objects import Event, KubernetesObject, Manifest, Node, Pod
+from webhook.kube.objects import Event, KubernetesObject, Manifest, Node, PodRecord
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.pod import MAX_OWNERS
@@ -38,7 +38,7 @@ def collect_from_objects(
     facts = Facts().with_objects(
         [manifest for manifest in manifests if _is_fact(manifest)], namespace
     )
-    pods = (item for item in objects if isinstance(item, Pod))
+    pods = (item for item in objects if isinstance(item, PodRecord))
     return [index.evidence(pod, fabrics, facts) for pod in pods]
 
 
@@ -57,8 +57,8 @@ def _object(manifest: Manifest, namespace: str) -> KubernetesObject:
         return KubernetesObject.read(manifest)
     metadata = manifest.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("namespace"):
-        return Pod.read(manifest)
-    return Pod.read({**manifest, "metadata": {**metadata, "namespace": namespace}})
+        return PodRecord.read(manifest)
+    return PodRecord.read({**manifest, "metadata": {**metadata, "namespace": namespace}})
 
 
 class _Index:
@@ -73,7 +73,7 @@ class _Index:
         self._webhooks = registrations(configurations) if configurations else None
         self._nodes = tuple(map(Node.model_validate, _of_kind(objects, "Node"))) or None
 
-    def evidence(self, pod: Pod, fabrics: Fabrics | None, facts: Facts) -> PodEvidence:
+    def evidence(self, pod: PodRecord, fabrics: Fabrics | None, facts: Facts) -> PodEvidence:
         """Return the evidence about a pod."""
         owners = tuple(self._owners(pod))
         about = [event for item in (pod, *owners) for event in self._events.get(_name(item), ())]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from webhook.decide.verdict.devices import TEMPLATE_MISSING
 from webhook.diagnose.why.evidence import ClaimFailure, PodEvidence
-from webhook.kube.objects import Pod
+from webhook.kube.objects import PodRecord
 from webhook.model.finding import Code, Finding
 
 #: The reason of the controller's Event about a pod whose claim it could not create.
@@ -167,7 +167,7 @@ def _failed_creation(message: str) -> Finding:
     return CLAIM_NOT_CREATED.finding("error", text)
 
 
-def _unused_templates(pod: Pod) -> list[str]:
+def _unused_templates(pod: PodRecord) -> list[str]:
     """Return the templates from which Kubernetes has not created the pod's claims yet."""
     created = {claim.name for claim in pod.status.resource_claim_statuses}
     return _distinct(

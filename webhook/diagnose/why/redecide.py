@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from webhook.decide import decide
 from webhook.decide.scope import Context
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.kube.objects import Pod
+from webhook.kube.objects import PodRecord
 from webhook.model.decision import Decision, Rdma
 from webhook.model.fabric import Fabrics
 from webhook.model.finding import Code, Finding, Level
@@ -84,18 +84,18 @@ def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
     for owner in evidence.owners:
         for template in templates_of(owner.manifest):
             for expected in expected_pods(template):
-                if _is_made_from(Pod.read(expected.pod), evidence.pod):
+                if _is_made_from(PodRecord.read(expected.pod), evidence.pod):
                     return f"the template of {owner.title}", expected.pod
     return ("this pod", evidence.pod.manifest) if evidence.status is None else ("", None)
 
 
-def _is_made_from(template: Pod, pod: Pod) -> bool:
+def _is_made_from(template: PodRecord, pod: PodRecord) -> bool:
     """Return whether a pod matches a template: the same containers, and the template's labels."""
     labels = template.metadata.labels.items() <= pod.metadata.labels.items()
     return labels and _containers(template) == _containers(pod)
 
 
-def _containers(pod: Pod) -> list[str]:
+def _containers(pod: PodRecord) -> list[str]:
     return [container.name for container in pod.spec.containers]
 
 

@@ -78,7 +78,8 @@ class CertificateWatch:
     def current(self) -> bool:
         """Whether all objects have been listed, and all watches are well."""
         return all(
-            reflector.lists and not reflector.problem for reflector in self._informers.reflectors
+            reflector.list_count and not reflector.problem
+            for reflector in self._informers.reflectors
         )
 
     def _take(self) -> None:

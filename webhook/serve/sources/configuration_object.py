@@ -138,7 +138,7 @@ class ObjectConfiguration:
         if not self._listed and any(map(self._is_recent, projections)):
             self._ready_at = due + SETTLE_SECONDS
         self._listed = True
-        if not self._reflector.objects:
+        if not self._reflector.object_count:
             learned += [_Learned(due, use) for use in self._absence()]
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop has ended

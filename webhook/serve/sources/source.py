@@ -107,7 +107,8 @@ class InformersLog:
 
     def _objects(self) -> dict[str, int]:
         return {
-            reflector.kind.resource: reflector.objects for reflector in self._informers.reflectors
+            reflector.kind.resource: reflector.object_count
+            for reflector in self._informers.reflectors
         }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.evidence import PodEvidence, registrations
 from webhook.diagnose.why.explanation import Explanation
-from webhook.kube.objects import Event, KubernetesObject, Node, Pod
+from webhook.kube.objects import Event, KubernetesObject, Node, PodRecord
 from webhook.model.finding import Finding
 
 CREATED = "2026-11-22T10:00:00Z"
@@ -142,7 +142,7 @@ def explain(
 ) -> Explanation:
     """Explain a pod from this evidence; `webhooks` are configurations."""
     evidence = PodEvidence(
-        pod=Pod.read(pod),
+        pod=PodRecord.read(pod),
         namespace=None if namespace is None else KubernetesObject.read(namespace),
         owners=tuple(map(KubernetesObject.read, owners)),
         events=None if events is None else tuple(map(Event.model_validate, events)),

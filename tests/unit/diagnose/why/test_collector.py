@@ -29,7 +29,7 @@ from webhook.diagnose.why.evidence import (
 )
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, RefusedError
-from webhook.kube.objects import KubernetesObject, Pod
+from webhook.kube.objects import KubernetesObject, PodRecord
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference
 
@@ -124,7 +124,7 @@ def test_with_all_rights() -> None:
     pod = unseen(metadata=OWNED)
     evidence = collect(FakeCluster(everything(pod)))
     assert evidence.unread == ()
-    assert evidence.pod == Pod.read(pod)
+    assert evidence.pod == PodRecord.read(pod)
     assert evidence.namespace == KubernetesObject.read(namespace())
     assert [owner.kind for owner in evidence.owners] == ["Job"]
     assert evidence.webhooks is not None

@@ -155,7 +155,7 @@ def test_facts_stay_during_an_outage_of_the_api_server() -> None:
 
     def current() -> bool:
         return all(
-            reflector.lists > 1 and not reflector.problem
+            reflector.list_count > 1 and not reflector.problem
             for reflector in server.facts._informers.reflectors
         )
 

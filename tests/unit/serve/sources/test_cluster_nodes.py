@@ -208,7 +208,7 @@ def test_a_heartbeat_makes_no_inventory() -> None:
         lambda: server.knows("a") and server.watching(), beat, lambda: server.knows("a", "b")
     )
     assert inventories[0] is not server.inventory
-    assert server.nodes._informers.reflectors[0].objects == 2
+    assert server.nodes._informers.reflectors[0].object_count == 2
 
 
 def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.MonkeyPatch) -> None:

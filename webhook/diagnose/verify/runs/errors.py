@@ -8,7 +8,7 @@ from __future__ import annotations
 from webhook.diagnose.tools.causes import CAUSES
 from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.errors import WebhookError
-from webhook.kube.objects import Pod
+from webhook.kube.objects import PodRecord
 from webhook.model.finding import Code, Finding
 from webhook.model.names import counted
 
@@ -129,7 +129,7 @@ def log_failure(role: str, node: str, message: str) -> MeasurementError:
     return _unsure(LOG_UNREADABLE, text)
 
 
-def pod_failure(role: str, node: str, pod: Pod, before: str = "it ran") -> MeasurementError:
+def pod_failure(role: str, node: str, pod: PodRecord, before: str = "it ran") -> MeasurementError:
     """Return the error for a pod that ended before an event: by default, before it ran."""
     message = " ".join(pod.status.message.split())[:_MAX_MESSAGE]
     reason = ": ".join(filter(None, (pod.status.reason, message)))

@@ -17,7 +17,7 @@ from webhook.diagnose.verify.runs.nccl_job import ROLE_LABEL, NcclPlan, mpi_job
 from webhook.diagnose.verify.runs.plan import RunEnvironment
 from webhook.diagnose.verify.runs.pods import NCCL_CONTAINER, PodPoll, remove_pods, run_selector
 from webhook.errors import ClusterError
-from webhook.kube.objects import Manifest, Pod
+from webhook.kube.objects import Manifest, PodRecord
 from webhook.model.finding import Code
 
 NO_NCCL_TESTS = Code(
@@ -80,7 +80,7 @@ class NcclRun:
         except errors.RunStopError as stop:
             return Evaluation((), (stop.finding,))
 
-    def remove(self, sleep: Callable[[float], object]) -> list[Pod]:
+    def remove(self, sleep: Callable[[float], object]) -> list[PodRecord]:
         """Delete the job and its pods, and return the pods once all are gone."""
         selector = run_selector(self._plan.name)
         return remove_jobs_and_pods(self._environment, selector, sleep)
@@ -98,7 +98,7 @@ class NcclRun:
         self._environment.save_log(log)
         return grade_launcher(_LAUNCHER, log)
 
-    def _until(self, timeout: float, done: Callable[[], Pod | None]) -> Pod:
+    def _until(self, timeout: float, done: Callable[[], PodRecord | None]) -> PodRecord:
         """Poll the pods until `done` returns a pod, and return it."""
         run = self._environment.run
         deadline = run.now() + timeout
@@ -113,7 +113,7 @@ class NcclRun:
             if run.pause(_PAUSE):
                 raise _interruption()
 
-    def _started_launcher(self) -> Pod | None:
+    def _started_launcher(self) -> PodRecord | None:
         """Return the launcher if its container runs, or has ended; None otherwise."""
         launcher = self._of_role(_LAUNCHER)
         if launcher and pod_state.has_started(launcher[0]):
@@ -123,13 +123,13 @@ class NcclRun:
                 self._report_progress(f"{_role_of(pod)} is waiting: {awaited}")
         return None
 
-    def _ended_launcher(self) -> Pod | None:
+    def _ended_launcher(self) -> PodRecord | None:
         launcher = self._of_role(_LAUNCHER)
         if not launcher:
             raise errors.pod_deletion(_LAUNCHER, "its node")
         return launcher[0] if pod_state.has_ended(launcher[0]) else None
 
-    def _check(self, pod: Pod) -> None:
+    def _check(self, pod: PodRecord) -> None:
         """Raise the error that keeps a pod from measuring, if there is one."""
         name, role, node = pod.metadata.name, _role_of(pod), pod_state.node_of(pod)
         rdma = pod_state.rdma_of(pod)
@@ -143,14 +143,14 @@ class NcclRun:
         if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
             self._fail_for_worker(pod, node)
 
-    def _fail_for_worker(self, pod: Pod, node: str) -> None:
+    def _fail_for_worker(self, pod: PodRecord, node: str) -> None:
         """Raise the error for a worker that ended before the launcher began."""
         log = self._log(pod, _WORKER)
         if missing := missing_program(log):
             raise errors.MeasurementError(missing_program_result(missing))
         raise errors.pod_failure(_WORKER, node, pod, before="the launcher began")
 
-    def _log(self, pod: Pod, role: str) -> str:
+    def _log(self, pod: PodRecord, role: str) -> str:
         """Return the log of a pod that has ended; raises MeasurementError if it has none."""
         node = pod_state.node_of(pod)
         if pod_state.was_killed_for_memory(pod):
@@ -177,7 +177,7 @@ class NcclRun:
         problem = self._environment.run.explain(pod.metadata.name)
         return errors.missed_start(_role_of(pod), pod_state.node_of(pod), timeout, problem)
 
-    def _of_role(self, role: str) -> list[Pod]:
+    def _of_role(self, role: str) -> list[PodRecord]:
         return [pod for pod in self._pod_poll.pods.values() if _role_of(pod) == role]
 
     def _report_progress(self, message: str) -> None:
@@ -189,14 +189,14 @@ class NcclRun:
 
 def remove_jobs_and_pods(
     environment: NcclEnvironment, selector: str, sleep: Callable[[float], object]
-) -> list[Pod]:
+) -> list[PodRecord]:
     """Delete jobs, which would replace their pods, and then the pods with these labels."""
     for job in environment.jobs.list(selector):
         environment.jobs.delete(job)
     return remove_pods(environment.run.pods, selector, sleep, environment.run.now)
 
 
-def _role_of(pod: Pod) -> str:
+def _role_of(pod: PodRecord) -> str:
     return pod.metadata.labels.get(ROLE_LABEL) or "pod"
 
 

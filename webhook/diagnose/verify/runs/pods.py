@@ -14,7 +14,7 @@ from webhook.diagnose.verify.results import NodePair
 from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan, RunPods
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
-from webhook.kube.objects import ContainerStatus, Pod
+from webhook.kube.objects import ContainerStatus, PodRecord
 from webhook.kube.records import Record, Text
 from webhook.model.annotations import DEVICES, ENABLE, FABRIC, STATUS
 from webhook.model.json import JsonObject
@@ -140,15 +140,15 @@ def remove_pods(
     selector: str,
     sleep: Callable[[float], object],
     now: Callable[[], float],
-) -> list[Pod]:
+) -> list[PodRecord]:
     """Delete all pods with these labels, and return them once all are gone.
 
     `sleep` waits for some seconds. Raises ClusterError if pods remain, or the API server does not
     answer.
     """
     deadline = now() + DELETE_TIMEOUT
-    removed: dict[tuple[str, str], Pod] = {}
-    while remaining := [Pod.read(pod) for pod in pods.list(selector)]:
+    removed: dict[tuple[str, str], PodRecord] = {}
+    while remaining := [PodRecord.read(pod) for pod in pods.list(selector)]:
         for pod in remaining:
             removed.setdefault((pod.metadata.namespace, pod.metadata.name), pod)
             if not pod.metadata.is_deleted:
@@ -159,7 +159,7 @@ def remove_pods(
     return list(removed.values())
 
 
-def _remaining_message(remaining: list[Pod]) -> str:
+def _remaining_message(remaining: list[PodRecord]) -> str:
     names = ", ".join(pod.metadata.name for pod in remaining)
     nodes = ", ".join(dict.fromkeys(map(node_of, remaining)))
     return (
@@ -182,7 +182,7 @@ class _StatusAnnotation(Record):
     rdma: Text = ""
 
 
-def rdma_of(pod: Pod) -> str | None:
+def rdma_of(pod: PodRecord) -> str | None:
     """Return the verdict in the status of a pod; None if the webhook was not called for it."""
     written = pod.metadata.annotations.get(STATUS)
     if not isinstance(written, str):
@@ -193,46 +193,46 @@ def rdma_of(pod: Pod) -> str | None:
         return ""
 
 
-def node_of(pod: Pod) -> str:
+def node_of(pod: PodRecord) -> str:
     """Return the name of a pod's node, for sentences."""
     return pod.spec.node_name or "no node"
 
 
-def is_ready(pod: Pod) -> bool:
+def is_ready(pod: PodRecord) -> bool:
     """Return whether a pod is ready."""
     return pod.status.is_ready
 
 
-def has_started(pod: Pod) -> bool:
+def has_started(pod: PodRecord) -> bool:
     """Return whether the container of a pod runs, or has ended."""
     return has_ended(pod) or _container(pod).state.is_running
 
 
-def has_ended(pod: Pod) -> bool:
+def has_ended(pod: PodRecord) -> bool:
     """Return whether the container of a pod has ended, or never starts."""
     terminated = _container(pod).state.terminated is not None
     return terminated or pod.status.phase in ("Succeeded", "Failed")
 
 
-def has_run(pod: Pod) -> bool:
+def has_run(pod: PodRecord) -> bool:
     """Return whether a pod that has ended started its container, so that it has a log."""
     terminated = _container(pod).state.terminated
     return terminated is not None and terminated.started_at != ""
 
 
-def was_killed_for_memory(pod: Pod) -> bool:
+def was_killed_for_memory(pod: PodRecord) -> bool:
     """Return whether the kernel killed the container because memory was short."""
     terminated = _container(pod).state.terminated
     return terminated is not None and terminated.reason == "OOMKilled"
 
 
-def is_stuck(pod: Pod) -> bool:
+def is_stuck(pod: PodRecord) -> bool:
     """Return whether a pod will never start."""
     waiting = _container(pod).state.waiting
     return waiting is not None and waiting.reason in _PERMANENT_REASONS
 
 
-def waiting_reason(pod: Pod) -> str:
+def waiting_reason(pod: PodRecord) -> str:
     """Return what a pod that has not started waits for, in one line; "" if unknown."""
     waiting = _container(pod).state.waiting
     if waiting is not None:
@@ -241,7 +241,7 @@ def waiting_reason(pod: Pod) -> str:
     return _one_line(scheduled.message) if scheduled.status == "False" else ""
 
 
-def _container(pod: Pod) -> ContainerStatus:
+def _container(pod: PodRecord) -> ContainerStatus:
     """Return the status of our container; other webhooks may have added containers."""
     statuses = pod.status.container_statuses
     return next((status for status in statuses if status.name in _CONTAINERS), ContainerStatus())
@@ -268,12 +268,12 @@ class PodPoll:
         self._environment = environment
         self._selector = selector
         #: By name.
-        self.pods: Mapping[str, Pod] = {}
+        self.pods: Mapping[str, PodRecord] = {}
 
     def poll(self) -> None:
         """List the pods."""
         listed = self.with_retries(lambda: self._environment.pods.list(self._selector))
-        self.pods = {pod.metadata.name: pod for pod in map(Pod.read, listed)}
+        self.pods = {pod.metadata.name: pod for pod in map(PodRecord.read, listed)}
 
     def with_retries(self, request: Callable[[], _T]) -> _T:
         """Make a request, and repeat it while the API server does not answer.

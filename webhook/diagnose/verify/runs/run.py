@@ -31,7 +31,7 @@ from webhook.diagnose.verify.runs.pods import (
 )
 from webhook.errors import ClusterError
 from webhook.kube.api import RefusedError
-from webhook.kube.objects import Manifest, Pod
+from webhook.kube.objects import Manifest, PodRecord
 from webhook.model.finding import Finding, severity
 
 #: Seconds between two polls of the pods.
@@ -122,7 +122,7 @@ class PairRun:
         self._pod_poll = pod_poll
         self._number = number
         self._pair = pair
-        self._created: list[Pod] = []
+        self._created: list[PodRecord] = []
         self._last_message = ""
 
     def steps(self) -> _Steps[PairResult]:
@@ -160,7 +160,7 @@ class PairRun:
         """Create a pod, and return its name."""
         node, name = self._node(role), pod_name(self._plan, self._number, role)
         try:
-            pod = Pod.read(
+            pod = PodRecord.read(
                 self._pod_poll.with_retries(lambda: self._environment.pods.create(manifest))
             )
         except RefusedError as error:
@@ -176,7 +176,9 @@ class PairRun:
         self._report_progress(f"{role} created on {node}")
         return name
 
-    def _await_start(self, role: Role, name: str, done: Callable[[Pod], bool]) -> _Steps[Pod]:
+    def _await_start(
+        self, role: Role, name: str, done: Callable[[PodRecord], bool]
+    ) -> _Steps[PodRecord]:
         """Wait until `done` is true for a pod, or the pod has ended."""
         start_timeout = self._plan.start_timeout
         deadline = self._environment.now() + start_timeout
@@ -191,7 +193,7 @@ class PairRun:
             if awaited := pods.waiting_reason(pod):
                 self._report_progress(f"{role} on {self._node(role)} is waiting: {awaited}")
 
-    def _await_end(self, role: Role, name: str) -> _Steps[Pod]:
+    def _await_end(self, role: Role, name: str) -> _Steps[PodRecord]:
         deadline = self._environment.now() + self._plan.pair_timeout
         while not pods.has_ended(pod := self._pod(role, name)):
             if self._environment.now() > deadline:
@@ -215,14 +217,14 @@ class PairRun:
                 raise
             return ""
 
-    def _pod(self, role: Role, name: str) -> Pod:
+    def _pod(self, role: Role, name: str) -> PodRecord:
         """Return a pod as of the last poll; MeasurementError if it no longer exists."""
         pod = self._pod_poll.pods.get(name)
         if pod is None:
             raise errors.pod_deletion(role, self._node(role))
         return pod
 
-    def _log(self, role: Role, pod: Pod) -> str:
+    def _log(self, role: Role, pod: PodRecord) -> str:
         node = self._node(role)
         if pods.was_killed_for_memory(pod):
             raise errors.memory_kill(role, node)
@@ -244,7 +246,7 @@ class PairRun:
         self._last_message = message
 
 
-def _deletion(environment: RunEnvironment, pod: Pod) -> Callable[[], None]:
+def _deletion(environment: RunEnvironment, pod: PodRecord) -> Callable[[], None]:
     return lambda: environment.pods.delete(pod.manifest)
 
 
