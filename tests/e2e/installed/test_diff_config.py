@@ -65,6 +65,6 @@ def test_live_workloads_are_compared_by_their_templates(
     mine = [change for change in report["changes"] if change["name"].startswith("compared-")]
     assert sorted(change["kind"] for change in mine) == ["Deployment", "Job"]
     for change in mine:
-        places = {leaf["place"] for leaf in change["leaves"]}
-        assert "spec.containers[main].resources.limits[rdma/rdma_v100_new]" in places
+        paths = {difference["path"] for difference in change["differences"]}
+        assert "spec.containers[main].resources.limits[rdma/rdma_v100_new]" in paths
     space.kubectl("delete", "job/compared-job", "deployment/compared-idle", "--wait=false")
