@@ -35,7 +35,7 @@ class ConfigurationRequest(NamedTuple):
     #: The reason to ignore the request, with its place; "" if it is ours.
     ignored: str
     #: The reason to accept the object unchecked; "" if it has to be checked.
-    accept_unchecked: str
+    unchecked_reason: str
     #: The object; empty if the request has none.
     object: dict[str, object]
 

@@ -59,7 +59,7 @@ class KnownClaims(NamedTuple):
     #: The facts of all other namespaces.
     elsewhere: ClaimFacts
     #: Whether a ResourceClaim that is created now will be known shortly.
-    arriving: bool
+    are_watched: bool
 
     def of(self, namespace: str) -> ClaimFacts:
         """Return the facts of a namespace."""

@@ -169,12 +169,12 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    listening = _created(host, port)
+    listening = _create_socket(host, port)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD)  # accepted ones inherit it
     return listening
 
 
-def _created(host: str, port: int) -> socket.socket:
+def _create_socket(host: str, port: int) -> socket.socket:
     if host:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=BACKLOG)

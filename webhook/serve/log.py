@@ -40,9 +40,9 @@ class Log:
         line = _line(level, message)
         line |= {key: value for key, value in fields.items() if value is not None}
         if self._buffer is None:
-            self._emit(_encoded(line))
+            self._emit(_encode(line))
         elif LEVELS[level] > LEVELS["info"]:
-            self._buffer.append(_encoded(line))
+            self._buffer.append(_encode(line))
 
     def release(self) -> None:
         """Write the buffered lines, and later lines at once."""
@@ -57,7 +57,7 @@ class Log:
             return
         if self._dropped:
             notice = {**_line("warning", "log lines dropped"), "lines": self._dropped}
-            line, self._dropped = _encoded(notice) + line, 0
+            line, self._dropped = _encode(notice) + line, 0
         try:
             os.write(self._descriptor, line)
         except OSError:
@@ -75,7 +75,7 @@ def _line(level: str, message: str) -> dict[str, object]:
     return {"ts": datetime.now(UTC), "level": level, "msg": message[:_MAX_TEXT_LENGTH]}
 
 
-def _encoded(line: dict[str, object]) -> bytes:
+def _encode(line: dict[str, object]) -> bytes:
     """Return a line as JSON, with escapes for invisible characters."""
     try:
         encoded = orjson.dumps(line, option=_OPTIONS)

@@ -71,12 +71,12 @@ class Metrics:
         self._traffic.connections(listener).dec()
         self._traffic.closed(listener, reason).inc()
 
-    def answered(self, endpoint: str, code: int, seconds: float) -> None:
+    def count_request(self, endpoint: str, code: int, seconds: float) -> None:
         """Count a request; `endpoint` and `code` come from closed sets."""
         self._traffic.requests(endpoint, code).inc()
         self._traffic.durations(endpoint).observe(seconds)
 
-    def decided(self, decision: Decision) -> None:
+    def count_decision(self, decision: Decision) -> None:
         """Count a decision and the outcomes of its mutations."""
         allowed = str(decision.allowed).lower()
         rdma = decision.verdict.rdma if decision.verdict else ""
@@ -247,17 +247,17 @@ class WorkerMetrics:
         }
         self._ends = {reason: ends.labels(reason) for reason in WORKER_ENDS}
 
-    def validated(self, *, allowed: bool) -> None:
+    def count_validation(self, *, allowed: bool) -> None:
         """Count a configuration that was checked, or accepted without a check."""
         self._validations[allowed].inc()
 
-    def ended(self, reason: WorkerEnd) -> None:
+    def count_end(self, reason: WorkerEnd) -> None:
         """Count an end of the worker."""
         self._ends[reason].inc()
 
 
 class ConfigurationGauges:
-    """Gauges of the configuration in use: its hash, its age, and whether it is the present one."""
+    """Gauges of the configuration in use: its hash, its age, and whether it is the latest one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge = partial(Gauge, registry=registry)
@@ -280,11 +280,11 @@ class ConfigurationGauges:
         )
         self.successful = gauge(
             "rdma_webhook_config_last_reload_successful",
-            "1 if the present configuration is in use, 0 if it cannot be used; an earlier one, if "
+            "1 if the latest configuration is in use, 0 if it cannot be used; an earlier one, if "
             "any, then stays in use.",
         )
 
-    def used(self, config_hash: str) -> None:
+    def show_hash(self, config_hash: str) -> None:
         """Show the hash of the configuration in use; "" without one."""
         self._info.clear()
         if config_hash:

@@ -47,7 +47,7 @@ from webhook.serve.sources.certificates import certificate_of
 from webhook.serve.sources.cluster import facts_of
 from webhook.serve.sources.configuration import configuration_source
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
-from webhook.serve.sources.permission_check import guard_of
+from webhook.serve.sources.permission_check import permission_check_of
 from webhook.serve.sources.source import Source
 from webhook.serve.state import State
 from webhook.serve.status import fabric_status_of
@@ -113,7 +113,7 @@ class WebhookServer:
             self._configuration,
             certificate,
             *facts,
-            *guard_of(options, self.state, os.environ),
+            *permission_check_of(options, self.state, os.environ),
             *status,
         )
         self._worker = Worker(self.metrics, self.log, options.preview_seconds)
@@ -139,8 +139,8 @@ class WebhookServer:
                     serving.create_task(listener.serve(sockets=[self._sockets[name]]))
                 for listener in listeners.values():
                     await listener.up.wait()
-                self._started()
-                await self._until_stopped()
+                self._start_sources()
+                await self._poll_until_stopped()
                 await self._drain(listeners["mutate"])
                 await self._worker.stop()
                 for listener in listeners.values():
@@ -152,9 +152,9 @@ class WebhookServer:
     def stop(self) -> None:
         """Stop serving, from any thread; a second call ends the draining at once."""
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._signaled)
+        self._loop.call_soon_threadsafe(self._handle_signal)
 
-    def _signaled(self) -> None:
+    def _handle_signal(self) -> None:
         if self._stop.is_set():
             self._hurry.set()
         self._stop.set()
@@ -168,14 +168,14 @@ class WebhookServer:
         assert self._loop is not None
         signals = (signal.SIGINT, signal.SIGTERM)
         for number in signals:
-            self._loop.add_signal_handler(number, self._signaled)
+            self._loop.add_signal_handler(number, self._handle_signal)
         try:
             yield
         finally:
             for number in signals:
                 self._loop.remove_signal_handler(number)
 
-    def _started(self) -> None:
+    def _start_sources(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
         collect_rarely()  # all objects so far are permanent
         for source in self._sources:
@@ -197,7 +197,7 @@ class WebhookServer:
             example=self._options.example,
         )
 
-    async def _until_stopped(self) -> None:
+    async def _poll_until_stopped(self) -> None:
         while not self._stop.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), self._options.poll_seconds)
@@ -220,14 +220,14 @@ class WebhookServer:
         self.log.write("info", "draining", seconds=seconds)
         if not seconds:
             return
-        await self._hurried(seconds)
+        await self._wait_for_hurry(seconds)
         mutate.stop_accepting()
         deadline = time.monotonic() + self._options.idle_seconds
         while mutate.connections and time.monotonic() < deadline:
-            if await self._hurried(_CHECK_SECONDS):
+            if await self._wait_for_hurry(_CHECK_SECONDS):
                 return
 
-    async def _hurried(self, seconds: float) -> bool:
+    async def _wait_for_hurry(self, seconds: float) -> bool:
         """Wait; return True early on a second signal."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), seconds)

@@ -75,7 +75,10 @@ class RetiredConfigurations:
     _by_hash: Mapping[str, tuple[float, PreparedConfiguration]] = field(default_factory=dict)
 
     def adding(self, configuration: PreparedConfiguration, now: float) -> RetiredConfigurations:
-        """Return a copy with a configuration that retires now, less the surplus and expired."""
+        """Return a copy with a configuration that retires now.
+
+        Expired entries and those beyond MAX_RETIRED are dropped.
+        """
         retired = {
             key: entry for key, entry in self._by_hash.items() if now - entry[0] <= RETENTION
         }
@@ -160,7 +163,7 @@ class NamespacesChanged(NamedTuple):
 
 
 class NodesChanged(NamedTuple):
-    """The nodes have changed; has an inventory for each configuration that lacks one."""
+    """The nodes have changed; `inventories` has one for each configuration that lacked it."""
 
     nodes: Nodes
     inventories: Inventories
@@ -186,9 +189,9 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
             added = {configuration.config_hash: configuration}
             return replace(snapshot, upcoming={**snapshot.upcoming, **added})
         case ConfigurationApplied(configuration):
-            return _applied(snapshot, configuration, now)
+            return _apply(snapshot, configuration, now)
         case ConfigurationMissing(reason):
-            retired = _retired(snapshot, None, now)
+            retired = _retire(snapshot, None, now)
             return replace(snapshot, current=None, missing_reason=reason, retired=retired)
         case NamespacesChanged(facts):
             return replace(snapshot, facts=replace(facts, nodes=snapshot.facts.nodes))
@@ -198,16 +201,16 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
             return replace(snapshot, claims=claims)
 
 
-def _applied(snapshot: Snapshot, configuration: PreparedConfiguration, now: float) -> Snapshot:
+def _apply(snapshot: Snapshot, configuration: PreparedConfiguration, now: float) -> Snapshot:
     """Make a configuration current; its upcoming copy may have newer nodes."""
     upcoming = dict(snapshot.upcoming)
     latest = upcoming.pop(configuration.config_hash, configuration)
     current = replace(configuration, nodes=latest.nodes, inventory=latest.inventory)
-    retired = _retired(snapshot, current.config_hash, now)
+    retired = _retire(snapshot, current.config_hash, now)
     return replace(snapshot, current=current, missing_reason="", upcoming=upcoming, retired=retired)
 
 
-def _retired(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredConfigurations:
+def _retire(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredConfigurations:
     """Retire the current configuration, unless the next one has the same meaning."""
     current = snapshot.current
     if current is None or current.config_hash == next_hash:
@@ -245,7 +248,7 @@ class State:
         #: Requests that wait for missing facts; None without a watch.
         self.pending_facts: PendingFacts | None = None
         self.draining = False
-        #: The other checks of `/readyz`: configuration, facts, nodes, guard, certificate.
+        #: The other checks of `/readyz`: configuration, facts, nodes, permissions, certificate.
         self.probes: list[Callable[[], ReadinessCheck]] = []
 
     def send(self, event: Event) -> None:
@@ -309,7 +312,7 @@ class PendingFacts:
         self.counts[all_arrived] += 1
         return all_arrived
 
-    def arrived(self, keys: Iterable[str]) -> None:
+    def resume(self, keys: Iterable[str]) -> None:
         """Resume requests that wait for these namespaces and claims."""
         for key in self._arrivals.keys() & set(keys):
             for arrival in self._arrivals.pop(key):

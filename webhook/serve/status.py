@@ -64,18 +64,19 @@ def fabric_status_of(
     environment: Mapping[str, str],
 ) -> tuple[FabricStatus, ...]:
     """Return the writer of the status, if the configuration is an object and this is a pod."""
-    replica, space = (environment.get(POD_VARIABLES[field], "") for field in ("name", "namespace"))
-    if not isinstance(configuration, ObjectConfiguration) or not replica or not space:
+    replica = environment.get(POD_VARIABLES["name"], "")
+    namespace = environment.get(POD_VARIABLES["namespace"], "")
+    if not isinstance(configuration, ObjectConfiguration) or not replica or not namespace:
         return ()
 
-    def failed(problem: str) -> None:
+    def log_failure(problem: str) -> None:
         log.write("warning", "could not write the status", problem=problem)
 
     node_summary = NodeSummary()
     writer = StatusWriter(
-        lambda: _connect(options.kubeconfig, space, replica),
+        lambda: _connect(options.kubeconfig, namespace, replica),
         lambda: status_update(configuration.observed, state.snapshot.current, node_summary),
-        failed,
+        log_failure,
     )
     return (FabricStatus(writer),)
 

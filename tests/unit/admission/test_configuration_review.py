@@ -58,7 +58,7 @@ def test_requests_that_are_not_ours_have_a_reason(request_: dict[str, Any], reas
     read = read_configuration_review(review(**request_), GROUP, KIND)
     assert reason in read.ignored
     assert read.ignored.startswith("request.")
-    assert read.accept_unchecked == ""
+    assert read.unchecked_reason == ""
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_has_not_changed_need_not_be_right(
 ) -> None:
     """An invalid object can lose its finalizers, and get a label."""
     document = review(operation="UPDATE", object=new, oldObject=old)
-    assert read_configuration_review(document, GROUP, KIND).accept_unchecked == reason
+    assert read_configuration_review(document, GROUP, KIND).unchecked_reason == reason
 
 
 @pytest.mark.parametrize(

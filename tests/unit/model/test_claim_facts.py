@@ -130,7 +130,7 @@ def test_all_templates_of_a_namespace_may_be_known() -> None:
 def test_a_namespace_without_claims() -> None:
     """The facts elsewhere also show whether an unlisted template may exist."""
     lab, elsewhere = ClaimFacts(claims={"nic": {}}), ClaimFacts(complete=True)
-    claims = KnownClaims({"lab": lab}, elsewhere, arriving=True)
+    claims = KnownClaims({"lab": lab}, elsewhere, are_watched=True)
     assert (claims.of("lab"), claims.of("other")) == (lab, elsewhere)
 
 

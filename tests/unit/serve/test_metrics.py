@@ -29,8 +29,8 @@ def test_decision_counts_each_outcome() -> None:
     )
     verdict = Verdict.of(EQUIPPED, "all is well")
     patched = Decision(allowed=True, reason=PATCHED, pod={}, outcomes=outcomes, fabric="ib")
-    metrics.decided(patched._replace(verdict=verdict))
-    metrics.decided(Decision(allowed=False, reason=PATCHED, pod={}))
+    metrics.count_decision(patched._replace(verdict=verdict))
+    metrics.count_decision(Decision(allowed=False, reason=PATCHED, pod={}))
     samples = _samples(metrics)
 
     assert samples["rdma_webhook_mutations_total", "ipc-lock", "Added", "applied"] == 2
@@ -55,6 +55,6 @@ def test_series_are_there_from_the_start() -> None:
 def test_registries_are_independent() -> None:
     """Two servers in one process have separate counts."""
     first, second = Metrics(), Metrics()
-    first.answered("mutate", 200, 0.1)
+    first.count_request("mutate", 200, 0.1)
 
     assert ("rdma_webhook_requests_total", "200", "mutate") not in _samples(second)

@@ -65,13 +65,13 @@ def _traffic(metrics: Metrics) -> None:
     metrics.connection_opened("mutate")
     metrics.connection_opened("mutate")
     for seconds in (0.0, 0.0005, 0.00050001, 0.003, 0.1, 1.0, 1.25, 30.0):
-        metrics.answered("mutate", 200, seconds)
+        metrics.count_request("mutate", 200, seconds)
     metrics.connection_opened("health")
-    metrics.answered("validate", 200, 0.02)
-    metrics.answered("mutate", 503, 0.0001)
-    metrics.answered("preview", 413, 0.5)
-    metrics.answered("other", 404, 0.0002)
-    metrics.answered("mutate", 500, 0.2)
+    metrics.count_request("validate", 200, 0.02)
+    metrics.count_request("mutate", 503, 0.0001)
+    metrics.count_request("preview", 413, 0.5)
+    metrics.count_request("other", 404, 0.0002)
+    metrics.count_request("mutate", 500, 0.2)
     metrics.internal_errors.inc()
     metrics.connection_closed("mutate", "idle")
     metrics.connection_closed("health", "ended")
@@ -81,7 +81,7 @@ def _traffic(metrics: Metrics) -> None:
 
 def _decisions(metrics: Metrics) -> None:
     """Decide on pods of each verdict, with and without a fabric, and deny one."""
-    metrics.decided(
+    metrics.count_decision(
         Decision(allowed=True, reason=Reason("NotEnabled", "The pod did not opt in.", ""), pod={})
     )
     outcomes = (
@@ -95,9 +95,9 @@ def _decisions(metrics: Metrics) -> None:
     patched = Decision(allowed=True, reason=PATCHED, pod={}, outcomes=outcomes, fabric="v100-ib")
     for rdma in ("yes", "no", "unsure", "none", "yes"):
         verdict = Verdict(rdma, PATCHED, "A sentence.")
-        metrics.decided(patched._replace(verdict=verdict))
-    metrics.decided(patched._replace(fabric='odd"\\name\n'))
-    metrics.decided(Decision(allowed=False, reason=DENIED, pod={}, message="Denied."))
+        metrics.count_decision(patched._replace(verdict=verdict))
+    metrics.count_decision(patched._replace(fabric='odd"\\name\n'))
+    metrics.count_decision(Decision(allowed=False, reason=DENIED, pod={}, message="Denied."))
 
 
 def _outcome(mutation: str, container: str, status: Status, reason: Reason) -> Outcome:
@@ -106,19 +106,19 @@ def _outcome(mutation: str, container: str, status: Status, reason: Reason) -> O
 
 def _worker(metrics: Metrics) -> None:
     """Validate configurations, and end the worker for each reason."""
-    metrics.worker.validated(allowed=False)
-    metrics.worker.validated(allowed=True)
-    metrics.worker.validated(allowed=False)
+    metrics.worker.count_validation(allowed=False)
+    metrics.worker.count_validation(allowed=True)
+    metrics.worker.count_validation(allowed=False)
     for times, reason in enumerate(WORKER_ENDS, start=1):
         for _ in range(times):
-            metrics.worker.ended(reason)
+            metrics.worker.count_end(reason)
 
 
 def _configured(metrics: Metrics) -> None:
     """Load a configuration, replace it, and refuse the next."""
     for generation, config in enumerate(("c0ffee", "decade"), start=1):
         metrics.configuration.configured.set(True)
-        metrics.configuration.used(config)
+        metrics.configuration.show_hash(config)
         metrics.configuration.generation.set(generation)
         metrics.configuration.reloaded.set(NOW - 1000 + generation / 8)
     metrics.configuration.successful.set(False)
@@ -127,7 +127,7 @@ def _configured(metrics: Metrics) -> None:
 def _lost(metrics: Metrics) -> None:
     """Lose the configuration."""
     metrics.configuration.configured.set(False)
-    metrics.configuration.used("")
+    metrics.configuration.show_hash("")
     metrics.configuration.successful.set(True)
 
 

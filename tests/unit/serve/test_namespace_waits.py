@@ -26,7 +26,7 @@ def test_requests_continue_when_the_namespace_comes() -> None:
         waiting._seconds = 0.05
         tasks.append(asyncio.create_task(waiting.wait_for(["other"], 5_000)))
         await asyncio.sleep(0)
-        waiting.arrived({"lab", "elsewhere"})
+        waiting.resume({"lab", "elsewhere"})
         results = await asyncio.gather(*tasks)
         assert waiting.counts == {True: 2, False: 1}
         return results
@@ -44,7 +44,7 @@ def test_a_request_that_gives_up_leaves_the_others() -> None:
         waiting._seconds = NEVER
         second = asyncio.create_task(waiting.wait_for(["lab"], 5_000))
         gave_up = await first
-        waiting.arrived(["lab"])
+        waiting.resume(["lab"])
         await settled()
         return gave_up, second.done() and second.result()
 
@@ -60,7 +60,7 @@ def test_a_client_that_goes_away_does_not_count() -> None:
         await asyncio.sleep(0)
         request.cancel()
         await asyncio.wait([request])
-        waiting.arrived(["lab"])
+        waiting.resume(["lab"])
         assert waiting.counts == {True: 0, False: 0}
 
     asyncio.run(run())
@@ -80,12 +80,12 @@ def test_the_memory_of_waiting_requests_is_limited() -> None:
         await settled()
         assert beyond.done()
         assert not beyond.result()
-        waiting.arrived(names)
+        waiting.resume(names)
         assert all(await asyncio.gather(*tasks))
         assert waiting.counts == {True: 4, False: 0}
         small = asyncio.create_task(waiting.wait_for(["small"], 0))
         await settled()
-        waiting.arrived(["small"])
+        waiting.resume(["small"])
         assert await small
 
     asyncio.run(run())
@@ -98,7 +98,7 @@ def test_a_thousand_typical_requests_wait() -> None:
         waiting = PendingFacts(seconds=NEVER)
         tasks = [asyncio.create_task(waiting.wait_for(["lab"], 16_000)) for _ in range(1000)]
         await settled()
-        waiting.arrived(["lab"])
+        waiting.resume(["lab"])
         assert all(await asyncio.gather(*tasks))
 
     asyncio.run(run())
@@ -123,7 +123,7 @@ def test_requests_that_end_leave_nothing_behind() -> None:
         canceled.cancel()
         await asyncio.wait([late, canceled])
         assert {key: len(arrivals) for key, arrivals in waiting._arrivals.items()} == {"lab": 1}
-        waiting.arrived(["lab"])
+        waiting.resume(["lab"])
         assert await patient
         assert (waiting._arrivals, waiting._octets) == ({}, 0)
 
@@ -143,15 +143,15 @@ def test_a_request_for_several_facts_continues_when_all_have_come() -> None:
             [claim_key("lab", "other")],
             ["mine"],
         ):
-            waiting.arrived(arrived)
+            waiting.resume(arrived)
             await settled()
             assert not task.done()
-        waiting.arrived([claim_key("lab", "mine")])
+        waiting.resume([claim_key("lab", "mine")])
         is_loaded = await task
         waiting._seconds = 0.05
         half = asyncio.create_task(waiting.wait_for(["lab", "other"], 0))
         await settled()
-        waiting.arrived(["other"])
+        waiting.resume(["other"])
         return is_loaded, await half
 
     assert asyncio.run(run()) == (True, False)

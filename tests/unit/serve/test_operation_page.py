@@ -35,14 +35,14 @@ def _families() -> list[Metric]:
     """Return all metrics of a server that has answered a request."""
     metrics = Metrics()
     outcome = Outcome("ipc-lock", "a", "applied", REASON, "")
-    metrics.answered("mutate", 200, 0.1)
+    metrics.count_request("mutate", 200, 0.1)
     metrics.connection_opened("mutate")
     metrics.guarded.labels("MutatingWebhookConfiguration")
     metrics.connection_closed("mutate", "ended")
-    metrics.decided(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
+    metrics.count_decision(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
     metrics.watches.add(Informers(_nobody, delays))
     metrics.registry.register(PendingFactsMetric(PendingFacts()))
-    metrics.configuration.used("c0ffee")
+    metrics.configuration.show_hash("c0ffee")
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
 

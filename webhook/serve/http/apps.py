@@ -44,7 +44,7 @@ class AdmissionApp:
         error = RequestError(404, message)
         await asgi.refuse(send, error, close=self._state.draining)
         seconds = perf_counter() - started
-        self._metrics.answered("other", error.status, seconds)
+        self._metrics.count_request("other", error.status, seconds)
         self._log.write(
             "warning",
             "not decided",
@@ -58,10 +58,11 @@ class AdmissionApp:
 # Health, readiness and metrics: plain HTTP, for the kubelet and Prometheus.
 #
 # A replica is unready until its configuration and its facts have been read, while it has no valid
-# certificate, and while it drains. A fabrics file must have been valid once. With the object, a
-# replica is ready even if there is none or it is invalid: no other replica could do better. If the
-# object was written just before the start, the replica waits until all use it. A failed reload
-# does not change readiness: its line shows the error, and the last good one stays in use.
+# certificate, and while it drains. A fabrics file must have been valid once. If the configuration
+# comes from the cluster, a replica is ready even if the object is missing or invalid: no other
+# replica could do better. If the object was written just before the start, the replica waits until
+# all use it. A failed reload does not change readiness: its line shows the error, and the last good
+# one stays in use.
 
 
 class Health:

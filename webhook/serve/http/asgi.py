@@ -48,7 +48,7 @@ class Bodies:
             raise self._too_large()
         message = await receive()
         if message["type"] == "http.request" and not message["more_body"]:
-            return self._checked(message["body"])
+            return self._checked_size(message["body"])
         return await self._collect(message, receive)
 
     async def _collect(self, message: Message, receive: Receive) -> bytes:
@@ -65,7 +65,7 @@ class Bodies:
                 return b"".join(chunks)
             message = await receive()
 
-    def _checked(self, body: bytes) -> bytes:
+    def _checked_size(self, body: bytes) -> bytes:
         if len(body) > self._limit:
             raise self._too_large()
         return body
@@ -124,21 +124,21 @@ async def _disconnection(receive: Receive) -> None:
 class ChunkedBody(Response):
     """An answer, sent at the caller's reading speed.
 
-    It counts against `share` until it is sent; after SECONDS, the connection is closed.
+    It counts against `quota` until it is sent; after SECONDS, the connection is closed.
     """
 
     def __init__(
-        self, pieces: Sequence[bytes], media_type: str, share: Quota, address: str
+        self, pieces: Sequence[bytes], media_type: str, quota: Quota, address: str
     ) -> None:
         self._pieces = pieces
         self._size = sum(map(len, pieces))
-        self._share = share
+        self._quota = quota
         self._address = address
         super().__init__(media_type=media_type, headers={"content-length": str(self._size)})
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         """Send the answer; raise RequestError if too many bytes are being sent already."""
-        with self._share.take(self._address, self._size), suppress(TimeoutError):
+        with self._quota.take(self._address, self._size), suppress(TimeoutError):
             await asyncio.wait_for(self._send(send), SECONDS)
 
     async def _send(self, send: Send) -> None:

@@ -110,49 +110,49 @@ class Mutate:
             return
         await asgi.respond(send, answer.status, answer.body, answer.content_type, close=close)
         seconds = perf_counter() - started
-        self._metrics.answered("mutate", answer.status, seconds)
+        self._metrics.count_request("mutate", answer.status, seconds)
         self._record(answer, headers, seconds)
 
     async def _answer(self, body: bytes) -> Answer:
         """Answer any body, after its facts have arrived or the wait for them is over."""
         read = read_as(body, read_review)
         if isinstance(read, AdmissionRequest):
-            if awaited := self._awaited(read):
-                await self._arrival(awaited, body)
+            if missing := self._missing_facts(read):
+                await self._wait_for(missing, body)
             return self._answer_to(read)
         return Answer(*read)
 
     def answer(self, body: bytes) -> Answer:
-        """Answer any body with the present facts."""
+        """Answer any body with the latest facts."""
         read = read_as(body, read_review)
         return self._answer_to(read) if isinstance(read, AdmissionRequest) else Answer(*read)
 
-    def _awaited(self, request: AdmissionRequest) -> list[str]:
+    def _missing_facts(self, request: AdmissionRequest) -> list[str]:
         """Return the keys of missing facts that a watch may still deliver."""
         snapshot = self._state.snapshot
         if snapshot.current is None or self._state.pending_facts is None or request.ignored:
             return []
-        space, claims = request.namespace, snapshot.claims
-        awaited = [] if snapshot.facts.namespace(space).is_loaded else [space]
-        if claims is not None and claims.arriving and _opted_in(request.pod):
-            unknown = unknown_claims(request.pod, claims.of(space))
-            awaited += [claim_key(space, name) for name in unknown]
-        return awaited
+        namespace, claims = request.namespace, snapshot.claims
+        missing = [] if snapshot.facts.namespace(namespace).is_loaded else [namespace]
+        if claims is not None and claims.are_watched and _opted_in(request.pod):
+            unknown = unknown_claims(request.pod, claims.of(namespace))
+            missing += [claim_key(namespace, name) for name in unknown]
+        return missing
 
-    async def _arrival(self, awaited: list[str], body: bytes) -> None:
+    async def _wait_for(self, missing: list[str], body: bytes) -> None:
         """Wait until the watches have delivered these facts, or for the longest wait allowed."""
         assert self._state.pending_facts is not None
         octets = len(body) + count_structural_characters(body) * VALUE_BYTES
-        await self._state.pending_facts.wait_for(awaited, octets)
+        await self._state.pending_facts.wait_for(missing, octets)
 
     def _answer_to(self, request: AdmissionRequest) -> Answer:
         """Return the answer to a readable request; never raises."""
         try:
-            return self._decided(request)
+            return self._decision_answer(request)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
             return Answer(*defect_answer(request.uid, error, request.pod, MAX_DEPTH - _ABOVE_POD))
 
-    def _decided(self, request: AdmissionRequest) -> Answer:
+    def _decision_answer(self, request: AdmissionRequest) -> Answer:
         if request.ignored:
             unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
             return Answer(200, unchanged, request=request, problem=request.ignored)
@@ -191,7 +191,7 @@ class Mutate:
                 traceparent=trace,
             )
         else:
-            self._metrics.decided(decision)
+            self._metrics.count_decision(decision)
             self._log.write(
                 "info",
                 "decided",

@@ -114,7 +114,7 @@ class PreviewApp:
         started = perf_counter()
         code = 500
 
-        async def counted(message: Message) -> None:
+        async def record_and_send(message: Message) -> None:
             nonlocal code
             if message["type"] == "http.response.start":
                 code = message["status"]
@@ -122,8 +122,8 @@ class PreviewApp:
                     message["headers"] = [*message["headers"], (b"connection", b"close")]
             await send(message)
 
-        await self._app(scope, receive, counted)
-        self._metrics.answered("preview", code, perf_counter() - started)
+        await self._app(scope, receive, record_and_send)
+        self._metrics.count_request("preview", code, perf_counter() - started)
 
     def _routes(self) -> FastAPI:
         app = FastAPI(
@@ -136,15 +136,15 @@ class PreviewApp:
         app.get(PATH)(_usage)
         app.get(FABRICS_PATH)(self._fabrics)
         app.post(PATH)(self._preview)
-        app.add_exception_handler(RequestError, _refused)
-        app.add_exception_handler(DisconnectedError, _broken_off)
-        app.add_exception_handler(HTTPException, _elsewhere)
+        app.add_exception_handler(RequestError, _answer_request_error)
+        app.add_exception_handler(DisconnectedError, _answer_disconnect)
+        app.add_exception_handler(HTTPException, _answer_http_error)
         return app
 
     async def _fabrics(self, request: Request) -> Response:
         requested = requested_format(request.query_params.multi_items(), FABRICS_FORMATS)
         chosen = requested or negotiate(_accept(request), FABRICS_FORMATS)
-        written = await self._amounts.written(chosen.name)
+        written = await self._amounts.output(chosen.name)
         return Response(written, media_type=(chosen.media_types or TEXT_TYPES)[0])
 
     async def _preview(self, request: Request) -> Response:
@@ -214,16 +214,16 @@ async def _usage() -> Response:
     return Response(USAGE, media_type="text/plain")
 
 
-async def _refused(_request: Request, error: Exception) -> Response:
+async def _answer_request_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)
     return _line(error.status, str(error))
 
 
-async def _broken_off(_request: Request, _error: Exception) -> Response:
+async def _answer_disconnect(_request: Request, _error: Exception) -> Response:
     return _line(400, "the client disconnected")  # nobody receives it, but it is counted
 
 
-async def _elsewhere(_request: Request, error: Exception) -> Response:
+async def _answer_http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return _line(error.status_code, f"{error.detail}; GET {PATH} shows how to use this server")
 
@@ -247,10 +247,10 @@ class FabricAmounts:
     def __init__(self, state: State) -> None:
         self._state = state
         self._lock = asyncio.Lock()
-        self._of: NodeInventory | None = None
-        self._written: dict[str, bytes] = {}
+        self._cached_inventory: NodeInventory | None = None
+        self._outputs: dict[str, bytes] = {}
 
-    async def written(self, name: str) -> bytes:
+    async def output(self, name: str) -> bytes:
         """Return the amounts in a format; raise RequestError without fabrics or nodes."""
         current = self._state.snapshot.current
         if current is None:
@@ -260,13 +260,13 @@ class FabricAmounts:
         if not current.nodes:
             raise RequestError(503, "the webhook has read no nodes; see /readyz on its health port")
         async with self._lock:
-            if current.inventory is not self._of:
-                self._written = await asyncio.to_thread(_written, current)
-                self._of = current.inventory
-            return self._written[name]
+            if current.inventory is not self._cached_inventory:
+                self._outputs = await asyncio.to_thread(_outputs, current)
+                self._cached_inventory = current.inventory
+            return self._outputs[name]
 
 
-def _written(current: PreparedConfiguration) -> dict[str, bytes]:
+def _outputs(current: PreparedConfiguration) -> dict[str, bytes]:
     """Return the amounts in each format; formatting is cheap next to the sums."""
     inventory = build_inventory(current.nodes, current.fabrics)
     return {

@@ -68,7 +68,7 @@ def read_as(body: bytes, read: Callable[[object], _Review]) -> _Review | ErrorAn
         document = _parse(body)
         return read(document)
     except ReviewError as error:
-        return refused_review(uid_of(document) or _legible_uid(body), str(error))
+        return invalid_body_answer(uid_of(document) or _legible_uid(body), str(error))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
         return defect_answer(uid_of(document), error, document, MAX_DEPTH)
 
@@ -84,7 +84,7 @@ def traceparent(headers: Headers) -> str | None:
     return value.decode() if value and _TRACEPARENT.fullmatch(value) else None
 
 
-def refused_review(uid: str, problem: str) -> ErrorAnswer:
+def invalid_body_answer(uid: str, problem: str) -> ErrorAnswer:
     """Return the answer to an invalid body: a review if its uid is known."""
     if not uid:
         return text_answer(400, problem)
@@ -99,7 +99,7 @@ def text_answer(status: int, problem: str) -> ErrorAnswer:
 def defect_answer(uid: str, error: Exception, document: object, depth: int) -> ErrorAnswer:
     """Return the answer to a body that caused an error: our defect, unless it is too deep."""
     if _deeper_than(document, depth):
-        return refused_review(uid, f"the body is nested deeper than {MAX_DEPTH} levels")
+        return invalid_body_answer(uid, f"the body is nested deeper than {MAX_DEPTH} levels")
     message = (
         "internal error of rdma-webhook; its log has the details, with the uid "
         f"{uid[:MAX_NAME_LENGTH]}"

@@ -132,7 +132,7 @@ class Validate:
             send, validation.status, validation.body, validation.content_type, close=close
         )
         seconds = perf_counter() - started
-        self._metrics.answered("validate", validation.status, seconds)
+        self._metrics.count_request("validate", validation.status, seconds)
         self._record(validation, headers, seconds)
 
     async def _answer(
@@ -143,22 +143,22 @@ class Validate:
             return prepared
         request, written = prepared
         try:
-            return await self._judged(request, written, address)
+            return await self._judge(request, written, address)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
             return _error_answer(defect_answer(request.uid, error, {}, MAX_DEPTH))
 
-    async def _judged(
+    async def _judge(
         self, request: ConfigurationRequest, written: bytes, address: str
     ) -> ValidationAnswer:
         try:
-            answer = await self._computed(request, written, address)
+            answer = await self._ask_worker(request, written, address)
         except TimeoutError:
             return _not_checked(request, f"it took longer than {SECONDS:g} s: apply it again")
         except RequestError as error:
             return _not_checked(request, str(error))
         return _of_worker(request, answer)
 
-    async def _computed(
+    async def _ask_worker(
         self, request: ConfigurationRequest, written: bytes, address: str
     ) -> WorkerAnswer:
         """Have the worker check the object; previews wait meanwhile."""
@@ -181,12 +181,12 @@ class Validate:
         if validation.error is not None:
             self._metrics.internal_errors.inc()
             self._log.write("error", "internal error", **fields, **timing, **validation.error)
-        elif request is None or (validation.counts is None and not request.accept_unchecked):
+        elif request is None or (validation.counts is None and not request.unchecked_reason):
             fields |= {"status": validation.status, "problem": validation.problem}
             self._log.write("warning", "not validated", **fields, **timing)
         else:
             errors, warnings = validation.counts or (0, 0)
-            self._metrics.worker.validated(allowed=not errors)
+            self._metrics.worker.count_validation(allowed=not errors)
             fields |= _log_fields(request) | {"allowed": not errors}
             fields |= {"errors": errors, "warnings": warnings}
             self._log.write("info", "validated", **fields, **timing)
@@ -204,11 +204,11 @@ def _read_body(body: bytes) -> ValidationAnswer | PendingValidation:
     if request.ignored:
         unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
         return ValidationAnswer(200, unchanged, problem=request.ignored, request=request)
-    if request.accept_unchecked:
+    if request.unchecked_reason:
         accepted = orjson.dumps(configuration_answer(request.uid, {}, ConfigurationErrors()))
         return ValidationAnswer(200, accepted, request=request)
     try:
-        written = orjson.dumps(_checked(read.object))
+        written = orjson.dumps(_checked_part(read.object))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
         return _error_answer(
             defect_answer(request.uid, error, read.object, MAX_DEPTH - _ABOVE_OBJECT)
@@ -225,7 +225,7 @@ def _error_answer(unread: ErrorAnswer) -> ValidationAnswer:
     return ValidationAnswer(*unread[:-1], error=error)
 
 
-def _checked(configuration: dict[str, object]) -> dict[str, object]:
+def _checked_part(configuration: dict[str, object]) -> dict[str, object]:
     """Return the checked part of an object: everything except the API server's additions."""
     checked = {key: value for key, value in configuration.items() if key not in _UNCHECKED}
     return {**checked, "metadata": {"name": at(configuration, ("metadata", "name"))}}
@@ -266,6 +266,6 @@ def _log_fields(request: ConfigurationRequest) -> dict[str, object]:
     return {
         "name": request.name[:MAX_NAME_LENGTH],
         "operation": request.operation,
-        "because": request.accept_unchecked or None,
+        "because": request.unchecked_reason or None,
         "dryRun": request.dry_run or None,
     }

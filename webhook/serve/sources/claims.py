@@ -1,9 +1,9 @@
 """A source of ResourceClaimTemplates and ResourceClaims, active while a fabric uses claims.
 
 Other sites have no use for them, so nothing is read there. The watch ends a minute after the last
-configuration with NICs by claim, because a second call for a pod may need it that long. In a
-cluster that does not serve resource.k8s.io/v1 (Kubernetes before 1.34), or does not permit it, they
-stay unknown.
+configuration with NICs requested through claims, because a second call for a pod may need it that
+long. In a cluster that does not serve resource.k8s.io/v1 (Kubernetes before 1.34), or does not
+permit it, they stay unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ClusterClaims:
         self._state = state
         self._metrics = metrics
         self._clock = clock
-        self._needed = 0.0  # the time of a fabric's last need, by the clock
+        self._needed = 0.0  # the time when a fabric last needed claims
         self._watch: _ClaimWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -71,7 +71,7 @@ class ClusterClaims:
             self._metrics.watches.add(self._watch.informers)
             self._watch.informers.start(partial(self._wake, self._watch))
         elif self._watch is not None and self._must_stop:
-            self._let_go(self._watch)
+            self._end(self._watch)
             log.write("info", "claims no longer watched")
         elif self._watch is not None:
             self._watch.report(metrics, log)
@@ -82,14 +82,14 @@ class ClusterClaims:
 
     @property
     def _uses_claims(self) -> bool:
-        """Whether a current or upcoming fabric has NICs by claim."""
+        """Whether a current or upcoming fabric has NICs requested through claims."""
         return any(configuration.fabrics.uses_claims for configuration in self._state.snapshot.live)
 
     @property
     def _must_stop(self) -> bool:
         return self._clock() - self._needed > RETENTION
 
-    def _let_go(self, watch: _ClaimWatch) -> None:
+    def _end(self, watch: _ClaimWatch) -> None:
         """End a watch, and drop its objects."""
         watch.informers.stop()
         self._metrics.watches.remove(watch.informers)
@@ -108,7 +108,7 @@ class ClusterClaims:
         arrived = watch.take()
         self._state.send(ClaimsChanged(watch.claims))
         if self._state.pending_facts is not None:
-            self._state.pending_facts.arrived(arrived)
+            self._state.pending_facts.resume(arrived)
 
 
 class _ClaimWatch:
@@ -153,38 +153,38 @@ class _ClaimWatch:
         complete = self._has_listed(CLAIM_TEMPLATES.resource)
         if complete != self._complete:
             self._complete, touched = complete, {*self._requests}
-        updates = {space: self._facts_of(space) for space in touched}
+        updates = {namespace: self._facts_of(namespace) for namespace in touched}
         self._facts = {**self._facts, **updates}
         return arrived
 
     @property
     def claims(self) -> KnownClaims | None:
-        """The present claims; None before the first list, or if neither kind may be read."""
-        arriving = self._has_listed(CLAIMS.resource)
-        if not arriving and not self._complete:
+        """The latest claims; None before the first list, or if neither kind may be read."""
+        are_watched = self._has_listed(CLAIMS.resource)
+        if not are_watched and not self._complete:
             return None
-        return KnownClaims(self._facts, ClaimFacts(complete=self._complete), arriving)
+        return KnownClaims(self._facts, ClaimFacts(complete=self._complete), are_watched)
 
     def _has_listed(self, resource: str) -> bool:
         """Return whether a kind has been listed."""
-        absent = any(
+        kind_unavailable = any(
             reflector.absent
             for reflector in self.informers.reflectors
             if reflector.kind.resource == resource
         )
-        return resource in self._listed and not absent
+        return resource in self._listed and not kind_unavailable
 
     def _keep(self, resource: str, change: Change) -> str:
         """Store or drop an object; return its namespace."""
-        (space, name), projection = change
-        requests = self._requests.setdefault(space, ({}, {}))
+        (namespace, name), projection = change
+        requests = self._requests.setdefault(namespace, ({}, {}))
         objects = requests[resource == CLAIMS.resource]
-        if isinstance(projection, tuple):
+        if isinstance(projection, tuple):  # its only element is the requests, which may be empty
             (objects[name],) = projection
         else:
             objects.pop(name, None)
-        return space
+        return namespace
 
-    def _facts_of(self, space: str) -> ClaimFacts:
-        templates, claims = self._requests[space]
+    def _facts_of(self, namespace: str) -> ClaimFacts:
+        templates, claims = self._requests[namespace]
         return ClaimFacts(templates=dict(templates), claims=dict(claims), complete=self._complete)

@@ -83,7 +83,7 @@ class ClusterFacts:
             return
         self._state.send(NamespacesChanged(self._assembly.facts))
         self._state.pending_facts = self._pending
-        self._pending.arrived(changed)
+        self._pending.resume(changed)
 
     @property
     def synced(self) -> bool:
@@ -205,7 +205,7 @@ class ClusterNodes:
 
     @property
     def _is_behind(self) -> bool:
-        """Whether fabrics lack an inventory of the present nodes."""
+        """Whether fabrics lack an inventory of the latest nodes."""
         return self._changed or bool(self._without(self._state.snapshot.facts.nodes))
 
     def _without(self, nodes: Nodes) -> dict[str, Fabrics]:

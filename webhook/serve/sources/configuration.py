@@ -64,7 +64,7 @@ class FileConfiguration:
     def __init__(self, file: PolledConfigFile, state: State, in_use: ConfigurationInUse) -> None:
         self._file = file
         self._in_use = in_use
-        self._applied = 0
+        self._applied_generation = 0
         self._prepared: PreparedConfiguration | None = None
         self._not_usable = f"{file.path} is not usable, for the reason in the webhook's log"
         self._no_fabrics = f"{file.path} has no fabrics: add them under spec.fabrics"
@@ -78,21 +78,22 @@ class FileConfiguration:
 
     def poll(self) -> bool:
         """Read the file, and return whether anything changed; blocks the calling thread."""
-        changed, now = self._file.poll(), self._file
-        if changed and now.loaded is not None and now.generation != self._applied:
-            self._prepared = self._in_use.prepare(now.loaded)
+        file = self._file
+        changed = file.poll()
+        if changed and file.loaded is not None and file.generation != self._applied_generation:
+            self._prepared = self._in_use.prepare(file.loaded)
         return changed
 
     def apply(self, _metrics: Metrics, _log: Log) -> None:
         """Use the result of `poll`, in the event loop."""
-        now = self._file
-        if now.loaded is not None and now.generation != self._applied:
-            self._applied = now.generation
-            self._in_use.use(now.loaded, self._prepared, reason_without_fabrics=self._no_fabrics)
-        if now.error:
-            self._in_use.refuse(now.error, reason_without_fabrics=self._not_usable)
+        file = self._file
+        if file.loaded is not None and file.generation != self._applied_generation:
+            self._applied_generation = file.generation
+            self._in_use.use(file.loaded, self._prepared, reason_without_fabrics=self._no_fabrics)
+        if file.error:
+            self._in_use.refuse(file.error, reason_without_fabrics=self._not_usable)
         else:
-            self._in_use.repaired()
+            self._in_use.clear_error()
 
     @property
     def missing_reason(self) -> str:
@@ -159,11 +160,11 @@ class PolledConfigFile:
         """Use new content; return a problem, or ""."""
         name = str(self.path)
         try:
-            loaded, now = parse_fabrics(decode(content, name), name), self._clock()
+            loaded, loaded_at = parse_fabrics(decode(content, name), name), self._clock()
         except InvalidConfiguration as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 - not even a defect here may end the watch
             return visible(f"{name}: {error!r}")
-        self.loaded, self.loaded_at, self._good_content = loaded, now, content
+        self.loaded, self.loaded_at, self._good_content = loaded, loaded_at, content
         self.generation += 1
         return ""

@@ -34,7 +34,7 @@ class ConfigurationInUse:
         self.loaded: Loaded | None = None
         #: The number of configurations that have come into use.
         self.generation = 0
-        #: The reasons why the present configuration is not in use, one per line; "" if it is.
+        #: The reasons why the latest configuration is not in use, one per line; "" if it is.
         self.error = ""
         self._state = state
         self._metrics = metrics
@@ -107,8 +107,8 @@ class ConfigurationInUse:
             self._state.send(ConfigurationMissing(reason_without_fabrics))
         self._measure()
 
-    def repaired(self) -> None:
-        """Report that the present configuration is in use again."""
+    def clear_error(self) -> None:
+        """Report that the latest configuration is in use again."""
         self.error = ""
         self._measure()
 
@@ -126,7 +126,7 @@ class ConfigurationInUse:
     def _measure(self) -> None:
         current = self._state.snapshot.current
         self._metrics.configuration.configured.set(current is not None)
-        self._metrics.configuration.used(current.config_hash if current else "")
+        self._metrics.configuration.show_hash(current.config_hash if current else "")
         self._metrics.configuration.generation.set(self.generation)
         self._metrics.configuration.successful.set(not self.error)
 

@@ -2,8 +2,8 @@
 
 The thread of the watch reads each change and assigns the nodes to its fabrics, which may take a
 second. The event loop starts using it three seconds after its arrival. By then all replicas have
-it. So for the second call for a pod, every replica has the configuration of the first, even if that
-replica does not use it yet.
+it. So whichever replica gets the second call for a pod already has the configuration of the first
+call, even if it is not using it yet.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class ObjectConfiguration:
         self.observed: ObservedObject | None = None
         self._waiting: deque[_Learned] = deque()
         #: Whether there has been a list, and its problem; for the thread of the watch.
-        self._listed, self._lacked = False, ""
+        self._listed, self._reported_absence = False, ""
         self._last: _Projection = {}
         self._synced = False
         self._problems = ProblemLog(informers, "configuration")
@@ -161,7 +161,7 @@ class ObjectConfiguration:
         self, projection: _Projection
     ) -> tuple[Callable[[], None], PreparedConfiguration | None]:
         """Return a function that puts the object to use, and its configuration."""
-        self._lacked = ""
+        self._reported_absence = ""
         self.observed, prepared = self._read(projection)
         loaded, problem = self.observed.loaded, self.observed.problem
         if loaded is not None:
@@ -184,10 +184,10 @@ class ObjectConfiguration:
     def _absence(self) -> Iterator[Callable[[], None]]:
         """Yield the reaction to a missing object, unless the last list had the same result."""
         self.observed = None
-        lacking = NO_KIND if self._reflector.absent else NO_OBJECT
-        if lacking != self._lacked:
-            self._lacked = lacking
-            yield partial(self._in_use.lose, lacking)
+        absence = NO_KIND if self._reflector.absent else NO_OBJECT
+        if absence != self._reported_absence:
+            self._reported_absence = absence
+            yield partial(self._in_use.lose, absence)
 
     def _take(self, learned: list[_Learned]) -> None:
         self._synced = True

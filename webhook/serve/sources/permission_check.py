@@ -37,12 +37,12 @@ class PermissionCheck:
     def __init__(
         self,
         connect: Callable[[], RawApi],
-        guarded: Sequence[WebhookConfiguration],
+        webhook_configurations: Sequence[WebhookConfiguration],
         state: State,
     ) -> None:
         """Prepare; the thread calls `connect`, which may be slow."""
         self._connect = connect
-        self._guarded = guarded
+        self._configurations = webhook_configurations
         self._api: RawApi | None = None
         self._suspected = False
         #: The last answers, and the problem of the last attempt. Replaced together.
@@ -67,7 +67,7 @@ class PermissionCheck:
 
     def attempt(self) -> float:
         """Try to change each configuration; return the seconds until the next attempt."""
-        tried = {configuration: self._try(configuration) for configuration in self._guarded}
+        tried = {configuration: self._try(configuration) for configuration in self._configurations}
         answers = {
             configuration: dry_run.allowed
             for configuration, dry_run in tried.items()
@@ -102,7 +102,7 @@ class PermissionCheck:
             metrics.guarded.labels(configuration.kind).set(not may_change)
         if _changeable(now) and _changeable(now) != _changeable(before):
             log.write("warning", "not guarded", problem=_problem(now))
-        elif not _changeable(now) and now.keys() == set(self._guarded):
+        elif not _changeable(now) and now.keys() == set(self._configurations):
             log.write(
                 "info", "guarded", configurations=[str(configuration) for configuration in now]
             )
@@ -130,16 +130,16 @@ def _problem(permissions: _Permissions) -> str:
     )
 
 
-def guard_of(
+def permission_check_of(
     options: ServeOptions, state: State, environment: Mapping[str, str]
 ) -> tuple[PermissionCheck, ...]:
     """Return the source, if there is a cluster."""
     if options.dev or (options.kubeconfig is None and IN_CLUSTER not in environment):
         return ()
-    guarded = configurations(
+    webhook_configurations = configurations(
         options.webhook_configuration, options.validating_webhook_configuration
     )
-    return (PermissionCheck(partial(_connect, options.kubeconfig), guarded, state),)
+    return (PermissionCheck(partial(_connect, options.kubeconfig), webhook_configurations, state),)
 
 
 def _connect(kubeconfig: Path | None) -> RawApi:

@@ -36,7 +36,7 @@ class ProblemLog:
         self.reported = ""
 
     def report(self, problem: str, metrics: Metrics, log: Log) -> None:
-        """Report the present problem, "" without one: one line for each change."""
+        """Report the current problem, "" without one: one line for each change."""
         before, self.reported = self.reported, problem
         if problem and problem != before:
             log.write("warning", f"{self._noun} not current", problem=problem)
@@ -73,7 +73,7 @@ class InformersLog:
 
     @property
     def problem(self) -> str:
-        """The present problem of one of the watches; "" if all is well."""
+        """The current problem of one of the watches; "" if all is well."""
         problems = (
             f"{reflector.kind.resource}: {reflector.problem}"
             for reflector in self._informers.reflectors

@@ -89,11 +89,11 @@ class Acceptor:
         """Stop accepting, and end handshakes; established connections continue."""
         self.stop_accepting()
         for accepted in list(self._accepted):
-            if not accepted.begun:
+            if not accepted.handshake_done:
                 accepted.end()
 
     async def wait_closed(self) -> None:
-        """Stop checking connections: uvicorn has waited for their ends."""
+        """Stop the periodic check; uvicorn has already waited for all connections to close."""
         self._next_check.cancel()
 
     def _listen(self) -> None:
@@ -150,15 +150,14 @@ class Acceptor:
 
     def _connection_for(self, accepted: _Accepted) -> Connection:
         connection = self._connection()
-        connection.share = accepted
+        connection.usage = accepted
         return connection
 
     def _count_end(self, accepted: _Accepted) -> None:
         self._accepted.discard(accepted)
         self._ended += 1
-        self._closed(
-            accepted.reason if accepted.begun or accepted.reason != "ended" else "handshake"
-        )
+        is_incomplete = accepted.reason == "ended" and not accepted.handshake_done
+        self._closed("handshake" if is_incomplete else accepted.reason)
 
     def _check(self) -> None:
         """End connections whose answers have been unread for too long."""

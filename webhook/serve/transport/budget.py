@@ -1,9 +1,9 @@
 """A budget for the memory of a listener's connections, which closes connections to make room.
 
 A simple cap would itself cause an outage: a client that fills it would lock out all others. So new
-connections are not rejected. Instead, if memory exceeds the limit, the connection that has been
-longest without a complete request is closed: if an address exceeds its own limit, one from that
-address first.
+connections are not rejected. Instead, when memory exceeds the limit, the connection that has
+waited longest without a complete request is closed. If one address exceeds its own limit, that
+address's connections are closed first.
 """
 
 from __future__ import annotations
@@ -37,15 +37,14 @@ class Limits:
 class ConnectionUsage(ABC):
     """The memory use of a connection."""
 
-    __slots__ = ("_address", "_budget", "begun", "octets", "reason", "released")
+    __slots__ = ("_address", "_budget", "handshake_done", "octets", "reason", "released")
 
     def __init__(self, budget: Budget, address: str) -> None:
         """Count a new connection from `address`, in the form returned by the socket."""
         self._budget = budget
         self._address = budget.address(address)
         self.octets = 0
-        #: Whether the handshake is done.
-        self.begun = False
+        self.handshake_done = False
         self.released = False
         self.reason: Reason = "ended"
         self.mark_waiting()
@@ -118,9 +117,9 @@ class Budget:
         key = address_key(written)
         return self._addresses.setdefault(key, _AddressUsage(key))
 
-    def count(self, share: ConnectionUsage, address: _AddressUsage, octets: int) -> None:
+    def count(self, usage: ConnectionUsage, address: _AddressUsage, octets: int) -> None:
         """Add to the memory of a connection, or subtract from it."""
-        share.octets += octets
+        usage.octets += octets
         address.octets += octets
         self.octets += octets
 

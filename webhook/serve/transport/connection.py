@@ -56,8 +56,8 @@ class Connection(HttpToolsProtocol):
 
     #: The time limit for a request to arrive, and for its answer to be read.
     seconds: float
-    #: The connection's part of its listener's budget; set by `Acceptor`.
-    share: ConnectionUsage
+    #: The connection's use of its listener's budget; set by `Acceptor`.
+    usage: ConnectionUsage
 
     def __init__(
         self, config: Config, server_state: ServerState, app_state: dict[str, object]
@@ -72,7 +72,7 @@ class Connection(HttpToolsProtocol):
         self._piece = 0
         #: Bytes of that piece that belong to bodies.
         self._bodies = 0
-        #: Data to send after the due answers, before the connection is closed.
+        #: Data to send after the answers still owed, before the connection is closed.
         self._last_words: bytes | None = None
         self._fault = 400  # the status to answer if the parser stops
         #: Bytes of a request in several pieces without an answer.
@@ -86,11 +86,11 @@ class Connection(HttpToolsProtocol):
         The limit equals an idle connection's: Go's HTTP client may dial a connection for a request
         that then uses another one, and keep the new one for later.
         """
-        self.share.begun = True
+        self.usage.handshake_done = True
         if is_ssl(transport):
             transport.set_write_buffer_limits(_BUFFERED)
             transport.set_read_buffer_limits(_BUFFERED)  # type: ignore[attr-defined]
-        self._joining = _Joining(transport, self.share)
+        self._joining = _Joining(transport, self.usage)
         super().connection_made(cast("asyncio.Transport", self._joining))
         self._deadline = self.loop.call_later(self.timeout_keep_alive, self._too_slow)
 
@@ -99,7 +99,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         self._unset_keepalive_if_required()  # the timer would keep a reset connection in memory
         self._cancel_deadline()
-        self.share.leave()
+        self.usage.leave()
 
     def on_response_complete(self) -> None:
         """Send the rest of the answer, and close a connection that has to end after it."""
@@ -108,8 +108,8 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
         if self._incomplete:
             self._release()
-        if self._arriving or not self._answering():
-            self.share.mark_waiting()
+        if self._arriving or not self._owes_answer():
+            self.usage.mark_waiting()
         if answered and self._last_words is not None:
             self._close(self._last_words)
 
@@ -117,7 +117,7 @@ class Connection(HttpToolsProtocol):
         """Start the counters and the time limit of a request."""
         super().on_message_begin()
         self._arriving = self._heading = True
-        if not self._answering():
+        if not self._owes_answer():
             self._beside = 0
 
     def on_headers_complete(self) -> None:
@@ -137,10 +137,10 @@ class Connection(HttpToolsProtocol):
         """Record that the request is complete."""
         self._arriving = False
         super().on_message_complete()
-        if self._answering():
-            self.share.mark_serving()
+        if self._owes_answer():
+            self.usage.mark_serving()
         else:
-            self.share.mark_waiting()
+            self.usage.mark_waiting()
 
     def data_received(self, data: bytes) -> None:
         """Parse the data that arrived, and check the limits of size and time."""
@@ -153,7 +153,7 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         self._beside += len(data) - self._bodies
         if len(data) > self._largest_piece:
-            self.share.grow(_BUFFERS * (len(data) - self._largest_piece))
+            self.usage.grow(_BUFFERS * (len(data) - self._largest_piece))
             self._largest_piece = len(data)
         if self._beside > BESIDE_BODY or len(self.headers) > FIELDS:
             self._end(431, self._latest())
@@ -165,18 +165,18 @@ class Connection(HttpToolsProtocol):
             self._cancel_deadline()
 
     def send_400_response(self, msg: str) -> None:
-        """Reject invalid data after the due answers; uvicorn would reject it before them."""
+        """Reject invalid data after the answers still owed; uvicorn would reject it before them."""
         del msg
         self._end(self._fault, self._latest() if self._arriving else None)
 
     def _count_piece(self, octets: int) -> None:
         """Count a piece of a request, unless its answer is sent and the rest is dropped."""
-        if self._heading or self._answering():
+        if self._heading or self._owes_answer():
             self._incomplete += octets
-            self.share.grow(octets)
+            self.usage.grow(octets)
 
     def _release(self) -> None:
-        self.share.shrink(self._incomplete)
+        self.usage.shrink(self._incomplete)
         self._incomplete = 0
 
     def _too_slow(self) -> None:
@@ -189,21 +189,21 @@ class Connection(HttpToolsProtocol):
     def _end(
         self, status: int, request: RequestResponseCycle | None, reason: Reason = "refused"
     ) -> None:
-        """Reject a complete or incomplete request after the due answers, and close."""
+        """Reject a complete or incomplete request after the answers still owed, and close."""
         if self._last_words is not None or self.transport.is_closing():
             return
         self._cancel_deadline()
         del self.headers[FIELDS:]  # many fields would stay in memory until it has closed
-        self.share.reason = reason
+        self.usage.reason = reason
         has_sent = self._piece > 0  # a client that sent nothing gets no answer
-        self._last_words = _refusal(status) if has_sent and not _answered(request) else b""
+        self._last_words = _refusal(status) if has_sent and not _has_answer_begun(request) else b""
         if not self._give_up(request):
             self._close(self._last_words)
 
     def _give_up(self, request: RequestResponseCycle | None) -> bool:
-        """Drop a request, and return whether answers to other requests are due."""
+        """Drop a request, and return whether answers to other requests are still owed."""
         if request is None:
-            return self._answering()
+            return self._owes_answer()
         if self.pipeline and self.pipeline[0][0] is request:
             self.pipeline.popleft()
             return True
@@ -211,7 +211,7 @@ class Connection(HttpToolsProtocol):
         request.message_event.set()
         return False
 
-    def _answering(self) -> bool:
+    def _owes_answer(self) -> bool:
         """Return whether a request whose head has arrived has no complete answer yet."""
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
@@ -227,7 +227,7 @@ class Connection(HttpToolsProtocol):
             self._deadline = None
 
 
-def _answered(cycle: RequestResponseCycle | None) -> bool:
+def _has_answer_begun(cycle: RequestResponseCycle | None) -> bool:
     return cycle is not None and cycle.response_started
 
 
@@ -246,12 +246,12 @@ class _Joining:
     request to /mutate.
     """
 
-    __slots__ = ("_head", "_largest", "_share", "_transport", "_write")
+    __slots__ = ("_head", "_largest", "_transport", "_usage", "_write")
 
-    def __init__(self, transport: asyncio.Transport, share: ConnectionUsage) -> None:
+    def __init__(self, transport: asyncio.Transport, usage: ConnectionUsage) -> None:
         self._transport = transport
         self._write = transport.write
-        self._share = share
+        self._usage = usage
         self._largest = _USUAL_ANSWER
         self._head = b""
 
@@ -266,7 +266,7 @@ class _Joining:
             self._head = data
             return
         if len(data) > self._largest:
-            self._share.grow(_BUFFERS * (len(data) - self._largest))
+            self._usage.grow(_BUFFERS * (len(data) - self._largest))
             self._largest = len(data)
         self._write(data)
 

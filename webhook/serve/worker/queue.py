@@ -47,8 +47,8 @@ _Queue = dict[str, deque[asyncio.Future[None]]]
 class FairQueue:
     """A queue for one turn at a time, fair between addresses.
 
-    An address with many requests delays others little. Urgent requests come first, and leave a
-    running one only a second.
+    An address with many requests delays others little. Urgent requests come first, and give a
+    running non-urgent request one more second.
     """
 
     def __init__(self) -> None:

@@ -88,7 +88,7 @@ class Worker:
         ends; a cancelled request ends the child. After the end of a child, the next one starts
         after a pause of at most `max_pause` seconds.
         """
-        child = await self._started(job, max_pause)
+        child = await self._running_child(job, max_pause)
         try:
             async with asyncio.timeout(self._seconds):
                 if configuration is not None:
@@ -112,7 +112,7 @@ class Worker:
         if self._ending is not None:
             await self._ending
 
-    async def _started(self, job: Job, max_pause: float) -> Child:
+    async def _running_child(self, job: Job, max_pause: float) -> Child:
         """Return the running child, or start one, after a pause if the last one ended.
 
         The pauses grow until a child answers.
@@ -177,7 +177,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         self._not_before = loop.time() + next(self._delays)
         self._ending = loop.create_task(self._report_end(child, reason))
-        self._metrics.worker.ended(reason)
+        self._metrics.worker.count_end(reason)
 
     async def _report_end(self, child: Child, reason: WorkerEnd) -> None:
         outcome = await child.end()
@@ -245,7 +245,7 @@ class Child:
         with ExitStack() as failed:
             failed.enter_context(ours)
             with theirs:
-                process = _spawned(theirs.fileno())
+                process = _spawn(theirs.fileno())
             os.setpriority(os.PRIO_PROCESS, process.pid, NICEST)
             failed.pop_all()
         return cls(process, ours)
@@ -331,7 +331,7 @@ def _retrieve_error(starting: asyncio.Task[None]) -> None:
         starting.exception()
 
 
-def _spawned(connection: int) -> subprocess.Popen[bytes]:
+def _spawn(connection: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 -- a fixed command
         COMMAND,
         stdin=connection,

@@ -38,7 +38,7 @@ def state_of(*names: str) -> State:
 def test_amounts_and_no_names() -> None:
     """The answer has the amounts of a fabric, but not its nodes."""
     amounts = FabricAmounts(state_of("secret-1", "secret-2"))
-    assert json.loads(asyncio.run(amounts.written("json"))) == {
+    assert json.loads(asyncio.run(amounts.output("json"))) == {
         "fabrics": [
             {
                 "name": "v100-ib",
@@ -62,13 +62,13 @@ def test_amounts_and_no_names() -> None:
 def test_the_table_is_that_of_the_command_without_names() -> None:
     """It is for people; `wide` adds nothing, since it would add the names."""
     amounts = FabricAmounts(state_of("secret-1", "secret-2"))
-    assert asyncio.run(amounts.written("text")).decode().splitlines() == [
+    assert asyncio.run(amounts.output("text")).decode().splitlines() == [
         "fabric   nodes  GPUs                 RDMA resources",
         "v100-ib  2      nvidia.com/v100: 16  rdma/v100: 0",
         "  ✘ v100-ib: no node offers rdma/v100 [ResourceNotOffered]",
         *wrap(REMEDY, 100, initial_indent="    → ", subsequent_indent="      "),
     ]
-    assert asyncio.run(amounts.written("wide")) == asyncio.run(amounts.written("text"))
+    assert asyncio.run(amounts.output("wide")) == asyncio.run(amounts.output("text"))
 
 
 @pytest.mark.parametrize("form", [output.name for output in FABRICS_FORMATS])
@@ -78,27 +78,27 @@ def test_no_format_names_a_node(form: str) -> None:
     status = {"allocatable": {"nvidia.com/v100": "8"}}
     nodes = facts("secret-1").with_objects([{**stray, "status": status}], "")
     state = configured(fabrics(V100), nodes)
-    assert b"secret" not in asyncio.run(FabricAmounts(state).written(form))
+    assert b"secret" not in asyncio.run(FabricAmounts(state).output(form))
 
 
 def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many clients may ask at once; new nodes are a new inventory."""
     computed: list[PreparedConfiguration] = []
-    compute = preview._written
+    compute = preview._outputs
 
     def counted(current: PreparedConfiguration) -> dict[str, bytes]:
         computed.append(current)
         return compute(current)
 
-    monkeypatch.setattr(preview, "_written", counted)
+    monkeypatch.setattr(preview, "_outputs", counted)
     state = state_of("a")
 
     async def ask() -> list[bytes]:
         amounts = FabricAmounts(state)
         forms = ("json", "text") * 10
-        first = await asyncio.gather(*(amounts.written(form) for form in forms))
+        first = await asyncio.gather(*(amounts.output(form) for form in forms))
         state.send(ConfigurationApplied(prepared(fabrics(V100), facts("a", "b").nodes)))
-        return [*first, await amounts.written("json")]
+        return [*first, await amounts.output("json")]
 
     *first, last = asyncio.run(ask())
     assert len(computed) == 2
@@ -111,7 +111,7 @@ def test_missing_nodes_and_configuration_are_errors(*, configured: bool) -> None
     """Without nodes, each fabric would seem to have none."""
     state = state_of() if configured else State()
     with pytest.raises(RequestError) as raised:
-        asyncio.run(FabricAmounts(state).written("json"))
+        asyncio.run(FabricAmounts(state).output("json"))
     assert raised.value.status == 503
     problem = "has read no nodes" if configured else "has no usable configuration"
     assert str(raised.value) == f"the webhook {problem}; see /readyz on its health port"

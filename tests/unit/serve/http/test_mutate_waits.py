@@ -63,7 +63,7 @@ class Server:
         )
         self.state.send(NamespacesChanged(Facts.from_objects(items)))
         if self.state.pending_facts is not None:
-            self.state.pending_facts.arrived({name})
+            self.state.pending_facts.resume({name})
 
 
 def why_kept(answer: Answer) -> list[str]:
@@ -149,20 +149,20 @@ CLAIMING = pod(
 class ClaimServer(Server):
     """A server with a fabric with claims, which has read the namespace lab."""
 
-    def __init__(self, seconds: float, *, arriving: bool = True) -> None:
+    def __init__(self, seconds: float, *, are_watched: bool = True) -> None:
         super().__init__(seconds)
         use(self.state, fabrics(NICS))
         self.bring()
-        self.learn(arriving=arriving)
+        self.learn(are_watched=are_watched)
 
-    def learn(self, *, arriving: bool = True, **claims: str) -> None:
+    def learn(self, *, are_watched: bool = True, **claims: str) -> None:
         """Deliver ResourceClaims of the namespace, each with the class that it requests."""
         by_name = {name: {"": (device_class,)} for name, device_class in claims.items()}
         facts = ClaimFacts(templates={"nics": {}}, claims=by_name, complete=True)
         elsewhere = ClaimFacts(complete=True)
-        self.state.send(ClaimsChanged(KnownClaims({"lab": facts}, elsewhere, arriving)))
+        self.state.send(ClaimsChanged(KnownClaims({"lab": facts}, elsewhere, are_watched)))
         assert self.state.pending_facts is not None
-        self.state.pending_facts.arrived(claim_key("lab", name) for name in claims)
+        self.state.pending_facts.resume(claim_key("lab", name) for name in claims)
 
 
 def codes(answer: Answer, key: str) -> list[str]:
@@ -202,7 +202,7 @@ def test_without_the_claim_its_names_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "arriving"),
+    ("manifest", "are_watched"),
     [
         (CLAIMING, False),
         ({**CLAIMING, "metadata": {"name": "x", "annotations": {}}}, True),
@@ -212,11 +212,11 @@ def test_without_the_claim_its_names_count() -> None:
     ],
     ids=["not watched", "not asked", "by template", "nonsense", "no claim"],
 )
-def test_no_other_pod_waits_for_claims(manifest: Any, *, arriving: bool) -> None:
+def test_no_other_pod_waits_for_claims(manifest: Any, *, are_watched: bool) -> None:
     """A wait would be useless where claims are not watched, or if the pod names none."""
 
     async def run() -> None:
-        server = ClaimServer(seconds=600, arriving=arriving)
+        server = ClaimServer(seconds=600, are_watched=are_watched)
         await server.ask(manifest=manifest)
         assert server.decided == 1
 

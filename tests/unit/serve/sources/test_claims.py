@@ -272,7 +272,7 @@ def test_an_unreadable_kind_hides_no_other(path: str, expected: ClaimFacts) -> N
     server.use(BY_CLAIM)
     server.run(lambda: server.knows() == expected, lambda: "claims not current" in server.logged())
     assert server.state.snapshot.claims is not None
-    assert server.state.snapshot.claims.arriving is (path == PATH)
+    assert server.state.snapshot.claims.are_watched is (path == PATH)
 
 
 def test_a_request_for_a_claim_continues_when_it_comes() -> None:
@@ -294,7 +294,7 @@ def test_a_request_for_a_claim_continues_when_it_comes() -> None:
     server.run(
         lambda: (
             server.state.snapshot.claims
-            and server.state.snapshot.claims.arriving
+            and server.state.snapshot.claims.are_watched
             and cluster.streams
         ),
         asks,

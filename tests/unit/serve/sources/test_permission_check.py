@@ -18,7 +18,7 @@ from webhook.serve.sources.permission_check import (
     RETRY_WHEN_FINE,
     RETRY_WHEN_UNKNOWN,
     PermissionCheck,
-    guard_of,
+    permission_check_of,
 )
 from webhook.serve.state import State
 
@@ -173,5 +173,5 @@ def test_when_there_is_a_check(
 ) -> None:
     """It needs an API server; no request is sent before the start."""
     state = State()
-    checks = guard_of(ServeOptions(**options), state, environment)
+    checks = permission_check_of(ServeOptions(**options), state, environment)
     assert (len(checks), len(state.probes)) == (count, count)
