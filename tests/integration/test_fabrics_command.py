@@ -89,8 +89,8 @@ def test_without_the_right_to_read_pods(desk: Desk) -> None:
     assert json.loads(answer.out)["fabrics"][0]["free"] is None
     assert answer.code == 0
     assert answer.err == (
-        "rdma-webhook: note: free amounts are unknown: cannot list pods: the API server answered "
-        "403: cannot get /api/v1/pods\n"
+        "rdma-webhook: note: free amounts are unknown: pods cannot be listed (the API server "
+        "answered 403: cannot get /api/v1/pods)\n"
     )
 
 

@@ -46,7 +46,7 @@ def library_variables(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
 
 def nccl_ib_hca(fabric: FabricEntry) -> str:
     """Return the value of NCCL_IB_HCA; "" if no device is named, or none can be."""
-    if not _names_devices(fabric):
+    if not _has_stable_device_names(fabric):
         return ""
     if fabric.hcas:
         return "=" + ",".join(fabric.hcas)
@@ -80,18 +80,18 @@ def nvshmem_prefix(fabric: FabricEntry) -> str | None:
 
 
 def _nvshmem_prefix(fabric: FabricEntry) -> str:
-    prefix = nvshmem_prefix(fabric) if _names_devices(fabric) else None
+    prefix = nvshmem_prefix(fabric) if _has_stable_device_names(fabric) else None
     return "" if prefix is None or prefix == _DEFAULT_PREFIX else prefix
 
 
 def _nvshmem_hcas(fabric: FabricEntry) -> str:
-    if fabric.exclude_hcas and _names_devices(fabric):
+    if fabric.exclude_hcas and _has_stable_device_names(fabric):
         return "^" + ",".join(":".join(hca.split(":")[:2]) for hca in fabric.exclude_hcas)
     return _with_ports(fabric)
 
 
 def _mooncake_hcas(fabric: FabricEntry) -> str:
-    names = fabric.hcas if _names_devices(fabric) else []
+    names = fabric.hcas if _has_stable_device_names(fabric) else []
     return ",".join(dict.fromkeys(_without_port(name) for name in names))
 
 
@@ -104,13 +104,13 @@ def _without_port(written: str) -> str:
 
 
 def _with_ports(fabric: FabricEntry) -> str:
-    if not _names_devices(fabric):
+    if not _has_stable_device_names(fabric):
         return ""
     split = filter(None, map(split_hca, fabric.hcas))
     return ",".join(f"{name}:{port or 1}" for name, port in split)
 
 
-def _names_devices(fabric: FabricEntry) -> bool:
+def _has_stable_device_names(fabric: FabricEntry) -> bool:
     """Return whether device names are the same in all of the fabric's pods."""
     return fabric.mode in ("shared-device", "host-network")
 

@@ -216,7 +216,7 @@ KNOWN_VARIABLES = frozenset(
 _MAX_LENGTH = 80
 
 
-class Nearest:
+class OneLetterIndex:
     """An index of known words, to look up misspelled ones."""
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -227,7 +227,7 @@ class Nearest:
                 self._index.setdefault(shorter, word)
         self._index |= {word: word for word in self._words}
 
-    def to(self, word: str) -> str:
+    def neighbor_of(self, word: str) -> str:
         """Return the known word that differs by one letter; "" without one, or for a known word."""
         if word in self._words or len(word) > _MAX_LENGTH:
             return ""
@@ -271,7 +271,7 @@ _PRODUCTS = tuple(_PRODUCT_NAMES.split())
 #: One product per line, with a line break before the first and after the last.
 _LINES = "\n".join(["", *_PRODUCTS, ""])
 _LOWER_LINES = _LINES.lower()
-_NEAREST = Nearest(_PRODUCTS)
+_PRODUCT_INDEX = OneLetterIndex(_PRODUCTS)
 #: The minimum length for the search: shorter words have too many neighbors.
 _MIN_LENGTH = 6
 
@@ -288,7 +288,7 @@ def intended_product(glob: str) -> str:
         return ""
     word = literal.strip("-")
     covering = _glob_for(word) if word.lower() in _LOWER_LINES else ""
-    return covering or (_NEAREST.to(literal) if len(literal) >= _MIN_LENGTH else "")
+    return covering or (_PRODUCT_INDEX.neighbor_of(literal) if len(literal) >= _MIN_LENGTH else "")
 
 
 def _is_literal(literal: str) -> bool:

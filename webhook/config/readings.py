@@ -18,7 +18,7 @@ _Entry = TypeVar("_Entry", bound=Entry)
 
 
 class Readings(NamedTuple):
-    """The same file with increasing parts left out, for rules that need more certainty."""
+    """The same file with more and more left out, for rules that need more certainty."""
 
     readable: ParsedSpec  #: without its wrong fields: for rules that check values one by one
     sound: ParsedSpec  #: and without fabrics with a wrong value: for errors that compare fields
@@ -34,8 +34,8 @@ class Readings(NamedTuple):
 def complete_readings(model: FabricConfigurationSpec) -> Readings:
     """Return the readings of a file whose fields are all right."""
     names = frozenset(fabric.name for fabric in model.fabrics)
-    parts = ParsedSpec(model=model, positions=tuple(range(len(model.fabrics))), names=names)
-    return Readings(parts, parts, parts)
+    spec = ParsedSpec(model=model, positions=tuple(range(len(model.fabrics))), names=names)
+    return Readings(spec, spec, spec)
 
 
 def partial_readings(data: dict[str, object], errors: list[ErrorDetails]) -> Readings:
@@ -52,14 +52,14 @@ def partial_readings(data: dict[str, object], errors: list[ErrorDetails]) -> Rea
         if not sound:
             broken.add(index)
     names = (raw.get("name") for raw in fabrics if isinstance(raw, dict))
-    parts = ParsedSpec(
+    readable_spec = ParsedSpec(
         model=head.model_copy(update={"fabrics": list(readable.values())}),
         positions=tuple(readable),
         names=frozenset(str(name) for name in names if name is not None),
         default_unsure=any(_hides_default(error) for error in errors[:_MAX_UNKNOWN]),
     )
-    sound_spec = parts.without(broken)
-    return Readings(parts, sound_spec, sound_spec.without(_uncertain_fabrics(errors)))
+    sound_spec = readable_spec.without(broken)
+    return Readings(readable_spec, sound_spec, sound_spec.without(_uncertain_fabrics(errors)))
 
 
 def _uncertain_fabrics(errors: list[ErrorDetails]) -> set[int]:

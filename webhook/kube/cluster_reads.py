@@ -130,7 +130,7 @@ def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] |
     try:
         reservations = read_list(reads, _PODS, Event().wait).projections
     except RefusedError as error:
-        return None, f"cannot list pods: {error}"
+        return None, f"pods cannot be listed ({error})"
     return reserved_on_nodes(reservations.values()), ""
 
 

@@ -125,15 +125,15 @@ class Reflector:
         except Exception as error:  # noqa: BLE001 -- nothing else keeps up if this thread ends
             self._version = ""
             self._retry_after = getattr(error, "retry_after", 0.0)
-            self._failed(error)
+            self._record_failure(error)
 
     def _keep_up(self, reads: ApiReader) -> None:
-        if self._version and self._resumed(reads):
+        if self._version and self._resume_watch(reads):
             return
         self._list(reads)
         self._watch(reads)
 
-    def _resumed(self, reads: ApiReader) -> bool:
+    def _resume_watch(self, reads: ApiReader) -> bool:
         try:
             self._watch(reads)
         except RefusedError as error:
@@ -142,7 +142,7 @@ class Reflector:
             return False
         return True
 
-    def _failed(self, error: Exception) -> None:
+    def _record_failure(self, error: Exception) -> None:
         if self._stop.is_set():
             return
         self.failures += 1
@@ -150,7 +150,7 @@ class Reflector:
         self.defect = error if ours else None
         self.problem = f"internal error: {type(error).__name__}" if ours else str(error)
 
-    def _well(self) -> None:
+    def _record_success(self) -> None:
         self.heard = self._clock()
         self.problem, self.defect = "", None
 
@@ -158,20 +158,20 @@ class Reflector:
         try:
             listing = read_list(reads, self.kind, self._stop.wait)
         except RefusedError as error:
-            if self._without(error):
+            if self._counts_as_empty(error):
                 self.absent = True
-                self._use(Listing({}, ""))
+                self._apply_list(Listing({}, ""))
             raise
         self.absent = False
-        self._use(listing)
+        self._apply_list(listing)
 
-    def _without(self, error: RefusedError) -> bool:
+    def _counts_as_empty(self, error: RefusedError) -> bool:
         """Whether to go on without this kind; after a list, a 403 keeps the objects."""
         missing = error.code == HTTPStatus.NOT_FOUND
         denied = error.code == HTTPStatus.FORBIDDEN and not self.list_count
         return self.kind.optional and (missing or (denied and not self.kind.forbidden_is_error))
 
-    def _use(self, listing: Listing[object]) -> None:
+    def _apply_list(self, listing: Listing[object]) -> None:
         changes = [
             *(Change(key, None) for key in self._projections.keys() - listing.projections.keys()),
             *(
@@ -182,7 +182,7 @@ class Reflector:
         ]
         self._projections, self._version = listing
         self.list_count += 1
-        self._well()
+        self._record_success()
         self._deliver(self.kind, changes)
 
     def _watch(self, reads: ApiReader) -> None:
@@ -195,24 +195,24 @@ class Reflector:
         }
         self._stream = stream = reads.stream(self.kind.path, query, SILENCE)
         try:
-            self._well()
+            self._record_success()
             if not self._stop.is_set():
                 for event in stream:
-                    self._well()
-                    self._take(event)
+                    self._record_success()
+                    self._apply_event(event)
         finally:
             self._stream = None
             stream.close()
 
-    def _take(self, event: JsonObject) -> None:
+    def _apply_event(self, event: JsonObject) -> None:
         manifest = event["object"]
         if event["type"] == "ERROR":
             raise RefusedError(int(manifest.get("code") or 0), message_of(manifest))
         if event["type"] != "BOOKMARK":
-            self._change(manifest, deleted=event["type"] == "DELETED")
+            self._apply_change(manifest, deleted=event["type"] == "DELETED")
         self._version = str(manifest["metadata"]["resourceVersion"])
 
-    def _change(self, manifest: Item, *, deleted: bool) -> None:
+    def _apply_change(self, manifest: Item, *, deleted: bool) -> None:
         key, projection = key_of(manifest), None if deleted else self.kind.project(manifest) or None
         if self._projections.get(key) == projection:
             return

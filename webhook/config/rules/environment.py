@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from webhook.config.environment import library_variables, nccl_ib_hca, ucx_devices
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.names import KNOWN_VARIABLES, Nearest
+from webhook.config.names import KNOWN_VARIABLES, OneLetterIndex
 from webhook.config.rules.rule import Violation, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKET_VARIABLES, ip_interfaces
@@ -51,7 +51,7 @@ _DEBUGGING_VARIABLES = frozenset(
 )
 #: The size of the /dev/shm that containerd gives every container.
 _SHM_DEFAULT = "64Mi"
-_NEAREST = Nearest(KNOWN_VARIABLES)
+_VARIABLE_INDEX = OneLetterIndex(KNOWN_VARIABLES)
 _BY_LOWERCASE_NAME = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
@@ -99,7 +99,7 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
             continue
         if intended := _BY_LOWERCASE_NAME.get(name.lower()):
             yield Violation(("env", name), f"case matters (did you mean {intended}?)")
-        elif near := _NEAREST.to(name.upper()):
+        elif near := _VARIABLE_INDEX.neighbor_of(name.upper()):
             yield Violation(("env", name), f"no library reads this name (did you mean {near}?)")
 
 

@@ -16,7 +16,7 @@ from webhook.config import names
 from webhook.config.environment import nvshmem_prefix
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
-from webhook.config.names import Nearest
+from webhook.config.names import OneLetterIndex
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model.fabric import OWN_DEVICE
 from webhook.model.pod import Path
@@ -44,7 +44,7 @@ _DOMAIN = re.compile(r"(?<=[a-z])P(?=[0-9])")
 _LOWERCASE_DOMAIN = re.compile(r"p(?=[0-9]+p[0-9])")
 #: The prefixes of kernel drivers' device numbers that people misspell.
 _NUMBERED_PREFIXES = ("mlx4_", "mlx5_", "mlx5_bond_", "bnxt_re", "irdma", "efa_", "erdma_", "hfi1_")
-_NEAREST = Nearest(_NUMBERED_PREFIXES)
+_PREFIX_INDEX = OneLetterIndex(_NUMBERED_PREFIXES)
 _MISSING_UNDERSCORE = re.compile(r"^mlx([45])(?=[0-9])")  # mlx50
 #: Common names of renamed devices; some of them differ by one letter from a driver's name.
 _SITE_NAMES = frozenset({"hca", "ib", "nic", "rail", "rdma", "roce"})
@@ -151,7 +151,7 @@ def _nearest_driver_name(name: str) -> str:
     """Return the driver's name that a name nearly equals; "" if it resembles no such name."""
     repaired = _MISSING_UNDERSCORE.sub(r"mlx\1_", name)
     stem = repaired.rstrip("0123456789")
-    beginning = _PREFIX_OF_STEM.get(stem) or _NEAREST.to(stem)
+    beginning = _PREFIX_OF_STEM.get(stem) or _PREFIX_INDEX.neighbor_of(stem)
     if beginning and stem not in _SITE_NAMES:
         repaired = beginning + repaired[len(stem) :]
     return repaired if repaired != name else ""
@@ -249,13 +249,13 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 @file_rule("warning", "Write a longer prefix, or list exact names in hcas.")
-def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
+def prefixes_of_others(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about a prefix that also matches a device that another fabric names.
 
     A warning: the two fabrics may have different nodes.
     """
-    owners = _owners_by_prefix(parts)
-    for path, fabric in parts.fabrics():
+    owners = _owners_by_prefix(spec)
+    for path, fabric in spec.fabrics():
         for index, prefix in enumerate(fabric.hca_prefixes):
             for owner, (key, written) in owners.get(prefix, {}).items():
                 if owner != fabric.name:
@@ -267,19 +267,19 @@ def prefixes_of_others(parts: ParsedSpec) -> Iterator[Violation]:
                     break
 
 
-def _owners_by_prefix(parts: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
+def _owners_by_prefix(spec: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
     """Return, for each prefix in the file, up to two fabrics that name a device with that prefix.
 
     The value for a fabric is the name of the list and the device. Two, because one of them may be
     the prefix's own fabric. Names of devices are at most 64 bytes long, so each is truncated to
     the length of every prefix to find all matches.
     """
-    listed = (prefix for _, fabric in parts.fabrics() for prefix in fabric.hca_prefixes)
+    listed = (prefix for _, fabric in spec.fabrics() for prefix in fabric.hca_prefixes)
     by_prefix: dict[str, dict[str, tuple[str, str]]] = {
         prefix: {} for prefix in listed if names.is_hca_prefix(prefix)
     }
     lengths = {len(prefix) for prefix in by_prefix}
-    for _, fabric in parts.fabrics():
+    for _, fabric in spec.fabrics():
         for key, _, written in _hcas(fabric):
             heads = (written[:length] for length in lengths if key != "hcaPrefixes")
             for owners in (by_prefix[head] for head in heads if head in by_prefix):

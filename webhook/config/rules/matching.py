@@ -29,17 +29,17 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
     "To distinguish the fabrics, give each gpuProducts, or nodeLabels with the same key "
     "and different values; or set defaults.fabric.",
 )
-def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
+def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about two fabrics with the same GPUs or device class that no label distinguishes.
 
     A warning: a pod that only requests those GPUs is ambiguous, but that may be intended. Pairs
     with `defaults.fabric` are not reported.
     """
-    default = parts.model.defaults.fabric
-    if parts.default_unsure or (default is not None and default not in parts.names):
+    default = spec.model.defaults.fabric
+    if spec.default_unsure or (default is not None and default not in spec.names):
         return  # one of the two may be the default that is meant
-    fabrics = list(parts.fabrics())
-    alike = Indistinguishable([labels_of(fabric) for _, fabric in fabrics], wildcards_of(parts))
+    fabrics = list(spec.fabrics())
+    alike = Indistinguishable([labels_of(fabric) for _, fabric in fabrics], wildcards_of(spec))
     # GPU resource or device class → earlier fabrics but the default, as bits
     fabrics_by_gpu: dict[str, int] = {}
     for index, (path, fabric) in enumerate(fabrics):
@@ -62,13 +62,13 @@ def same_gpus(parts: ParsedSpec) -> Iterator[Violation]:
 
 
 @file_rule("warning", "Write plain values instead of globs where possible.")
-def many_wildcards(parts: ParsedSpec) -> Iterator[Violation]:
+def many_wildcards(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about more than 50 different globs with wildcards.
 
     A warning: further globs work as well, but are not compared with those of other fabrics or with
     `nodeSelector`.
     """
-    left_out = wildcards_of(parts).left_out
+    left_out = wildcards_of(spec).left_out
     if left_out:
         yield Violation(
             ("fabrics",),
@@ -77,11 +77,11 @@ def many_wildcards(parts: ParsedSpec) -> Iterator[Violation]:
         )
 
 
-def wildcards_of(parts: ParsedSpec) -> Wildcards:
+def wildcards_of(spec: ParsedSpec) -> Wildcards:
     """Return the globs of all fabrics' labels, to match values with."""
     return Wildcards(
         glob
-        for _, fabric in parts.fabrics()
+        for _, fabric in spec.fabrics()
         for globs in labels_of(fabric).values()
         for glob in filter(is_label_glob, globs)
     )

@@ -35,10 +35,10 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 @file_rule("error", "Rename one of the two fabrics.", per_value=True)
-def unique_names(parts: ParsedSpec) -> Iterator[Violation]:
+def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject two fabrics with the same name."""
     first: dict[str, int] = {}
-    for path, fabric in parts.fabrics():
+    for path, fabric in spec.fabrics():
         before = first.setdefault(fabric.name, path[1])
         if before != path[1]:
             earlier = f"fabrics[{before}]"
@@ -53,12 +53,12 @@ def unique_names(parts: ParsedSpec) -> Iterator[Violation]:
     "Write the name of a fabric of the file, or remove defaults.fabric.",
     per_value=True,
 )
-def default_fabric(parts: ParsedSpec) -> Iterator[Violation]:
+def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject a `defaults.fabric` that is not in the file."""
-    name = parts.model.defaults.fabric
-    if name is not None and name not in parts.names:
-        there = shortened_list([brief(name) for name in sorted(parts.names)], _MAX_NAMES)
-        hint = suggestion(name, parts.names) or (
+    name = spec.model.defaults.fabric
+    if name is not None and name not in spec.names:
+        there = shortened_list([brief(name) for name in sorted(spec.names)], _MAX_NAMES)
+        hint = suggestion(name, spec.names) or (
             f" (the fabrics are {there})" if there else " (the file has none)"
         )
         yield Violation(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
@@ -70,21 +70,21 @@ def default_fabric(parts: ParsedSpec) -> Iterator[Violation]:
     "rayproject/ray*.",
     per_value=True,
 )
-def image_globs(parts: ParsedSpec) -> Iterator[Violation]:
+def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `nonRootImages` that no image can match.
 
     An error: the intended images would count as running as root.
     """
-    for index, glob in enumerate(parts.model.defaults.non_root_images):
+    for index, glob in enumerate(spec.model.defaults.non_root_images):
         for text, remedy in _mistakes(glob):
             path = ("defaults", "nonRootImages", index)
             yield Violation(path, f"{quoted(glob)} {text}", remedy)
 
 
 @file_rule("warning", "Remove nonRootImages, or set memlock to another value.", per_value=True)
-def images_without_effect(parts: ParsedSpec) -> Iterator[Violation]:
+def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about `nonRootImages` with `memlock: unlimited`, where the user does not matter."""
-    defaults = parts.model.defaults
+    defaults = spec.model.defaults
     if defaults.non_root_images and defaults.memlock == "unlimited":
         message = "has no effect if memlock is unlimited, since every user may then lock memory"
         yield Violation(("defaults", "nonRootImages"), message)
@@ -249,9 +249,9 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 @file_rule("error", "Write the name of a namespace, without globs.", per_value=True)
-def namespaces(parts: ParsedSpec) -> Iterator[Violation]:
+def namespaces(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject invalid namespace names in `nvlink.allowNamespaces`, including globs."""
-    for index, name in enumerate(parts.model.nvlink.allow_namespaces):
+    for index, name in enumerate(spec.model.nvlink.allow_namespaces):
         if not names.is_dns_label(name):
             yield Violation(
                 ("nvlink", "allowNamespaces", index),
@@ -260,9 +260,9 @@ def namespaces(parts: ParsedSpec) -> Iterator[Violation]:
 
 
 @file_rule("error", "Write domain/name with globs, such as example.com/efa*.", per_value=True)
-def foreign_globs(parts: ParsedSpec) -> Iterator[Violation]:
+def foreign_globs(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `foreignNics` that are not `domain/name`, or that match everything."""
-    foreign = parts.model.foreign_nics
+    foreign = spec.model.foreign_nics
     for key, globs in (("resources", foreign.resources), ("annotations", foreign.annotations)):
         for index, glob in enumerate(globs):
             if "/" not in glob or not glob.strip("*?/"):

@@ -90,13 +90,13 @@ def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 @file_rule("error", "Correct nodeSelector or match, so that the selected nodes are in the fabric.")
-def selector_against_match(parts: ParsedSpec) -> Iterator[Violation]:
+def selector_against_match(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject a `nodeSelector` that contradicts `match`.
 
     An error: pods would be pinned to nodes that are not in the fabric.
     """
-    wildcards = wildcards_of(parts)
-    for path, fabric in parts.fabrics():
+    wildcards = wildcards_of(spec)
+    for path, fabric in spec.fabrics():
         labels = labels_of(fabric) if fabric.node_selector else {}
         for key, value in fabric.node_selector.items():
             if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):

@@ -30,13 +30,13 @@ _MODEL = re.compile(
 
 
 @file_rule("error", "Remove the alias from one of the two resources.")
-def aliases_of_two(parts: ParsedSpec) -> Iterator[Violation]:
+def aliases_of_two(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject an alias of two resources of the same fabric.
 
     An error: it cannot be renamed to both. Two fabrics may share an alias: the pod's fabric decides
     which resource it becomes.
     """
-    for path, fabric in parts.fabrics():
+    for path, fabric in spec.fabrics():
         owners: dict[str, str] = {}
         for index, resource in enumerate(fabric.resources):
             for position, alias in enumerate(resource.aliases):
@@ -49,13 +49,13 @@ def aliases_of_two(parts: ParsedSpec) -> Iterator[Violation]:
 
 
 @file_rule("error", "Remove the alias.")
-def alias_is_resource(parts: ParsedSpec) -> Iterator[Violation]:
+def alias_is_resource(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject an alias that is the real resource of a fabric.
 
     An error: a pod that requests the real resource would get another one.
     """
-    real = {item.name: f for _, f in parts.fabrics() for item in f.resources}
-    for path, fabric in parts.fabrics():
+    real = {resource.name: f for _, f in spec.fabrics() for resource in f.resources}
+    for path, fabric in spec.fabrics():
         for index, resource in enumerate(fabric.resources):
             for position, alias in enumerate(resource.aliases):
                 if alias in real:
@@ -82,13 +82,13 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
 
 
 @file_rule("error", "Write the resource that the RDMA device plugin offers, such as rdma/ib.")
-def gpu_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
+def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject a GPU as an RDMA resource, or as an alias of one.
 
     An error: pods would request more GPUs instead of RDMA, or their GPUs would be renamed.
     """
-    gpus = _listed_gpus(parts)
-    for path, name in _resources(parts):
+    gpus = _listed_gpus(spec)
+    for path, name in _resources(spec):
         if _is_gpu(name, gpus):
             yield Violation(path, f"{quoted(name)} is a GPU, or a share of one")
 
@@ -98,13 +98,13 @@ def gpu_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
     "Write the resource that the RDMA device plugin offers, such as rdma/ib, and GPUs in "
     "match.gpuResources.",
 )
-def gpu_model_as_rdma(parts: ParsedSpec) -> Iterator[Violation]:
+def gpu_model_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
 
     A warning: a site may name a device after the GPU of its nodes.
     """
-    gpus = _listed_gpus(parts)
-    for path, name in _resources(parts):
+    gpus = _listed_gpus(spec)
+    for path, name in _resources(spec):
         if _MODEL.fullmatch(name) and not _is_gpu(name, gpus):
             yield Violation(path, f"{quoted(name)} looks like a GPU")
 
@@ -120,12 +120,12 @@ def _is_gpu(name: str, gpus: frozenset[str]) -> bool:
     )
 
 
-def _listed_gpus(parts: ParsedSpec) -> frozenset[str]:
-    return frozenset(gpu for _, fabric in parts.fabrics() for gpu in fabric.match.gpu_resources)
+def _listed_gpus(spec: ParsedSpec) -> frozenset[str]:
+    return frozenset(gpu for _, fabric in spec.fabrics() for gpu in fabric.match.gpu_resources)
 
 
-def _resources(parts: ParsedSpec) -> Iterator[tuple[Path, str]]:
-    for parent_path, fabric in parts.fabrics():
+def _resources(spec: ParsedSpec) -> Iterator[tuple[Path, str]]:
+    for parent_path, fabric in spec.fabrics():
         for path, name in _names(fabric):
             yield (*parent_path, "resources", *path), name
 

@@ -88,8 +88,8 @@ def _per_fabric(check: Callable[[FabricEntry], Iterable[Violation]]) -> Check:
     """Turn a check of one fabric into a check of the whole file."""
 
     @wraps(check)
-    def over_all(parts: ParsedSpec) -> Iterator[Violation]:
-        for parent_path, fabric in parts.fabrics():
+    def over_all(spec: ParsedSpec) -> Iterator[Violation]:
+        for parent_path, fabric in spec.fabrics():
             for violation in check(fabric):
                 yield violation._replace(path=(*parent_path, *violation.path))
 
