@@ -74,7 +74,7 @@ def test_every_page_is_linked() -> None:
 
 @pytest.mark.parametrize(("change", "place"), ROWS, ids=[change for change, _ in ROWS])
 def test_names_are_in_their_files(change: str, place: str) -> None:
-    """A name in a row, such as `REQUESTED`, occurs in the code that the row points to."""
+    """A name in a row, such as `VARIABLES`, occurs in the code that the row points to."""
     files = [file for path in _named(place) for file in ROOT.glob(path) if file.suffix == ".py"]
     names = set(re.findall(r"`(\w+)`", place)) - {"preview", "serve"}  # commands
     for name in names:
