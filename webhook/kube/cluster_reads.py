@@ -213,13 +213,13 @@ class BestEffortFacts:
         #: The namespaces whose ResourceClaimTemplates have been read.
         self.namespaces_with_templates: list[str] = []
 
-    def is_silent(self) -> bool:
+    def is_unreachable(self) -> bool:
         """Whether the API server did not answer, or did not accept the credentials."""
         return any(failure.code in (0, _UNAUTHORIZED) for failure in self.best_effort.unread)
 
     def read_namespace(self, name: str) -> None:
         """Read a namespace, and its requirements for pods."""
-        if self.is_silent():
+        if self.is_unreachable():
             return
         path = f"/api/v1/namespaces/{name}"
         namespace = self.best_effort.get(path, f"namespace {name}")
@@ -227,7 +227,7 @@ class BestEffortFacts:
             self.note("get namespaces", UNRESTRICTED)
         self._keep("Namespace", [] if namespace is None else [namespace])
         for resource, kind in _MEMORY_LIMIT_KINDS:
-            if self.is_silent():
+            if self.is_unreachable():
                 return
             items = self.best_effort.list(f"{path}/{resource}", f"{resource} of namespace {name}")
             if items is None:
@@ -242,7 +242,7 @@ class BestEffortFacts:
 
     def read_nodes(self) -> None:
         """Read all nodes; there may be thousands."""
-        if self.is_silent():
+        if self.is_unreachable():
             return
         nodes = best_effort_nodes(NODES.project, self._reads, self.best_effort)
         if nodes is None:
@@ -256,7 +256,7 @@ class BestEffortFacts:
     def note(self, right: str, assumed: str) -> None:
         """Note why the last request failed, and the assumption made instead."""
         subject, code, message = self.best_effort.unread[-1]
-        if self.is_silent():
+        if self.is_unreachable():
             self.notes.append(f"{message}; {_REMAINING}")
         elif code == FORBIDDEN:
             self.notes.append(f"{subject}: not read, as you lack the right to {right}; {assumed}")
@@ -269,7 +269,7 @@ class BestEffortFacts:
         self, kind: WatchedResource[object], name: str, namespace: str, assumed: str
     ) -> bool:
         """Read the objects of a kind in a namespace; return whether that worked."""
-        if self.is_silent():
+        if self.is_unreachable():
             return False
         path = replace(kind, namespace=namespace).path
         items = self.best_effort.list(path, f"{kind.resource} of namespace {namespace}")

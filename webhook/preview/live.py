@@ -119,7 +119,7 @@ def _read_webhooks(facts: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
 
 def _read_configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
     """Return the configuration of the cluster; None if it cannot be read."""
-    if facts.is_silent():
+    if facts.is_unreachable():
         return None
     manifest = facts.best_effort.get(_FABRICS_PATH, OBJECT)
     if manifest is None:

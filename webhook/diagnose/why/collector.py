@@ -147,7 +147,7 @@ class Collector:
         live_facts.read_namespace(namespace)
         if fabrics.uses_claims:
             live_facts.read_claims(namespace)
-        if not live_facts.is_silent():
+        if not live_facts.is_unreachable():
             live_facts.nodes = {name: node.facts for name, node in (self._nodes() or {}).items()}
         return live_facts
 
