@@ -74,7 +74,7 @@ class RetiredConfigurations:
     #: Hash → retirement time in seconds of the clock, and the configuration; the oldest first.
     _by_hash: Mapping[str, tuple[float, PreparedConfiguration]] = field(default_factory=dict)
 
-    def adding(self, configuration: PreparedConfiguration, now: float) -> RetiredConfigurations:
+    def retire(self, configuration: PreparedConfiguration, now: float) -> RetiredConfigurations:
         """Return a copy with a configuration that retires now.
 
         Expired entries and those beyond MAX_RETIRED are dropped.
@@ -215,7 +215,7 @@ def _retire(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredCon
     current = snapshot.current
     if current is None or current.config_hash == next_hash:
         return snapshot.retired
-    return snapshot.retired.adding(current, now)
+    return snapshot.retired.retire(current, now)
 
 
 def _with_nodes(snapshot: Snapshot, nodes: Nodes, inventories: Inventories) -> Snapshot:

@@ -81,12 +81,14 @@ def fabric_status_of(
     return (FabricStatus(writer),)
 
 
-def _connect(kubeconfig: Path | None, space: str, replica: str) -> tuple[StatusLease, StatusApi]:
+def _connect(
+    kubeconfig: Path | None, namespace: str, replica: str
+) -> tuple[StatusLease, StatusApi]:
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
     from webhook.kube.lease import Lease  # noqa: PLC0415
 
     client = Client(kubeconfig)
-    return Lease(client, space, LEASE, replica), client
+    return Lease(client, namespace, LEASE, replica), client
 
 
 def status_update(

@@ -52,9 +52,9 @@ INVENTORIES = {FIRST: SMALL_NEW.inventory, SECOND: LARGE_NEW.inventory}
 LAB = {"lab": NamespaceFacts(name="lab", annotations={"a": "b"})}
 IN_LAB = Facts(namespaces=LAB, nodes=OLD, unlisted_is_unknown=True)
 CLAIMS = KnownClaims({"lab": ClaimFacts(claims={"mine": {}})}, ClaimFacts(complete=True), True)
-RETIRED_SMALL = RetiredConfigurations().adding(SMALL, NOW)
-RETIRED_LARGE = RetiredConfigurations().adding(LARGE, NOW)
-RETIRED_BEFORE = RetiredConfigurations().adding(SMALL, NOW - 1)
+RETIRED_SMALL = RetiredConfigurations().retire(SMALL, NOW)
+RETIRED_LARGE = RetiredConfigurations().retire(LARGE, NOW)
+RETIRED_BEFORE = RetiredConfigurations().retire(SMALL, NOW - 1)
 #: Makes a snapshot with a current configuration.
 using = partial(Snapshot, missing_reason="")
 
@@ -94,7 +94,7 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     "a retired configuration is applied again": (
         using(current=LARGE, retired=RETIRED_BEFORE),
         ConfigurationApplied(SMALL_NEW),
-        using(current=SMALL_NEW, retired=RETIRED_BEFORE.adding(LARGE, NOW)),
+        using(current=SMALL_NEW, retired=RETIRED_BEFORE.retire(LARGE, NOW)),
     ),
     "an upcoming configuration is applied": (
         using(current=LARGE, upcoming={FIRST: SMALL, THIRD: LARGE}),
@@ -293,7 +293,7 @@ def test_a_state_changes_by_events_at_the_time_of_its_clock() -> None:
     state.send(ConfigurationApplied(SMALL))
     times.append(NOW + 1)
     state.send(ConfigurationApplied(LARGE))
-    retired = RetiredConfigurations().adding(SMALL, NOW + 1)
+    retired = RetiredConfigurations().retire(SMALL, NOW + 1)
     assert state.snapshot == using(current=LARGE, retired=retired)
     chosen = []
     for now in (NOW + 1 + RETENTION, NOW + 1.1 + RETENTION):

@@ -48,7 +48,7 @@ class Bodies:
             raise self._too_large()
         message = await receive()
         if message["type"] == "http.request" and not message["more_body"]:
-            return self._checked_size(message["body"])
+            return self._within_limit(message["body"])
         return await self._collect(message, receive)
 
     async def _collect(self, message: Message, receive: Receive) -> bytes:
@@ -65,7 +65,7 @@ class Bodies:
                 return b"".join(chunks)
             message = await receive()
 
-    def _checked_size(self, body: bytes) -> bytes:
+    def _within_limit(self, body: bytes) -> bytes:
         if len(body) > self._limit:
             raise self._too_large()
         return body

@@ -134,7 +134,7 @@ class Mutate:
             return []
         namespace, claims = request.namespace, snapshot.claims
         missing = [] if snapshot.facts.namespace(namespace).is_loaded else [namespace]
-        if claims is not None and claims.are_watched and _opted_in(request.pod):
+        if claims is not None and claims.are_watched and _has_opted_in(request.pod):
             unknown = unknown_claims(request.pod, claims.of(namespace))
             missing += [claim_key(namespace, name) for name in unknown]
         return missing
@@ -202,7 +202,7 @@ class Mutate:
             self._notify_owner(request, decision)
 
 
-def _opted_in(pod: PodManifest) -> bool:
+def _has_opted_in(pod: PodManifest) -> bool:
     """Return whether a pod opted in; other pods are not delayed."""
     return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
 

@@ -131,7 +131,7 @@ class ObjectConfiguration:
         changes = [change for _, batch in self._informers.take() for change in batch]
         projections = [item if _is_present(item) else None for _, item in changes]
         learned = [
-            _Learned(due, *self._reading(projection))
+            _Learned(due, *self._prepare_use(projection))
             for projection in projections
             if self._is_new(projection)
         ]
@@ -157,7 +157,7 @@ class ObjectConfiguration:
             return False
         return self._wall_clock() - written.timestamp() < RECENT
 
-    def _reading(
+    def _prepare_use(
         self, projection: _Projection
     ) -> tuple[Callable[[], None], PreparedConfiguration | None]:
         """Return a function that puts the object to use, and its configuration."""
