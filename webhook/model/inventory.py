@@ -89,7 +89,16 @@ def _lacks(group: NodeGroup, fabric: Fabric, fabrics: Fabrics) -> Iterator[str]:
             yield f"label {key} is {group.labels[key]}, not {expected}"
     resources = _sufficient(fabric, fabrics)
     if resources and not _offers(group, resources):
-        yield f"{' or '.join(resources)} is not offered"
+        yield _not_offered(resources)
+
+
+def _not_offered(names: Sequence[str]) -> str:
+    """State that nodes offer no resource of a list: "neither a nor b is offered"."""
+    if len(names) == 1:
+        return f"{names[0]} is not offered"
+    *first, last = names
+    lead = "neither" if len(first) == 1 else "none of"
+    return f"{lead} {', '.join(first)} {'nor' if len(first) == 1 else 'and'} {last} is offered"
 
 
 def _met_conditions(group: NodeGroup, name: str, fabrics: Fabrics) -> int:
@@ -135,8 +144,8 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
 _FABRIC_WITHOUT_NODES = Code(
     "FabricWithoutNodes",
     "No node belongs to the fabric.",
-    "Compare `match` of the fabric with its nodes: their labels, and the GPUs and RDMA resources "
-    "that they offer.",
+    "Compare the fabric's `match` with the nodes that should belong to it: their labels, and the "
+    "GPUs and RDMA resources that they offer.",
 )
 _RESOURCE_NOT_OFFERED = Code(
     "ResourceNotOffered",
@@ -147,12 +156,13 @@ _RESOURCE_NOT_OFFERED = Code(
 _NODE_WITHOUT_RESOURCE = Code(
     "NodeWithoutResource",
     "Some nodes of the fabric lack one of its RDMA resources.",
-    "Check whether the RDMA device plugin runs there.",
+    "Check whether the RDMA device plugin runs on these nodes; rdma-webhook fabrics names them.",
 )
 _NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
     "Nodes with GPUs, RDMA resources or labels of a fabric belong to no fabric.",
-    "If the nearest fabric is the right one, add what is missing, or extend `match` of the fabric.",
+    "If the nearest fabric is the right one, give the node the missing label or resource, or "
+    "extend the fabric's `match`.",
 )
 _NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",

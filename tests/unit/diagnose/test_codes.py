@@ -118,9 +118,9 @@ def test_a_code_of_two_tools() -> None:
     assert code_text(explanation, width=200) == (
         "FabricWithoutNodes\n"
         "  Whether the pod has RDMA depends on something that admission cannot see.\n"
-        f"  verdict: {explanation.rows[0].code.meaning}\n"
+        f"  In a verdict: {explanation.rows[0].code.meaning}\n"
         f"    → {explanation.rows[0].code.remedy}\n"
-        "  fabrics: No node belongs to the fabric.\n"
+        "  In the output of fabrics: No node belongs to the fabric.\n"
         f"    → {explanation.rows[1].code.remedy}\n"
     )
 
@@ -169,17 +169,19 @@ def test_the_text_of_a_code() -> None:
     assert code_text(explain_code("GuaranteedLost"), width=300) == (
         "GuaranteedLost\n"
         "  This code alone does not decide whether the pod has RDMA.\n"
-        f"  memory-limit: {row.meaning}\n"
+        f"  In the mutation memory-limit: {row.meaning}\n"
         f"    → {row.remedy}\n"
     )
     assert code_text(explain_code("Equipped")).endswith("    → No action is needed.\n")
-    assert code_text(explain_code("PortDown")).startswith("PortDown\n  log: The port of this RDMA")
+    assert code_text(explain_code("PortDown")).startswith(
+        "PortDown\n  In a log: A port of the RDMA device"
+    )
 
 
 def test_places_with_the_same_meaning_share_a_line() -> None:
     """The text does not repeat a sentence."""
     text = code_text(explain_code("FabricAmbiguous"), width=300)
-    assert text.count("  verdict, decision, request: ") == 1
+    assert text.count("  In a verdict, a decision, the check of a pod's request: ") == 1
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.builders import H100, V100, container, fabric, fabrics
 from tests.growth import DOUBLE, lines
 from webhook.model.fabric import Fabrics
@@ -175,10 +177,23 @@ def test_a_node_that_fits_no_fabric_says_what_is_missing() -> None:
     assert (inventory.nodes, inventory.unrelated_nodes) == (2, 0)
     missing = f"label {PRODUCT} is missing (expected: Tesla-V100-*)"
     assert unassigned(build({"p": node(v100=8)})).why == missing
-    neither = "nvidia.com/v100 or rdma/v100 is not offered"
+    neither = "neither nvidia.com/v100 nor rdma/v100 is offered"
     assert unassigned(build({"p": node(VOLTA)})).why == neither
     reasons = f"label {PRODUCT} is missing (expected: Tesla-V100-*); {neither}"
     assert unassigned(build({"p": node(gpu=1)})) == UnassignedNodes(("p",), (), "v100-ib", reasons)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "why"),
+    [
+        ((), "rdma/v100 is not offered"),
+        (("a.com/gpu", "b.com/gpu"), "none of a.com/gpu, b.com/gpu and rdma/v100 is offered"),
+    ],
+)
+def test_resources_that_are_not_offered(gpus: tuple[str, ...], why: str) -> None:
+    """Any of them would be enough, so the sentence states that nodes offer none of them."""
+    alternatives = fabric("x", gpu_resources=frozenset(gpus), resources=V100.resources)
+    assert unassigned(build({"n": node(gpu=1)}, fabrics(alternatives))).why == why
 
 
 def test_a_node_with_rdma_and_no_gpu_may_belong_to_a_fabric() -> None:

@@ -9,6 +9,7 @@ from webhook.cli.options import namespace_name, object_name, request_timeout
 from webhook.diagnose.verify.results import PortRate
 from webhook.errors import ConfigError
 from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.names import shortened_list
 from webhook.model.nearest import suggestion
 
 # Options.
@@ -125,7 +126,8 @@ def find_fabric(name: str, fabrics: Fabrics, source: str) -> Fabric:
     """Return the fabric with a name; ConfigError if the `source` has no such fabric."""
     by_name = fabrics.fabrics
     if name not in by_name:
-        raise ConfigError(f"{source}: no fabric {name!r:.80}{suggestion(name, by_name)}")
+        hint = suggestion(name, by_name) or f"; the fabrics are {shortened_list([*by_name], 8)}"
+        raise ConfigError(f"{source}: no fabric {name!r:.80}{hint if by_name else ''}")
     return by_name[name]
 
 

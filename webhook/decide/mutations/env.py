@@ -230,7 +230,7 @@ def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
 *_LIBRARIES, _LAST = LIBRARIES.values()
 MUTATION = Mutation(
     name="env",
-    summary=f"sets the fabric's variables for {', '.join(_LIBRARIES)} and {_LAST}",
+    summary=f"sets the fabric's variables for any of {', '.join(_LIBRARIES)} and {_LAST}",
     needs=KnowledgeLevel.FABRIC,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_REASONS, NOT_FORWARDED),
     mutate=mutate,

@@ -34,14 +34,14 @@ NODE_WITHOUT_RDMA_DEVICE = Code(
     "NodeWithoutRdmaDevice",
     "No tool shows an RDMA device on the node.",
     "Check that the node has a network card (lspci -nn) and that its RDMA driver is loaded "
-    "(mlx5_ib for NVIDIA). If so, collect the output of all tools on the node: rdma-webhook "
-    "discover script prints a script for that.",
+    "(mlx5_ib for NVIDIA). If so, add the output of all tools on the node: run rdma-webhook "
+    "discover script to print a script that collects it.",
 )
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
     "No tool shows the link layer of any port of the node, so the node is in no fabric.",
-    "Add the output of ibstat, ibstatus or ibv_devinfo, or collect the output of all tools on the "
-    "node: rdma-webhook discover script prints a script for that.",
+    "Add the output of ibstat, ibstatus or ibv_devinfo, or of all tools on the node: run "
+    "rdma-webhook discover script to print a script that collects it.",
 )
 CARD_WITHOUT_RDMA_DEVICE = Code(
     "CardWithoutRdmaDevice",
@@ -62,7 +62,7 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
         text = "no tool shows an RDMA device"
         yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=node_ports.location())
     elif node_ports.card is None:
-        text = "no tool shows the link layer of any port, so the node is in no fabric"
+        text = "no tool shows the link layer of any port, so discover assigns no fabric"
         yield LINK_LAYER_UNKNOWN.finding("error", text, location=node_ports.location())
     for port in node.ports:
         if port.device is None and any(other.device for other in node.ports):

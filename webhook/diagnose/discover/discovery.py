@@ -118,7 +118,7 @@ def unplaced_nodes(discovery: Discovery) -> Iterator[tuple[str, str]]:
         if name not in placed:
             yield (
                 name,
-                "see the findings" if name in refused else "; ".join(_obstacles(node_ports)),
+                "see What to fix first" if name in refused else "; ".join(_obstacles(node_ports)),
             )
 
 

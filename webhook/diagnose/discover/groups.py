@@ -185,22 +185,32 @@ def _unusable_reason(instances: Sequence[SitePort], group: Group) -> str:
     if any(port.state is None for port in instances):
         return ""
     active = [port for port in instances if port.state == "Active"]
-    everywhere = "" if len(group.nodes) == 1 else " on all nodes"
     if not active:
+        where = _where(instances, group)
+        if len(instances) < len(group.members):
+            where += " and usable on none"
         physical = ", ".join(
             sorted({port.physical_state for port in instances if port.physical_state})
         )
-        return f"{instances[0].state}{everywhere}{f' ({physical})' if physical else ''}"
+        return f"{instances[0].state}{where}{f' ({physical})' if physical else ''}"
     rates = {port.rate_gbps for port in active}
     if group.rate not in rates and None not in rates:
         other_rates = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
-        return f"{other_rates}{everywhere}; the fabric's rate is {gbps(group.rate)}"
+        return f"{other_rates}{_where(active, group)}; the fabric's rate is {gbps(group.rate)}"
     return ""
+
+
+def _where(instances: Sequence[SitePort], group: Group) -> str:
+    """Return the share of the group's nodes that have a port like this; "" for a single node."""
+    nodes = len(group.members)
+    if nodes == 1:
+        return ""
+    return " on all nodes" if len(instances) == nodes else f" on {len(instances)} of {nodes} nodes"
 
 
 def _key_text(key: tuple[str, int | None]) -> str:
     device, port = key
-    return device if port in (None, 1) else f"{device}:{port}"
+    return device if port in (None, 1) else f"{device} port {port}"
 
 
 # Names for fabrics and resources, short enough to type.

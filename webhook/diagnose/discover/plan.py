@@ -292,7 +292,10 @@ def _add_interfaces(
 def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
     if mode == "shared-device":
         yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
-        yield "RDMA devices shared between network namespaces (rdma system show: netns shared)"
+        yield (
+            "RDMA devices shared between network namespaces (rdma system show must print netns "
+            "shared; if not: rdma system set netns shared)"
+        )
         if group.card.link_layer == "Ethernet":
             yield f"Multus, and {counted(_device_count(devices), 'network')} (one for each device)"
     elif mode == "host-network":

@@ -88,7 +88,7 @@ def _exact(group: Group, devices: Devices) -> str:
         if nodes
     ]
     if len(parts) > 2:  # noqa: PLR2004
-        return "names differ between nodes; NCCL skips the names that a node lacks"
+        return "not every node has all of these; NCCL skips the names that a node lacks"
     count = len(group.nodes)
     nodes = {1: "the node", 2: "both nodes"}.get(count, f"all {count} nodes")
     cards = "card" if count == len(devices.used) == 1 else "cards"

@@ -12,6 +12,7 @@ from webhook.diagnose.discover.used_ports import most_common, used_devices, used
 from webhook.diagnose.tools.hardware import card_model, data_rate, link_capacity
 from webhook.diagnose.tools.observations import CardObservation, PcieLink
 from webhook.model.finding import Code, Finding, Location
+from webhook.model.names import counted
 
 # Cards, slots and cables that slow a fabric down, or soon will.
 
@@ -125,7 +126,7 @@ def bad_cables(plan: FabricPlan) -> Iterator[Finding]:
 PORT_IS_DOWN = Code(
     "PortIsDown",
     "A port that the fabric uses is Down.",
-    "Check the cable, the transceiver and the switch port; then ibstat must show LinkUp and "
+    "Check the cable, the transceiver and the switch port; then ibstat should show LinkUp and "
     "Active.",
 )
 PORT_NOT_ACTIVE = Code(
@@ -135,7 +136,7 @@ PORT_NOT_ACTIVE = Code(
 )
 PORTS_NEVER_UP = Code(
     "PortsNeverUp",
-    "Ports are Down on all nodes, so the fabric does not use them.",
+    "Ports are Down on all nodes where the fabric could use them, so it does not use them.",
     "If the fabric is meant to use them, connect them on all nodes and run discover again.",
 )
 PORT_STATE_UNKNOWN = Code(
@@ -151,8 +152,8 @@ PORT_SLOW = Code(
 )
 CARD_MISSING = Code(
     "CardMissing",
-    "A node has fewer of the fabric's devices than most nodes.",
-    "Look for the missing card in the output of lspci and dmesg.",
+    "A node has fewer of the fabric's devices than other nodes.",
+    "Look for the missing cards in the output of lspci and dmesg.",
 )
 ROCE_GID_MISSING = Code(
     "RoceGidMissing",
@@ -177,6 +178,8 @@ _WHEN_DOWN = {
     "Disabled": "Enable the port (ibportstate or mlxlink), or plug in its cable.",
     "Polling": "The port finds no link partner: check the cable, the transceiver and the switch "
     "port.",
+    "LinkUp": "The physical link is up: check the subnet manager or, for a virtual function, its "
+    "link policy.",
 }
 
 
@@ -228,15 +231,17 @@ def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
 
 
 def devices_missing(plan: FabricPlan) -> Iterator[Finding]:
-    """Yield nodes with fewer devices than most nodes of the group."""
+    """Yield nodes with fewer devices than the most common number in the group."""
     counts = {member.node.name: len(used_devices(member, plan)) for member in plan.group.members}
     usual = most_common(counts.values())
+    complete = [*counts.values()].count(usual)
+    others = f"{counted(complete, 'other node')} {'has' if complete == 1 else 'have'}"
     for node, count in counts.items():
         if count < usual:
             present = "is present" if count < 2 else "are present"  # noqa: PLR2004
             text = (
                 f"{f'only {count}' if count else 'none'} of the fabric's devices {present}, but "
-                f"most nodes have {usual}"
+                f"{others} {usual}"
             )
             yield CARD_MISSING.finding("error", text, location=Location(nodes=(node,)))
 

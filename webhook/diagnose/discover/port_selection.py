@@ -134,7 +134,7 @@ def _exclusion_reason(
         bond = " bond" if "_bond_" in port.device else ""
         return f"{port.link_layer}{bond}, {rate}; the fabric is {fabric_card.link_layer}"
     if card_of(port) != fabric_card:
-        return f"{port.model or 'another card'}, {rate}; not a card of the fabric"
+        return f"{port.model or 'another model'}, {rate}; the fabric uses other cards"
     return f"not near a GPU (nvidia-smi topo -m: {distances.get(port.device)})"
 
 

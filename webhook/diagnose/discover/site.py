@@ -233,8 +233,8 @@ def reconcile(
 TOOLS_DISAGREE = Code(
     "ToolsDisagree",
     "Two tools, or two outputs of one tool, show different values for a property of a node.",
-    "Collect all output on the node again at the same time: rdma-webhook discover script prints a "
-    "script for that. Until the values agree, discover uses neither.",
+    "Collect the output of all tools on the node again, in one run (run rdma-webhook discover "
+    "script to print a script that collects it). Until the values agree, discover uses neither.",
 )
 
 

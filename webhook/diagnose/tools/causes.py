@@ -284,7 +284,7 @@ FAILURES = (
         "PortDown", "failure", "link", "state is Down",
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
-        "The port of this RDMA device is down.",
+        "A port of the RDMA device in the output is down.",
         "Use another device of the node (ibstat shows which ports are Active), and report this "
         "port to the cluster administrator.",
         "linux-rdma/perftest, src/perftest_resources.c",
@@ -300,9 +300,8 @@ FAILURES = (
         "DeviceNotFound", "failure", "verbs", "not found",
         re.compile(r"\bIB device [\w.-]{1,64} not found"),
         "IB device mlx5_bond_0 not found",
-        "The container has no RDMA device with that name.",
-        "Name a device that the container has: /sys/class/infiniband lists all devices of the "
-        "node, and /dev/infiniband those that come with the RDMA resource.",
+        "The container has no RDMA device with the name in the output.",
+        "Pass the name of a device that ibv_devinfo lists in the container (-d NAME).",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     Cause(

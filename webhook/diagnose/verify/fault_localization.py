@@ -29,12 +29,13 @@ from webhook.text.findings import tally
 
 SUSPECT_PATH = Code(
     "SuspectPath",
-    "Two nodes measure badly with one another, but well with others.",
+    "Results between two nodes are bad, but their results with other nodes are good.",
     "Check the path between them: the switches, and the cables between switches.",
 )
 SUSPECT_PATHS = Code(
     "SuspectPaths",
-    "More than four pairs of nodes measure badly with one another, but well with others.",
+    "Results of more than four pairs of nodes are bad, but their nodes' results with other nodes "
+    "are good.",
     "Check the switches, their error counters, and the other traffic; then run the command again.",
 )
 ALL_ALIKE = Code(
@@ -45,7 +46,8 @@ ALL_ALIKE = Code(
 )
 NOT_LOCATED = Code(
     "NotLocated",
-    "Pairs measure badly, and too few others were measured to distinguish a node from the path.",
+    "Results of pairs are bad, and too few other pairs were measured to distinguish a node from "
+    "the path.",
     "Measure these nodes with others as well: use --all-pairs, or more nodes in --nodes.",
 )
 SUSPECT_CODES = (

@@ -52,7 +52,7 @@ FAR_BELOW_RATE = Code(
 )
 FASTER_THAN_RATE = Code(
     "FasterThanRate",
-    "The bandwidth is above 105% of the expected rate, more than the port can carry.",
+    "The bandwidth is above 105% of the expected rate, more than a port of this rate can carry.",
     "Check the expected rate, and whether both ends ran on one node.",
 )
 SMALL_MESSAGES = Code(
@@ -79,8 +79,8 @@ QUICK = Code(
 )
 NO_PEERS = Code(
     "NoPeers",
-    "The latency is above the limit of NVIDIA's own test, and fewer than three runs can be "
-    "compared.",
+    "The latency is above the limit of NVIDIA's own test, or that test has none for it, and fewer "
+    "than three runs can be compared.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 OVER_RDMA = Code(
@@ -108,7 +108,7 @@ TRANSPORT_UNKNOWN = Code(
 LARGE = 1 << 20
 #: Above this share of the expectation, the rate is wrong, or no cable was used.
 _TOO_FAST = 1.05
-#: µs of small messages that NVIDIA's test accepts (Mellanox/ngc_multinode_perf).
+#: µs of small messages that NVIDIA's own test accepts (Mellanox/ngc_multinode_perf).
 _QUICK = {"ib_write_lat": 2.5, "ib_send_lat": 2.5, "ib_read_lat": 4.5}
 _QUICK_CITATION = "Mellanox/ngc_multinode_perf accepts {} µs"
 #: The largest message, in bytes, to which these apply.
@@ -197,7 +197,9 @@ def _comparison(measurement: Measurement, gbps: float, expected: ExpectedRate) -
     ratio = gbps / expected.gbps
     text = f"{_rate_text(gbps)}, {ratio:.0%} of the expected {expected.gbps:g} Gb/s"
     if ratio > _TOO_FAST:
-        return FASTER_THAN_RATE.finding("unsure", f"{text}: more than the port can carry.")
+        return FASTER_THAN_RATE.finding(
+            "unsure", f"{text}: more than a port of this rate can carry."
+        )
     level, code = _level(ratio)
     if level != "ok" and _has_small_messages(measurement):
         return SMALL_MESSAGES.finding(
@@ -232,12 +234,16 @@ def _latency(measurement: Measurement) -> BenchmarkResult:
     if measurement.loopback:
         return BenchmarkResult(_loopback(figure, measurement.loopback), latency_us=latency)
     quick = _QUICK.get(measurement.test or "")
-    if quick is not None and latency <= quick and (row.size or 0) <= _SMALL:
+    if quick is None or (row.size or 0) > _SMALL:
+        obstacle = "NVIDIA's own test has no limit for this test and message size"
+    elif latency > quick:
+        obstacle = f"this is above the {quick:g} µs that NVIDIA's own test accepts"
+    else:
         citation = _QUICK_CITATION.format(quick)
         return BenchmarkResult(
             QUICK.finding("ok", f"{figure}."), latency_us=latency, citation=citation
         )
-    text = f"{figure}; the usual latency depends on cards and switches."
+    text = f"{figure}; {obstacle}, and there are too few runs to compare."
     return BenchmarkResult(NO_PEERS.finding("unsure", text), latency_us=latency)
 
 

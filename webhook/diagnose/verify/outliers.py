@@ -1,8 +1,8 @@
 """Runs that are worse than their peers: the others on the same rail, and all of the same test.
 
-The median and the median absolute deviation hold while up to half of the runs are outliers, and
-need three runs (Rousseeuw and Croux, 1993; 1.4826 scales the deviation to a normal distribution).
-Variation below `_USUAL` is noise.
+The median and the median absolute deviation hold while fewer than half of the runs are outliers,
+and need three runs (Rousseeuw and Croux, 1993; 1.4826 scales the deviation to a normal
+distribution). Variation below `_USUAL` is noise.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from statistics import median
+from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
 from webhook.diagnose.verify.grade import LOOPBACK, NO_PEERS
 from webhook.diagnose.verify.results import BenchmarkResult
-from webhook.model.finding import Code
+from webhook.model.finding import Code, Finding
 
-AS_PEERS = Code("AsPeers", "The latency is close to that of its peers.")
+AS_PEERS = Code("AsPeers", "The latency is within the spread of the run's peers.")
 OUTLIER = Code(
     "Outlier",
     "The run is worse than its peers: those on the same device name, or all of the same test.",
@@ -33,20 +34,35 @@ _USUAL = {"bandwidth": 0.05, "collective": 0.05, "latency": 0.2}
 
 def flag_outliers(results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
     """Return the results, with a warning for each run that is worse than its peers."""
-    outliers: dict[int, tuple[str, float, int]] = {}
-    compared: set[int] = set()
-    for group, peers in _groups(results).items():
-        if len(peers) >= ENOUGH:
-            compared.update(peers)
-            peer_median = median(_number(results[index]) for index in peers)
-            for index in _outliers(results, peers, peer_median):
-                outliers.setdefault(index, (str(group[0]), peer_median, len(peers)))
+    outliers: dict[int, _Peers] = {}
+    compared: dict[int, _Peers] = {}
+    for group, indexes in _groups(results).items():
+        if len(indexes) >= ENOUGH:
+            peer_median = median(_number(results[index]) for index in indexes)
+            peers = _Peers(str(group[0]), peer_median, len(indexes))
+            for index in indexes:
+                compared.setdefault(index, peers)
+            for index in _outliers(results, indexes, peer_median):
+                outliers.setdefault(index, peers)
     return tuple(
-        _with_warning(result, *outliers[index])
+        _with_warning(result, outliers[index])
         if index in outliers
-        else _ok_if_compared(result, index in compared)
+        else _ok_if_compared(result, compared.get(index))
         for index, result in enumerate(results)
     )
+
+
+class _Peers(NamedTuple):
+    """The runs that a run is compared with, and itself."""
+
+    #: "on mlx5_0" or "of this test".
+    scope: str
+    median: float
+    runs: int
+
+    def text(self, unit: str) -> str:
+        """Return the median and the number of runs."""
+        return f"{self.median:g} {unit} ({self.runs} runs {self.scope})"
 
 
 def _groups(results: Sequence[BenchmarkResult]) -> dict[tuple[Hashable, ...], list[int]]:
@@ -95,25 +111,29 @@ def _outliers(
     return [index for index, number in numbers.items() if sign * (number - peer_median) > tolerance]
 
 
-def _with_warning(
-    result: BenchmarkResult, scope: str, peer_median: float, count: int
-) -> BenchmarkResult:
+def _with_warning(result: BenchmarkResult, peers: _Peers) -> BenchmarkResult:
     finding = result.finding
     latency = result.measurement is not None and result.measurement.kind == "latency"
     unit, position = ("µs", "above") if latency else ("Gb/s", "below")
-    peers = f"{peer_median:g} {unit} ({count} runs {scope})"
-    comparison = f"This is {position} the median of its peers, {peers}."
-    text = f"{finding.text} {comparison}"
+    comparison = f"This is {position} the median of its peers, {peers.text(unit)}."
+    lead = f"{_figure(finding)}." if finding.code == NO_PEERS.code else finding.text
+    text = f"{lead} {comparison}"
     if finding.level == "error":
         return result._replace(finding=finding._replace(text=text))
     return result._replace(finding=OUTLIER.finding("warning", text, location=finding.location))
 
 
-def _ok_if_compared(result: BenchmarkResult, compared: bool) -> BenchmarkResult:
+def _ok_if_compared(result: BenchmarkResult, peers: _Peers | None) -> BenchmarkResult:
     """Return a result that is ok if its latency was compared with peers, else unchanged."""
     finding = result.finding
-    if not compared or finding.code != NO_PEERS.code:
+    if peers is None or finding.code != NO_PEERS.code:
         return result
-    figure = finding.text.partition(";")[0]
-    text = f"{figure}, close to its peers."
+    text = (
+        f"{_figure(finding)}, within the spread of its peers, whose median is {peers.text('µs')}."
+    )
     return result._replace(finding=AS_PEERS.finding("ok", text, location=finding.location))
+
+
+def _figure(finding: Finding) -> str:
+    """Return the latency of NO_PEERS without the reason why it was not compared."""
+    return finding.text.partition(";")[0]

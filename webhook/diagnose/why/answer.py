@@ -45,7 +45,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
         "requested": tuple(request_findings(evidence)),
         "webhookCall": (called,),
-        "applied": tuple(applied_findings(evidence)),
+        "applied": tuple(applied_findings(evidence, called)),
         "status": tuple(status_findings(evidence)),
         "processes": tuple(process_findings(evidence)),
         "log": tuple(log_findings(evidence)),

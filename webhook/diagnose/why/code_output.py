@@ -11,6 +11,13 @@ from webhook.model.decision import Rdma
 from webhook.model.finding import Code
 from webhook.text.terminal import Sheet, Span, write_remedy
 
+_PARTS = {
+    "verdict": "a verdict",
+    "decision": "a decision",
+    "request": "the check of a pod's request",
+    "log": "a log",
+}
+
 
 class CodeRow(NamedTuple):
     """A code, in one tool or in one part of a decision."""
@@ -26,8 +33,10 @@ class CodeRow(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The most exact place where the code occurs."""
-        return self.part or self.tool
+        """The most exact place where the code occurs, after "in"."""
+        if self.part:
+            return _PARTS.get(self.part, f"the mutation {self.part}")
+        return f"the output of {self.tool}"
 
 
 class CodeExplanation(NamedTuple):
@@ -100,8 +109,8 @@ def code_text(explanation: CodeExplanation, *, width: int = 100, color: bool = F
         meanings.setdefault(row.code.meaning, []).append(row.label)
     for remedy, meanings in labels.items():
         for meaning, parts in meanings.items():
-            sign = Span(f"{', '.join(parts)}:", "dim")
-            sheet.paragraph(Span(meaning), sign=sign, indent=_INDENT)
+            place = Span(f"In {', '.join(parts)}: ", "dim")
+            sheet.paragraph(place, Span(meaning), indent=_INDENT)
         write_remedy(sheet, remedy or _NO_ACTION)
     return sheet.text
 

@@ -39,7 +39,11 @@ CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY)
 
 #: The level of a verdict.
 VERDICT_LEVELS: dict[Rdma, Level] = {"yes": "ok", "none": "ok", "unsure": "unsure", "no": "error"}
-_OUTCOMES = {"no": "no RDMA", "unsure": "RDMA not certain", "none": "a launcher"}
+_OUTCOMES = {
+    "no": "would have no RDMA",
+    "unsure": "might have no RDMA",
+    "none": "would need no RDMA itself",
+}
 
 
 def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
@@ -57,26 +61,25 @@ def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
 def _comparison(evidence: PodEvidence, source: str, decision: Decision) -> Finding:
     verdict = decision.verdict
     assert verdict is not None  # the pod is decided on as if it had opted in
-    because, status = verdict.because.code, evidence.status
-    level, outcome = VERDICT_LEVELS[verdict.rdma], _outcome_text(decision)
-    remedy = verdict.because.remedy
+    status, outcome = evidence.status, _outcome_text(decision)
+    level, remedy = VERDICT_LEVELS[verdict.rdma], verdict.because.remedy
     if status is None:
-        text = f"If the webhook were called for {source}: {outcome} ({because})."
+        text = f"If the webhook were called for {source}, the pod {outcome}."
         return WOULD_BE.finding(level, text, remedy)
-    if (status.rdma, status.because) == (verdict.rdma, because):
-        text = f"The same as at admission, from {source}: {outcome} ({because})."
-        return SAME_TODAY.finding("info", text)
-    text = f"A different decision, from {source}: {outcome} ({because})."
+    if (status.rdma, status.because) == (verdict.rdma, verdict.because.code):
+        return SAME_TODAY.finding("info", f"As at admission, {source} {outcome}.")
+    text = f"Unlike at admission, {source} {outcome}."
     return OTHER_TODAY.finding(level, text, f"{OTHER_TODAY.remedy} {remedy}".strip())
 
 
 def _outcome_text(decision: Decision) -> str:
-    """Return the decision, with the reason unless the pod is equipped."""
+    """Return the decision as a predicate, with the reason unless the pod is equipped."""
     verdict = decision.verdict
     assert verdict is not None
     if verdict.rdma == "yes":
-        return f"equipped for RDMA over {decision.fabric}"
-    return f"{_OUTCOMES[verdict.rdma] if decision.allowed else 'denied'}: {verdict.message}"
+        return f"would be equipped for RDMA over {decision.fabric}"
+    outcome = _OUTCOMES[verdict.rdma] if decision.allowed else "would be denied"
+    return f"{outcome}: {verdict.message}"
 
 
 def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
@@ -85,7 +88,7 @@ def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
         for template in templates_of(owner.manifest):
             for expected in expected_pods(template):
                 if _is_made_from(PodRecord.read(expected.pod), evidence.pod):
-                    return f"the template of {owner.title}", expected.pod
+                    return f"a pod from the template of {owner.title}", expected.pod
     return ("this pod", evidence.pod.manifest) if evidence.status is None else ("", None)
 
 

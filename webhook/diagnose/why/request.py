@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from webhook.decide.mutations import MUTATIONS
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.reasons import REASONS
+from webhook.diagnose.why.webhook_call import STATUS_UNREADABLE
 from webhook.kube.objects import Container, PodSpec
-from webhook.model.annotations import ENABLE, PREFIX, WEBHOOK_ANNOTATIONS
+from webhook.model.annotations import ENABLE, PREFIX, STATUS, WEBHOOK_ANNOTATIONS
 from webhook.model.finding import Code, Finding
 from webhook.model.names import counted
 from webhook.model.quantity import is_zero
@@ -120,9 +121,15 @@ UNKNOWN_CODE = Code(
 _SUMMARIES = {mutation.name: mutation.summary for mutation in MUTATIONS}
 
 
-def applied_findings(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield each applied mutation, and each other code of the status once."""
+def applied_findings(evidence: PodEvidence, called: Finding) -> Iterator[Finding]:
+    """Yield each applied mutation, and each other code of the status once.
+
+    `called` is the finding on whether the webhook was called.
+    """
     status = evidence.status
+    if called.code == STATUS_UNREADABLE.code:
+        yield called._replace(text=f"Unknown: {STATUS} cannot be read.")
+        return
     if status is None:
         yield NOTHING.finding("info", "Nothing, since it was not called.")
         return
@@ -152,10 +159,11 @@ def _mutation_findings(names: tuple[str, ...] | int) -> Iterator[Finding]:
         yield SHORTENED.finding("unsure", text)
     else:
         for name in names:
-            summary = _SUMMARIES.get(
-                name, "this version of rdma-webhook does not know this mutation"
+            summary = _SUMMARIES.get(name)
+            meaning = (
+                f"it {summary}" if summary else "this version of rdma-webhook does not know it"
             )
-            yield APPLIED.finding("ok", f"{name}: {summary}.")
+            yield APPLIED.finding("ok", f"{name}: applied ({meaning}).")
 
 
 def reason_finding(code: str, status: StatusAnnotation) -> Finding:

@@ -277,15 +277,15 @@ def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
     missing = [
         title
         for title, prerequisite in (
-            (f"the label of namespace {evidence.namespace_name}", evidence.namespace),
+            (f"the labels of namespace {evidence.namespace_name}", evidence.namespace),
             ("the webhook configuration", evidence.webhooks),
         )
         if prerequisite is None
     ]
     if missing:
         text = (
-            "No: the pod has the annotation, but no rdma.lab/status. The reason is unknown without "
-            f"{' and '.join(missing)}."
+            "No: the pod has the annotation, but no rdma.lab/status. The reason is unknown, since "
+            f"rdma-webhook did not read {' or '.join(missing)}."
         )
         remedy = (
             f'Check that the namespace has the label {OPT_IN_LABEL}: "true" (kubectl get namespace '

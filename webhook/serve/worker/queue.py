@@ -11,7 +11,7 @@ from webhook.errors import RequestError
 
 #: Seconds for which a turn continues after the arrival of an urgent request.
 SECONDS_LEFT = 1.0
-INTERRUPTED = "a configuration is checked first: try again"
+INTERRUPTED = "a validation took precedence: try again"
 
 
 class Quota:

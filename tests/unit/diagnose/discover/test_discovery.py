@@ -99,6 +99,40 @@ def test_a_port_that_is_down_on_all_nodes_is_left_out() -> None:
     assert not discovery.needs_a_fix
 
 
+def test_a_port_that_only_some_nodes_show_is_not_down_on_all_nodes() -> None:
+    """The port is Active on the other node, where no tool shows its link layer."""
+    nodes = {
+        "n1": observed(port("mlx4_0"), down("mlx4_0", port=2), gpus()),
+        "n2": observed(port("mlx4_0"), port("mlx4_0", port=2, link_layer=None), gpus()),
+    }
+    discovery = discovered(nodes)
+    (warning,) = messages(discovery, "warning")
+    reason = "Down on 1 of 2 nodes and usable on none"
+    assert warning == f"n1,n2: mlx4_0 port 2 is {reason}, so the fabric does not use it"
+
+
+def test_a_slower_port_of_some_nodes_counts_them() -> None:
+    """Its rate does not apply to nodes where it is down."""
+    nodes = {
+        "n1": observed(port("mlx5_0"), port("mlx5_1", rate_gbps=100.0), gpus()),
+        "n2": observed(port("mlx5_0"), down("mlx5_1"), gpus()),
+        "n3": observed(port("mlx5_0"), gpus()),
+    }
+    text = discovered(nodes).text
+    assert "mlx5_1 is unused: 100 Gb/s on 1 of 3 nodes; the fabric's rate is 200 Gb/s" in text
+
+
+def test_the_remedy_for_a_port_that_is_down_depends_on_its_link() -> None:
+    """A cable is not to blame for a port whose physical link is up."""
+    nodes = {
+        "n1": observed(port("mlx5_0"), down("mlx5_1", physical_state="LinkUp"), gpus()),
+        "n2": observed(port("mlx5_0"), port("mlx5_1"), gpus()),
+    }
+    (finding,) = (each for each in discovered(nodes).findings if each.level == "error")
+    assert finding.text == "mlx5_1 is Down (LinkUp)"
+    assert finding.remedy.startswith("The physical link is up: check the subnet manager")
+
+
 def test_a_port_of_unknown_state_on_a_node_stays_in_the_list() -> None:
     """It may be up there, so it is not down on all nodes."""
     nodes = {
@@ -552,7 +586,9 @@ def test_settings_that_two_files_show_differently_are_not_used() -> None:
     assert finding.text == (
         "sysfs shows two values for the setting netns: shared (later.txt) and exclusive (node.txt)"
     )
-    assert finding.remedy.startswith("Collect all output on the node again at the same time: ")
+    assert finding.remedy.startswith(
+        "Collect the output of all tools on the node again, in one run "
+    )
 
 
 def test_a_missing_card_is_an_error() -> None:
@@ -562,7 +598,7 @@ def test_a_missing_card_is_an_error() -> None:
         {"n1": two_devices, "n2": two_devices, "n3": observed(port("mlx5_0"), gpus())}
     )
     assert messages(discovery, "error") == [
-        "n3: only 1 of the fabric's devices is present, but most nodes have 2"
+        "n3: only 1 of the fabric's devices is present, but 2 other nodes have 2"
     ]
 
 
@@ -573,9 +609,11 @@ def test_the_number_of_missing_cards_is_in_the_text() -> None:
     two, other = observed(*map(port, names[:2]), gpus()), observed(down("mlx5_9"), gpus())
     discovery = discovered({"n1": full, "n2": full, "n3": full, "n4": two, "n5": other})
     assert messages(discovery, "error") == [
-        "n4: only 2 of the fabric's devices are present, but most nodes have 3",
-        "n5: none of the fabric's devices is present, but most nodes have 3",
+        "n4: only 2 of the fabric's devices are present, but 3 other nodes have 3",
+        "n5: none of the fabric's devices is present, but 3 other nodes have 3",
     ]
+    (text,) = messages(discovered({"n1": full, "n2": two}), "error")
+    assert text.endswith("but 1 other node has 3")
 
 
 def test_the_most_severe_finding_comes_first() -> None:

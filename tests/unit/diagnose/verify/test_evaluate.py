@@ -195,12 +195,15 @@ def test_only_like_is_compared() -> None:
 
 
 def test_latencies_of_peers() -> None:
-    """A latency close to its peers passes, and a latency far above them warns."""
+    """A latency within the spread passes, with the median; one far above its peers warns."""
     evaluation = evaluated(*(latency(microseconds) for microseconds in (3.0, 3.1, 3.05, 3.2, 4.1)))
     assert codes(evaluation) == [("ok", "AsPeers")] * 4 + [("warning", "Outlier")]
     first = evaluation.results[0].finding
-    assert (first.text, first.location.file) == ("3 µs at 2 bytes, close to its peers.", "a")
-    assert "This is above the median of its peers, 3.1 µs" in evaluation.results[4].finding.text
+    median = "within the spread of its peers, whose median is 3.1 µs (5 runs on mlx5_4)"
+    assert (first.text, first.location.file) == (f"3 µs at 2 bytes, {median}.", "a")
+    assert evaluation.results[4].finding.text == (
+        "4.1 µs at 2 bytes. This is above the median of its peers, 3.1 µs (5 runs on mlx5_4)."
+    )
     assert codes(evaluated(latency(3.0), latency(3.1))) == [("unsure", "NoPeers")] * 2
 
 
@@ -301,7 +304,8 @@ def test_the_text() -> None:
         "  ✔ 95.0 Gb/s, 96% of the expected 99.37 Gb/s.\n"
         "    expected: 99.37 Gb/s = --rate 100 × 0.994 payload share at MTU 4096\n"
         "ib_read_bw mlx5_0 port 2 bidirectional  b:1\n"
-        "  ✘ The port of this RDMA device is down. Output: Port number 1 state is Down [PortDown]\n"
+        "  ✘ A port of the RDMA device in the output is down. Output: Port number 1 state is Down\n"
+        "    [PortDown]\n"
         "    → Use another device of the node (ibstat shows which ports are Active), and report\n"
         "      this port to the cluster administrator.\n"
         "    also: PerftestNoMemory\n"

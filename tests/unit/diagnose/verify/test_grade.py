@@ -167,6 +167,20 @@ def test_gpu_memory_has_a_hint() -> None:
 
 
 @pytest.mark.parametrize(
+    ("test", "typical", "obstacle"),
+    [
+        ("RDMA_Write", 2.51, "this is above the 2.5 µs that NVIDIA's own test accepts"),
+        ("RDMA_Read", 4.51, "this is above the 4.5 µs that NVIDIA's own test accepts"),
+        ("Atomic", 1.0, "NVIDIA's own test has no limit for this test and message size"),
+    ],
+)
+def test_the_text_of_a_latency_alone(test: str, typical: float, obstacle: str) -> None:
+    """It states why the latency did not pass: a limit, or none, and no peers."""
+    text = f"{typical:g} µs at 2 bytes; {obstacle}, and there are too few runs to compare."
+    assert only_result(latency(typical, test)).finding.text == text
+
+
+@pytest.mark.parametrize(
     ("test", "typical", "level"),
     [
         ("RDMA_Write", 2.5, "ok"),
@@ -189,6 +203,7 @@ def test_latency_of_large_messages() -> None:
     """The bound applies to messages of a few bytes."""
     large = latency().replace(" 2    1000 ", " 65    1000 ")
     assert only_result(large).finding.code == "NoPeers"
+    assert "has no limit for this test and message size" in only_result(large).finding.text
     assert only_result(large.replace(" 65 ", " 64 ")).finding.code == "Quick"
 
 

@@ -138,7 +138,10 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
             ["judge", "good", "-c", "fabrics.yaml", "--fabric", "v100_ib"],
             "fabrics.yaml: no fabric 'v100_ib' (did you mean v100-ib?)",
         ),
-        (["judge", "good", "-c", "fabrics.yaml", "--fabric", "x"], "no fabric 'x'\n"),
+        (
+            ["judge", "good", "-c", "fabrics.yaml", "--fabric", "x"],
+            "no fabric 'x'; the fabrics are v100-ib, unknown-rate\n",
+        ),
         (["judge", "absent"], "absent: no such file or directory"),
         (["judge", "."], ".: is a directory; name a file in it"),
         (

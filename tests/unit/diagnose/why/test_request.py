@@ -31,9 +31,12 @@ def test_what_was_applied() -> None:
         (
             "Applied",
             "ok",
-            "ipc-lock: adds the IPC_LOCK capability, without which registering memory fails.",
+            (
+                "ipc-lock: applied (it adds the IPC_LOCK capability, without which registering "
+                "memory fails)."
+            ),
         ),
-        ("Applied", "ok", "hcoll: switches off Open MPI's hcoll."),
+        ("Applied", "ok", "hcoll: applied (it switches off Open MPI's hcoll)."),
     ]
 
 
@@ -79,7 +82,7 @@ def test_a_code_of_several_mutations() -> None:
 def test_a_status_of_another_version() -> None:
     """Unknown names are reported as unknown to this version."""
     first, second = done(applied=["magic"], skipped=["Sorcery"])
-    assert first[2] == "magic: this version of rdma-webhook does not know this mutation."
+    assert first[2] == "magic: applied (this version of rdma-webhook does not know it)."
     assert second == (
         "UnknownCode",
         "unsure",
@@ -94,6 +97,18 @@ def test_a_status_without_room() -> None:
         "The annotation has no room for 2 more reasons.",
         "IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
     ]
+
+
+def test_an_unreadable_status_leaves_the_changes_unknown() -> None:
+    """A status that cannot be read proves neither a call nor its absence, so not "nothing"."""
+    explanation = explain(live({**ASKED, "rdma.lab/status": "{"}))
+    (finding,) = chapter_findings(explanation, "applied")
+    assert (finding.code, finding.level, finding.text) == (
+        "StatusUnreadable",
+        "unsure",
+        "Unknown: rdma.lab/status cannot be read.",
+    )
+    assert finding.remedy == explanation.answer.remedy
 
 
 def test_nothing() -> None:
