@@ -7,21 +7,21 @@ from typing import Any
 
 from tests.api_server import defaulted, patched
 from webhook.decide import decide
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import PIPELINE_REASONS
-from webhook.decide.scope import Context
 from webhook.model.decision import Decision, PatchOp
 from webhook.model.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, build_fabrics
 from webhook.model.facts import NamespaceFacts
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest
 
 __all__ = [
     "H100",
     "V100",
     "container",
-    "context",
     "decide_on",
+    "decision_input",
     "defaulted",
     "env",
     "fabric",
@@ -68,19 +68,19 @@ def fabrics(*members: Fabric, defaults: Mapping[str, Any] | None = None, **field
     return build_fabrics(members or (V100, H100), defaults=given, config_hash=HASH, **fields)
 
 
-def context(
+def decision_input(
     *members: Fabric,
     defaults: Mapping[str, Any] | None = None,
     namespace: NamespaceFacts | None = None,
-    inventory: NodeInventory | None = None,
+    fabric_index: FabricIndex | None = None,
     enable: bool = False,
     **fields: Any,
-) -> Context:
-    """Make the context of a decision: everything that it depends on besides the pod."""
-    return Context(
+) -> DecisionInput:
+    """Make the input of a decision: everything that it depends on besides the pod."""
+    return DecisionInput(
         fabrics=fabrics(*members, defaults=defaults, **fields),
         namespace=namespace or NamespaceFacts(name="lab"),
-        inventory=inventory or NodeInventory(),
+        fabric_index=fabric_index or FabricIndex(),
         enable=enable,
     )
 
@@ -122,9 +122,9 @@ def env(**values: str) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def decide_on(manifest: Any, cluster: Context | None = None) -> Decision:
+def decide_on(manifest: Any, cluster: DecisionInput | None = None) -> Decision:
     """Decide; check that the patch gives the decision's pod and that all reasons are declared."""
-    decision = decide(manifest, cluster or context())
+    decision = decide(manifest, cluster or decision_input())
     assert all(outcome.reason in _DECLARED[outcome.mutation] for outcome in decision.outcomes)
     if decision.patch:
         assert patched(manifest, list(decision.patch)) == decision.pod

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from tests.builders import H100, V100, container, context, gpu, pod
-from webhook.decide.scope import Context
+from tests.builders import H100, V100, container, decision_input, gpu, pod
+from webhook.decide.analysis import DecisionInput
 from webhook.model.fabric import RdmaResource
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest
 
 PER_CONTAINER = 40
@@ -24,8 +24,8 @@ _SHARING: dict[str, Any] = {"securityContext": {"privileged": True}, "command": 
 _PRODUCT = "nvidia.com/gpu.product"
 
 
-def busy_context() -> Context:
-    """Return a context where every mutation has work, with an inventory of nodes."""
+def busy_decision_input() -> DecisionInput:
+    """Return a decision input where every mutation has work, with an index of nodes."""
     first = replace(
         V100,
         networks=("rails/a@net1", "rails/b@eth9"),
@@ -33,11 +33,11 @@ def busy_context() -> Context:
         pin={"site.lab/fabric": "ib"},
     )
     rail = RdmaResource(name="nvidia.com/rail0", network="rails/rail0@net1")
-    return context(
+    return decision_input(
         first,
         replace(H100, resources=(rail,)),
         nvlink_namespaces=frozenset({"lab"}),
-        inventory=NodeInventory(by_node={"node-1": frozenset({V100.name})}),
+        fabric_index=FabricIndex(by_node={"node-1": frozenset({V100.name})}),
     )
 
 

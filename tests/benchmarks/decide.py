@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tests.benchmarks.reviews import pod, review
 from webhook.config.load import parse_fabrics
 from webhook.decide import decide
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.facts import Facts, NamespaceFacts
 
 
@@ -58,14 +58,14 @@ def _at_most(title: str, pods: list[dict[str, Any]], goal: float) -> Row:
 
 def _new_script() -> Row:
     """Measure the first pod of a job, whose script has not been read before."""
-    manifest, context = pod(variables=TYPICAL, script=True), _context()
+    manifest, decision_input = pod(variables=TYPICAL, script=True), _decision_input()
     written = _written(manifest)
     deciding, json_only = [], []
     for turn in range(_ROUNDS):
         fresh = [json.loads(json.dumps(manifest)) for _ in range(_COPIES)]
         for number, copy in enumerate(fresh):
             copy["spec"]["containers"][0]["command"][2] += f"# {turn} {number}"
-        deciding.append(_once(lambda copy: decide(copy, context), fresh))
+        deciding.append(_once(lambda copy: decide(copy, decision_input), fresh))
         json_only.append(_once(lambda: json.dumps(json.loads(written)), [None] * _COPIES))
     ratio = min(deciding) / min(json_only)
     return Row("decide, a new launcher script each time", f"{ratio:.2f}", "<= 2.0", ratio <= 2.0)
@@ -73,37 +73,39 @@ def _new_script() -> Row:
 
 def _linear() -> Row:
     """Compare the times per container of a pod with 50 containers and of a pod with one."""
-    context = _context()
-    ratio = _seconds(pod(containers=50), context) / _seconds(pod(), context) / 50
+    decision_input = _decision_input()
+    ratio = _seconds(pod(containers=50), decision_input) / _seconds(pod(), decision_input) / 50
     return Row("50 containers, each, / 1 container", f"{ratio:.2f}", "<= 1.2", ratio <= 1.2)
 
 
 def _flat() -> Row:
     """Compare a decision with facts of 10,000 nodes with one with facts of ten."""
-    small, large = _context(nodes=10), _context(nodes=10_000)
+    small, large = _decision_input(nodes=10), _decision_input(nodes=10_000)
     ratio = _seconds(pod(), large) / _seconds(pod(), small)
     return Row("10,000 nodes / 10 nodes", f"{ratio:.2f}", "<= 1.1", ratio <= 1.1)
 
 
 def _ratio(manifest: dict[str, Any]) -> float:
     """Alternate the two in one run, so that noise on the machine affects both."""
-    written, context = _written(manifest), _context()
-    assert decide(manifest, context).patch
+    written, decision_input = _written(manifest), _decision_input()
+    assert decide(manifest, decision_input).patch
     deciding, json_only = [], []
     for _ in range(_ROUNDS):
-        deciding.append(_decide_once(manifest, context))
+        deciding.append(_decide_once(manifest, decision_input))
         json_only.append(_once(lambda: json.dumps(json.loads(written)), [None] * _COPIES))
     return min(deciding) / min(json_only)
 
 
-def _seconds(manifest: dict[str, Any], context: Context) -> float:
-    return min(_decide_once(manifest, context) for _ in range(_ROUNDS))
+def _seconds(manifest: dict[str, Any], decision_input: DecisionInput) -> float:
+    return min(_decide_once(manifest, decision_input) for _ in range(_ROUNDS))
 
 
-def _decide_once(manifest: dict[str, Any], context: Context) -> float:
+def _decide_once(manifest: dict[str, Any], decision_input: DecisionInput) -> float:
     """Decide on equal but distinct pods, so that nothing can be cached by identity."""
     written = json.dumps(manifest)
-    return _once(lambda copy: decide(copy, context), [json.loads(written) for _ in range(_COPIES)])
+    return _once(
+        lambda copy: decide(copy, decision_input), [json.loads(written) for _ in range(_COPIES)]
+    )
 
 
 def _once(work: Callable[..., object], inputs: list[Any]) -> float:
@@ -117,13 +119,13 @@ def _written(manifest: dict[str, Any]) -> str:
     return json.dumps(review(manifest), separators=(",", ":"))
 
 
-def _context(nodes: int = 0) -> Context:
+def _decision_input(nodes: int = 0) -> DecisionInput:
     fabrics = parse_fabrics(FABRICS, "benchmark").fabrics
     facts = Facts.from_objects(_node(number) for number in range(nodes))
-    return Context(
+    return DecisionInput(
         fabrics=fabrics,
         namespace=NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"}),
-        inventory=facts.inventory(fabrics),
+        fabric_index=facts.fabric_index(fabrics),
     )
 
 

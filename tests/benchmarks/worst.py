@@ -16,10 +16,10 @@ import time
 from typing import Any
 
 from tests.benchmarks.decide import Row
-from tests.families import FAMILIES, LONG, PER_CONTAINER, busy_context
+from tests.families import FAMILIES, LONG, PER_CONTAINER, busy_decision_input
 from webhook.decide import decide
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.limits import MAX_CONTAINERS, MAX_ENTRIES
-from webhook.decide.scope import Context
 
 SEED = 11
 BYTES = 2**20
@@ -34,19 +34,19 @@ Mixture = dict[str, float]
 
 def run() -> list[Row]:
     """Search, and return the row of the slowest pod found."""
-    context, chance = busy_context(), random.Random(SEED)
+    decision_input, chance = busy_decision_input(), random.Random(SEED)
     names = [*FAMILIES, *LONG]
-    timed = [_timed({name: 1.0}, context) for name in names]
-    timed += [_timed(_mixture(names, chance), context) for _ in range(_FIRST)]
+    timed = [_timed({name: 1.0}, decision_input) for name in names]
+    timed += [_timed(_mixture(names, chance), decision_input) for _ in range(_FIRST)]
     seconds, mixture = max(timed, key=lambda candidate: candidate[0])
     for _ in range(_STEPS):
         seconds, mixture = max(
             (seconds, mixture),
-            _timed(_changed(mixture, names, chance), context),
+            _timed(_changed(mixture, names, chance), decision_input),
             key=lambda candidate: candidate[0],
         )
     seconds, _ = min(
-        (_timed(mixture, context) for _ in range(5)), key=lambda candidate: candidate[0]
+        (_timed(mixture, decision_input) for _ in range(5)), key=lambda candidate: candidate[0]
     )
     parts = ", ".join(sorted(mixture, key=mixture.__getitem__, reverse=True)[:3])
     title = f"decide, the worst pod of 1 MiB found ({parts})"
@@ -67,17 +67,19 @@ def _changed(mixture: Mixture, names: list[str], chance: random.Random) -> Mixtu
     return changed
 
 
-def _timed(mixture: Mixture, context: Context) -> tuple[float, Mixture]:
+def _timed(mixture: Mixture, decision_input: DecisionInput) -> tuple[float, Mixture]:
     """Return the CPU seconds of the mixture, with short names or long ones: the larger time."""
     short = _written(mixture)
-    return max(_seconds(short, context), _seconds(_stretched(short), context)), mixture
+    return max(
+        _seconds(short, decision_input), _seconds(_stretched(short), decision_input)
+    ), mixture
 
 
-def _seconds(written: str, context: Context) -> float:
+def _seconds(written: str, decision_input: DecisionInput) -> float:
     manifest = json.loads(written)
     gc.collect()
     start = time.thread_time()
-    decide(manifest, context)
+    decide(manifest, decision_input)
     return time.thread_time() - start
 
 

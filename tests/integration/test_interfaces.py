@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, context, decide_on, fabric, gpu, pod
+from tests.builders import V100, decide_on, decision_input, fabric, gpu, pod
 from tests.builders import env as variables
 from tests.case_names import case_name
 from tests.integration.programs import part
@@ -37,7 +37,7 @@ def pods() -> Iterator[TwoPods]:
 
 def written(manifest: Any, *members: Any) -> dict[str, str]:
     """Return the variables of a pod's container after the decision, without hcoll's."""
-    decision = decide_on(manifest, context(*members, defaults={"hcoll": "off"}))
+    decision = decide_on(manifest, decision_input(*members, defaults={"hcoll": "off"}))
     listed = decision.pod["spec"]["containers"][0]["env"]
     return {item["name"]: item["value"] for item in listed}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.fabrics_file import below_spec
 from webhook.config.load import parse_fabrics
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.annotations import ENABLE, FABRIC
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
@@ -89,11 +89,13 @@ def facts(draw: st.DrawFn) -> Facts:
 
 
 @st.composite
-def contexts(draw: st.DrawFn) -> Context:
-    """Draw the context of a decision: everything that it depends on besides the pod."""
+def decision_inputs(draw: st.DrawFn) -> DecisionInput:
+    """Draw the input of a decision: everything that it depends on besides the pod."""
     chosen, cluster = draw(fabrics()), draw(facts() | st.just(Facts()))
-    return Context(
-        fabrics=chosen, namespace=cluster.namespace("lab"), inventory=cluster.inventory(chosen)
+    return DecisionInput(
+        fabrics=chosen,
+        namespace=cluster.namespace("lab"),
+        fabric_index=cluster.fabric_index(chosen),
     )
 
 

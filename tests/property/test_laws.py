@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from tests.api_server import defaulted, patched, without_status
 from tests.property.allowed import forbidden, names_of
 from tests.property.changes import key_orders
-from tests.property.strategies import anything, contexts, pods, spoilt_pods
+from tests.property.strategies import anything, decision_inputs, pods, spoilt_pods
 from webhook.decide import decide
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, STATUS, size_of
 from webhook.model.decision import Decision
 
 
-@given(pod=spoilt_pods() | anything(), context=contexts())
-def test_any_json_gets_a_decision(pod: Any, context: Context) -> None:
+@given(pod=spoilt_pods() | anything(), decision_input=decision_inputs())
+def test_any_json_gets_a_decision(pod: Any, decision_input: DecisionInput) -> None:
     """Whatever the input is, the result is a decision, and the input does not change."""
     before = orjson.dumps(pod)
-    decision = decide(pod, context)
+    decision = decide(pod, decision_input)
     assert orjson.dumps(pod) == before
     if not decision.allowed:
         assert decision.patch == ()
@@ -30,22 +30,22 @@ def test_any_json_gets_a_decision(pod: Any, context: Context) -> None:
         assert decision.message
 
 
-@given(pod=spoilt_pods() | pods(), context=contexts())
-def test_operations_rebuild_the_pod(pod: Any, context: Context) -> None:
+@given(pod=spoilt_pods() | pods(), decision_input=decision_inputs())
+def test_operations_rebuild_the_pod(pod: Any, decision_input: DecisionInput) -> None:
     """An independent implementation of RFC 6902 makes the decision's pod."""
-    decision = decide(pod, context)
+    decision = decide(pod, decision_input)
     if decision.patch:
         assert _orders(patched(pod, decision.patch)) == _orders(decision.pod)
     else:
         assert decision.pod == pod
 
 
-@given(pod=pods(), context=contexts())
+@given(pod=pods(), decision_input=decision_inputs())
 def test_the_patch_has_the_operations_of_the_outcomes(
-    pod: dict[str, Any], context: Context
+    pod: dict[str, Any], decision_input: DecisionInput
 ) -> None:
     """The patch has the outcomes' operations in order, and then the status's operations."""
-    decision = decide(pod, context)
+    decision = decide(pod, decision_input)
     of_outcomes = [op for outcome in decision.outcomes for op in outcome.ops]
     patch = list(decision.patch)
     if decision.allowed:
@@ -55,28 +55,30 @@ def test_the_patch_has_the_operations_of_the_outcomes(
         )
 
 
-@given(pod=spoilt_pods() | pods(), context=contexts())
-def test_deciding_again_changes_nothing(pod: Any, context: Context) -> None:
+@given(pod=spoilt_pods() | pods(), decision_input=decision_inputs())
+def test_deciding_again_changes_nothing(pod: Any, decision_input: DecisionInput) -> None:
     """The result of a decision needs no further operation, not even for its status."""
-    first = decide(pod, context)
+    first = decide(pod, decision_input)
     if first.allowed:
-        assert list(decide(first.pod, context).patch) == []
+        assert list(decide(first.pod, decision_input).patch) == []
 
 
-@given(pod=pods(), context=contexts(), room=st.integers(0, 700) | st.integers(4000, 6000))
+@given(
+    pod=pods(), decision_input=decision_inputs(), room=st.integers(0, 700) | st.integers(4000, 6000)
+)
 def test_deciding_again_changes_nothing_where_annotations_are_full(
-    pod: dict[str, Any], context: Context, room: int
+    pod: dict[str, Any], decision_input: DecisionInput, room: int
 ) -> None:
     """Both passes agree to the byte on whether there is room for the annotations."""
     pod["metadata"]["annotations"]["note"] = ""
     pod["metadata"]["annotations"]["note"] = "x" * (MAX_ANNOTATIONS_SIZE - _sizes(pod) - room)
-    first = decide(pod, context)
+    first = decide(pod, decision_input)
     if first.allowed:
         networked = any(
             outcome.mutation == "networks" and outcome.ops for outcome in first.outcomes
         )
         assert networked or _sizes(first.pod) <= MAX_ANNOTATIONS_SIZE
-        assert list(decide(first.pod, context).patch) == []
+        assert list(decide(first.pod, decision_input).patch) == []
 
 
 def _sizes(pod: dict[str, Any]) -> int:
@@ -84,76 +86,80 @@ def _sizes(pod: dict[str, Any]) -> int:
     return sum(map(size_of, (*annotations, *annotations.values())))
 
 
-@given(pod=pods(), context=contexts())
+@given(pod=pods(), decision_input=decision_inputs())
 def test_deciding_again_after_defaulting_changes_nothing(
-    pod: dict[str, Any], context: Context
+    pod: dict[str, Any], decision_input: DecisionInput
 ) -> None:
     """The same holds after the API server's defaulting, and no new complaint appears."""
-    first = decide(defaulted(pod), context)
+    first = decide(defaulted(pod), decision_input)
     if first.allowed:
-        second = decide(defaulted(first.pod), context)
+        second = decide(defaulted(first.pod), decision_input)
         assert list(second.patch) == []
         assert _complaints(second) <= _complaints(first)
 
 
-@given(pod=pods(), context=contexts())
-def test_each_container_has_a_single_verdict(pod: dict[str, Any], context: Context) -> None:
+@given(pod=pods(), decision_input=decision_inputs())
+def test_each_container_has_a_single_verdict(
+    pod: dict[str, Any], decision_input: DecisionInput
+) -> None:
     """A mutation gives a container one of applied, already, skipped, failed, and then warnings."""
     verdicts: set[tuple[str, str]] = set()
-    for outcome in decide(pod, context).outcomes:
+    for outcome in decide(pod, decision_input).outcomes:
         place = (outcome.mutation, outcome.container)
         if outcome.status != "warned":
             assert place not in verdicts
             verdicts.add(place)
 
 
-@given(pod=pods(enable=None) | pods(enable="false"), context=contexts())
-def test_a_pod_without_opt_in_gets_nothing(pod: dict[str, Any], context: Context) -> None:
+@given(pod=pods(enable=None) | pods(enable="false"), decision_input=decision_inputs())
+def test_a_pod_without_opt_in_gets_nothing(
+    pod: dict[str, Any], decision_input: DecisionInput
+) -> None:
     """Without the annotation there is no patch and no warning, whatever else the pod sets."""
-    decision = decide(pod, context)
+    decision = decide(pod, decision_input)
     assert (decision.allowed, decision.patch, decision.warnings) == (True, (), ())
     assert decision.pod is pod
 
 
-@given(pod=pods(), context=contexts())
+@given(pod=pods(), decision_input=decision_inputs())
 def test_every_answer_to_a_pod_that_opted_in_has_a_status(
-    pod: dict[str, Any], context: Context
+    pod: dict[str, Any], decision_input: DecisionInput
 ) -> None:
     """An allowed pod that opted in has a status, of bounded size."""
-    decision = decide(pod, context)
+    decision = decide(pod, decision_input)
     if decision.allowed:
         status = decision.pod["metadata"]["annotations"][STATUS]
         assert len(status) <= 4096
-        assert orjson.loads(status)["config"] == context.fabrics.config_hash
+        assert orjson.loads(status)["config"] == decision_input.fabrics.config_hash
 
 
-@given(pod=pods(), context=contexts())
-def test_warnings_fit_the_api_server(pod: dict[str, Any], context: Context) -> None:
+@given(pod=pods(), decision_input=decision_inputs())
+def test_warnings_fit_the_api_server(pod: dict[str, Any], decision_input: DecisionInput) -> None:
     """Warnings are single lines of printable ASCII, at most 120 characters each, 4096 in total."""
-    warnings = decide(pod, context).warnings
+    warnings = decide(pod, decision_input).warnings
     assert all(len(line) <= 120 and line.isascii() and line.isprintable() for line in warnings)
     assert sum(map(len, warnings)) < 4096
 
 
-@given(pod=pods(), context=contexts())
-def test_the_user_wins(pod: dict[str, Any], context: Context) -> None:
+@given(pod=pods(), decision_input=decision_inputs())
+def test_the_user_wins(pod: dict[str, Any], decision_input: DecisionInput) -> None:
     """Only changes that the design lists are made; additions are in known places only."""
-    decision = decide(pod, context)
-    assert list(forbidden(pod, decision.pod, names_of(context.fabrics))) == []
+    decision = decide(pod, decision_input)
+    assert list(forbidden(pod, decision.pod, names_of(decision_input.fabrics))) == []
 
 
-@given(pod=spoilt_pods() | pods(), context=contexts())
-def test_order_survives(pod: Any, context: Context) -> None:
+@given(pod=spoilt_pods() | pods(), decision_input=decision_inputs())
+def test_order_survives(pod: Any, decision_input: DecisionInput) -> None:
     """All keys keep their order, including unknown ones."""
-    assert key_orders(pod, decide(pod, context).pod)
+    assert key_orders(pod, decide(pod, decision_input).pod)
 
 
-@given(pod=pods(), context=contexts())
+@given(pod=pods(), decision_input=decision_inputs())
 def test_a_patch_of_the_template_and_of_the_pod_agree(
-    pod: dict[str, Any], context: Context
+    pod: dict[str, Any], decision_input: DecisionInput
 ) -> None:
     """Preview then default gives the same as default then mutate, with equal status content."""
-    previewed, mutated = decide(pod, context), decide(defaulted(pod), context)
+    previewed, mutated = decide(pod, decision_input), decide(defaulted(pod), decision_input)
     assert _summary(previewed) == _summary(mutated)
     assert without_status(defaulted(previewed.pod)) == without_status(defaulted(mutated.pod))
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import container, context, decide_on, outcomes_of, pod
+from tests.builders import container, decide_on, decision_input, outcomes_of, pod
 from tests.shell.judges import our_names, ours
 from tests.shell.scripts import fragments, scripts, words
 from webhook.decide.launchers.commands import Commands, LauncherCommand
@@ -82,7 +82,7 @@ def test_only_the_flag_is_inserted(script: str) -> None:
 def test_an_edited_launch_is_settled(script: str) -> None:
     """A second decision changes nothing, even without the variable."""
     manifest = running(script)
-    cluster = context(defaults={"fabric": "v100-ib"})
+    cluster = decision_input(defaults={"fabric": "v100-ib"})
     manifest["metadata"]["labels"] = {"training.kubeflow.org/job-role": "launcher"}
     first = decide_on(manifest, cluster)
     assert decide_on(first.pod, cluster).patch == ()

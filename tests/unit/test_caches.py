@@ -14,7 +14,7 @@ import pytest
 import certs
 import webhook
 from tests.builders import container, gpu, pod
-from tests.families import busy_context
+from tests.families import busy_decision_input
 from webhook.decide import decide
 from webhook.model.facts import Facts
 from webhook.model.pod import PodManifest
@@ -109,7 +109,7 @@ PLACES: dict[str, Callable[[str], PodManifest]] = {
 
 def test_long_texts_are_not_kept() -> None:
     """60 pods, each with a different text of 1 MiB in one of these places, leave under 1 MiB."""
-    context, facts = busy_context(), Facts(unlisted_is_unknown=True)
+    decision_input, facts = busy_decision_input(), Facts(unlisted_is_unknown=True)
     makers = list(PLACES.values())
     before, text = 0, ""
     tracemalloc.start()
@@ -119,7 +119,7 @@ def test_long_texts_are_not_kept() -> None:
                 gc.collect()
                 before = tracemalloc.get_traced_memory()[0]
             text = f"{number}{TEXT}"
-            decide(makers[number % len(makers)](text), context)
+            decide(makers[number % len(makers)](text), decision_input)
             facts.namespace(text)
         text = ""
         gc.collect()

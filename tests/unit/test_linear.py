@@ -8,16 +8,16 @@ from functools import partial
 
 import pytest
 
-from tests.families import FAMILIES, LONG, Family, busy_context
+from tests.families import FAMILIES, LONG, Family, busy_decision_input
 from tests.growth import FOURFOLD, fourfold, lines
 from webhook.decide import decide
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 
 #: Sizes for counting lines, large enough that constant work does not matter.
 COUNTED = (400, 800)
 #: Sizes for comparing CPU time.
 TIMED = (1000, 4000)
-CONTEXT: Context = busy_context()
+CONTEXT: DecisionInput = busy_decision_input()
 
 each_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 each_long = pytest.mark.parametrize("family", LONG.values(), ids=LONG)

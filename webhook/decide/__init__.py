@@ -1,4 +1,4 @@
-"""The decision: `decide(pod, context)` is the only place where a patch is made.
+"""The decision: `decide(pod, decision_input)` is the only place where a patch is made.
 
 review → examine → mutate → conclude → answer: read the request; find the targets and their
 fabric; run each mutation on a draft; turn the draft into a decision; write the response. `/mutate`,
@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decide.admission_warnings import SidecarAndHostPaths, single_lines, warn_of_hazards
+from webhook.decide.analysis import DecisionInput, PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
     HOST_NETWORK_MISSING,
-    Examined,
+    Examination,
     FabricKnowledge,
     Ineligible,
     examine,
@@ -40,7 +41,6 @@ from webhook.decide.reasons import (
     UNKNOWN_ANNOTATION,
     VERDICT_REASONS,
 )
-from webhook.decide.scope import Context, Scope
 from webhook.decide.status import StatusSummary, StatusVocabulary, earlier_call, render
 from webhook.decide.verdict import judge
 from webhook.errors import ShapeError
@@ -54,14 +54,14 @@ _MAX_CLAIMS = 3
 _NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 
 
-def decide(pod: PodManifest, context: Context) -> Decision:
+def decide(pod: PodManifest, decision_input: DecisionInput) -> Decision:
     """Decide what to do with a pod, or with anything that claims to be one.
 
     An exception raised here is a defect of this program: nothing is patched, and failurePolicy
     determines what happens to the pod.
     """
     try:
-        return _decide(pod, context)
+        return _decide(pod, decision_input)
     except Denial as error:
         return deny(pod, error.reason, str(error))
     except ShapeError as error:
@@ -70,67 +70,67 @@ def decide(pod: PodManifest, context: Context) -> Decision:
         return deny(pod, INVALID_POD, "the pod is nested too deeply")
 
 
-def _decide(manifest: PodManifest, context: Context) -> Decision:
+def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
     if not isinstance(manifest, dict):
         raise ShapeError(f"a pod must be a mapping, but is {describe(manifest)}")
     pod = Pod(manifest)
     annotations = pod.annotations
-    if not opted_in(annotations) and not context.enable:
+    if not opted_in(annotations) and not decision_input.enable:
         message = NOT_OPTED_IN.clause
         return Decision(allowed=True, reason=NOT_OPTED_IN, message=message, pod=manifest)
     exclusion = ineligible(pod)
     if exclusion is not None:
-        return admit_unchanged(pod, exclusion, context)
+        return admit_unchanged(pod, exclusion, decision_input)
     check_size(pod)
     earlier = earlier_call(annotations)
-    examined = examine(pod, parse_requests(annotations, _NAMES), context, earlier)
+    examination = examine(pod, parse_requests(annotations, _NAMES), decision_input, earlier)
     draft = Draft(manifest, pod)
-    _note_request(draft, examined.scope, examined.knowledge)
-    for sentence in examined.unknown_label_messages:
+    _note_request(draft, examination.analysis, examination.knowledge)
+    for sentence in examination.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    sidecar_and_host_paths = warn_of_hazards(draft, examined.scope)
-    _mutate(draft, examined.scope, examined.knowledge)
-    return conclude(draft, examined, sidecar_and_host_paths)
+    sidecar_and_host_paths = warn_of_hazards(draft, examination.analysis)
+    _mutate(draft, examination.analysis, examination.knowledge)
+    return conclude(draft, examination, sidecar_and_host_paths)
 
 
-def _note_request(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
+def _note_request(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> None:
     draft.mutation_name = "request"
-    _note_launchers(draft, scope, knowledge)
-    for sentence in scope.requests.unknown:
+    _note_launchers(draft, analysis, knowledge)
+    for sentence in analysis.requests.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
-    if scope.other_configuration:
+    if analysis.other_configuration:
         draft.warned("", OTHER_CONFIGURATION, OTHER_CONFIGURATION.clause)
-    _note_facts(draft, scope)
+    _note_facts(draft, analysis)
     for injector in OTHER_INJECTORS:
-        if injector in scope.original.annotations:
+        if injector in analysis.original.annotations:
             message = f"annotation {injector} also requests RDMA from another webhook"
             draft.warned("", OTHER_INJECTOR, message)
-    if knowledge.lacks_host_network and scope.fabric is not None and scope.targets:
-        message = f"fabric {scope.fabric.name} needs hostNetwork: true, which the pod lacks"
+    if knowledge.lacks_host_network and analysis.fabric is not None and analysis.targets:
+        message = f"fabric {analysis.fabric.name} needs hostNetwork: true, which the pod lacks"
         draft.warned("", HOST_NETWORK_MISSING, message)
 
 
-def _note_facts(draft: Draft, scope: Scope) -> None:
+def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
     """Warn about missing facts, and a namespace annotation that names no fabric."""
-    if not scope.namespace.is_loaded:
+    if not analysis.namespace.is_loaded:
         draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.clause)
-    fabric = scope.namespace.annotations.get(FABRIC)
-    exists = isinstance(fabric, str) and fabric in scope.fabrics.fabrics
-    if scope.fabric is None and fabric is not None and not exists:
+    fabric = analysis.namespace.annotations.get(FABRIC)
+    exists = isinstance(fabric, str) and fabric in analysis.fabrics.fabrics
+    if analysis.fabric is None and fabric is not None and not exists:
         message = f"the namespace's annotation {FABRIC} is {fabric!r:.40}, which is not a fabric"
         draft.warned("", NAMESPACE_FABRIC, message)
     # Claims are read only where a fabric has any.
-    unknown = scope.fabrics.uses_claims and unknown_claims(
-        scope.original.manifest, scope.namespace.claim_facts
+    unknown = analysis.fabrics.uses_claims and unknown_claims(
+        analysis.original.manifest, analysis.namespace.claim_facts
     )
     for name in list(unknown or ())[:_MAX_CLAIMS]:
         message = f"ResourceClaim {name:.60} could not be read; only its names were considered"
         draft.warned("", CLAIM_UNKNOWN, message)
 
 
-def _note_launchers(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
+def _note_launchers(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> None:
     """Record the launchers, each with the evidence for it."""
-    for launcher in scope.launchers:
+    for launcher in analysis.launchers:
         detail = "its ranks run in other pods"
         if knowledge.uses_foreign_nic:
             detail = knowledge.message
@@ -140,11 +140,11 @@ def _note_launchers(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> N
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 
-def _mutate(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
+def _mutate(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> None:
     """Run the mutations in order; without targets, only the mutations for launchers."""
-    if not scope.targets and not scope.launchers:
+    if not analysis.targets and not analysis.launchers:
         return
-    skip, launchers_only = scope.requests.skip, not scope.targets
+    skip, launchers_only = analysis.requests.skip, not analysis.targets
     level, skip_reason = knowledge.level, knowledge.skip_reason
     for mutation in MUTATIONS:
         if launchers_only and not mutation.on_launchers:
@@ -155,7 +155,7 @@ def _mutate(draft: Draft, scope: Scope, knowledge: FabricKnowledge) -> None:
         elif skip_reason is not None and mutation.needs > level:
             draft.skipped("", skip_reason, skip_reason.clause)
         else:
-            mutation.mutate(draft, scope)
+            mutation.mutate(draft, analysis)
 
 
 # Conclude the decision on a pod: after the mutations, or without them if the pod is excluded.
@@ -179,11 +179,11 @@ def deny(pod: PodManifest, reason: Reason, message: str) -> Decision:
     return Decision(allowed=False, reason=reason, message=message, verdict=verdict, pod=pod)
 
 
-def admit_unchanged(pod: Pod, exclusion: Ineligible, context: Context) -> Decision:
+def admit_unchanged(pod: Pod, exclusion: Ineligible, decision_input: DecisionInput) -> Decision:
     """Admit a pod unchanged except for its status, which has the reason."""
     draft, reason = Draft(pod.manifest, pod), exclusion.reason
     verdict = Verdict.of(reason, reason.clause)
-    config_hash = context.fabrics.config_hash
+    config_hash = decision_input.fabrics.config_hash
     if exclusion.in_status:
         _write_status(draft, pod.annotations, StatusSummary(verdict, None, reason, config_hash))
     return Decision(
@@ -199,27 +199,27 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, context: Context) -> Decisi
 
 
 def conclude(
-    draft: Draft, examined: Examined, sidecar_and_host_paths: SidecarAndHostPaths
+    draft: Draft, examination: Examination, sidecar_and_host_paths: SidecarAndHostPaths
 ) -> Decision:
     """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
-    scope, knowledge = examined.scope, examined.knowledge
+    analysis, knowledge = examination.analysis, examination.knowledge
     outcomes = tuple(draft.outcomes)
     for outcome in outcomes:
         if outcome.status == "failed":
-            return _failure(outcomes, outcome, scope.original.manifest)
+            return _failure(outcomes, outcome, analysis.original.manifest)
     # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
-    used = None if knowledge.uses_foreign_nic else scope.fabric
-    fabric, config_hash = used.name if used else None, scope.fabrics.config_hash
-    verdict = judge(draft, examined, sidecar_and_host_paths)
+    used = None if knowledge.uses_foreign_nic else analysis.fabric
+    fabric, config_hash = used.name if used else None, analysis.fabrics.config_hash
+    verdict = judge(draft, examination, sidecar_and_host_paths)
     summary = StatusSummary(verdict, fabric, knowledge.reason, config_hash)
-    _write_status(draft, scope.original.annotations, summary)
+    _write_status(draft, analysis.original.annotations, summary)
     return Decision(
         allowed=True,
         reason=knowledge.reason or (PATCHED if draft.ops else ALREADY_PATCHED),
         message=knowledge.message,
         verdict=verdict,
         fabric=fabric,
-        evidence=examined.evidence,
+        evidence=examination.evidence,
         outcomes=outcomes,
         patch=tuple(draft.ops),
         pod=draft.pod,

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from webhook.decide.analysis import PodAnalysis
 from webhook.decide.draft import Draft
-from webhook.decide.scope import Scope
 from webhook.model.decision import Outcome, Rdma, Reason, Verdict
 from webhook.model.pod.sandbox import istio_sidecar, lacks_cluster_dns
 
@@ -103,15 +103,15 @@ class SidecarAndHostPaths(NamedTuple):
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
 
 
-def warn_of_hazards(draft: Draft, scope: Scope) -> SidecarAndHostPaths:
+def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> SidecarAndHostPaths:
     """Warn about a sidecar, DNS in the host's network, and devices by hostPath.
 
     Return these hazards; the verdict depends on them.
     """
-    pod = scope.original
-    if not scope.targets and not scope.launchers:
+    pod = analysis.original
+    if not analysis.targets and not analysis.launchers:
         return SidecarAndHostPaths()
-    sidecar = istio_sidecar(pod, scope.namespace.labels or {})
+    sidecar = istio_sidecar(pod, analysis.namespace.labels or {})
     if sidecar:
         message = f'Istio ({sidecar}) proxies TCP; set sidecar.istio.io/inject: "false"'
         draft.warned("", ISTIO, message)
@@ -121,8 +121,8 @@ def warn_of_hazards(draft: Draft, scope: Scope) -> SidecarAndHostPaths:
         )
         draft.warned("", HOST_DNS, message)
     paths = pod.infiniband_volumes
-    for target in scope.targets if paths else ():
-        container = scope.containers[target.path]
+    for target in analysis.targets if paths else ():
+        container = analysis.containers[target.path]
         volume = next(container.mounted_volumes(paths), None)
         if volume is not None and not container.privileged:
             access = "only a device plugin's resource gives access"

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import orjson
 
-from webhook.decide.scope import NO_CALL, EarlierCall
+from webhook.decide.analysis import NO_CALL, EarlierCall
 from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS, size_of
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.json import Json, JsonObject

@@ -18,7 +18,7 @@ from webhook.model.claims import (
     requested_classes,
 )
 from webhook.model.fabric import Fabrics
-from webhook.model.nodes import Node, NodeInventory, inventory_of, node_of
+from webhook.model.nodes import FabricIndex, Node, build_fabric_index, node_of
 from webhook.model.objects import ClusterObject, LimitRange, ResourceQuota
 
 OPT_IN_LABEL = "rdma.lab/enable"
@@ -154,9 +154,9 @@ class Facts:
         }
         return replace(self, namespaces={**self.namespaces, **complete})
 
-    def inventory(self, fabrics: Fabrics) -> NodeInventory:
+    def fabric_index(self, fabrics: Fabrics) -> FabricIndex:
         """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""
-        return inventory_of(self.nodes, fabrics)
+        return build_fabric_index(self.nodes, fabrics)
 
 
 class _ByKind(NamedTuple):

@@ -1,6 +1,6 @@
 """Nodes: their labels, their extended resources and their fabrics.
 
-An inventory is compiled from all nodes of a cluster, and a decision reads it in O(1). Nodes that
+An index is compiled from all nodes of a cluster, and a decision reads it in O(1). Nodes that
 the fabrics do not distinguish form a group, so that the work per node stays small even with ten
 thousand nodes.
 """
@@ -44,7 +44,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeInventory:
+class FabricIndex:
     """Indexes from nodes, GPUs and resources to fabrics: compiled once, O(1) for each pod."""
 
     #: Node name, and kubernetes.io/hostname → names of the fabrics that the node may belong to.
@@ -116,7 +116,7 @@ def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGro
     return list(groups.values())
 
 
-def inventory_of(nodes: Mapping[str, Node], fabrics: Fabrics) -> NodeInventory:
+def build_fabric_index(nodes: Mapping[str, Node], fabrics: Fabrics) -> FabricIndex:
     """Map nodes, GPUs and resources to fabrics; call this once per change of either."""
     groups = groups_of_nodes(nodes, fabrics)
     by_node = {name: group.fabric_names for group in groups for name in group.names}
@@ -135,7 +135,7 @@ def inventory_of(nodes: Mapping[str, Node], fabrics: Fabrics) -> NodeInventory:
                 _add(together, (resource, other), fabric_names)
         for key in labels.keys() & GPU_MODEL_LABELS:
             _add(by_model, (key, labels[key]), fabric_names)
-    return NodeInventory(
+    return FabricIndex(
         by_node={**by_node, **hosts},
         by_gpu=by_gpu,
         offering=offering,

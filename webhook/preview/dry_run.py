@@ -18,14 +18,14 @@ from webhook.admission.review import KIND as REVIEW_KIND
 from webhook.admission.review import read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decide import decide
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.reasons import NOT_OPTED_IN
-from webhook.decide.scope import Context
 from webhook.errors import DocumentError, ReviewError
 from webhook.model.annotations import ENABLE
 from webhook.model.decision import Decision
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
 from webhook.preview.patches import patch_pod, template_edit
@@ -76,7 +76,7 @@ class _DecidedTemplate(NamedTuple):
 
     origin: _DocumentContext
     template: Template
-    context: Context
+    decision_input: DecisionInput
     controller: Controller | None
     pods: tuple[ExpectedPod, ...]
     decisions: tuple[Decision, ...]
@@ -98,7 +98,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     facts, fact_notes = with_input_facts(file_facts, documents, options.namespace, live)
     notes = [*live.notes, *fact_notes]
     options = replace(options, facts=facts)
-    inventory = facts.inventory(options.fabrics)
+    fabric_index = facts.fabric_index(options.fabrics)
     decided_templates: list[_DecidedTemplate] = []
     for number, document in enumerate(documents):
         if reason := unsupported_reason(document, options.wording):
@@ -113,7 +113,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
             )
         origin = _DocumentContext(document, number, OptInHints(document.value))
         document_decisions = [
-            _decide_on(origin, template, inventory, options) for template in templates
+            _decide_on(origin, template, fabric_index, options) for template in templates
         ]
         notes.extend(document.problems)
         notes.extend(dict.fromkeys(filter(None, map(_unknown_controller_note, document_decisions))))
@@ -152,21 +152,26 @@ def _no_template_note(document: Document) -> str:
 
 
 def _decide_on(
-    origin: _DocumentContext, template: Template, inventory: NodeInventory, options: PreviewOptions
+    origin: _DocumentContext, template: Template, fabric_index: FabricIndex, options: PreviewOptions
 ) -> _DecidedTemplate:
     namespace = _namespace(template.namespace or options.namespace, options)
-    context = Context(
-        fabrics=options.fabrics, namespace=namespace, inventory=inventory, enable=options.enable
+    decision_input = DecisionInput(
+        fabrics=options.fabrics,
+        namespace=namespace,
+        fabric_index=fabric_index,
+        enable=options.enable,
     )
     pods = expected_pods(template)
-    decisions = tuple(decide(expected_pod.pod, context) for expected_pod in pods)
-    return _DecidedTemplate(origin, template, context, controller_of(template), pods, decisions)
+    decisions = tuple(decide(expected_pod.pod, decision_input) for expected_pod in pods)
+    return _DecidedTemplate(
+        origin, template, decision_input, controller_of(template), pods, decisions
+    )
 
 
 def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Preview]:
     """Yield a preview of each pod that the template's controller makes."""
     document, number, hints = decided.origin
-    template, namespace = decided.template, decided.context.namespace
+    template, namespace = decided.template, decided.decision_input.namespace
     call = _predict(document, template, namespace, options)
     hint = hints.of(template) if decided.not_opted_in else ""
     for expected_pod, decision in zip(decided.pods, decided.decisions, strict=True):
@@ -196,13 +201,12 @@ def _edit(decided: _DecidedTemplate) -> Edit:
     """Return the edit of the template, with a note on what only admission can apply."""
     template = decided.template
     edit = template_edit(
-        template, decided.pods, decided.decisions, lambda pod: decide(pod, decided.context)
+        template, decided.pods, decided.decisions, lambda pod: decide(pod, decided.decision_input)
     )
     note = ""
     if edit.deferred:
-        full_name = (
-            f"{decided.context.namespace.name}/{template.name} {dotted(template.path)}".rstrip()
-        )
+        namespace = decided.decision_input.namespace.name
+        full_name = f"{namespace}/{template.name} {dotted(template.path)}".rstrip()
         note = f"{template.kind} {full_name}: {_admission_only(decided, ', '.join(edit.deferred))}"
     return Edit(
         document=decided.origin.number,

@@ -17,54 +17,56 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from webhook.config.load import FabricsText
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.status import configuration_named_in
 from webhook.model.claims import KnownClaims
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
-from webhook.model.nodes import Node, NodeInventory, inventory_of
+from webhook.model.nodes import FabricIndex, Node, build_fabric_index
 from webhook.model.pod import PodManifest
 
-# Configurations with their inventories of the nodes, current or recently replaced.
+# Configurations with their indexes of the nodes, current or recently replaced.
 #
 # The API server may call twice for one pod, and the second call may reach a replica that has
 # replaced the configuration of the first. That replica then decides with the earlier configuration
-# and inventory: with newer ones, the pod would get a part of each.
+# and index: with newer ones, the pod would get a part of each.
 
 #: Seconds. By default, an API server spends at most a minute on a request (`--request-timeout`).
 RETENTION = 60.0
-#: The maximum number of retired configurations, each with its inventory.
+#: The maximum number of retired configurations, each with its index.
 MAX_RETIRED = 32
 #: Nodes by name.
 Nodes = Mapping[str, Node]
-#: The hash of a configuration → an inventory of the nodes by its fabrics.
-Inventories = Mapping[str, NodeInventory]
+#: The hash of a configuration → an index of the nodes by its fabrics.
+FabricIndexes = Mapping[str, FabricIndex]
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedConfiguration:
-    """A configuration for decisions; nodes and inventory are replaced together."""
+    """A configuration for decisions; nodes and index are replaced together."""
 
     fabrics: Fabrics
     nodes: Nodes
-    inventory: NodeInventory
+    fabric_index: FabricIndex
     #: The text of the fabrics, for the worker that computes previews.
     source: FabricsText
 
     @classmethod
     def of(cls, fabrics: Fabrics, nodes: Nodes, source: FabricsText) -> PreparedConfiguration:
         """Prepare fabrics; takes 50 ms with 10,000 nodes, so call it outside the event loop."""
-        return cls(fabrics, nodes, inventory_of(nodes, fabrics), source)
+        return cls(fabrics, nodes, build_fabric_index(nodes, fabrics), source)
 
     @property
     def config_hash(self) -> str:
         """The hash of the fabrics' meaning."""
         return self.fabrics.config_hash
 
-    def with_nodes(self, nodes: Nodes, inventories: Inventories) -> PreparedConfiguration:
-        """Return a copy with other nodes, if there is an inventory for these fabrics."""
-        inventory = inventories.get(self.config_hash)
-        return self if inventory is None else replace(self, nodes=nodes, inventory=inventory)
+    def with_nodes(self, nodes: Nodes, fabric_indexes: FabricIndexes) -> PreparedConfiguration:
+        """Return a copy with other nodes, if there is an index for these fabrics."""
+        fabric_index = fabric_indexes.get(self.config_hash)
+        return (
+            self if fabric_index is None else replace(self, nodes=nodes, fabric_index=fabric_index)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +108,22 @@ class Snapshot:
     #: Configurations about to come into use, by hash.
     upcoming: Mapping[str, PreparedConfiguration] = field(default_factory=dict)
     retired: RetiredConfigurations = field(default_factory=RetiredConfigurations)
-    #: The latest facts; a configuration may still have an inventory of older nodes.
+    #: The latest facts; a configuration may still have an index of older nodes.
     facts: Facts = field(default_factory=Facts)
     #: The ResourceClaimTemplates and ResourceClaims; None to use the facts' own.
     claims: KnownClaims | None = None
 
-    def context_for(self, namespace: str, pod: PodManifest, now: float) -> Context | None:
-        """Return the context of a decision at `now`; None without a configuration."""
+    def decision_input_for(
+        self, namespace: str, pod: PodManifest, now: float
+    ) -> DecisionInput | None:
+        """Return the input of a decision at `now`; None without a configuration."""
         configuration = self._configuration_for(pod, now)
         if configuration is None:
             return None
         facts = self.facts.namespace(namespace)
         if self.claims is not None:
             facts = replace(facts, claim_facts=self.claims.of(namespace))
-        return Context(configuration.fabrics, facts, configuration.inventory)
+        return DecisionInput(configuration.fabrics, facts, configuration.fabric_index)
 
     def _configuration_for(self, pod: PodManifest, now: float) -> PreparedConfiguration | None:
         """Return the configuration named by the pod's status, or the current one."""
@@ -163,10 +167,10 @@ class NamespacesChanged(NamedTuple):
 
 
 class NodesChanged(NamedTuple):
-    """The nodes have changed; `inventories` has one for each configuration that lacked it."""
+    """The nodes have changed; `fabric_indexes` has one for each configuration that lacked it."""
 
     nodes: Nodes
-    inventories: Inventories
+    fabric_indexes: FabricIndexes
 
 
 class ClaimsChanged(NamedTuple):
@@ -182,7 +186,7 @@ Event = ConfigurationEvent | NamespacesChanged | NodesChanged | ClaimsChanged
 def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
     """Return the snapshot after an event at `now`, in seconds of a monotonic clock.
 
-    Takes microseconds for clusters of any size: the sender of the event made the inventory.
+    Takes microseconds for clusters of any size: the sender of the event made the index.
     """
     match event:
         case ConfigurationLearned(configuration):
@@ -195,8 +199,8 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
             return replace(snapshot, current=None, missing_reason=reason, retired=retired)
         case NamespacesChanged(facts):
             return replace(snapshot, facts=replace(facts, nodes=snapshot.facts.nodes))
-        case NodesChanged(nodes, inventories):
-            return _with_nodes(snapshot, nodes, inventories)
+        case NodesChanged(nodes, fabric_indexes):
+            return _with_nodes(snapshot, nodes, fabric_indexes)
         case ClaimsChanged(claims):
             return replace(snapshot, claims=claims)
 
@@ -205,7 +209,7 @@ def _apply(snapshot: Snapshot, configuration: PreparedConfiguration, now: float)
     """Make a configuration current; its upcoming copy may have newer nodes."""
     upcoming = dict(snapshot.upcoming)
     latest = upcoming.pop(configuration.config_hash, configuration)
-    current = replace(configuration, nodes=latest.nodes, inventory=latest.inventory)
+    current = replace(configuration, nodes=latest.nodes, fabric_index=latest.fabric_index)
     retired = _retire(snapshot, current.config_hash, now)
     return replace(snapshot, current=current, missing_reason="", upcoming=upcoming, retired=retired)
 
@@ -218,11 +222,11 @@ def _retire(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredCon
     return snapshot.retired.retire(current, now)
 
 
-def _with_nodes(snapshot: Snapshot, nodes: Nodes, inventories: Inventories) -> Snapshot:
+def _with_nodes(snapshot: Snapshot, nodes: Nodes, fabric_indexes: FabricIndexes) -> Snapshot:
     """Replace the nodes, but not in retired configurations, whose first calls are decided."""
-    current = snapshot.current and snapshot.current.with_nodes(nodes, inventories)
+    current = snapshot.current and snapshot.current.with_nodes(nodes, fabric_indexes)
     upcoming = {
-        key: configuration.with_nodes(nodes, inventories)
+        key: configuration.with_nodes(nodes, fabric_indexes)
         for key, configuration in snapshot.upcoming.items()
     }
     facts = replace(snapshot.facts, nodes=nodes)
@@ -255,9 +259,9 @@ class State:
         """Change the snapshot."""
         self.snapshot = advance(self.snapshot, event, self._clock())
 
-    def context_for(self, namespace: str, pod: PodManifest) -> Context | None:
-        """Return the context of a decision on a pod now; None without a configuration."""
-        return self.snapshot.context_for(namespace, pod, self._clock())
+    def decision_input_for(self, namespace: str, pod: PodManifest) -> DecisionInput | None:
+        """Return the input of a decision on a pod now; None without a configuration."""
+        return self.snapshot.decision_input_for(namespace, pod, self._clock())
 
     def checks(self) -> list[ReadinessCheck]:
         """Return the results of all probes, and whether the server is draining."""

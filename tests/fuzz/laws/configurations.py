@@ -15,7 +15,7 @@ from webhook.config.files import decode
 from webhook.config.findings import InvalidConfiguration, compiler_line
 from webhook.config.load import Loaded, parse_fabrics
 from webhook.decide import decide
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.facts import Facts
 from webhook.model.finding import Finding
 from webhook.model.pod import dotted
@@ -69,12 +69,14 @@ def what_is_loaded_can_be_used(observed: Loading) -> None:
     fabrics = observed.loaded.fabrics
     facts = Facts.from_objects(_NODES)
     for namespace in ("lab", "other"):
-        context = Context(fabrics, facts.namespace(namespace), facts.inventory(fabrics))
+        decision_input = DecisionInput(
+            fabrics, facts.namespace(namespace), facts.fabric_index(fabrics)
+        )
         for pod in _PODS:
-            decision = decide(pod, context)
+            decision = decide(pod, decision_input)
             for change in forbidden(pod, decision.pod, names_of(fabrics)):
                 broken(f"{change!r:.300}", f"{change.kind} {shapes([dotted(change.path)])}")
-            if decision.allowed and decide(decision.pod, context).patch:
+            if decision.allowed and decide(decision.pod, decision_input).patch:
                 broken("a second pass changes something", "idempotent")
 
 

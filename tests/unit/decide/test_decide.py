@@ -11,8 +11,8 @@ from tests.builders import (
     HASH,
     V100,
     container,
-    context,
     decide_on,
+    decision_input,
     defaulted,
     fabric,
     gpu,
@@ -22,16 +22,16 @@ from tests.builders import (
 )
 from tests.case_names import case_name
 from webhook.decide import VOCABULARY, decide
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.foreign_nic import FOREIGN_REMEDY
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import FACTS_UNKNOWN, NOT_OPTED_IN
-from webhook.decide.scope import Context
 from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS
 from webhook.model.claims import ClaimFacts
 from webhook.model.decision import Decision
 from webhook.model.fabric import ClaimTemplateReference, FabricEnv, RdmaResource
 from webhook.model.facts import NamespaceFacts
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest
 from webhook.model.quantity import MAX_QUANTITY
 
@@ -139,10 +139,10 @@ def test_other_systems_are_decided(name: Any) -> None:
 def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
     """The preview uses this to show what opting in would do."""
     manifest = {"spec": {"containers": [gpu()]}}
-    decision = decide_on(manifest, context(enable=True))
+    decision = decide_on(manifest, decision_input(enable=True))
     assert decision.reason.code == "Patched"
     assert decision.patch[-1]["path"] == "/metadata"
-    denied = decide_on(pod(annotations={"rdma.lab/enable": "yes"}), context(enable=True))
+    denied = decide_on(pod(annotations={"rdma.lab/enable": "yes"}), decision_input(enable=True))
     assert denied.reason.code == "InvalidAnnotation"
 
 
@@ -219,7 +219,7 @@ def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
     for _ in range(5000):
         deep = [deep]
     manifest = pod(gpu(securityContext={"privileged": deep}))
-    assert answer(decide(manifest, context())) == (
+    assert answer(decide(manifest, decision_input())) == (
         False,
         "InvalidPod",
         "the pod is nested too deeply",
@@ -229,7 +229,7 @@ def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
 def test_a_defect_of_ours_is_raised() -> None:
     """The server then answers with HTTP 500, so that failurePolicy decides."""
     broken: Any = None
-    unusable = Context(fabrics=broken, namespace=NamespaceFacts(), inventory=NodeInventory())
+    unusable = DecisionInput(fabrics=broken, namespace=NamespaceFacts(), fabric_index=FabricIndex())
     with pytest.raises(AttributeError):
         decide(pod(), unusable)
 
@@ -380,7 +380,7 @@ FITS_TWO = "nvidia.com/gpu in container trainer matches north and south: set rdm
 
 def test_an_ambiguous_fabric_is_as_unknown() -> None:
     """This is `onAmbiguous: skip`; the message explains how to choose."""
-    decision = decide_on(pod(unclaimed()), context(*TWO))
+    decision = decide_on(pod(unclaimed()), decision_input(*TWO))
     assert answer(decision) == (True, "FabricAmbiguous", FITS_TWO)
     assert closed(decision) == dict.fromkeys(NEEDING_NIC + NEEDING_FABRIC, "FabricAmbiguous")
     assert decision.warnings == (f"rdma.lab: no RDMA: {FITS_TWO}",)
@@ -388,12 +388,12 @@ def test_an_ambiguous_fabric_is_as_unknown() -> None:
 
 def test_an_ambiguous_fabric_may_be_denied() -> None:
     """This is `onAmbiguous: deny`, which never denies a pod without targets."""
-    deny = context(*TWO, defaults={"on_ambiguous": "deny"})
+    deny = decision_input(*TWO, defaults={"on_ambiguous": "deny"})
     assert answer(decide_on(pod(unclaimed()), deny)) == (False, "FabricAmbiguous", FITS_TWO)
     assert decide_on(pod(container()), deny).reason.code == "NoTarget"
     launching = pod(container(command=MPIRUN), nodeSelector={"kubernetes.io/hostname": "n"})
-    nodes = NodeInventory(by_node={"n": frozenset({"north", "south"})})
-    two_fabrics = context(*TWO, defaults={"on_ambiguous": "deny"}, inventory=nodes)
+    nodes = FabricIndex(by_node={"n": frozenset({"north", "south"})})
+    two_fabrics = decision_input(*TWO, defaults={"on_ambiguous": "deny"}, fabric_index=nodes)
     assert (
         decide_on(launching, two_fabrics).allowed,
         decide_on(launching, two_fabrics).reason.code,
@@ -455,13 +455,13 @@ def test_a_launcher_that_may_run_its_ranks_itself_gets_a_hint() -> None:
 def test_labels_that_no_node_has_are_warned_of() -> None:
     """A pod that requires such a label stays pending; a pod without targets is not checked."""
     manifest = pod(nodeSelector={"pool": "a"})
-    nodes = NodeInventory(by_node={"n": frozenset()}, label_keys=frozenset({"zone"}))
-    decision = decide_on(manifest, context(V100, inventory=nodes))
+    nodes = FabricIndex(by_node={"n": frozenset()}, label_keys=frozenset({"zone"}))
+    decision = decide_on(manifest, decision_input(V100, fabric_index=nodes))
     assert outcomes_of(decision, "request") == [
         ("", "warned", "SelectorUnknown", "no node has the label pool, which the pod requires")
     ]
     idle = pod(container(), nodeSelector={"pool": "a"})
-    assert outcomes_of(decide_on(idle, context(V100, inventory=nodes)), "request") == []
+    assert outcomes_of(decide_on(idle, decision_input(V100, fabric_index=nodes)), "request") == []
 
 
 HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env=V100.env)
@@ -469,20 +469,22 @@ HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env
 
 def test_a_host_network_fabric_is_for_pods_in_it() -> None:
     """Other pods get a warning and what needs no fabric, and keep their memory limit."""
-    decision = decide_on(pod(), context(HOST))
+    decision = decide_on(pod(), decision_input(HOST))
     needing = (*NEEDING_FABRIC, "memory-limit")
     assert closed(decision) == dict.fromkeys(needing, "HostNetworkMissing")
     assert answer(decision) == (True, "Patched", "")
     assert decision.warnings == (
         "rdma.lab: no RDMA: fabric host needs hostNetwork: true, which the pod lacks",
     )
-    assert closed(decide_on(pod(hostNetwork=True), context(HOST))) == {}
+    assert closed(decide_on(pod(hostNetwork=True), decision_input(HOST))) == {}
 
 
 def test_a_launcher_needs_no_host_network() -> None:
     """Its workers need it; a pod without targets gets no warning about it."""
     launching = container(command=["mpirun", "-np", "2", "--hostfile", "/etc/mpi/hostfile", "a"])
-    decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "host"}), context(HOST))
+    decision = decide_on(
+        pod(launching, annotations={"rdma.lab/fabric": "host"}), decision_input(HOST)
+    )
     assert [code for _, _, code, _ in outcomes_of(decision, "request")] == ["TakenForLauncher"]
     assert "HostNetworkMissing" in closed(decision).values()
 
@@ -522,7 +524,7 @@ def test_an_unknown_namespace_is_warned_of() -> None:
     )
     decision = decide_on(
         pod(container(), annotations={"rdma.lab/containers": "trainer"}),
-        context(namespace=namespace),
+        decision_input(namespace=namespace),
     )
     assert decision.reason.code == "FabricUnknown"
     assert outcomes_of(decision, "request") == [
@@ -548,7 +550,7 @@ def test_unknown_claims_are_warned_of() -> None:
     """If a fabric has claims; at most the first three."""
     dra = replace(V100, claims=(ClaimTemplateReference(template="nics"),))
     namespace = NamespaceFacts(name="lab", claim_facts=ClaimFacts(claims={"mine": {}}))
-    cluster = context(dra, namespace=namespace)
+    cluster = decision_input(dra, namespace=namespace)
     manifest = claiming("mine", "a", "b", "a", "c", "d")
     warned = [
         outcome
@@ -565,7 +567,7 @@ def test_unknown_claims_are_warned_of() -> None:
         for name in "abc"
     ]
     assert outcomes_of(decide_on(claiming("mine"), cluster), "request") == []
-    assert outcomes_of(decide_on(manifest, context(namespace=namespace)), "request") == []
+    assert outcomes_of(decide_on(manifest, decision_input(namespace=namespace)), "request") == []
 
 
 @pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=case_name)
@@ -573,10 +575,10 @@ def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
     """A wrong annotation would go unnoticed; a pod with a fabric gets no warning."""
     namespace = NamespaceFacts(name="lab", annotations={"rdma.lab/fabric": name})
     manifest = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
-    decision = decide_on(manifest, context(namespace=namespace))
+    decision = decide_on(manifest, decision_input(namespace=namespace))
     message = f"the namespace's annotation rdma.lab/fabric is {name!r}, which is not a fabric"
     assert outcomes_of(decision, "request") == [("", "warned", "NamespaceFabric", message)]
-    assert outcomes_of(decide_on(pod(), context(namespace=namespace)), "request") == []
+    assert outcomes_of(decide_on(pod(), decision_input(namespace=namespace)), "request") == []
 
 
 def test_another_injector_is_warned_of() -> None:
@@ -628,7 +630,7 @@ def test_two_containers_of_equal_name_both_get_the_set() -> None:
 def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str]) -> None:
     """A pod that names its fabric has the same target on the second pass."""
     env = FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0"),), site=((variable, "launcher"),))
-    cluster = context(fabric("lab", env=env))
+    cluster = decision_input(fabric("lab", env=env))
     manifest = pod(
         container(command=command),
         annotations={"rdma.lab/fabric": "lab", "rdma.lab/devices": "0"},
@@ -711,7 +713,7 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
 )
 def test_a_quantity_never_breaks_a_decision(manifest: PodManifest, says: str) -> None:
     """An unusable quantity is denied with its place, regardless of its size."""
-    decision = decide_on(manifest, context(ROCE))
+    decision = decide_on(manifest, decision_input(ROCE))
     assert (decision.allowed, decision.message) == (False, says)
 
 
@@ -723,9 +725,9 @@ def test_the_largest_quantities_are_counted() -> None:
         gpu("b", limits={"memory": str(MAX_QUANTITY)}),
         resources=pod_resources,
     )
-    decision = decide_on(manifest, context(ROCE))
+    decision = decide_on(manifest, decision_input(ROCE))
     assert decision.pod["spec"]["resources"]["requests"]["memory"] == str(2 * MAX_QUANTITY)
-    assert decide_on(decision.pod, context(ROCE)).patch == ()
+    assert decide_on(decision.pod, decision_input(ROCE)).patch == ()
 
 
 def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
@@ -749,7 +751,9 @@ def test_the_longest_status_of_all_has_room() -> None:
     assert len(written) < MAX_STATUS_LENGTH
 
 
-def noted(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[str, str, str]]:
+def noted(
+    manifest: PodManifest, cluster: DecisionInput | None = None
+) -> list[tuple[str, str, str]]:
     """List the warnings of `request`: container, code and sentence."""
     return [
         (container, code, message)
@@ -765,8 +769,8 @@ def test_a_sidecar_between_the_ranks_is_warned_of() -> None:
     assert noted(pod(labels=labels)) == [("", "IstioSidecar", message)]
     meshed = NamespaceFacts(name="lab", labels={"istio-injection": "enabled"})
     message = sentence.format("namespace label istio-injection")
-    assert noted(pod(), context(namespace=meshed)) == [("", "IstioSidecar", message)]
-    assert noted(pod(container()), context(namespace=meshed)) == []
+    assert noted(pod(), decision_input(namespace=meshed)) == [("", "IstioSidecar", message)]
+    assert noted(pod(container()), decision_input(namespace=meshed)) == []
     longest = pod(annotations=labels)
     assert not any(line.endswith("...") for line in decide_on(longest).warnings)
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders import container, context, fabric, pod, quantities
+from tests.builders import container, decision_input, fabric, pod, quantities
 from tests.case_names import case_name
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
     FABRIC_UNKNOWN,
@@ -13,13 +14,12 @@ from webhook.decide.examine.fabric_choice import (
     check_name,
     resolve,
 )
-from webhook.decide.scope import Context
 from webhook.model.annotations import FABRIC, Requests
 from webhook.model.claims import ClaimFacts, claims_of
 from webhook.model.decision import Denial
 from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource, build_fabrics
 from webhook.model.facts import NamespaceFacts
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod, PodManifest
 from webhook.model.resources import usage_of
 
@@ -44,13 +44,13 @@ ALL = (NORTH, SOUTH, EAST)
 
 def resolved(
     manifest: PodManifest,
-    cluster: Context | None = None,
+    cluster: DecisionInput | None = None,
     *,
     annotated: str | None = None,
     earlier: str | None = None,
 ) -> Resolution:
     """Resolve a pod whose containers are all targets."""
-    at = cluster or context(*ALL)
+    at = cluster or decision_input(*ALL)
     pod = Pod(manifest)
     usages = [(app, usage_of(app, at.fabrics)) for app in pod.containers]
     claims = claims_of(pod, at.namespace.claim_facts)
@@ -79,7 +79,7 @@ def test_nothing_says_which_fabric() -> None:
     )
     assert resolved(using()) == unknown
     assert resolved(using("nvidia.com/a100")) == unknown
-    assert resolved(using(), context(NORTH)).fabric is None
+    assert resolved(using(), decision_input(NORTH)).fabric is None
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,17 @@ def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
 
 def test_without_any_fabric_the_message_is_different() -> None:
     """A new cluster starts like this."""
-    empty = Context(
-        fabrics=context().fabrics.__class__(), namespace=NamespaceFacts(), inventory=NodeInventory()
+    empty = DecisionInput(
+        fabrics=decision_input().fabrics.__class__(),
+        namespace=NamespaceFacts(),
+        fabric_index=FabricIndex(),
     )
     assert resolved(using("nvidia.com/gpu"), empty) == Resolution(
         None, "", FABRIC_UNKNOWN, "no fabric is configured"
     )
 
 
-NODE = NodeInventory(
+NODE = FabricIndex(
     by_node={"n1": frozenset({"south"}), "n2": frozenset({"north"})},
     by_gpu={"nvidia.com/gpu": frozenset({"south"})},
     with_gpus=frozenset({"north", "south"}),
@@ -140,7 +142,7 @@ def test_each_evidence_alone_decides(
     manifest: PodManifest, annotated: str | None, name: str, evidence: str
 ) -> None:
     """Annotation, RDMA resource, GPU resource, selector, affinity, node, inventory."""
-    resolution = resolved(manifest, context(*ALL, inventory=NODE), annotated=annotated)
+    resolution = resolved(manifest, decision_input(*ALL, fabric_index=NODE), annotated=annotated)
     assert resolution == Resolution({member.name: member for member in ALL}[name], evidence)
 
 
@@ -184,9 +186,9 @@ def test_the_first_that_leaves_a_single_fabric_wins(
     manifest: PodManifest, annotated: str | None, evidence: str
 ) -> None:
     """Each narrows what the stronger ones left; weaker ones only confirm it."""
-    assert resolved(manifest, context(*ALL, inventory=NODE), annotated=annotated) == Resolution(
-        SOUTH, evidence
-    )
+    assert resolved(
+        manifest, decision_input(*ALL, fabric_index=NODE), annotated=annotated
+    ) == Resolution(SOUTH, evidence)
 
 
 def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
@@ -254,16 +256,16 @@ def test_a_contradiction_is_denied_naming_both(
 ) -> None:
     """The contradictory pieces are named, not just the first evidence."""
     with pytest.raises(Denial) as raised:
-        resolved(manifest, context(*ALL, inventory=NODE), annotated=annotated)
+        resolved(manifest, decision_input(*ALL, fabric_index=NODE), annotated=annotated)
     assert (raised.value.reason.code, str(raised.value)) == ("FabricConflict", says)
 
 
 def test_three_may_contradict_each_other_only_together() -> None:
     """Then the first and the last are named."""
-    nodes = NodeInventory(by_node={"n": frozenset({"north", "east"})})
+    nodes = FabricIndex(by_node={"n": frozenset({"north", "east"})})
     manifest = using("nvidia.com/gpu", affinity=required("H100", "L40"), nodeName="n")
     with pytest.raises(Denial) as raised:
-        resolved(manifest, context(*ALL, inventory=nodes))
+        resolved(manifest, decision_input(*ALL, fabric_index=nodes))
     assert str(raised.value) == (
         "nvidia.com/gpu in container trainer implies fabric north or south, "
         "but the node that the pod names implies fabric east or north"
@@ -310,9 +312,9 @@ def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, says: str) -
 
 
 def test_a_node_of_no_fabric_leaves_it_unknown() -> None:
-    """The inventory has the node that the pod names, and the node belongs to no fabric."""
-    nodes = NodeInventory(by_node={"cpu-1": frozenset()})
-    resolution = resolved(using(nodeName="cpu-1"), context(*ALL, inventory=nodes))
+    """The index has the node that the pod names, and the node belongs to no fabric."""
+    nodes = FabricIndex(by_node={"cpu-1": frozenset()})
+    resolution = resolved(using(nodeName="cpu-1"), decision_input(*ALL, fabric_index=nodes))
     message = "no fabric matches the node that the pod names"
     assert resolution == Resolution(None, "", FABRIC_UNKNOWN, message)
 
@@ -337,7 +339,7 @@ def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
     """The labels are passed over, and nothing else."""
     manifest = using(nodeSelector={PRODUCT: "A10"}, nodeName="n2")
     with pytest.raises(Denial) as raised:
-        resolved(manifest, context(*ALL, inventory=NODE), annotated="south")
+        resolved(manifest, decision_input(*ALL, fabric_index=NODE), annotated="south")
     assert str(raised.value) == (
         "annotation rdma.lab/fabric=south implies fabric south, "
         "but the node that the pod names implies fabric north"
@@ -355,13 +357,15 @@ def test_several_that_fit_are_ambiguous() -> None:
 
 def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
     """The fabric may be scaled to zero, and be meant; nodes without GPUs do not matter."""
-    nodes = NodeInventory(
+    nodes = FabricIndex(
         by_node={"n2": frozenset({"north"})},
         by_gpu={"nvidia.com/gpu": frozenset({"north"})},
         inhabited=frozenset({"north", "south"}),
         with_gpus=frozenset({"north"}),
     )
-    assert resolved(using("nvidia.com/gpu"), context(*ALL, inventory=nodes)) == Resolution(
+    assert resolved(
+        using("nvidia.com/gpu"), decision_input(*ALL, fabric_index=nodes)
+    ) == Resolution(
         reason=FABRIC_AMBIGUOUS,
         message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
         ambiguous=True,
@@ -394,7 +398,7 @@ def test_defaults_choose_among_the_remaining_fabrics(
     manifest: PodManifest, namespace: Any, default: str | None, expected: tuple[Fabric, str]
 ) -> None:
     """First the namespace's, if it is known, then the file's; never against evidence."""
-    cluster = context(*ALL, namespace=namespace, defaults={"fabric": default})
+    cluster = decision_input(*ALL, namespace=namespace, defaults={"fabric": default})
     resolution = resolved(manifest, cluster)
     assert (resolution.fabric, resolution.reason) == (expected[0], None)
     assert resolution.evidence.startswith(expected[1])
@@ -402,13 +406,15 @@ def test_defaults_choose_among_the_remaining_fabrics(
 
 def test_a_default_that_does_not_fit_is_not_used() -> None:
     """It is not evidence, so it cannot contradict anything either."""
-    cluster = context(*ALL, namespace=space("east"), defaults={"fabric": "east"})
+    cluster = decision_input(*ALL, namespace=space("east"), defaults={"fabric": "east"})
     assert resolved(using("nvidia.com/gpu"), cluster).reason is FABRIC_AMBIGUOUS
 
 
 def test_a_second_call_keeps_the_fabric_of_the_first() -> None:
     """If the pod leaves a choice, nodes and namespace are not consulted again."""
-    at = context(*ALL, inventory=NODE, namespace=NamespaceFacts(annotations={FABRIC: "north"}))
+    at = decision_input(
+        *ALL, fabric_index=NODE, namespace=NamespaceFacts(annotations={FABRIC: "north"})
+    )
     says = "annotation rdma.lab/status of an earlier call"
     assert resolved(using("nvidia.com/gpu"), at, earlier="south") == Resolution(SOUTH, says)
     assert resolved(using("nvidia.com/gpu", nodeName="n1"), at, earlier="north").fabric is NORTH
@@ -417,7 +423,7 @@ def test_a_second_call_keeps_the_fabric_of_the_first() -> None:
 
 def test_the_pods_evidence_counts_more_than_an_earlier_call() -> None:
     """The evidence is named if it suffices; a fabric that it excludes is not chosen."""
-    at = context(*ALL, inventory=NODE)
+    at = decision_input(*ALL, fabric_index=NODE)
     resolution = resolved(using("rdma/north"), at, earlier="north")
     assert resolution == Resolution(NORTH, "rdma/north in container trainer")
     assert resolved(using("rdma/north"), at, earlier="south").fabric is NORTH
@@ -458,7 +464,7 @@ def claiming(template: str, *, use: bool = True) -> PodManifest:
 )
 def test_claims_are_evidence(template: str, use: bool, name: str, says: str) -> None:
     """A fabric's template, whose device classes then do not matter; or a device class."""
-    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claim_facts=CLAIMS))
+    at = decision_input(UP, DOWN, namespace=NamespaceFacts(name="lab", claim_facts=CLAIMS))
     resolution = resolved(claiming(template, use=use), at)
     assert resolution.fabric is not None
     assert (resolution.fabric.name, resolution.evidence) == (name, says)
@@ -466,7 +472,7 @@ def test_claims_are_evidence(template: str, use: bool, name: str, says: str) -> 
 
 def test_a_template_and_an_annotation_may_contradict() -> None:
     """The user wrote both."""
-    at = context(UP, DOWN, namespace=NamespaceFacts(name="lab", claim_facts=CLAIMS))
+    at = decision_input(UP, DOWN, namespace=NamespaceFacts(name="lab", claim_facts=CLAIMS))
     with pytest.raises(Denial, match="resource claim x in container trainer"):
         resolved(claiming("up"), at, annotated="down")
     with pytest.raises(Denial, match=r"down\.gpu\.lab of resource claim x"):

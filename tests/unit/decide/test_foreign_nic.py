@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, decide_on, env, fabric, gpu, pod, quantities
+from tests.builders import (
+    V100,
+    container,
+    decide_on,
+    decision_input,
+    env,
+    fabric,
+    gpu,
+    pod,
+    quantities,
+)
 from tests.case_names import case_name
 from webhook.decide.examine import FABRIC_NOT_NEEDED, examine
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
@@ -14,7 +24,9 @@ from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import Pod, PodManifest
 
-CLUSTER = context(V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",))
+CLUSTER = decision_input(
+    V100, foreign_resources=("site.lab/nic",), foreign_annotations=("site.lab/nics",)
+)
 INTERFACES = "networking.gke.io/interfaces"
 DEFAULT = '{"interfaceName": "eth0", "network": "default"}'
 ADDITIONAL = '{"interfaceName": "eth1", "network": "rdma-0"}'
@@ -191,7 +203,7 @@ def test_a_claim_that_a_fabric_lists_is_its_nic(template: str, use: bool, foreig
     facts = ClaimFacts(
         templates={"by-class": {"a": ("nic.lab",)}, "gpu-nic": {"a": ("h100.lab", "rdma.other")}}
     )
-    cluster = context(h100, namespace=NamespaceFacts(name="lab", claim_facts=facts))
+    cluster = decision_input(h100, namespace=NamespaceFacts(name="lab", claim_facts=facts))
     user = container(resources={"claims": [{"name": "rdma"}] if use else []})
     manifest = pod(
         user,

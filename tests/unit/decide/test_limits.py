@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import container, context, decide_on, gpu, pod
+from tests.builders import container, decide_on, decision_input, gpu, pod
 from tests.case_names import case_name
 from webhook.decide.limits import MAX_CONTAINERS, MAX_ENTRIES
 
@@ -226,4 +226,4 @@ def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
             f"{reported} of them in projected volume items: {REMEDY}"
         )
         assert MAX_ENTRIES < reported <= MAX_ENTRIES + 2
-        assert decide_on(manifest, context(defaults={"memory_limit": "keep"})).allowed
+        assert decide_on(manifest, decision_input(defaults={"memory_limit": "keep"})).allowed

@@ -9,12 +9,12 @@ from tests.case_names import case_name
 from webhook.decide.examine.node_selection import (
     FabricConstraint,
     from_affinity,
-    from_inventory,
+    from_fabric_index,
     from_selector,
     unknown_label_messages,
 )
 from webhook.errors import ShapeError
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod, PodManifest
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -184,7 +184,7 @@ def test_a_malformed_term_is_refused_with_its_place(terms: Any, says: str) -> No
     assert str(raised.value) == f"{place}.nodeSelectorTerms[{len(terms) - 1}].{says}"
 
 
-INVENTORY = NodeInventory(
+INVENTORY = FabricIndex(
     by_node={
         "n1": frozenset({"north"}),
         "n1.host": frozenset({"north"}),
@@ -223,7 +223,7 @@ HOSTNAME = "kubernetes.io/hostname"
 )
 def test_a_named_node_is_evidence_of_its_fabric(manifest: dict[str, Any], evidence: Any) -> None:
     """A node may be named by spec.nodeName or host name, and must be in every alternative."""
-    assert list(from_inventory(Pod(manifest), [], FABRICS, INVENTORY)) == evidence
+    assert list(from_fabric_index(Pod(manifest), [], FABRICS, INVENTORY)) == evidence
 
 
 @pytest.mark.parametrize(
@@ -239,29 +239,31 @@ def test_the_gpu_resource_is_evidence_if_every_fabric_has_gpus(
     with_gpus: set[str], evidence: Any
 ) -> None:
     """The user may mean a fabric that has no nodes with GPUs at the moment."""
-    inventory = NodeInventory(
+    fabric_index = FabricIndex(
         by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, with_gpus=frozenset(with_gpus)
     )
-    assert list(from_inventory(Pod(pod()), ["nvidia.com/gpu"], FABRICS, inventory)) == evidence
+    assert (
+        list(from_fabric_index(Pod(pod()), ["nvidia.com/gpu"], FABRICS, fabric_index)) == evidence
+    )
 
 
 def test_a_gpu_that_no_node_offers_is_no_evidence() -> None:
     """The fabric has nodes, but they do not offer this GPU resource any more."""
-    inventory = NodeInventory(
+    fabric_index = FabricIndex(
         by_node=INVENTORY.by_node, by_gpu={}, with_gpus=frozenset({"north", "south", "east"})
     )
-    assert list(from_inventory(Pod(pod()), ["nvidia.com/l40"], FABRICS, inventory)) == []
+    assert list(from_fabric_index(Pod(pod()), ["nvidia.com/l40"], FABRICS, fabric_index)) == []
 
 
 def test_without_an_inventory_there_is_no_evidence() -> None:
     """A preview on a laptop has no inventory."""
-    assert list(from_inventory(Pod(pod(nodeName="n1")), [], FABRICS, NodeInventory())) == []
+    assert list(from_fabric_index(Pod(pod(nodeName="n1")), [], FABRICS, FabricIndex())) == []
 
 
 def test_a_node_name_of_another_type_is_refused() -> None:
     """The API server would reject it too."""
     with pytest.raises(ShapeError) as raised:
-        list(from_inventory(Pod(pod(nodeSelector={HOSTNAME: 1})), [], FABRICS, INVENTORY))
+        list(from_fabric_index(Pod(pod(nodeSelector={HOSTNAME: 1})), [], FABRICS, INVENTORY))
     assert str(raised.value) == (
         'spec.nodeSelector["kubernetes.io/hostname"] must be a string, but is a number (1)'
     )
@@ -269,11 +271,11 @@ def test_a_node_name_of_another_type_is_refused() -> None:
 
 def sentences_on(manifest: PodManifest, *keys: str, fabric_known: bool = False) -> list[str]:
     """List the sentences on a pod's labels, for nodes with these label keys."""
-    inventory = NodeInventory(label_keys=frozenset(keys))
+    fabric_index = FabricIndex(label_keys=frozenset(keys))
     pinning = fabric("west", pin={"site.lab/pool": "west"})
     members = fabrics(NORTH, SOUTH, EAST, pinning)
     return list(
-        unknown_label_messages(Pod(manifest), members, inventory, fabric_known=fabric_known)
+        unknown_label_messages(Pod(manifest), members, fabric_index, fabric_known=fabric_known)
     )
 
 
@@ -330,9 +332,7 @@ def test_without_nodes_a_product_under_another_label_is_named(
     assert sentences_on(manifest, fabric_known=True) == []
     assert (
         list(
-            unknown_label_messages(
-                Pod(manifest), fabrics(EAST), NodeInventory(), fabric_known=False
-            )
+            unknown_label_messages(Pod(manifest), fabrics(EAST), FabricIndex(), fabric_known=False)
         )
         == []
     )

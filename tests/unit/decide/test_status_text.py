@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import decide_on, env, gpu, outcomes_of, pod
 from tests.case_names import case_name
-from webhook.decide.scope import NO_CALL, EarlierCall
+from webhook.decide.analysis import NO_CALL, EarlierCall
 from webhook.decide.status import configuration_named_in, earlier_call
 from webhook.model.annotations import NCCL_CONF, STATUS
 

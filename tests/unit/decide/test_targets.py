@@ -6,9 +6,9 @@ import pytest
 
 from tests.builders import container, fabric, fabrics, gpu, pod, quantities
 from tests.case_names import case_name
+from webhook.decide.analysis import Launcher, Target
 from webhook.decide.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.scope import Launcher, Target
 from webhook.errors import ShapeError
 from webhook.model.annotations import Requests
 from webhook.model.claims import NO_CLAIM_FACTS, ClaimFacts, claims_of

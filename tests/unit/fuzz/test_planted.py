@@ -171,9 +171,9 @@ def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
     decide = pipeline._decide
     _defaulted = [0]
 
-    def noting(manifest: Any, context: Any) -> Any:
+    def noting(manifest: Any, decision_input: Any) -> Any:
         _defaulted.append("schedulerName" in (manifest.get("spec") or {}))
-        return decide(manifest, context)
+        return decide(manifest, decision_input)
 
     patch.setattr("webhook.decide.render", defective)
     patch.setattr(pipeline, "_decide", noting)
@@ -373,10 +373,10 @@ def _on_rails(act: Callable[[], object]) -> Callable[..., Any]:
     """Decide as usual, but call `act` first for pods that name a certain resource."""
     decide = pipeline.decide
 
-    def defective(manifest: Any, context: Any) -> Any:
+    def defective(manifest: Any, decision_input: Any) -> Any:
         if "nvidia.com/rail1" in str(manifest):
             act()
-        return decide(manifest, context)
+        return decide(manifest, decision_input)
 
     return defective
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, context, decide_on, gpu, pod, quantities
+from tests.builders import H100, V100, decide_on, decision_input, gpu, pod, quantities
 from tests.unit.kube.cluster import limit_range, namespace, quota
 from webhook.kube.reflector import SILENCE
 from webhook.kube.watched_resources import (
@@ -91,7 +91,7 @@ def test_what_is_not_kept_decides_nothing(labels: Any, annotations: Any) -> None
     item = namespace("lab", labels=labels, annotations=annotations)
     requested = pod(gpu(resources=quantities({"nvidia.com/gpu": "1", "memory": "64Gi"})))
     from_object, from_projection = (
-        decide_on(requested, context(V100, H100, namespace=facts))
+        decide_on(requested, decision_input(V100, H100, namespace=facts))
         for facts in (namespace_of(item), NAMESPACES.project(item))
     )
     assert from_object == from_projection

@@ -8,7 +8,7 @@ from tests.builders import H100, V100, fabric, fabrics
 from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.nodes import Node, NodeInventory, product_of
+from webhook.model.nodes import FabricIndex, Node, product_of
 
 
 def namespace(name: str = "lab", **metadata: Any) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
         ]
     )
     v100, h100, none = frozenset({"v100-ib"}), frozenset({"h100-roce"}), frozenset[str]()
-    assert facts.inventory(fabrics(V100, H100)) == NodeInventory(
+    assert facts.fabric_index(fabrics(V100, H100)) == FabricIndex(
         by_node={
             "a": v100,
             "a.host": v100,
@@ -318,8 +318,8 @@ def test_nodes_with_the_same_gpu_model_may_be_on_several_fabrics() -> None:
     items = [node("a", "Tesla-V100-SXM2", v100="8"), node("b", "NVIDIA-H100-SXM5", h100="8")]
     for item in items:
         item["metadata"]["labels"] |= labels
-    inventory = Facts.from_objects(items).inventory(fabrics(V100, H100))
-    names = inventory.by_gpu_model["cloud.google.com/gke-accelerator", "nvidia-l4"]
+    fabric_index = Facts.from_objects(items).fabric_index(fabrics(V100, H100))
+    names = fabric_index.by_gpu_model["cloud.google.com/gke-accelerator", "nvidia-l4"]
     assert names == frozenset({"v100-ib", "h100-roce"})
 
 
@@ -327,11 +327,11 @@ def test_a_node_may_fit_several_fabrics() -> None:
     """A fabric without labels and GPU resources matches every node."""
     anywhere = fabric("anywhere")
     facts = Facts.from_objects([node("a", "Tesla-V100-SXM2", v100="8")])
-    inventory = facts.inventory(fabrics(V100, H100, anywhere))
-    assert inventory.by_node["a"] == frozenset({"v100-ib", "anywhere"})
-    assert inventory.by_gpu == {"nvidia.com/v100": frozenset({"v100-ib"})}
+    fabric_index = facts.fabric_index(fabrics(V100, H100, anywhere))
+    assert fabric_index.by_node["a"] == frozenset({"v100-ib", "anywhere"})
+    assert fabric_index.by_gpu == {"nvidia.com/v100": frozenset({"v100-ib"})}
 
 
 def test_without_nodes_the_inventory_is_empty() -> None:
     """An empty inventory is not evidence for any fabric."""
-    assert Facts.from_objects([]).inventory(fabrics()) == NodeInventory()
+    assert Facts.from_objects([]).fabric_index(fabrics()) == FabricIndex()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import H100, V100, fabric, fabrics
 from webhook.model.fabric import Fabric, RdmaResource
-from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, inventory_of, node_of
+from webhook.model.nodes import Node, NodeGroup, build_fabric_index, groups_of_nodes, node_of
 
 PRODUCT = "nvidia.com/gpu.product"
 
@@ -102,8 +102,8 @@ def test_nodes_without_gpus_are_no_evidence_for_a_gpu() -> None:
         "g": Node(labels={"rack": "a"}, resources={"nvidia.com/gpu": 8, "rdma/a": 1}),
         "c": Node(labels={"rack": "b"}, resources={"rdma/b": 1}),
     }
-    inventory = inventory_of(nodes, fabrics(*racks))
-    assert inventory.by_node == {"g": {"a"}, "c": {"b"}}
-    assert inventory.inhabited == {"a", "b"}
-    assert inventory.with_gpus == {"a"}
-    assert inventory.offering["rdma/b"] == {"b": 1}
+    fabric_index = build_fabric_index(nodes, fabrics(*racks))
+    assert fabric_index.by_node == {"g": {"a"}, "c": {"b"}}
+    assert fabric_index.inhabited == {"a", "b"}
+    assert fabric_index.with_gpus == {"a"}
+    assert fabric_index.offering["rdma/b"] == {"b": 1}

@@ -10,11 +10,11 @@ import pytest
 from tests.api_server import without_status
 from webhook.admission.registration import SHIPPED, read_setup
 from webhook.decide import decide
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric, Fabrics, RdmaResource, build_fabrics
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.patches import patches, rewrite
@@ -295,12 +295,12 @@ def test_preview_and_admission_make_the_same_pod(resources: dict[str, Any]) -> N
             ]
         },
     }
-    context = Context(
-        fabrics=fabrics, namespace=NamespaceFacts(name="lab"), inventory=NodeInventory()
+    decision_input = DecisionInput(
+        fabrics=fabrics, namespace=NamespaceFacts(name="lab"), fabric_index=FabricIndex()
     )
-    previewed = jsonpatch.apply_patch(written, decide(written, context).patch)
+    previewed = jsonpatch.apply_patch(written, decide(written, decision_input).patch)
     created = defaulted(written)
-    admitted = jsonpatch.apply_patch(created, decide(created, context).patch)
+    admitted = jsonpatch.apply_patch(created, decide(created, decision_input).patch)
     assert comparable(defaulted(previewed)) == comparable(admitted)
 
 

@@ -379,8 +379,8 @@ def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: s
     facts = Facts.from_objects([space, *({**manifest, "kind": "Node"} for manifest in nodes)])
     state = configured(fabrics, facts)
     pod = yaml.safe_load(document)
-    context = state.context_for("lab", pod)
-    assert context is not None
-    assert previewed.decision == decide(pod, context)
+    decision_input = state.decision_input_for("lab", pod)
+    assert decision_input is not None
+    assert previewed.decision == decide(pod, decision_input)
     assert previewed.decision.verdict is not None
     assert previewed.decision.verdict.because.code == because

@@ -36,7 +36,7 @@ def test_the_youngest_are_retained() -> None:
 
 
 def test_a_second_retirement_replaces_the_first() -> None:
-    """Its last calls were decided with the newer inventory, and the minute begins anew."""
+    """Its last calls were decided with the newer index, and the minute begins anew."""
     first, second = numbered(1), numbered(1)
     retired = RetiredConfigurations().retire(first, 100.0).retire(second, 130.0)
     assert retired.get("000000000001", 190.0) is second

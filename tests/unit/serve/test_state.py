@@ -1,4 +1,4 @@
-"""The state machine as tables: snapshot and event → snapshot; snapshot and pod → context."""
+"""The state machine as tables: snapshot and event → snapshot; snapshot and pod → decision input."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from tests.builders import H100, V100, pod
 from tests.server_state import prepared
 from webhook.config.load import FabricsText
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.claims import ClaimFacts, KnownClaims
 from webhook.model.fabric import build_fabrics
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.nodes import Node, NodeInventory
+from webhook.model.nodes import FabricIndex, Node
 from webhook.serve.state import (
     RETENTION,
     ClaimsChanged,
@@ -48,7 +48,7 @@ LARGE = prepared(build_fabrics((V100, H100), config_hash=SECOND), OLD)
 SMALL_NEW, LARGE_NEW = prepared(SMALL.fabrics, NEW), prepared(LARGE.fabrics, NEW)
 #: The same configuration, read from another text.
 SMALL_REREAD = replace(SMALL, source=FabricsText("# a comment"))
-INVENTORIES = {FIRST: SMALL_NEW.inventory, SECOND: LARGE_NEW.inventory}
+INVENTORIES = {FIRST: SMALL_NEW.fabric_index, SECOND: LARGE_NEW.fabric_index}
 LAB = {"lab": NamespaceFacts(name="lab", annotations={"a": "b"})}
 IN_LAB = Facts(namespaces=LAB, nodes=OLD, unlisted_is_unknown=True)
 CLAIMS = KnownClaims({"lab": ClaimFacts(claims={"mine": {}})}, ClaimFacts(complete=True), True)
@@ -133,14 +133,14 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         NodesChanged(NEW, INVENTORIES),
         using(current=SMALL_NEW, upcoming={SECOND: LARGE_NEW}, facts=replace(IN_LAB, nodes=NEW)),
     ),
-    "nodes change, with no inventory by the current configuration": (
+    "nodes change, with no index by the current configuration": (
         using(current=SMALL, upcoming={SECOND: LARGE}),
-        NodesChanged(NEW, {SECOND: LARGE_NEW.inventory}),
+        NodesChanged(NEW, {SECOND: LARGE_NEW.fabric_index}),
         using(current=SMALL, upcoming={SECOND: LARGE_NEW}, facts=Facts(nodes=NEW)),
     ),
-    "nodes change, with no inventory by the upcoming configuration": (
+    "nodes change, with no index by the upcoming configuration": (
         using(current=SMALL, upcoming={SECOND: LARGE}),
-        NodesChanged(NEW, {FIRST: SMALL_NEW.inventory}),
+        NodesChanged(NEW, {FIRST: SMALL_NEW.fabric_index}),
         using(current=SMALL_NEW, upcoming={SECOND: LARGE}, facts=Facts(nodes=NEW)),
     ),
     "nodes change after a configuration retired": (
@@ -150,8 +150,8 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     ),
     "the last node goes": (
         using(current=SMALL, facts=Facts(nodes=OLD)),
-        NodesChanged({}, {FIRST: NodeInventory()}),
-        using(current=replace(SMALL, nodes={}, inventory=NodeInventory())),
+        NodesChanged({}, {FIRST: FabricIndex()}),
+        using(current=replace(SMALL, nodes={}, fabric_index=FabricIndex())),
     ),
     "claims change": (
         using(current=SMALL),
@@ -229,12 +229,14 @@ CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = 
 def test_a_pod_is_decided_with_the_configuration_of_its_first_call(
     snapshot: Snapshot, first: str, now: float, expected: PreparedConfiguration | None
 ) -> None:
-    """Its fabrics and its inventory count; if it is unknown, the current configuration decides."""
-    context = snapshot.context_for("lab", second_call(first) if first else pod(), now)
+    """Its fabrics and its index count; if it is unknown, the current configuration decides."""
+    decision_input = snapshot.decision_input_for("lab", second_call(first) if first else pod(), now)
     if expected is None:
-        assert context is None
+        assert decision_input is None
     else:
-        assert context == Context(expected.fabrics, Facts().namespace("lab"), expected.inventory)
+        assert decision_input == DecisionInput(
+            expected.fabrics, Facts().namespace("lab"), expected.fabric_index
+        )
 
 
 def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
@@ -247,10 +249,10 @@ def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
         ConfigurationMissing("apply one"),
     ):
         snapshot = advance(snapshot, event, NOW)
-        context = snapshot.context_for("lab", second_call(FIRST), NOW)
-        assert context is not None
-        assert context.fabrics is SMALL.fabrics
-        assert list(context.inventory.by_node) == ["old"], event
+        decision_input = snapshot.decision_input_for("lab", second_call(FIRST), NOW)
+        assert decision_input is not None
+        assert decision_input.fabrics is SMALL.fabrics
+        assert list(decision_input.fabric_index.by_node) == ["old"], event
 
 
 @pytest.mark.parametrize(
@@ -268,11 +270,11 @@ def test_any_call_sees_today_s_namespaces_and_claims(
 ) -> None:
     """Only fabrics and nodes come from the first call."""
     snapshot = replace(snapshot, claims=claims)
-    lab = snapshot.context_for("lab", second_call(FIRST), NOW)
+    lab = snapshot.decision_input_for("lab", second_call(FIRST), NOW)
     assert lab is not None
     expected = ClaimFacts(claims={"mine": {}}) if claims else ClaimFacts()
     assert lab.namespace == replace(LAB["lab"], claim_facts=expected)
-    other = snapshot.context_for("other", second_call(FIRST), NOW)
+    other = snapshot.decision_input_for("other", second_call(FIRST), NOW)
     assert other is not None
     assert other.namespace.claim_facts == ClaimFacts(complete=claims is not None)
 
@@ -298,7 +300,7 @@ def test_a_state_changes_by_events_at_the_time_of_its_clock() -> None:
     chosen = []
     for now in (NOW + 1 + RETENTION, NOW + 1.1 + RETENTION):
         times.append(now)
-        context = state.context_for("lab", second_call(FIRST))
-        assert context is not None
-        chosen.append(context.fabrics)
+        decision_input = state.decision_input_for("lab", second_call(FIRST))
+        assert decision_input is not None
+        chosen.append(decision_input.fabrics)
     assert chosen == [SMALL.fabrics, LARGE.fabrics]

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from webhook.decide.analysis import NO_CALL, DecisionInput, EarlierCall, KnowledgeLevel, PodAnalysis
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
 from webhook.decide.examine.node_selection import unknown_label_messages
 from webhook.decide.examine.targets import Selection, select
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.scope import NO_CALL, Context, EarlierCall, KnowledgeLevel, Scope
 from webhook.model.annotations import Requests
 from webhook.model.claims import claims_of
 from webhook.model.decision import Denial, Reason
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod
 from webhook.model.resources import usage_of
 
@@ -88,12 +88,12 @@ class FabricKnowledge(NamedTuple):
         return FABRIC_NOT_NEEDED if self.not_needed else self.reason
 
 
-class Examined(NamedTuple):
-    """The scope of the mutations, and the knowledge about the pod as a whole."""
+class Examination(NamedTuple):
+    """The analysis for the mutations, and what only the steps around them read."""
 
-    scope: Scope
+    analysis: PodAnalysis
     knowledge: FabricKnowledge
-    inventory: NodeInventory
+    fabric_index: FabricIndex
     evidence: str = ""
     #: Sentences about labels that the pod requires of its node, and that no node or fabric has.
     unknown_label_messages: tuple[str, ...] = ()
@@ -112,15 +112,15 @@ def ineligible(pod: Pod) -> Ineligible | None:
 def examine(
     pod: Pod,
     requests: Requests,
-    context: Context,
+    decision_input: DecisionInput,
     earlier: EarlierCall = NO_CALL,
-) -> Examined:
+) -> Examination:
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
-    fabrics = context.fabrics
+    fabrics = decision_input.fabrics
     check_name(requests, fabrics)
     usages = [(container, usage_of(container, fabrics)) for container in pod.containers]
     commands = Commands(pod)
-    claims = claims_of(pod, context.namespace.claim_facts)
+    claims = claims_of(pod, decision_input.namespace.claim_facts)
     selection = select(pod, usages, requests, commands, fabrics, claims=claims)
     # All containers count: a GPU of any container determines the pod's node.
     other = earlier.config not in ("", fabrics.config_hash)
@@ -128,13 +128,13 @@ def examine(
     if selection.reason:
         resolution = _NOT_RESOLVED
     else:
-        resolution = resolve(pod, usages, requests, context, before, claims=claims)
-    scope = Scope(
+        resolution = resolve(pod, usages, requests, decision_input, before, claims=claims)
+    analysis = PodAnalysis(
         fabric=resolution.fabric,
         targets=selection.targets,
         launchers=selection.launchers,
         requests=requests,
-        namespace=context.namespace,
+        namespace=decision_input.namespace,
         fabrics=fabrics,
         original=pod,
         containers={container.path: container for container in pod.containers},
@@ -143,23 +143,23 @@ def examine(
         called_before=bool(earlier.config),
         other_configuration=other,
     )
-    foreign_nic_message = foreign_nic(scope, usages)
+    foreign_nic_message = foreign_nic(analysis, usages)
     denies = fabrics.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign_nic_message and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
-    knowledge = _knowledge(scope, selection, resolution, foreign_nic_message)
+    knowledge = _knowledge(analysis, selection, resolution, foreign_nic_message)
     fabric_known = resolution.fabric is not None
     label_messages = (
-        unknown_label_messages(pod, fabrics, context.inventory, fabric_known=fabric_known)
+        unknown_label_messages(pod, fabrics, decision_input.fabric_index, fabric_known=fabric_known)
         if selection.targets
         else ()
     )
     evidence = "" if foreign_nic_message else resolution.evidence
-    return Examined(scope, knowledge, context.inventory, evidence, label_messages)
+    return Examination(analysis, knowledge, decision_input.fabric_index, evidence, label_messages)
 
 
 def _knowledge(
-    scope: Scope, selection: Selection, resolution: Resolution, foreign_nic_message: str
+    analysis: PodAnalysis, selection: Selection, resolution: Resolution, foreign_nic_message: str
 ) -> FabricKnowledge:
     """Assess the knowledge; messages begin with the specifics, since warnings are cut at 120."""
     if selection.reason is not None:
@@ -167,15 +167,15 @@ def _knowledge(
         explanation = by_foreign if foreign_nic_message else (selection.reason, selection.message)
         return FabricKnowledge(KnowledgeLevel.NOTHING, *explanation)
     if foreign_nic_message:
-        reason = FOREIGN_NIC if scope.targets else None
+        reason = FOREIGN_NIC if analysis.targets else None
         remedy = f": {FOREIGN_REMEDY}" if reason else ""
         return FabricKnowledge(
             KnowledgeLevel.NIC, reason, f"{foreign_nic_message}{remedy}", not_needed=reason is None
         )
-    if scope.fabric is None and not scope.targets:
+    if analysis.fabric is None and not analysis.targets:
         return FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
-    if scope.fabric is None:
+    if analysis.fabric is None:
         return FabricKnowledge(KnowledgeLevel.NOTHING, resolution.reason, resolution.message)
-    if scope.fabric.mode == "host-network" and not scope.original.host_network:
+    if analysis.fabric.mode == "host-network" and not analysis.original.host_network:
         return FabricKnowledge(KnowledgeLevel.NOTHING, lacks_host_network=True)
     return FabricKnowledge(KnowledgeLevel.FABRIC)

@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.node_selection import (
     FabricConstraint,
     from_affinity,
-    from_inventory,
+    from_fabric_index,
     from_selector,
 )
-from webhook.decide.scope import Context
 from webhook.model.annotations import FABRIC, INVALID_ANNOTATION, STATUS, Requests
 from webhook.model.claims import Claim
 from webhook.model.decision import Denial, Reason
@@ -108,7 +108,7 @@ def resolve(
     pod: Pod,
     usages: ContainerUsages,
     requests: Requests,
-    context: Context,
+    decision_input: DecisionInput,
     earlier: str | None = None,
     *,
     claims: Sequence[Claim] = (),
@@ -118,7 +118,7 @@ def resolve(
     `claims`: its DRA claims; `earlier`: the fabric that an earlier call chose under the same
     configuration.
     """
-    fabrics = context.fabrics
+    fabrics = decision_input.fabrics
     search = _Search(fabrics)
     gpus = _listed_gpus(usages, fabrics)
     devices = _device_evidence(usages, claims, gpus, fabrics)
@@ -128,13 +128,13 @@ def resolve(
     if earlier is not None and earlier in search.candidates:
         source = search.winner.source if search.winner else EARLIER
         return Resolution(fabrics.fabrics[earlier], source)
-    unresolved = search.narrow(_inventory_evidence(pod, gpus, context))
+    unresolved = search.narrow(_inventory_evidence(pod, gpus, decision_input))
     if unresolved is not None:
         return unresolved
     if search.winner is not None:
         (name,) = search.candidates
         return Resolution(fabrics.fabrics[name], search.winner.source)
-    return _by_default(search.candidates, search.naming_evidence, context, usages)
+    return _by_default(search.candidates, search.naming_evidence, decision_input, usages)
 
 
 def check_name(requests: Requests, fabrics: Fabrics) -> None:
@@ -174,10 +174,12 @@ def _device_evidence(
     return evidence
 
 
-def _inventory_evidence(pod: Pod, gpus: Iterable[str], context: Context) -> list[_Evidence]:
-    if not context.inventory.by_node:
+def _inventory_evidence(
+    pod: Pod, gpus: Iterable[str], decision_input: DecisionInput
+) -> list[_Evidence]:
+    if not decision_input.fabric_index.by_node:
         return []
-    constraints = from_inventory(pod, gpus, context.fabrics, context.inventory)
+    constraints = from_fabric_index(pod, gpus, decision_input.fabrics, decision_input.fabric_index)
     return [_Evidence(*constraint) for constraint in constraints]
 
 
@@ -254,11 +256,11 @@ def _unlisted_device(usages: ContainerUsages) -> str:
 def _by_default(
     candidates: frozenset[str],
     naming_evidence: list[_Evidence],
-    context: Context,
+    decision_input: DecisionInput,
     usages: ContainerUsages,
 ) -> Resolution:
-    fabrics = context.fabrics
-    namespace = context.namespace
+    fabrics = decision_input.fabrics
+    namespace = decision_input.namespace
     choices = (
         (
             namespace.annotations.get(FABRIC) if namespace.is_loaded else None,

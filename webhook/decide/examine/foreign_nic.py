@@ -20,7 +20,7 @@ from collections.abc import Collection
 
 import orjson
 
-from webhook.decide.scope import Scope
+from webhook.decide.analysis import PodAnalysis
 from webhook.model.claims import fabrics_of, has_nic_of
 from webhook.model.decision import Reason
 from webhook.model.pod import Path
@@ -52,26 +52,26 @@ _CHOSEN = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
 _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b")
 
 
-def foreign_nic(scope: Scope, usages: ContainerUsages) -> str:
+def foreign_nic(analysis: PodAnalysis, usages: ContainerUsages) -> str:
     """Return a sentence on a pod's NIC that no fabric lists, with the evidence, or "".
 
     `usages` are its containers, each with its requests. Only targets and launchers count; in a pod
     without either, its app containers do.
     """
-    if scope.requests.fabric is not None and scope.requests.devices == 0:
+    if analysis.requests.fabric is not None and analysis.requests.devices == 0:
         return ""
-    chosen = {target.path for target in scope.targets}
-    chosen.update(launcher.path for launcher in scope.launchers)
+    chosen = {target.path for target in analysis.targets}
+    chosen.update(launcher.path for launcher in analysis.launchers)
     if not chosen:
         chosen.update(container.path for container, _ in usages if container.kind == "app")
     for container, usage in usages:
         if usage.foreign_resources and container.path in chosen:
             return f"{usage.foreign_resources[0]} in container {container.name} is {_NIC}"
-    return _by_annotation(scope) or _by_variable(scope) or _by_claim(scope, chosen)
+    return _by_annotation(analysis) or _by_variable(analysis) or _by_claim(analysis, chosen)
 
 
-def _by_annotation(scope: Scope) -> str:
-    annotations, globs = scope.original.annotations, scope.fabrics.foreign_annotations
+def _by_annotation(analysis: PodAnalysis) -> str:
+    annotations, globs = analysis.original.annotations, analysis.fabrics.foreign_annotations
     if GKE_INTERFACES in annotations and _attaches(annotations[GKE_INTERFACES]):
         return f"annotation {GKE_INTERFACES} attaches {_NIC}"
     for key in annotations if globs.written else ():
@@ -95,23 +95,25 @@ def _attaches(written: object) -> bool:
     )
 
 
-def _by_variable(scope: Scope) -> str:
-    for target in scope.targets:
-        evidence = _chosen_network(scope, target.path)
+def _by_variable(analysis: PodAnalysis) -> str:
+    for target in analysis.targets:
+        evidence = _chosen_network(analysis, target.path)
         if evidence:
             return f"{evidence} in container {target.name} implies {_NIC}"
-    for launcher in scope.launchers:
-        evidence = _chosen_network(scope, launcher.path)
-        if scope.requests.fabric is None:  # a library of EFA is weaker evidence than the annotation
-            evidence = evidence or _efa(scope, launcher.path)
+    for launcher in analysis.launchers:
+        evidence = _chosen_network(analysis, launcher.path)
+        if (
+            analysis.requests.fabric is None
+        ):  # a library of EFA is weaker evidence than the annotation
+            evidence = evidence or _efa(analysis, launcher.path)
         if evidence:
             return f"{evidence} in container {launcher.name} implies {_NIC}"
     return ""
 
 
-def _chosen_network(scope: Scope, path: Path) -> str:
+def _chosen_network(analysis: PodAnalysis, path: Path) -> str:
     """Return the variable with which a container chooses another network, or ""."""
-    container = scope.containers[path]
+    container = analysis.containers[path]
     user_env, text = container.env, container.command_text
     if user_env.get(_PROVIDER) in _PROVIDERS:
         return f"{_PROVIDER}={user_env[_PROVIDER]}"
@@ -120,19 +122,21 @@ def _chosen_network(scope: Scope, path: Path) -> str:
     return f"{_FASTRAK}*" if _FASTRAK in text or _FASTRAK in "\n".join(user_env) else ""
 
 
-def _efa(scope: Scope, path: Path) -> str:
+def _efa(analysis: PodAnalysis, path: Path) -> str:
     """Return a sign of EFA in a launcher's command or variables, or ""."""
-    variables = "\n".join(f"{name}={value}" for name, value in scope.containers[path].env.items())
-    match = _EFA.search(scope.commands.text(path)) or _EFA.search(variables)
+    variables = "\n".join(
+        f"{name}={value}" for name, value in analysis.containers[path].env.items()
+    )
+    match = _EFA.search(analysis.commands.text(path)) or _EFA.search(variables)
     return match.group() if match else ""
 
 
-def _by_claim(scope: Scope, chosen: Collection[Path]) -> str:
-    fabrics, facts = scope.fabrics.fabrics, scope.namespace.claim_facts
-    for claim in scope.claims:
-        homes = fabrics_of(claim, scope.fabrics)
-        if scope.fabric is not None:
-            homes |= {scope.fabric.name}
+def _by_claim(analysis: PodAnalysis, chosen: Collection[Path]) -> str:
+    fabrics, facts = analysis.fabrics.fabrics, analysis.namespace.claim_facts
+    for claim in analysis.claims:
+        homes = fabrics_of(claim, analysis.fabrics)
+        if analysis.fabric is not None:
+            homes |= {analysis.fabric.name}
         if any(has_nic_of(claim, fabrics[name], facts) for name in homes):
             continue
         if claim.is_nic and claim.user is None:

@@ -1,4 +1,4 @@
-"""Evidence for a pod's fabric in its node selection: selectors, required affinity, inventory.
+"""Evidence for a pod's fabric in its node selection: selectors, required affinity, nodes.
 
 Tolerations and preferred affinity are not evidence: they permit nodes, but do not choose them.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webhook.model.decision import Reason
 from webhook.model.fabric import Fabrics
-from webhook.model.nodes import PRODUCT, NodeInventory, product_of
+from webhook.model.nodes import PRODUCT, FabricIndex, product_of
 from webhook.model.pod import NodeTerm, Pod, Requirement
 
 SELECTOR_UNKNOWN = Reason(
@@ -64,43 +64,43 @@ def from_affinity(pod: Pod, fabrics: Fabrics) -> FabricConstraint | None:
     return constraint if constraint.allowed or constraint.excluded else None
 
 
-def from_inventory(
-    pod: Pod, gpus: Iterable[str], fabrics: Fabrics, inventory: NodeInventory
+def from_fabric_index(
+    pod: Pod, gpus: Iterable[str], fabrics: Fabrics, fabric_index: FabricIndex
 ) -> Iterator[tuple[str, FabricConstraint]]:
-    """Yield evidence from the inventory: the node that the pod names, and nodes with its GPUs.
+    """Yield evidence from known nodes: the node that the pod names, and nodes with its GPUs.
 
     The GPU resource is evidence only if every fabric that lists it has a node with GPUs: the user
     may mean a fabric that is scaled to zero.
     """
-    if not inventory.by_node:
+    if not fabric_index.by_node:
         return
-    homes = [inventory.by_node[name] for name in pod.node_names if name in inventory.by_node]
+    homes = [fabric_index.by_node[name] for name in pod.node_names if name in fabric_index.by_node]
     if homes:
         fabric_names = frozenset[str]().union(*homes)
         yield "the node that the pod names", _only(fabric_names, fabrics)
     for gpu in gpus:
-        if fabrics.by_gpu[gpu] <= inventory.with_gpus and inventory.by_gpu.get(gpu):
-            yield f"the nodes that offer {gpu}", FabricConstraint(allowed=inventory.by_gpu[gpu])
+        if fabrics.by_gpu[gpu] <= fabric_index.with_gpus and fabric_index.by_gpu.get(gpu):
+            yield f"the nodes that offer {gpu}", FabricConstraint(allowed=fabric_index.by_gpu[gpu])
 
 
 def unknown_label_messages(
-    pod: Pod, fabrics: Fabrics, inventory: NodeInventory, *, fabric_known: bool
+    pod: Pod, fabrics: Fabrics, fabric_index: FabricIndex, *, fabric_known: bool
 ) -> tuple[str, ...]:
     """Return a sentence for each label that the pod requires, and that no node or fabric has.
 
-    Without nodes in the inventory, only a GPU product under a wrong key is reported: a key that no
+    Without known nodes, only a GPU product under a wrong key is reported: a key that no
     fabric lists, in a pod whose fabric is not known otherwise. The fabrics' pinned labels do not
     count: we may have added them.
     """
-    if fabric_known and not inventory.label_keys:
+    if fabric_known and not fabric_index.label_keys:
         return ()
     required = list(pod.required_labels())
     if not required:
         return ()
     pinned = {key for fabric in fabrics.fabrics.values() for key in fabric.pin or ()}
     required = [label for label in required if label[0] not in pinned]
-    if inventory.label_keys:
-        missing = [key for key, _ in required if key not in inventory.label_keys]
+    if fabric_index.label_keys:
+        missing = [key for key, _ in required if key not in fabric_index.label_keys]
         return tuple(
             f"no node has the label {key:.80}, which the pod requires"
             for key in missing[:_MAX_LABELS]

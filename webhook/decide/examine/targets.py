@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from webhook.decide.analysis import Launcher, Target
 from webhook.decide.fabric_variables import written_variables_of_all
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
-from webhook.decide.scope import Launcher, Target
 from webhook.model.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
 from webhook.model.claims import Claim, fabrics_of
 from webhook.model.decision import Denial, Reason

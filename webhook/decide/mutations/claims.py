@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from itertools import count
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.claims import (
     CLAIM_PREFIX,
     Claim,
@@ -64,44 +64,44 @@ BY_TEMPLATE = Reason(
 _LISTED = ("spec", "resourceClaims")
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Claim the fabric's NICs for every app container among the targets."""
-    fabric = scope.fabric
+    fabric = analysis.fabric
     assert fabric is not None
     if not fabric.claims:
         draft.skipped("", NOT_CONFIGURED, f"fabric {fabric.name} has no claims")
         return
-    claims = claims_by_user(scope.claims)
-    pod_claims = _PodClaims(fabric, scope.original.resource_claims)
-    for target in scope.targets:
+    claims = claims_by_user(analysis.claims)
+    pod_claims = _PodClaims(fabric, analysis.original.resource_claims)
+    for target in analysis.targets:
         available = [*claims.get(target.path, ()), *claims.get((), ())]
         if target.kind != "app":
             draft.skipped(target.name, NOT_APP, "only app containers get the claim")
-        elif present := _present(scope, target, available, fabric):
+        elif present := _present(analysis, target, available, fabric):
             draft.already(target.name, PRESENT, present)
-        elif conflict := _second_gpu(scope, target, available, fabric):
+        elif conflict := _second_gpu(analysis, target, available, fabric):
             draft.skipped(target.name, GPU_TWICE, conflict)
         else:
-            _equip(draft, scope, target, pod_claims)
+            _equip(draft, analysis, target, pod_claims)
 
 
-def _present(scope: Scope, target: Target, claims: list[Claim], fabric: Fabric) -> str:
+def _present(analysis: PodAnalysis, target: Target, claims: list[Claim], fabric: Fabric) -> str:
     """Return a message on the NIC that a container already gets; "" if it gets none."""
     for claim in claims:
-        if claim.is_nic or has_nic_of(claim, fabric, scope.namespace.claim_facts):
+        if claim.is_nic or has_nic_of(claim, fabric, analysis.namespace.claim_facts):
             return f"already claims a NIC: {claim.name}"
     return f"already requests {', '.join(target.rdma)}" if target.rdma else ""
 
 
-def _second_gpu(scope: Scope, target: Target, claims: list[Claim], fabric: Fabric) -> str:
+def _second_gpu(analysis: PodAnalysis, target: Target, claims: list[Claim], fabric: Fabric) -> str:
     """Return a message if a container would get GPUs in two ways; else ""."""
-    facts = scope.namespace.claim_facts
+    facts = analysis.namespace.claim_facts
     bringing = [
         claim.template
         for claim in fabric.claims
-        if brings_gpu(claim.template, scope.fabrics, facts)
+        if brings_gpu(claim.template, analysis.fabrics, facts)
     ]
-    sources = [f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, scope.fabrics)]
+    sources = [f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, analysis.fabrics)]
     if target.gpus or target.shared_gpu:
         sources = ["the container's own GPU"]
     if not bringing or not sources:
@@ -109,8 +109,8 @@ def _second_gpu(scope: Scope, target: Target, claims: list[Claim], fabric: Fabri
     return f"remove {sources[0]}, since template {bringing[0]} includes a GPU"
 
 
-def _equip(draft: Draft, scope: Scope, target: Target, pod_claims: _PodClaims) -> None:
-    devices = scope.requests.devices
+def _equip(draft: Draft, analysis: PodAnalysis, target: Target, pod_claims: _PodClaims) -> None:
+    devices = analysis.requests.devices
     if not pod_claims.fabric.inject_resources:
         draft.skipped(target.name, ELSEWHERE, "another injector adds the claim")
     elif devices == 0:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import desired_env
 from webhook.decide.launchers.roles import may_lack_env
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.annotations import NCCL_CONF, has_room, size_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
@@ -187,16 +187,16 @@ UNUSED = Reason(
 )
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Mount the file into every target that needs it."""
     targets: list[Target] = []
-    for target in scope.targets:
-        skip_reason = _skip_reason(draft, scope, target)
+    for target in analysis.targets:
+        skip_reason = _skip_reason(draft, analysis, target)
         if skip_reason is None:
             targets.append(target)
         else:
             draft.skipped(target.name, *skip_reason)
-    if not targets or not _add_file(draft, scope, targets):
+    if not targets or not _add_file(draft, analysis, targets):
         if draft.get(ANNOTATION) is not None:
             draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
         return
@@ -209,39 +209,39 @@ def mutate(draft: Draft, scope: Scope) -> None:
             draft.already(target.name, PRESENT, f"{FILE} is already mounted")
 
 
-def _skip_reason(draft: Draft, scope: Scope, target: Target) -> tuple[Reason, str] | None:
-    policy = scope.fabrics.defaults.config_files
+def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[Reason, str] | None:
+    policy = analysis.fabrics.defaults.config_files
     if policy == "never":
         return NOT_CONFIGURED, "the configuration has configFiles: never"
-    if policy == "auto" and not _is_needed(scope, target):
+    if policy == "auto" and not _is_needed(analysis, target):
         return NOT_NEEDED, "the command does not mention sshd, and there is no envFrom"
     mounted = user_mount(draft.container(target.path))
     if mounted is not None:
         return USER_MOUNT, f"your own mount at {mounted} is kept"
-    if KEY in scope.commands.text(target.path):
+    if KEY in analysis.commands.text(target.path):
         return MENTIONED, f"the command writes {KEY} itself"
     return None
 
 
-def _is_needed(scope: Scope, target: Target) -> bool:
-    container = scope.containers[target.path]
+def _is_needed(analysis: PodAnalysis, target: Target) -> bool:
+    container = analysis.containers[target.path]
     return bool(container.env_from) or may_lack_env(
-        scope.original, target.path, scope.commands, container.env
+        analysis.original, target.path, analysis.commands, container.env
     )
 
 
-def _add_file(draft: Draft, scope: Scope, targets: list[Target]) -> bool:
+def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> bool:
     """Add the text and the volume to the pod; return False and record any obstacle."""
-    assert scope.fabric is not None
+    assert analysis.fabric is not None
     conf, left_out = nccl_conf(
         [draft.container(target.path) for target in targets],
-        scope.fabric,
-        host_network=scope.original.host_network,
+        analysis.fabric,
+        host_network=analysis.original.host_network,
     )
     present, obstacle = draft.view.annotation(NCCL_CONF), _obstacle(draft.view, conf)
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
-    if not obstacle and present not in (None, conf) and scope.called_before:
+    if not obstacle and present not in (None, conf) and analysis.called_before:
         draft.skipped("", ANNOTATION_KEPT, f"annotation {NCCL_CONF} from an earlier call is kept")
     elif not obstacle and present not in (None, conf):
         requirement = f"must be absent or {conf!r}, as the webhook writes it"

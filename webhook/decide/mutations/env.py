@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from webhook.decide.analysis import KnowledgeLevel, Launcher, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import (
     CHECK_ENV_FROM,
@@ -20,7 +21,6 @@ from webhook.decide.fabric_variables import (
     written_variables_of,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
-from webhook.decide.scope import KnowledgeLevel, Launcher, Mutation, Scope, Target
 from webhook.model import transport_variables
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
@@ -77,36 +77,42 @@ USER_REASONS = (USER_VALUE, OTHER_FABRIC, HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET
 
 def warn_user_values(
     draft: Draft,
-    scope: Scope,
+    analysis: PodAnalysis,
     container: Target | Launcher,
     user_env: Mapping[str, str | None],
     fabric_env: EnvPairs,
 ) -> None:
     """Warn about a container's `user_env` where it conflicts with `fabric_env`."""
-    _warn_kept(draft, scope, container.name, user_env, fabric_env)
+    _warn_kept(draft, analysis, container.name, user_env, fabric_env)
     if not _SWITCHES.isdisjoint(user_env):
         _warn_switches(draft, container.name, user_env)
-        _warn_transports(draft, scope, container, user_env)
+        _warn_transports(draft, analysis, container, user_env)
 
 
 def _warn_kept(
-    draft: Draft, scope: Scope, name: str, user_env: Mapping[str, str | None], fabric_env: EnvPairs
+    draft: Draft,
+    analysis: PodAnalysis,
+    name: str,
+    user_env: Mapping[str, str | None],
+    fabric_env: EnvPairs,
 ) -> None:
     """Warn about each user's value that stays and differs from the fabric's.
 
     A mere preference of the site, such as NCCL_DEBUG, does not count: users may differ.
     """
-    assert scope.fabric is not None
+    assert analysis.fabric is not None
     for variable, value in fabric_env:
         if variable not in user_env or user_env[variable] == value:
             continue
-        origin, reason = _origin(scope, variable, user_env[variable])
+        origin, reason = _origin(analysis, variable, user_env[variable])
         if variable == transport_variables.IB_HCA and transport_variables.nccl_ib_hca_elsewhere(
             user_env, value
         ):
-            message = f"{origin} selects no device of fabric {scope.fabric.name}, which has {value}"
+            message = (
+                f"{origin} selects no device of fabric {analysis.fabric.name}, which has {value}"
+            )
             draft.warned(name, HCA_ELSEWHERE, message)
-        elif (variable, value) not in scope.fabric.env.site:
+        elif (variable, value) not in analysis.fabric.env.site:
             draft.warned(name, reason, f"kept {origin}; the fabric has {value}")
 
 
@@ -122,10 +128,13 @@ def _warn_switches(draft: Draft, name: str, user_env: Mapping[str, str | None]) 
 
 
 def _warn_transports(
-    draft: Draft, scope: Scope, container: Target | Launcher, user_env: Mapping[str, str | None]
+    draft: Draft,
+    analysis: PodAnalysis,
+    container: Target | Launcher,
+    user_env: Mapping[str, str | None],
 ) -> None:
     tls = transport_variables.ucx_tls_without_rdma(user_env)
-    if tls and transport_variables.uses_nixl(scope.commands.text(container.path), user_env):
+    if tls and transport_variables.uses_nixl(analysis.commands.text(container.path), user_env):
         message = f"NIXL uses UCX, and your UCX_TLS={tls} includes no RDMA transport"
         draft.warned(container.name, NIXL, message)
     elif tls:
@@ -133,11 +142,11 @@ def _warn_transports(
         draft.warned(container.name, UCX_TLS, message)
 
 
-def _origin(scope: Scope, name: str, value: str | None) -> tuple[str, Reason]:
+def _origin(analysis: PodAnalysis, name: str, value: str | None) -> tuple[str, Reason]:
     """Describe a value and its origin: the user, or a fabric, if an earlier preview was applied."""
     if value is None:
         return f"your {name}", USER_VALUE
-    fabric = fabric_by_setting(scope.fabrics).get((name, value))
+    fabric = fabric_by_setting(analysis.fabrics).get((name, value))
     if fabric is None:
         return f"your {name}={value}", USER_VALUE
     return f"{name}={value} of fabric {fabric}", OTHER_FABRIC
@@ -160,21 +169,21 @@ NOT_FORWARDED = Reason(
 )
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Add the missing variables to every target and launcher."""
-    for target in scope.targets:
-        _add(draft, scope, target)
-    for launcher in scope.launchers:
-        variables = _add(draft, scope, launcher)
+    for target in analysis.targets:
+        _add(draft, analysis, target)
+    for launcher in analysis.launchers:
+        variables = _add(draft, analysis, launcher)
         if any(name.startswith("UCX_") for name, _ in variables):
-            _warn_not_forwarded(draft, scope, launcher)
+            _warn_not_forwarded(draft, analysis, launcher)
 
 
-def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
-    fabric = scope.fabric
+def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> EnvPairs:
+    fabric = analysis.fabric
     assert fabric is not None
-    original = scope.containers[container.path]
-    user_env, host_network = original.env, scope.original.host_network
+    original = analysis.containers[container.path]
+    user_env, host_network = original.env, analysis.original.host_network
     plan = plan_for(fabric, host_network=host_network)
     variables, missing, listed = plan.settings, plan.env_items, plan.listed
     excludes = "openmpi" in fabric.libraries and "if_exclude" in original.command_text
@@ -189,20 +198,20 @@ def _add(draft: Draft, scope: Scope, container: Target | Launcher) -> EnvPairs:
     elif not missing:
         draft.already(container.name, PRESENT, "the container already has all variables")
     elif original.env_from:
-        _leave_to_files(draft, scope, container, [item["name"] for item in missing])
+        _leave_to_files(draft, analysis, container, [item["name"] for item in missing])
     else:
         draft.append((*container.path, "env"), *missing)
         draft.applied(container.name, ADDED, f"set {listed}")
     if user_env:
-        warn_user_values(draft, scope, container, user_env, variables)
+        warn_user_values(draft, analysis, container, user_env, variables)
     return variables
 
 
 def _leave_to_files(
-    draft: Draft, scope: Scope, container: Target | Launcher, names: list[str]
+    draft: Draft, analysis: PodAnalysis, container: Target | Launcher, names: list[str]
 ) -> None:
     message, unset = "envFrom may set them", names
-    if isinstance(container, Target) and _files_allowed(scope):
+    if isinstance(container, Target) and _files_allowed(analysis):
         message = f"{message}; NCCL_* go into /etc/nccl.conf"
         unset = [name for name in names if not name.startswith("NCCL_")]
     draft.skipped(container.name, ENV_FROM, message)
@@ -211,18 +220,19 @@ def _leave_to_files(
         draft.warned(container.name, ENV_FROM, message)
 
 
-def _files_allowed(scope: Scope) -> bool:
+def _files_allowed(analysis: PodAnalysis) -> bool:
     return (
-        scope.fabrics.defaults.config_files != "never" and "config-files" not in scope.requests.skip
+        analysis.fabrics.defaults.config_files != "never"
+        and "config-files" not in analysis.requests.skip
     )
 
 
-def _warn_not_forwarded(draft: Draft, scope: Scope, launcher: Launcher) -> None:
-    assert scope.fabric is not None
-    path, written_variables = launcher.path, written_variables_of(scope.fabric)
-    names = [name for name in scope.containers[path].env if name not in written_variables]
-    forwarded = "UCX_NET_DEVICES" in scope.commands.text(path)
-    if not forwarded and forwards_by_ssh(scope.commands, path, names):
+def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher) -> None:
+    assert analysis.fabric is not None
+    path, written_variables = launcher.path, written_variables_of(analysis.fabric)
+    names = [name for name in analysis.containers[path].env if name not in written_variables]
+    forwarded = "UCX_NET_DEVICES" in analysis.commands.text(path)
+    if not forwarded and forwards_by_ssh(analysis.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: add -x UCX_NET_DEVICES to mpirun"
         draft.warned(launcher.name, NOT_FORWARDED, message)
 

@@ -11,13 +11,13 @@ a sign of MPI gets no warning.
 
 from __future__ import annotations
 
+from webhook.decide.analysis import KnowledgeLevel, Launcher, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import CHECK_ENV_FROM, written_variables_of
 from webhook.decide.launchers.commands import LauncherCommand
 from webhook.decide.launchers.launches import launches_accepting_flag
 from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
 from webhook.decide.launchers.roles import mentions_mpi
-from webhook.decide.scope import KnowledgeLevel, Launcher, Mutation, Scope, Target
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import PROBLEMS, UNCLEAR
 from webhook.model.decision import Reason
@@ -81,35 +81,35 @@ _HCOLL_VARIABLES = frozenset(
 _ENV_ITEM = env_item(HCOLL_VARIABLE, "0")
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Switch hcoll off in every target and launcher."""
-    switched = [target for target in scope.targets if _switch_off(draft, scope, target)]
-    for launcher in scope.launchers:
-        _switch_off(draft, scope, launcher)
+    switched = [target for target in analysis.targets if _switch_off(draft, analysis, target)]
+    for launcher in analysis.launchers:
+        _switch_off(draft, analysis, launcher)
     ranks = [target for target in switched if not (target.gpus or target.shared_gpu)]
-    if ranks and not scope.has_gpu:
+    if ranks and not analysis.has_gpu:
         for rank in ranks:
-            if _mentions_mpi(scope, rank.path):
+            if _mentions_mpi(analysis, rank.path):
                 message = f'hcoll, and with it SHARP, is off; {HCOLL_VARIABLE}: "1" keeps both'
                 draft.warned(rank.name, CPU_RANKS, message)
 
 
-def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> bool:
+def _switch_off(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> bool:
     """Switch hcoll off in a container; return whether this call did it."""
     name, path = container.name, container.path
-    policy = scope.fabrics.defaults.hcoll
+    policy = analysis.fabrics.defaults.hcoll
     if policy == "off":
         draft.skipped(name, OFF, "the configuration has hcoll: off")
         return False
-    if _env_may_configure_hcoll(scope, path) and _env_configures_hcoll(draft, container):
+    if _env_may_configure_hcoll(analysis, path) and _env_configures_hcoll(draft, container):
         return False
-    if scope.containers[path].env_from:
-        _leave(draft, scope, container)
+    if analysis.containers[path].env_from:
+        _leave(draft, analysis, container)
         return False
-    launches = scope.commands.launches(path)
-    details = _flag(draft, scope, path) if launches and policy == "auto" else ""
+    launches = analysis.commands.launches(path)
+    details = _flag(draft, analysis, path) if launches and policy == "auto" else ""
     draft.append((*path, "env"), env_item(HCOLL_VARIABLE, "0"))
-    reason = ADDED if _mentions_mpi(scope, path) else IN_CASE
+    reason = ADDED if _mentions_mpi(analysis, path) else IN_CASE
     draft.applied(name, reason, f"set {HCOLL_VARIABLE}=0{details}")
     for launch in launches:
         if launch.run_through or (launch.problem and policy == "auto"):
@@ -117,9 +117,9 @@ def _switch_off(draft: Draft, scope: Scope, container: Target | Launcher) -> boo
     return True
 
 
-def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
+def _leave(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> None:
     """Skip a container whose envFrom may configure hcoll."""
-    if not _mentions_mpi(scope, container.path):
+    if not _mentions_mpi(analysis, container.path):
         draft.skipped(container.name, NO_MPI, NO_MPI.sentence)
         return
     draft.skipped(container.name, ENV_FROM, f"envFrom may set {HCOLL_VARIABLE}")
@@ -127,15 +127,15 @@ def _leave(draft: Draft, scope: Scope, container: Target | Launcher) -> None:
     draft.warned(container.name, ENV_FROM, f"hcoll stays on; add to env: {line}")
 
 
-def _mentions_mpi(scope: Scope, path: Path) -> bool:
-    return mentions_mpi(scope.original, path, scope.commands, scope.containers[path].env)
+def _mentions_mpi(analysis: PodAnalysis, path: Path) -> bool:
+    return mentions_mpi(analysis.original, path, analysis.commands, analysis.containers[path].env)
 
 
-def _env_may_configure_hcoll(scope: Scope, path: Path) -> bool:
+def _env_may_configure_hcoll(analysis: PodAnalysis, path: Path) -> bool:
     """Return whether the user's or the site's environment has a variable that configures hcoll."""
-    site = scope.fabric.env.site if scope.fabric is not None else ()
+    site = analysis.fabric.env.site if analysis.fabric is not None else ()
     return any(name in _HCOLL_VARIABLES for name, _ in site) or not _HCOLL_VARIABLES.isdisjoint(
-        scope.containers[path].env
+        analysis.containers[path].env
     )
 
 
@@ -152,12 +152,14 @@ def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
     return False
 
 
-def _flag(draft: Draft, scope: Scope, path: Path) -> str:
+def _flag(draft: Draft, analysis: PodAnalysis, path: Path) -> str:
     """Insert the flag after launchers of Open MPI; return the places, or the reason against it."""
     # Variables that an earlier pass may have added are not evidence.
-    written_variables = written_variables_of(scope.fabric) if scope.fabric else frozenset[str]()
-    names = [name for name in scope.containers[path].env if name not in written_variables]
-    launches, refusal = launches_accepting_flag(scope.commands, path, names)
+    written_variables = (
+        written_variables_of(analysis.fabric) if analysis.fabric else frozenset[str]()
+    )
+    names = [name for name in analysis.containers[path].env if name not in written_variables]
+    launches, refusal = launches_accepting_flag(analysis.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)
         places = dict.fromkeys(dotted(launch.path) for launch in launches)

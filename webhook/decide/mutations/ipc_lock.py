@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.annotations import has_room
 from webhook.model.decision import Reason
 from webhook.model.fabric import Defaults
@@ -92,10 +92,10 @@ NOT_RAISED = Reason(
 _ANNOTATIONS: Path = ("metadata", "annotations")
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Let every target lock memory: by IPC_LOCK or, if without effect, as configured."""
-    for target in scope.targets:
-        _allow_locking(draft, scope, target)
+    for target in analysis.targets:
+        _allow_locking(draft, analysis, target)
 
 
 def ineffective_reason(pod: Pod, target: Target, defaults: Defaults) -> Reason | None:
@@ -112,30 +112,30 @@ def ineffective_reason(pod: Pod, target: Target, defaults: Defaults) -> Reason |
     return NON_ROOT if user == "other" else None
 
 
-def _allow_locking(draft: Draft, scope: Scope, target: Target) -> None:
+def _allow_locking(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
     container = draft.container(target.path)
     if container.privileged:
         message = "a privileged container has every capability"
-        _leave(draft, scope, target, PRIVILEGED, message)
+        _leave(draft, analysis, target, PRIVILEGED, message)
         return
     capabilities = container.capabilities
     if CAPABILITY in capabilities.dropped:
         message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
         draft.skipped(target.name, DROPPED, message)
-        if scope.fabrics.defaults.memlock != "unlimited":
+        if analysis.fabrics.defaults.memlock != "unlimited":
             draft.warned(target.name, DROPPED, message)
     elif capabilities.grants(CAPABILITY):
-        _leave(draft, scope, target, PRESENT, "the container already has IPC_LOCK")
-    elif scope.namespace.enforced_pod_security:
-        _refuse(draft, scope, target, scope.namespace.enforced_pod_security)
+        _leave(draft, analysis, target, PRESENT, "the container already has IPC_LOCK")
+    elif analysis.namespace.enforced_pod_security:
+        _refuse(draft, analysis, target, analysis.namespace.enforced_pod_security)
     else:
-        _add(draft, scope, target, misspelled="CAP_IPC_LOCK" in capabilities.added)
+        _add(draft, analysis, target, misspelled="CAP_IPC_LOCK" in capabilities.added)
 
 
-def _add(draft: Draft, scope: Scope, target: Target, *, misspelled: bool) -> None:
-    reason = ineffective_reason(scope.original, target, scope.fabrics.defaults)
+def _add(draft: Draft, analysis: PodAnalysis, target: Target, *, misspelled: bool) -> None:
+    reason = ineffective_reason(analysis.original, target, analysis.fabrics.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
-    raised = reason is not None and _raise(draft, scope, target)
+    raised = reason is not None and _raise(draft, analysis, target)
     details = f", and {_RAISED}" if raised else ""
     message = f"added capability IPC_LOCK, so that memory can be registered{details}"
     draft.applied(target.name, ADDED, message)
@@ -144,40 +144,42 @@ def _add(draft: Draft, scope: Scope, target: Target, *, misspelled: bool) -> Non
             target.name, MISSPELLED, "capability CAP_IPC_LOCK is not valid: write IPC_LOCK"
         )
     if reason is not None:
-        _warn(draft, scope, target, reason)
+        _warn(draft, analysis, target, reason)
 
 
-def _leave(draft: Draft, scope: Scope, target: Target, reason: Reason, message: str) -> None:
+def _leave(
+    draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason, message: str
+) -> None:
     """Leave the capabilities unchanged; where they have no effect, raise memlock."""
-    no_effect_reason = ineffective_reason(scope.original, target, scope.fabrics.defaults)
-    if no_effect_reason is not None and _raise(draft, scope, target):
+    no_effect_reason = ineffective_reason(analysis.original, target, analysis.fabrics.defaults)
+    if no_effect_reason is not None and _raise(draft, analysis, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:
         draft.already(target.name, reason, message)
     if no_effect_reason is not None:
-        _warn(draft, scope, target, no_effect_reason)
+        _warn(draft, analysis, target, no_effect_reason)
 
 
-def _refuse(draft: Draft, scope: Scope, target: Target, level: str) -> None:
-    memlock = scope.fabrics.defaults.memlock
+def _refuse(draft: Draft, analysis: PodAnalysis, target: Target, level: str) -> None:
+    memlock = analysis.fabrics.defaults.memlock
     if memlock == "unlimited":
         message = f"not added: Pod Security {level} forbids it, and memlock is unlimited"
         draft.skipped(target.name, POD_SECURITY, message)
-    elif _raise(draft, scope, target):
+    elif _raise(draft, analysis, target):
         message = f"{_RAISED}; Pod Security {level} forbids IPC_LOCK"
         draft.applied(target.name, RAISED, message)
-    elif _is_raised(draft, scope, target):
+    elif _is_raised(draft, analysis, target):
         draft.already(target.name, RAISED, "an annotation already raises memlock")
     else:
-        _report_refusal(draft, scope, target, level)
+        _report_refusal(draft, analysis, target, level)
 
 
-def _report_refusal(draft: Draft, scope: Scope, target: Target, level: str) -> None:
+def _report_refusal(draft: Draft, analysis: PodAnalysis, target: Target, level: str) -> None:
     message = (
         f"Pod Security {level} forbids IPC_LOCK: set the namespace's label {PSA_ENFORCE} to "
         "privileged"
     )
-    if scope.fabrics.defaults.pod_security == "deny":
+    if analysis.fabrics.defaults.pod_security == "deny":
         draft.failed(target.name, POD_SECURITY, message)
     else:
         draft.skipped(target.name, POD_SECURITY, message)
@@ -189,9 +191,9 @@ def _report_refusal(draft: Draft, scope: Scope, target: Target, level: str) -> N
 _RAISED = "annotated the pod, so that NRI raises memlock"
 
 
-def _raise(draft: Draft, scope: Scope, target: Target) -> bool:
+def _raise(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
     """Add annotations that raise memlock, if the site has the plugin; return whether any."""
-    if scope.fabrics.defaults.memlock != "nri":
+    if analysis.fabrics.defaults.memlock != "nri":
         return False
     added = missing_annotations(draft.view.annotations, target.name)
     for key, value in added.items():
@@ -199,15 +201,15 @@ def _raise(draft: Draft, scope: Scope, target: Target) -> bool:
     return bool(added)
 
 
-def _is_raised(draft: Draft, scope: Scope, target: Target) -> bool:
+def _is_raised(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
     annotations = draft.view.annotations
-    is_read = scope.fabrics.defaults.memlock == "nri"
+    is_read = analysis.fabrics.defaults.memlock == "nri"
     return is_read and bool(raised_by(annotations, target.name))
 
 
-def _warn(draft: Draft, scope: Scope, target: Target, reason: Reason) -> None:
-    memlock = scope.fabrics.defaults.memlock
-    if memlock == "unlimited" or _is_raised(draft, scope, target):
+def _warn(draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason) -> None:
+    memlock = analysis.fabrics.defaults.memlock
+    if memlock == "unlimited" or _is_raised(draft, analysis, target):
         return
     if memlock == "nri":
         message = "no annotation raises memlock: its key is too long, or the annotations are full"

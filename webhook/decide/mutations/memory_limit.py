@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MAX_ENTRIES, too_many
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Path, Pod
 from webhook.model.pod.qos import amount_at, is_guaranteed, summed_request
@@ -92,15 +92,15 @@ POOL = Reason(
 )
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Drop the limit of every target, and the pod's if no other container depends on it."""
-    limited = {target.path for target in scope.targets if is_limited(draft, target.path)}
-    pod_limited = "resources" in scope.original.spec and is_limited(draft, ("spec",))
-    pod_keep_reason = _keep_reason(scope) if limited or pod_limited else None
-    guaranteed_lost = pod_keep_reason is None and is_guaranteed(scope.original)
-    unbounded = unbounded_memory_volumes(scope.original) if limited else {}
-    for target in scope.targets:
-        keep_reason = pod_keep_reason or _target_keep_reason(scope, target)
+    limited = {target.path for target in analysis.targets if is_limited(draft, target.path)}
+    pod_limited = "resources" in analysis.original.spec and is_limited(draft, ("spec",))
+    pod_keep_reason = _keep_reason(analysis) if limited or pod_limited else None
+    guaranteed_lost = pod_keep_reason is None and is_guaranteed(analysis.original)
+    unbounded = unbounded_memory_volumes(analysis.original) if limited else {}
+    for target in analysis.targets:
+        keep_reason = pod_keep_reason or _target_keep_reason(analysis, target)
         if target.path not in limited:
             draft.already(target.name, NO_LIMIT, "there is no memory limit")
         elif keep_reason is not None:
@@ -111,31 +111,32 @@ def mutate(draft: Draft, scope: Scope) -> None:
             _warn(draft, target, unbounded, guaranteed_lost=guaranteed_lost)
     if pod_limited:
         keep_reason = pod_keep_reason or next(
-            filter(None, (_target_keep_reason(scope, target) for target in scope.targets)), None
+            filter(None, (_target_keep_reason(analysis, target) for target in analysis.targets)),
+            None,
         )
-        _pod_level(draft, scope, keep_reason, guaranteed_lost=guaranteed_lost)
+        _pod_level(draft, analysis, keep_reason, guaranteed_lost=guaranteed_lost)
 
 
-def _target_keep_reason(scope: Scope, target: Target) -> tuple[Reason, str] | None:
-    if target.shared_gpu and scope.requests.memory_limit is None:
+def _target_keep_reason(analysis: PodAnalysis, target: Target) -> tuple[Reason, str] | None:
+    if target.shared_gpu and analysis.requests.memory_limit is None:
         return SHARED_GPU, "kept: other pods share the GPU, and so the node's memory"
     return None
 
 
-def _keep_reason(scope: Scope) -> tuple[Reason, str] | None:
-    requested = scope.requests.memory_limit
-    policy = requested or scope.fabrics.defaults.memory_limit
+def _keep_reason(analysis: PodAnalysis) -> tuple[Reason, str] | None:
+    requested = analysis.requests.memory_limit
+    policy = requested or analysis.fabrics.defaults.memory_limit
     if policy == "keep":
         source = "the pod" if requested else "the configuration"
         return KEPT, f"kept, as set by {source}"
-    if not scope.namespace.is_loaded:
+    if not analysis.namespace.is_loaded:
         return UNKNOWN, "kept: the namespace's LimitRanges and quotas have not been read yet"
-    if scope.namespace.memory_limit_required:
-        return REQUIRED, f"kept: {scope.namespace.memory_limit_required}"
-    reader = reads_limit(scope.original)
+    if analysis.namespace.memory_limit_required:
+        return REQUIRED, f"kept: {analysis.namespace.memory_limit_required}"
+    reader = reads_limit(analysis.original)
     if reader:
         return READ, f"kept: {reader} reads limits.memory"
-    if policy == "keep-guaranteed" and is_guaranteed(scope.original):
+    if policy == "keep-guaranteed" and is_guaranteed(analysis.original):
         return GUARANTEED, "kept: the pod is Guaranteed"
     return None
 
@@ -166,14 +167,18 @@ def _warn_lost(draft: Draft, container: str, *, guaranteed_lost: bool) -> None:
 
 
 def _pod_level(
-    draft: Draft, scope: Scope, keep_reason: tuple[Reason, str] | None, *, guaranteed_lost: bool
+    draft: Draft,
+    analysis: PodAnalysis,
+    keep_reason: tuple[Reason, str] | None,
+    *,
+    guaranteed_lost: bool,
 ) -> None:
     """Drop `spec.resources.limits.memory`, unless a container that is not a target needs it.
 
     A container without its own limit inherits it.
     """
     dependents = containers_without_limit(
-        scope.original.containers, {target.path for target in scope.targets}
+        analysis.original.containers, {target.path for target in analysis.targets}
     )
     if keep_reason is not None:
         _keep(draft, "", *keep_reason)
@@ -181,7 +186,7 @@ def _pod_level(
         message = f"kept: containers without their own limit depend on it ({', '.join(dependents)})"
         draft.skipped("", POD_LIMIT_SHARED, message)
     else:
-        request = summed_request("memory", scope.original.containers)
+        request = summed_request("memory", analysis.original.containers)
         message = drop_limit(draft, ("spec", "resources"), request)
         draft.applied("", DROPPED, message)
         _warn_lost(draft, "", guaranteed_lost=guaranteed_lost)

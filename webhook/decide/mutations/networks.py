@@ -13,8 +13,8 @@ from collections import Counter
 
 import orjson
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.annotations import NETWORKS, NETWORKS_JSON
 from webhook.model.decision import Reason
 from webhook.model.quantity import to_integer
@@ -43,17 +43,17 @@ _PATH = ("metadata", "annotations", NETWORKS)
 _MAX_DEVICES = 256
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Append the missing networks."""
-    required = _required_networks(draft, scope)
+    required = _required_networks(draft, analysis)
     if required is None:
         draft.skipped("", TOO_MANY, TOO_MANY.clause)
     elif not required:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.clause)
-    elif scope.original.host_network:
+    elif analysis.original.host_network:
         draft.skipped("", HOST_NETWORK, HOST_NETWORK.clause)
     else:
-        _append(draft, _namespace(scope), required)
+        _append(draft, _namespace(analysis), required)
 
 
 def _append(draft: Draft, namespace: str, required: list[str]) -> None:
@@ -73,14 +73,14 @@ def _append(draft: Draft, namespace: str, required: list[str]) -> None:
     draft.applied("", APPENDED, f"appended {', '.join(missing)}")
 
 
-def _required_networks(draft: Draft, scope: Scope) -> list[str] | None:
+def _required_networks(draft: Draft, analysis: PodAnalysis) -> list[str] | None:
     """List the networks that the pod should have; None if they exceed `_MAX_DEVICES`."""
-    fabric = scope.fabric
+    fabric = analysis.fabric
     assert fabric is not None
     networks = list(fabric.networks)
     for resource in fabric.resources:
         if resource.network is not None:
-            count = sum(_devices(draft, target, resource.name) for target in scope.targets)
+            count = sum(_devices(draft, target, resource.name) for target in analysis.targets)
             if count > _MAX_DEVICES:
                 return None
             # Only one device can have the interface name of the network.
@@ -105,8 +105,8 @@ def _missing(required: list[str], have: Counter[str], namespace: str) -> list[st
     return missing
 
 
-def _namespace(scope: Scope) -> str:
-    return scope.namespace.name or scope.original.namespace or "default"
+def _namespace(analysis: PodAnalysis) -> str:
+    return analysis.namespace.name or analysis.original.namespace or "default"
 
 
 MUTATION = Mutation(

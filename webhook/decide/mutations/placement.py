@@ -6,8 +6,8 @@ offer a resource of the same name.
 
 from __future__ import annotations
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis
 from webhook.decide.draft import Draft
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope
 from webhook.model.decision import Reason
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.", remedy="")
@@ -20,9 +20,9 @@ SELECTED = Reason(
 _PATH = ("spec", "nodeSelector")
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Add the nodeSelector unless the pod uses one of its keys."""
-    fabric = scope.fabric
+    fabric = analysis.fabric
     assert fabric is not None
     if not fabric.pin:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.clause)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.model.decision import Reason
 from webhook.model.fabric import OWN_DEVICE, Fabric, RdmaResource
 from webhook.model.pod import Container, Path
@@ -58,29 +58,29 @@ VIRTUAL = Reason(
 )
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Add the fabric's resources to every app container among the targets."""
-    fabric = scope.fabric
+    fabric = analysis.fabric
     assert fabric is not None
     aliases = aliases_of(fabric)
-    for target in scope.targets:
+    for target in analysis.targets:
         if target.kind != "app":
             message = "only app containers get the RDMA resource"
             draft.skipped(target.name, NOT_APP, message)
-        elif not _keep_own_resources(draft, scope, target, fabric):
-            _add(draft, scope, target, fabric)
+        elif not _keep_own_resources(draft, analysis, target, fabric):
+            _add(draft, analysis, target, fabric)
         if target.shared_gpu:
             _warn_virtual(draft, target)
-    for name, alias in strays(scope.original.containers, scope.targets, aliases):
+    for name, alias in strays(analysis.original.containers, analysis.targets, aliases):
         message = f"no node offers {alias}, and container {name} needs no RDMA: remove the resource"
         draft.warned(name, OTHER, message)
 
 
-def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
-    requested = devices_for(target, fabric, scope.requests.devices)
+def _add(draft: Draft, analysis: PodAnalysis, target: Target, fabric: Fabric) -> None:
+    requested = devices_for(target, fabric, analysis.requests.devices)
     if not fabric.inject_resources:
         draft.skipped(target.name, ELSEWHERE, "another injector adds the resource")
-    elif scope.requests.devices == 0:
+    elif analysis.requests.devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif not requested:
         draft.skipped(target.name, NOT_CONFIGURED, f"fabric {fabric.name} has no resources")
@@ -92,7 +92,9 @@ def _add(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> None:
         draft.applied(target.name, ADDED, f"requested {listed}")
 
 
-def _keep_own_resources(draft: Draft, scope: Scope, target: Target, fabric: Fabric) -> bool:
+def _keep_own_resources(
+    draft: Draft, analysis: PodAnalysis, target: Target, fabric: Fabric
+) -> bool:
     """Handle a container that requests RDMA itself; return False if it does not."""
     names = target.rdma
     if not names:
@@ -109,7 +111,7 @@ def _keep_own_resources(draft: Draft, scope: Scope, target: Target, fabric: Fabr
     else:
         draft.already(target.name, PRESENT, f"already requests {', '.join(names)}")
     _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
-    if scope.requests.devices is None:
+    if analysis.requests.devices is None:
         _warn_few(draft, target, fabric)
     return True
 

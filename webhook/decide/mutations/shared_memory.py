@@ -8,8 +8,8 @@ node's /dev/shm, which NVLink between pods needs.
 
 from __future__ import annotations
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis
 from webhook.decide.draft import Draft
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope
 from webhook.model.decision import Reason
 from webhook.model.pod.volumes import VOLUMES
 
@@ -43,24 +43,24 @@ NAME_TAKEN = Reason(
 )
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Mount shared memory of the fabric's size into every target without a mount at /dev/shm."""
-    size = None if scope.fabric is None else scope.fabric.shared_memory
+    size = None if analysis.fabric is None else analysis.fabric.shared_memory
     if size is None:
         draft.skipped("", NOT_CONFIGURED, "the fabric sets no sharedMemory")
     elif draft.view.host_ipc:
         draft.skipped("", HOST_IPC, "with hostIPC, /dev/shm is the node's own")
-    elif scope.requests.nvlink:
+    elif analysis.requests.nvlink:
         draft.skipped("", NVLINK, "NVLink between pods needs the node's own /dev/shm")
     else:
-        _mount(draft, scope, size)
+        _mount(draft, analysis, size)
 
 
-def _mount(draft: Draft, scope: Scope, size: str) -> None:
+def _mount(draft: Draft, analysis: PodAnalysis, size: str) -> None:
     volume = draft.view.volume(VOLUME)
     missing = volume is None
     name_taken = volume is not None and not volume.is_memory
-    for target in scope.targets:
+    for target in analysis.targets:
         mount = draft.container(target.path).mount_at(MOUNT_PATH)
         if mount is not None and (name_taken or mount.get("name") != VOLUME):
             draft.skipped(target.name, OWN_SHARED_MEMORY, f"your own mount at {MOUNT_PATH} is kept")

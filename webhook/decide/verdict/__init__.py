@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from webhook.decide.admission_warnings import SidecarAndHostPaths
+from webhook.decide.analysis import Launcher
 from webhook.decide.draft import Draft
-from webhook.decide.examine import Examined
-from webhook.decide.scope import Launcher
+from webhook.decide.examine import Examination
 from webhook.decide.verdict.devices import (
     CLAIM_REASONS,
     DEVICE_REASONS,
@@ -88,14 +88,16 @@ _TARGET_JUDGES: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] 
 )
 
 
-def judge(draft: Draft, examined: Examined, sidecar_and_host_paths: SidecarAndHostPaths) -> Verdict:
+def judge(
+    draft: Draft, examination: Examination, sidecar_and_host_paths: SidecarAndHostPaths
+) -> Verdict:
     """Judge a pod that has been examined and mutated."""
-    scope, knowledge = examined.scope, examined.knowledge
-    if scope.targets:
-        pod = JudgedPod.of(draft, examined, sidecar_and_host_paths)
+    analysis, knowledge = examination.analysis, examination.knowledge
+    if analysis.targets:
+        pod = JudgedPod.of(draft, examination, sidecar_and_host_paths)
         return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped_message(pod))
-    if scope.launchers:
-        return _launcher_verdict(scope.launchers)
+    if analysis.launchers:
+        return _launcher_verdict(analysis.launchers)
     assert knowledge.reason is not None  # a pod without targets and launchers always has a reason
     return Verdict.of(knowledge.reason, knowledge.message)
 

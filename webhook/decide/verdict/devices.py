@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from webhook.decide.analysis import Target
 from webhook.decide.mutations.claims import MUTATION as CLAIMS
 from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
-from webhook.decide.scope import Target
 from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model.annotations import FABRIC
 from webhook.model.claims import has_nic_of
@@ -78,7 +78,7 @@ def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
 
 def _requested_resources(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
     """List the RDMA resources with a quantity above zero that a target has after the patch."""
-    fabrics = pod.scope.fabrics
+    fabrics = pod.analysis.fabrics
     return sorted(
         name
         for name, quantity in judged.container.quantities.items()
@@ -100,7 +100,7 @@ def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric
     """Return the verdict on a target without a device."""
     target = judged.target
     mutation = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
-    if pod.scope.requests.devices == 0:
+    if pod.analysis.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
     paths = pod.sidecar_and_host_paths.infiniband_volumes
     volume = next(judged.container.mounted_volumes(paths), None)
@@ -112,7 +112,7 @@ def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
         obstacle = "only app containers get devices"
-    elif mutation in pod.scope.requests.skip:
+    elif mutation in pod.analysis.requests.skip:
         obstacle = f"rdma.lab/skip lists {mutation}"
     elif target.rdma:
         obstacle = f"it requests {target.rdma[0]} with quantity 0"
@@ -166,7 +166,7 @@ CLAIM_REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
 
 def claims_nic(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> bool:
     """Return whether a target gets a NIC of the fabric through a claim."""
-    facts = pod.scope.namespace.claim_facts
+    facts = pod.analysis.namespace.claim_facts
     return any(has_nic_of(claim, fabric, facts) for claim in judged.claims)
 
 
@@ -184,7 +184,7 @@ def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
 
 def _template_verdict(pod: JudgedPod, claim: ClaimTemplateReference) -> Verdict | None:
     template, request = claim.template, claim.request
-    namespace, facts = pod.scope.namespace.name, pod.scope.namespace.claim_facts
+    namespace, facts = pod.analysis.namespace.name, pod.analysis.namespace.claim_facts
     subject = f"namespace {namespace}" if namespace else "the namespace"
     requests = facts.templates.get(template)
     if requests is not None and request in (None, *requests):

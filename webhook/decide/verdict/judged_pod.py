@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.decide.admission_warnings import SidecarAndHostPaths
+from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.decide.examine import Examined, FabricKnowledge
-from webhook.decide.scope import Scope, Target
+from webhook.decide.examine import Examination, FabricKnowledge
 from webhook.model.claims import Claim, claims_by_user, claims_of
 from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Container, Path, Pod
 
 #: The claims of each container by its path, and the claims of no container under ().
@@ -34,10 +34,10 @@ class JudgedTarget(NamedTuple):
 
     @classmethod
     def of(
-        cls, target: Target, pod: Pod, scope: Scope, claims: Claims = _NO_CLAIMS
+        cls, target: Target, pod: Pod, analysis: PodAnalysis, claims: Claims = _NO_CLAIMS
     ) -> JudgedTarget:
         """Return the view of a target in `pod`, the pod after all mutations."""
-        path, original = target.path, scope.containers[target.path]
+        path, original = target.path, analysis.containers[target.path]
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         return cls(target, pod.container(path), original.env, original.command_text, visible_claims)
 
@@ -46,50 +46,53 @@ class JudgedPod(NamedTuple):
     """The pod after the patch, and the facts of its decision."""
 
     view: Pod
-    scope: Scope
+    analysis: PodAnalysis
     knowledge: FabricKnowledge
     #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is foreign.
     fabric: Fabric | None
     #: The targets that the verdict depends on.
     targets: tuple[JudgedTarget, ...]
     outcomes: tuple[Outcome, ...]
-    inventory: NodeInventory
+    fabric_index: FabricIndex
     sidecar_and_host_paths: SidecarAndHostPaths
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
 
     @classmethod
     def of(
-        cls, draft: Draft, examined: Examined, sidecar_and_host_paths: SidecarAndHostPaths
+        cls, draft: Draft, examination: Examination, sidecar_and_host_paths: SidecarAndHostPaths
     ) -> JudgedPod:
         """Return the view of a pod after all mutations."""
-        scope, knowledge = examined.scope, examined.knowledge
+        analysis, knowledge = examination.analysis, examination.knowledge
         view = draft.view
-        claims = _claims(view, scope)
+        claims = _claims(view, analysis)
         return cls(
             view=view,
-            scope=scope,
+            analysis=analysis,
             knowledge=knowledge,
-            fabric=None if knowledge.uses_foreign_nic else scope.fabric,
+            fabric=None if knowledge.uses_foreign_nic else analysis.fabric,
             targets=tuple(
-                [JudgedTarget.of(target, view, scope, claims) for target in _judged_targets(scope)]
+                [
+                    JudgedTarget.of(target, view, analysis, claims)
+                    for target in _judged_targets(analysis)
+                ]
             ),
             outcomes=tuple(draft.outcomes),
-            inventory=examined.inventory,
+            fabric_index=examination.fabric_index,
             sidecar_and_host_paths=sidecar_and_host_paths,
-            has_gpu=any(target.gpus or target.shared_gpu for target in scope.targets)
-            or scope.has_gpu,
+            has_gpu=any(target.gpus or target.shared_gpu for target in analysis.targets)
+            or analysis.has_gpu,
         )
 
 
-def _claims(pod: Pod, scope: Scope) -> Claims:
+def _claims(pod: Pod, analysis: PodAnalysis) -> Claims:
     if "resourceClaims" not in pod.spec:
         return _NO_CLAIMS
-    if scope.fabric is None or not scope.fabric.claims:  # then no mutation adds one
-        return claims_by_user(scope.claims)
-    return claims_by_user(claims_of(pod, scope.namespace.claim_facts))
+    if analysis.fabric is None or not analysis.fabric.claims:  # then no mutation adds one
+        return claims_by_user(analysis.claims)
+    return claims_by_user(claims_of(pod, analysis.namespace.claim_facts))
 
 
-def _judged_targets(scope: Scope) -> Sequence[Target]:
+def _judged_targets(analysis: PodAnalysis) -> Sequence[Target]:
     """Leave out init containers and sidecars, which get no device, unless nothing else is left."""
-    return [target for target in scope.targets if target.kind == "app"] or scope.targets
+    return [target for target in analysis.targets if target.kind == "app"] or analysis.targets

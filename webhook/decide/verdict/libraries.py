@@ -59,10 +59,10 @@ def judge_mpi_transport(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     """Return the visible obstacle to RDMA for a target's ranks, or None."""
     if pod.has_gpu:
         return None
-    scope, user_env, path = pod.scope, judged.user_env, judged.target.path
+    analysis, user_env, path = pod.analysis, judged.user_env, judged.target.path
     subject = f"container {judged.target.name}"
     unsure = None
-    for settings in parameters_of(scope.commands, path, user_env):
+    for settings in parameters_of(analysis.commands, path, user_env):
         pml, btl = settings.get("pml"), settings.get("btl") or ""
         if pml == "ob1" and btl and btl[0] != "^" and _RDMA.isdisjoint(btl.split(",")):
             message = f"{subject} runs Open MPI with pml ob1 and btl {btl:.40}: remove both"
@@ -72,7 +72,7 @@ def judge_mpi_transport(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
             unsure = unsure or Verdict.of(MPI_OB1, message)
     tls = transport_variables.ucx_tls_without_rdma(user_env)
     # Without its variables, since some are ours.
-    if tls and mentions_mpi(scope.original, path, scope.commands, {}):
+    if tls and mentions_mpi(analysis.original, path, analysis.commands, {}):
         message = f"{subject} runs MPI over UCX with UCX_TLS={tls:.40}: remove the variable"
         return Verdict.of(MPI_UCX_TLS, message)
     return unsure
@@ -111,7 +111,7 @@ def judge_nccl_settings(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         problem = _switch_verdict(pod, judged) or _plugin_verdict(judged)
         if problem is not None:
             return problem
-    if pod.scope.containers[judged.target.path].env_from:
+    if pod.analysis.containers[judged.target.path].env_from:
         message = f"envFrom of container {judged.target.name} may set variables that turn RDMA off"
         return Verdict.of(ENV_UNSEEN, message)
     return None

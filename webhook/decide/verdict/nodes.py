@@ -1,8 +1,8 @@
-"""The nodes: whether a node of the pod's fabric can run it, according to the inventory.
+"""The nodes: whether a node of the pod's fabric can run it, according to the known nodes.
 
 A resource that no node offers now may appear: nodes are added when a pod needs them, and a device
 plugin that restarts offers nothing for a while. So the verdict is `unsure`, unless the site's nodes
-are configured as static. Without an inventory there is no verdict.
+are configured as static. Without known nodes there is no verdict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from webhook.decide.verdict.judged_pod import JudgedPod
 from webhook.model.annotations import FABRIC
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import Fabric
-from webhook.model.nodes import GPU_MODEL_LABELS, PRODUCT, NodeInventory
+from webhook.model.nodes import GPU_MODEL_LABELS, PRODUCT, FabricIndex
 from webhook.model.resources import is_gpu, scheduler_requests
 
 _CHECK_PLUGIN = (
@@ -101,40 +101,40 @@ class _Lack(NamedTuple):
 
 def judge_node_capacity(pod: JudgedPod) -> Verdict | None:
     """Return the verdict on what the fabric's nodes lack, or None, also if that is unknown."""
-    if pod.fabric is None or not pod.inventory.by_node:
+    if pod.fabric is None or not pod.fabric_index.by_node:
         return None
     lack = _lack(pod, pod.fabric)
     if lack is None:
         return None
-    if pod.scope.fabrics.defaults.nodes == "static":
+    if pod.analysis.fabrics.defaults.nodes == "static":
         return Verdict.of(lack.static, f"{lack.message}, and the nodes are static")
     return Verdict.of(lack.elastic, f"{lack.message} now")
 
 
 def _lack(pod: JudgedPod, fabric: Fabric) -> _Lack | None:
-    if fabric.name not in pod.inventory.inhabited:
+    if fabric.name not in pod.fabric_index.inhabited:
         return _Lack(NO_NODES, FABRIC_NOWHERE, f"no node belongs to fabric {fabric.name}")
     requested = scheduler_requests(pod.view)
     gpus = [
-        name for name, amount in requested.items() if amount and is_gpu(name, pod.scope.fabrics)
+        name for name, amount in requested.items() if amount and is_gpu(name, pod.analysis.fabrics)
     ]
     names = (resource.name for resource in fabric.resources if requested.get(resource.name))
     lacks = (
-        _resource_shortage(name, requested[name], gpus, fabric.name, pod.inventory)
+        _resource_shortage(name, requested[name], gpus, fabric.name, pod.fabric_index)
         for name in names
     )
     return next(filter(None, lacks), None)
 
 
 def _resource_shortage(
-    name: str, amount: int, gpus: list[str], fabric: str, inventory: NodeInventory
+    name: str, amount: int, gpus: list[str], fabric: str, fabric_index: FabricIndex
 ) -> _Lack | None:
     """Return what a fabric's nodes lack for an amount of a resource together with GPUs."""
-    offered = inventory.offering.get(name, {}).get(fabric, 0)
+    offered = fabric_index.offering.get(name, {}).get(fabric, 0)
     if not offered:
         return _Lack(NOT_OFFERED, RESOURCE_NOWHERE, f"no node of fabric {fabric} offers {name}")
     for gpu in gpus:
-        if fabric not in inventory.together.get((gpu, name), ()):
+        if fabric not in fabric_index.together.get((gpu, name), ()):
             message = f"no node of fabric {fabric} offers both {gpu} and {name}"
             return _Lack(NOT_TOGETHER, NEVER_TOGETHER, message)
     if amount > offered:
@@ -172,9 +172,9 @@ def judge_gpu_model(pod: JudgedPod) -> Verdict | None:
     fabric = pod.fabric
     if fabric is None:
         return None
-    if pod.scope.requests.fabric is not None:  # the user declares where such nodes are
+    if pod.analysis.requests.fabric is not None:  # the user declares where such nodes are
         return None
-    for key, values in pod.scope.original.required_labels():
+    for key, values in pod.analysis.original.required_labels():
         if not values or key not in GPU_MODEL_LABELS or _is_listed(key, fabric):
             continue
         if not any(_is_on(fabric, key, value, pod) for value in values):
@@ -191,7 +191,7 @@ def _is_listed(key: str, fabric: Fabric) -> bool:
 
 def _is_on(fabric: Fabric, key: str, value: str, pod: JudgedPod) -> bool:
     """Return whether a node with this label is on the fabric, or the fabric has such a product."""
-    if fabric.name in pod.inventory.by_gpu_model.get((key, value), ()):
+    if fabric.name in pod.fabric_index.by_gpu_model.get((key, value), ()):
         return True
     models = set(_MODEL.findall(value.lower()))
     products = fabric.node_labels.get(PRODUCT, ())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.decide import decide
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.kube.objects import PodRecord
 from webhook.model.decision import Decision, Rdma
@@ -54,7 +54,7 @@ def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
     if manifest is None:
         yield NOT_COMPARABLE.finding("info", NOT_COMPARABLE.meaning)
         return
-    decision = decide(manifest, _context(evidence, evidence.fabrics))
+    decision = decide(manifest, _decision_input(evidence, evidence.fabrics))
     yield _comparison(evidence, source, decision)
 
 
@@ -102,8 +102,10 @@ def _containers(pod: PodRecord) -> list[str]:
     return [container.name for container in pod.spec.containers]
 
 
-def _context(evidence: PodEvidence, fabrics: Fabrics) -> Context:
-    """Return the context of the webhook's decision."""
+def _decision_input(evidence: PodEvidence, fabrics: Fabrics) -> DecisionInput:
+    """Return the input of the webhook's decision."""
     facts = evidence.facts
-    namespace, inventory = facts.namespace(evidence.namespace_name), facts.inventory(fabrics)
-    return Context(fabrics=fabrics, namespace=namespace, inventory=inventory, enable=True)
+    namespace, fabric_index = facts.namespace(evidence.namespace_name), facts.fabric_index(fabrics)
+    return DecisionInput(
+        fabrics=fabrics, namespace=namespace, fabric_index=fabric_index, enable=True
+    )

@@ -29,7 +29,7 @@ from starlette.types import Receive, Scope, Send
 
 from webhook.admission.response import allow_unchanged, answer, failure
 from webhook.admission.review import AdmissionRequest, read_review
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.errors import RequestError, crash_summary
 from webhook.model.annotations import ENABLE
 from webhook.model.claims import unknown_claims
@@ -60,7 +60,7 @@ VALUE_BYTES = 260
 NOT_CONFIGURED = "rdma-webhook has no fabrics, so pods with rdma.lab/enable cannot be created: "
 _ABOVE_POD = 2  # `request.object`
 
-Decide = Callable[[PodManifest, Context], Decision]
+Decide = Callable[[PodManifest, DecisionInput], Decision]
 
 
 class Answer(NamedTuple):
@@ -156,12 +156,12 @@ class Mutate:
         if request.ignored:
             unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
             return Answer(200, unchanged, request=request, problem=request.ignored)
-        context = self._state.context_for(request.namespace, request.pod)
-        if context is None:
+        decision_input = self._state.decision_input_for(request.namespace, request.pod)
+        if decision_input is None:
             problem = f"{NOT_CONFIGURED}{self._state.snapshot.missing_reason}"
             refusal = orjson.dumps(failure(503, problem))
             return Answer(503, refusal, request=request, problem=problem)
-        decision = self._decide(request.pod, context)
+        decision = self._decide(request.pod, decision_input)
         written = orjson.dumps(answer(request.uid, decision))
         return Answer(200, written, request=request, decision=decision)
 

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from webhook.errors import RequestError
 from webhook.model.inventory import build_inventory
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
 from webhook.preview.formats import APPLIED, SERVED, TEXT_TYPES
 from webhook.serve.http.asgi import Bodies, ChunkedBody, DisconnectedError, until_disconnect
@@ -247,7 +247,7 @@ class FabricAmounts:
     def __init__(self, state: State) -> None:
         self._state = state
         self._lock = asyncio.Lock()
-        self._cached_inventory: NodeInventory | None = None
+        self._cached_index: FabricIndex | None = None
         self._outputs: dict[str, bytes] = {}
 
     async def output(self, name: str) -> bytes:
@@ -260,9 +260,9 @@ class FabricAmounts:
         if not current.nodes:
             raise RequestError(503, "the webhook has read no nodes; see /readyz on its health port")
         async with self._lock:
-            if current.inventory is not self._cached_inventory:
+            if current.fabric_index is not self._cached_index:
                 self._outputs = await asyncio.to_thread(_outputs, current)
-                self._cached_inventory = current.inventory
+                self._cached_index = current.fabric_index
             return self._outputs[name]
 
 

@@ -20,14 +20,14 @@ from webhook.kube.informers import FactsStore, Informers, connect_reads
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NAMESPACES, NODES
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
-from webhook.model.nodes import Node, inventory_of
+from webhook.model.nodes import Node, build_fabric_index
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.claims import ClusterClaims
 from webhook.serve.sources.source import InformersLog
 from webhook.serve.state import (
-    Inventories,
+    FabricIndexes,
     NamespacesChanged,
     Nodes,
     NodesChanged,
@@ -134,17 +134,17 @@ def facts_of(
     )
 
 
-# Keep the inventory of nodes in step with the cluster.
+# Keep the index from nodes to fabrics in step with the cluster.
 #
 # Nodes are evidence and nothing more: the server is ready without them, and decides without them
 # until their first list is complete, and if they may not be read. Known nodes stay in use while
-# the API server is unreachable. An inventory of 10,000 nodes takes some 50 ms to make, so a
+# the API server is unreachable. An index of 10,000 nodes takes some 50 ms to make, so a
 # thread makes it, and not for each change: a much longer pause follows each one. Fabrics about to
 # come into use get one, too: they were prepared with the earlier nodes.
 
-#: The minimum number of seconds between two inventories.
+#: The minimum number of seconds between two indexes.
 PAUSE = 5.0
-#: The minimum pause, as a multiple of the time that the last inventory took: at most 1% of a
+#: The minimum pause, as a multiple of the time that the last index took: at most 1% of a
 #: processor's time.
 PAUSE_FACTOR = 100.0
 
@@ -160,7 +160,7 @@ class ClusterNodes:
         clock: Callable[[], float] = monotonic,
         pause: float = PAUSE,
     ) -> None:
-        """Prepare; `pause`: the minimum number of seconds between two inventories."""
+        """Prepare; `pause`: the minimum number of seconds between two indexes."""
         self._informers = informers
         self._state = state
         self._clock = clock
@@ -205,11 +205,11 @@ class ClusterNodes:
 
     @property
     def _is_behind(self) -> bool:
-        """Whether fabrics lack an inventory of the latest nodes."""
+        """Whether fabrics lack an index of the latest nodes."""
         return self._changed or bool(self._without(self._state.snapshot.facts.nodes))
 
     def _without(self, nodes: Nodes) -> dict[str, Fabrics]:
-        """Return configuration hash → fabrics without an inventory of these nodes."""
+        """Return configuration hash → fabrics without an index of these nodes."""
         live = self._state.snapshot.live
         return {
             configuration.config_hash: configuration.fabrics
@@ -222,7 +222,7 @@ class ClusterNodes:
             self._making = asyncio.ensure_future(self._keep_up())
 
     async def _keep_up(self) -> None:
-        """Make inventories while there are changes, with a pause after each turn."""
+        """Make indexes while there are changes, with a pause after each turn."""
         try:
             while self._is_behind:
                 began = self._clock()
@@ -235,11 +235,11 @@ class ClusterNodes:
         nodes = dict(self._nodes) if self._changed else self._state.snapshot.facts.nodes
         self._changed = False
         try:
-            inventories = await asyncio.to_thread(_inventories, nodes, self._without(nodes))
+            fabric_indexes = await asyncio.to_thread(_fabric_indexes, nodes, self._without(nodes))
         except Exception as error:  # noqa: BLE001 -- the next change must still be handled
             self._defects.append(error)
         else:
-            self._state.send(NodesChanged(nodes, inventories))
+            self._state.send(NodesChanged(nodes, fabric_indexes))
 
     def poll(self) -> bool:
         """Return whether there is a change to report; reads no files."""
@@ -247,7 +247,7 @@ class ClusterNodes:
         return waiting or bool(self._defects) or self._reports.has_news(synced=self.synced)
 
     def apply(self, metrics: Metrics, log: Log) -> None:
-        """Report the current state, one line for each change; start inventories of new fabrics."""
+        """Report the current state, one line for each change; start indexes of new fabrics."""
         self._begin()
         self._reports.report(metrics, log, synced=self.synced)
         while self._defects:
@@ -264,8 +264,8 @@ class ClusterNodes:
         return ReadinessCheck("nodes", True, self._reports.current(NODES))
 
 
-def _inventories(nodes: Nodes, fabrics_by_hash: Mapping[str, Fabrics]) -> Inventories:
+def _fabric_indexes(nodes: Nodes, fabrics_by_hash: Mapping[str, Fabrics]) -> FabricIndexes:
     return {
-        config_hash: inventory_of(nodes, fabrics)
+        config_hash: build_fabric_index(nodes, fabrics)
         for config_hash, fabrics in fabrics_by_hash.items()
     }

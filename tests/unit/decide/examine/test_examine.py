@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, gpu, pod, quantities
+from tests.builders import V100, container, decision_input, gpu, pod, quantities
 from tests.case_names import case_name
+from webhook.decide.analysis import KnowledgeLevel
 from webhook.decide.examine import (
     FABRIC_NOT_NEEDED,
     MIRROR_POD,
     WINDOWS_POD,
-    Examined,
+    Examination,
     FabricKnowledge,
     examine,
     ineligible,
@@ -18,10 +19,9 @@ from webhook.decide.examine import (
 from webhook.decide.examine.fabric_choice import FABRIC_UNKNOWN
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
 from webhook.decide.examine.targets import NO_TARGET
-from webhook.decide.scope import KnowledgeLevel
 from webhook.model.annotations import Requests
 from webhook.model.decision import Denial
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod, PodManifest
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -30,9 +30,9 @@ PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu: a GPU's product 
 CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 
 
-def examined(manifest: PodManifest, requests: Requests | None = None) -> Examined:
+def examined(manifest: PodManifest, requests: Requests | None = None) -> Examination:
     """Examine a pod with the two fabrics."""
-    return examine(Pod(manifest), requests or Requests(), context())
+    return examine(Pod(manifest), requests or Requests(), decision_input())
 
 
 @pytest.mark.parametrize(
@@ -54,33 +54,33 @@ def test_some_pods_are_none_for_us(annotations: Any, spec: Any, reason: Any) -> 
 
 
 def test_a_scope_holds_what_mutations_may_know() -> None:
-    """The scope has the targets, the fabric, the namespace and the incoming pod."""
+    """The analysis has the targets, the fabric, the namespace and the incoming pod."""
     manifest = pod(gpu(), container("proxy"), hostNetwork=True)
     examination = examined(manifest)
-    scope = examination.scope
+    analysis = examination.analysis
     knowledge, evidence = (
         FabricKnowledge(KnowledgeLevel.FABRIC),
         "nvidia.com/v100 in container trainer",
     )
-    assert examination == Examined(scope, knowledge, NodeInventory(), evidence)
-    assert [target.name for target in scope.targets] == ["trainer"]
-    assert [app.name for app in scope.original.containers] == ["trainer", "proxy"]
-    assert (scope.fabric, scope.launchers, scope.original.host_network) == (V100, (), True)
-    assert scope.original.manifest is manifest
-    assert scope.namespace.name == "lab"
+    assert examination == Examination(analysis, knowledge, FabricIndex(), evidence)
+    assert [target.name for target in analysis.targets] == ["trainer"]
+    assert [app.name for app in analysis.original.containers] == ["trainer", "proxy"]
+    assert (analysis.fabric, analysis.launchers, analysis.original.host_network) == (V100, (), True)
+    assert analysis.original.manifest is manifest
+    assert analysis.namespace.name == "lab"
 
 
 @pytest.mark.parametrize("written", [None, False, "true", 1], ids=repr)
 def test_only_true_is_the_host_network(written: Any) -> None:
     """Values that the API server rejects do not count as hostNetwork."""
-    assert examined(pod(hostNetwork=written)).scope.original.host_network is False
+    assert examined(pod(hostNetwork=written)).analysis.original.host_network is False
 
 
 def test_a_gpu_outside_the_targets_is_evidence_too() -> None:
     """A GPU in a container that is not a target counts: all containers run on one node."""
     manifest = pod(gpu("a"), container("b"))
     examination = examined(manifest, Requests(containers=("b",)))
-    assert (examination.scope.fabric, examination.evidence) == (
+    assert (examination.analysis.fabric, examination.evidence) == (
         V100,
         "nvidia.com/v100 in container a",
     )
@@ -115,7 +115,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
 def test_no_target_is_reported_before_no_fabric(manifest: PodManifest, reason: Any) -> None:
     """A pod that gets nothing needs no fabric, so the missing target is reported."""
     examination = examined(manifest)
-    assert (examination.scope.fabric, examination.evidence, examination.knowledge.reason) == (
+    assert (examination.analysis.fabric, examination.evidence, examination.knowledge.reason) == (
         None,
         "",
         reason,

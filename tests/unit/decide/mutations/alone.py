@@ -8,9 +8,9 @@ from typing import Any
 
 import jsonpatch
 
+from webhook.decide.analysis import Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.scope import Mutation, Scope, Target
 from webhook.model.annotations import Requests
 from webhook.model.claims import claims_of
 from webhook.model.fabric import Defaults, Fabric, build_fabrics
@@ -33,7 +33,7 @@ def run(
     pod = Pod(manifest)
     draft = Draft(manifest, pod)
     draft.mutation_name = mutation.name
-    scope = Scope(
+    analysis = PodAnalysis(
         fabric=fabric,
         targets=tuple(
             Target(
@@ -59,7 +59,7 @@ def run(
         claims=claims_of(pod),
         commands=Commands(pod),
     )
-    mutation.mutate(draft, scope)
+    mutation.mutate(draft, analysis)
     assert manifest == before
     assert jsonpatch.apply_patch(before, deepcopy(draft.ops)) == draft.pod
     declared = {reason.code for reason in mutation.reasons}

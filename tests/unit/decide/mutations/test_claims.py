@@ -6,8 +6,8 @@ import pytest
 
 from tests.builders import (
     container,
-    context,
     decide_on,
+    decision_input,
     defaulted,
     fabric,
     ops,
@@ -16,7 +16,7 @@ from tests.builders import (
     quantities,
 )
 from tests.case_names import case_name
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import NamespaceFacts
@@ -27,12 +27,14 @@ NICS = ClaimTemplateReference(template="nics", request="nic")
 SHARED = ClaimTemplateReference(template="shared", per="pod")
 
 
-def with_claims(*claims: ClaimTemplateReference, templates: Any = None, **fields: Any) -> Context:
-    """Make a context with fabric `h100`, whose NICs come through these claims."""
+def with_claims(
+    *claims: ClaimTemplateReference, templates: Any = None, **fields: Any
+) -> DecisionInput:
+    """Make a decision input with fabric `h100`, whose NICs come through these claims."""
     given = {"gpu_resources": frozenset({GPU}), "mode": "dra", **fields}
     facts = ClaimFacts(templates=templates or {}, complete=True)
     h100 = fabric("h100", claims=claims, **given)
-    return context(h100, namespace=NamespaceFacts(name="lab", claim_facts=facts))
+    return decision_input(h100, namespace=NamespaceFacts(name="lab", claim_facts=facts))
 
 
 def trainer(name: str = "trainer", claims: Any = None, **fields: Any) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import pytest
 
 from tests.builders import fabric
 from tests.case_names import case_name
+from webhook.decide.analysis import Target
 from webhook.decide.mutations.rdma_resources import devices_for
-from webhook.decide.scope import Target
 from webhook.model.fabric import RdmaResource
 
 

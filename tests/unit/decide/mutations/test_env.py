@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, defaulted, env, fabric, gpu, ops, pod
+from tests.builders import V100, container, decision_input, defaulted, env, fabric, gpu, ops, pod
 from tests.builders import decide_on as all_decide_on
 from tests.builders import outcomes_of as all_outcomes
 from tests.case_names import case_name
@@ -31,7 +31,7 @@ def trainer(**variables: str) -> PodManifest:
 
 def decide_on(manifest: PodManifest, *members: Fabric) -> Decision:
     """Decide with hcoll off, since it would add its own variable."""
-    return all_decide_on(manifest, context(*members, defaults={"hcoll": "off"}))
+    return all_decide_on(manifest, decision_input(*members, defaults={"hcoll": "off"}))
 
 
 def outcomes(decision: Decision) -> list[tuple[str, str, str, str]]:
@@ -192,7 +192,7 @@ def test_without_files_env_from_keeps_all_of_it_out(
     """Without the file, the warning lists NCCL's variables too."""
     source = [{"configMapRef": {"name": "site"}}]
     manifest = pod(gpu(envFrom=source), annotations=annotations)
-    decision = all_decide_on(manifest, context(defaults=defaults))
+    decision = all_decide_on(manifest, decision_input(defaults=defaults))
     assert outcomes(decision) == [
         ("trainer", "skipped", "EnvFrom", "envFrom may set them"),
         (
@@ -437,8 +437,8 @@ def test_the_interface_is_no_evidence_of_open_mpi() -> None:
     """Our variables make no container a launcher, and prove nothing about its `mpirun`."""
     plain = container("setup", command=["mpirun", "-n", "2", "a.out"])
     named = pod(plain, annotations={"rdma.lab/fabric": "plain", "rdma.lab/containers": "setup"})
-    first = all_decide_on(named, context(OPEN_MPI))
+    first = all_decide_on(named, decision_input(OPEN_MPI))
     assert first.pod["spec"]["containers"][0]["command"] == plain["command"]
-    assert all_decide_on(defaulted(first.pod), context(OPEN_MPI)).patch == ()
+    assert all_decide_on(defaulted(first.pod), decision_input(OPEN_MPI)).patch == ()
     idle = pod(container("a", env=env(**dict.fromkeys(INCLUDE, "eth0"))))
     assert decide_on(idle, OPEN_MPI).reason.code == "NoTarget"

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, decide_on, fabric, gpu, ops, outcomes_of, pod
+from tests.builders import (
+    V100,
+    container,
+    decide_on,
+    decision_input,
+    fabric,
+    gpu,
+    ops,
+    outcomes_of,
+    pod,
+)
 from webhook.model.fabric import FabricEnv, RdmaResource
 from webhook.model.pod import PodManifest
 
@@ -22,7 +32,7 @@ def launcher(*command: str, **fields: Any) -> PodManifest:
 
 def decided(manifest: PodManifest, **defaults: Any) -> tuple[list[Any], dict[str, Any]]:
     """Decide; return the outcomes without the container's name, and the container afterwards."""
-    decision = decide_on(manifest, context(V100, defaults=defaults))
+    decision = decide_on(manifest, decision_input(V100, defaults=defaults))
     outcomes = [tuple(words) for _, *words in outcomes_of(decision, NAME)]
     return outcomes, decision.pod["spec"]["containers"][0]
 
@@ -220,7 +230,7 @@ def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, pr
 def test_the_sites_variables_prove_nothing() -> None:
     """The webhook writes a fabric's env, so on a second pass it would look like evidence."""
     site = FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))
-    cluster = context(
+    cluster = decision_input(
         fabric(
             "lab",
             gpu_resources=frozenset({"nvidia.com/v100"}),
@@ -251,7 +261,7 @@ def test_deciding_again_changes_nothing(command: list[str]) -> None:
 def test_a_sites_own_switch_settles_it() -> None:
     """It does if `env` wrote it; a container with envFrom lacks it, and is reported as usual."""
     site = FabricEnv(site=(("OMPI_MCA_coll_hcoll_enable", "1"),))
-    cluster = context(
+    cluster = decision_input(
         fabric("ib", gpu_resources=frozenset({"nvidia.com/gpu"}), env=site),
     )
     gpus = {"limits": {"nvidia.com/gpu": "1"}}
@@ -284,7 +294,7 @@ SHARP = 'hcoll, and with it SHARP, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps
 
 def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:
     """Hcoll was made for them; a value of the user settles it."""
-    decision = decide_on(ranks(), context(V100))
+    decision = decide_on(ranks(), decision_input(V100))
     assert [outcome[1:] for outcome in outcomes_of(decision, NAME)][-1] == (
         "warned",
         "CPURanks",
@@ -294,7 +304,7 @@ def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:
     for value in ("0", "1"):
         manifest = ranks(env=[{"name": "OMPI_MCA_coll_hcoll_enable", "value": value}])
         assert [
-            outcome[1] for outcome in outcomes_of(decide_on(manifest, context(V100)), NAME)
+            outcome[1] for outcome in outcomes_of(decide_on(manifest, decision_input(V100)), NAME)
         ] in (
             ["already"],
             ["skipped"],
@@ -316,5 +326,5 @@ def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:
 def test_other_pods_get_no_such_warning(manifest: PodManifest) -> None:
     """With a GPU, NCCL does the work; without MPI there is no hcoll; a launcher has no ranks."""
     assert "CPURanks" not in [
-        outcome[2] for outcome in outcomes_of(decide_on(manifest, context(V100)), NAME)
+        outcome[2] for outcome in outcomes_of(decide_on(manifest, decision_input(V100)), NAME)
     ]

@@ -6,8 +6,8 @@ import pytest
 
 from tests.builders import (
     container,
-    context,
     decide_on,
+    decision_input,
     defaulted,
     gpu,
     ops,
@@ -16,8 +16,8 @@ from tests.builders import (
     quantities,
 )
 from tests.case_names import case_name
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.mutations.ipc_lock import NOT_RAISED
-from webhook.decide.scope import Context
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest
 
@@ -31,17 +31,17 @@ def secured(security: Any, **spec: Any) -> PodManifest:
     return pod(gpu(securityContext=security), **spec)
 
 
-def statuses(manifest: PodManifest, cluster: Context | None = None) -> list[tuple[str, str]]:
+def statuses(manifest: PodManifest, cluster: DecisionInput | None = None) -> list[tuple[str, str]]:
     """List the status and reason of each outcome of the mutation."""
     return [
         (status, code) for _, status, code, _ in outcomes_of(decide_on(manifest, cluster), NAME)
     ]
 
 
-def enforcing(level: str, policy: str = "skip", **defaults: str) -> Context:
+def enforcing(level: str, policy: str = "skip", **defaults: str) -> DecisionInput:
     """Make a namespace that enforces a Pod Security level."""
     labels = {"pod-security.kubernetes.io/enforce": level}
-    return context(
+    return decision_input(
         namespace=NamespaceFacts(name="lab", labels=labels),
         defaults={"pod_security": policy, **defaults},
     )
@@ -198,12 +198,12 @@ def test_it_warns_where_the_kernel_does_not_honor_it(
     security: Any, spec: Any, expected: list[tuple[str, str]]
 ) -> None:
     """IPC_LOCK has no effect for users other than root or in a user namespace."""
-    assert statuses(secured(security, **spec), context()) == expected
+    assert statuses(secured(security, **spec), decision_input()) == expected
 
 
 def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
     """There is no warning if the nodes' containerd has LimitMEMLOCK=infinity."""
-    cluster = context(defaults={"memlock": "unlimited"})
+    cluster = decision_input(defaults={"memlock": "unlimited"})
     assert statuses(secured({"runAsUser": 1000}, hostUsers=False), cluster) == [
         ("applied", "Added")
     ]
@@ -223,7 +223,7 @@ def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(pol
 @pytest.mark.parametrize("memlock", ["unknown", "limited"])
 def test_other_settings_of_memlock_warn(memlock: str) -> None:
     """Where containerd's limit holds, or may hold, there is a warning."""
-    cluster = context(defaults={"memlock": memlock})
+    cluster = decision_input(defaults={"memlock": memlock})
     assert statuses(secured({"runAsUser": 1000}), cluster) == [("applied", "Added"), OTHER_USER]
 
 
@@ -233,9 +233,9 @@ KEYS = ["ulimits.noderesource.dev/container.", "ulimits.nri.containerd.io/contai
 BY_NRI = "annotated the pod, so that NRI raises memlock"
 
 
-def ulimits(manifest: PodManifest, cluster: Context | None = None) -> dict[str, str]:
+def ulimits(manifest: PodManifest, cluster: DecisionInput | None = None) -> dict[str, str]:
     """Return the annotations of the NRI ulimit-adjuster after the decision."""
-    annotations = decide_on(manifest, cluster or context(defaults=NRI)).pod["metadata"][
+    annotations = decide_on(manifest, cluster or decision_input(defaults=NRI)).pod["metadata"][
         "annotations"
     ]
     return {key: value for key, value in annotations.items() if key.startswith("ulimits.")}
@@ -255,7 +255,7 @@ def test_nri_raises_memlock_where_the_capability_does_nothing(
     security: Any, spec: Any, outcome: tuple[str, str]
 ) -> None:
     """The plugin's version determines which key it reads; a second pass finds both."""
-    cluster = context(defaults=NRI)
+    cluster = decision_input(defaults=NRI)
     manifest = secured(security, **spec)
     first = decide_on(manifest, cluster)
     assert outcomes_of(first, NAME) == [("trainer", "applied", *outcome)]
@@ -288,7 +288,7 @@ def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: st
 @pytest.mark.parametrize("key", KEYS)
 def test_the_users_own_ulimits_stay(key: str) -> None:
     """Neither key is added to a user's; one that does not raise memlock causes a warning."""
-    cluster = context(defaults=NRI)
+    cluster = decision_input(defaults=NRI)
     user_annotation = {f"{key}trainer": "- {type: memlock, soft: 1, hard: 1}"}
     manifest = secured({"runAsUser": 1000})
     manifest["metadata"]["annotations"].update(user_annotation)
@@ -315,7 +315,7 @@ def test_the_users_own_ulimits_stay(key: str) -> None:
 
 def test_an_annotation_has_its_limits() -> None:
     """A key holds 63 characters after its slash, and all annotations 256 KiB together."""
-    cluster = context(defaults=NRI)
+    cluster = decision_input(defaults=NRI)
     message = "no annotation raises memlock: its key is too long, or the annotations are full"
     for length, fits in ((53, True), (54, False)):
         name = "x" * length

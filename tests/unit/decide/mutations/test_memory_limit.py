@@ -6,8 +6,8 @@ import pytest
 
 from tests.builders import (
     container,
-    context,
     decide_on,
+    decision_input,
     defaulted,
     ops,
     outcomes_of,
@@ -15,8 +15,8 @@ from tests.builders import (
     quantities,
 )
 from tests.case_names import case_name
+from webhook.decide.analysis import DecisionInput
 from webhook.decide.limits import MAX_ENTRIES
-from webhook.decide.scope import Context
 from webhook.model.decision import Decision
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest
@@ -40,7 +40,7 @@ def guaranteed() -> dict[str, Any]:
 
 
 def outcomes(
-    manifest: PodManifest, cluster: Context | None = None
+    manifest: PodManifest, cluster: DecisionInput | None = None
 ) -> list[tuple[str, str, str, str]]:
     """List the outcomes of the mutation."""
     return outcomes_of(decide_on(manifest, cluster), NAME)
@@ -116,21 +116,21 @@ def test_it_is_kept_on_request(
     annotations: dict[str, str], defaults: dict[str, str], message: str
 ) -> None:
     """The status does not list the reason."""
-    decision = decide_on(pod(limited(), annotations=annotations), context(defaults=defaults))
+    decision = decide_on(pod(limited(), annotations=annotations), decision_input(defaults=defaults))
     assert outcomes_of(decision, NAME) == [("trainer", "skipped", "Kept", message)]
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
 
 
 def test_the_pod_goes_before_the_configuration() -> None:
     """`drop` drops where the configuration keeps."""
-    cluster = context(defaults={"memory_limit": "keep"})
+    cluster = decision_input(defaults={"memory_limit": "keep"})
     manifest = pod(limited(), annotations={"rdma.lab/memory-limit": "drop"})
     assert outcomes(manifest, cluster) == [("trainer", "applied", "Dropped", REMOVED)]
 
 
 def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
     """An unread LimitRange might reject the pod."""
-    cluster = context(namespace=NamespaceFacts(name="lab", is_loaded=False))
+    cluster = decision_input(namespace=NamespaceFacts(name="lab", is_loaded=False))
     message = "kept: the namespace's LimitRanges and quotas have not been read yet"
     assert outcomes(pod(limited()), cluster) == [
         ("trainer", "skipped", "NamespaceUnknown", message)
@@ -140,7 +140,9 @@ def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
 def test_it_is_kept_where_the_namespace_requires_it() -> None:
     """The pod would be rejected without a limit; there is a warning."""
     requirement = "LimitRange sizes sets max.memory"
-    cluster = context(namespace=NamespaceFacts(name="lab", memory_limit_required=requirement))
+    cluster = decision_input(
+        namespace=NamespaceFacts(name="lab", memory_limit_required=requirement)
+    )
     assert outcomes(pod(limited()), cluster) == [
         ("trainer", "skipped", "LimitRequired", f"kept: {requirement}"),
         ("trainer", "warned", "LimitRequired", f"memory limit kept: {requirement}"),
@@ -173,7 +175,7 @@ def test_nothing_is_searched_where_there_is_no_limit() -> None:
 
 def test_keep_guaranteed_keeps_it_on_guaranteed_pods_only() -> None:
     """Others have no exclusive CPUs to lose."""
-    cluster = context(defaults={"memory_limit": "keep-guaranteed"})
+    cluster = decision_input(defaults={"memory_limit": "keep-guaranteed"})
     assert outcomes(pod(guaranteed()), cluster) == [
         ("trainer", "skipped", "Guaranteed", "kept: the pod is Guaranteed")
     ]
@@ -182,7 +184,7 @@ def test_keep_guaranteed_keeps_it_on_guaranteed_pods_only() -> None:
 
 def test_resources_of_the_pod_make_it_guaranteed() -> None:
     """If the pod has resources itself, they alone determine the QoS class."""
-    cluster = context(defaults={"memory_limit": "keep-guaranteed"})
+    cluster = decision_input(defaults={"memory_limit": "keep-guaranteed"})
     level = {"limits": {"cpu": "8", "memory": "64Gi"}}
     outcomes_of_pod = outcomes(pod(limited(), resources=level), cluster)
     assert [outcome[2] for outcome in outcomes_of_pod if outcome[0] == "trainer"] == ["Guaranteed"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import context, decide_on, defaulted, fabric, gpu, ops, outcomes_of, pod
+from tests.builders import decide_on, decision_input, defaulted, fabric, gpu, ops, outcomes_of, pod
 from tests.case_names import case_name
 from webhook.model.decision import Decision
 from webhook.model.fabric import RdmaResource
@@ -46,7 +46,7 @@ def test_a_fabric_without_networks_adds_none() -> None:
 
 def test_a_host_network_pod_is_left_alone() -> None:
     """Multus adds no networks there, so they are skipped with a reason."""
-    decision = decide_on(attached(hostNetwork=True), context(STORAGE))
+    decision = decide_on(attached(hostNetwork=True), decision_input(STORAGE))
     assert outcomes_of(decision, NAME) == [
         (
             "",
@@ -71,7 +71,7 @@ def test_a_host_network_pod_is_left_alone() -> None:
 )
 def test_the_pod_may_be_attached_already(written: str) -> None:
     """Names are compared with the default namespace filled in, and without interfaces."""
-    decision = decide_on(attached(written), context(STORAGE))
+    decision = decide_on(attached(written), decision_input(STORAGE))
     assert outcomes_of(decision, NAME) == [
         ("", "already", "Present", "the pod is already attached to all networks")
     ]
@@ -81,7 +81,7 @@ def test_the_pod_may_be_attached_already(written: str) -> None:
 @pytest.mark.parametrize("written", ["[1,2]", "{}", '[{"name":"a"}] and more', '"a"'])
 def test_what_cannot_be_read_is_left_alone(written: str) -> None:
     """It is skipped with a reason; the pod cannot start anyway."""
-    decision = decide_on(attached(written), context(STORAGE))
+    decision = decide_on(attached(written), decision_input(STORAGE))
     assert outcomes_of(decision, NAME) == [
         (
             "",
@@ -114,7 +114,7 @@ def test_missing_networks_are_appended(
     written: str | None, kind: str, appended: str, result: str | None
 ) -> None:
     """They are written in the existing form, and the user's entries stay."""
-    decision = decide_on(attached(written), context(STORAGE))
+    decision = decide_on(attached(written), decision_input(STORAGE))
     value = result or f"{written},infra/storage,local@net9"
     assert outcomes_of(decision, NAME) == [("", "applied", "Appended", f"appended {appended}")]
     assert ops(decision, NAME) == [
@@ -135,7 +135,9 @@ def test_the_requests_namespace_counts(namespace: str, pod_namespace: Any, code:
     """A pod in a review may have no namespace; if the request has none either, it is `default`."""
     manifest = attached("lab/local,infra/storage")
     manifest["metadata"]["namespace"] = pod_namespace
-    decision = decide_on(manifest, context(STORAGE, namespace=NamespaceFacts(name=namespace)))
+    decision = decide_on(
+        manifest, decision_input(STORAGE, namespace=NamespaceFacts(name=namespace))
+    )
     assert outcomes_of(decision, NAME)[0][2] == code
 
 
@@ -153,14 +155,14 @@ def test_a_resources_network_comes_once_for_each_device(
     written: str | None, gpus: int, result: str
 ) -> None:
     """The count may be the user's; only the first network can have the interface's name."""
-    decision = decide_on(attached(written, gpu(count=gpus)), context(RAILS))
+    decision = decide_on(attached(written, gpu(count=gpus)), decision_input(RAILS))
     assert annotation(decision) == result
 
 
 def test_the_devices_of_all_targets_count() -> None:
     """They share the pod's network."""
     two = attached(None, gpu("a"), gpu("b", limits={"nvidia.com/rail1": "2"}))
-    decision = decide_on(two, context(RAILS))
+    decision = decide_on(two, decision_input(RAILS))
     assert annotation(decision) == "infra/rail0@net1,infra/rail1,infra/rail1,infra/rail1"
 
 
@@ -168,14 +170,14 @@ def test_the_devices_of_all_targets_count() -> None:
 def test_no_device_needs_no_network(count: Any) -> None:
     """The user requested none."""
     manifest = attached(None, gpu(limits={"nvidia.com/rail0": count}))
-    assert annotation(decide_on(manifest, context(RAILS))) is None
+    assert annotation(decide_on(manifest, decision_input(RAILS))) is None
 
 
 @pytest.mark.parametrize("count", ["257", "1k", "1e9", "9e18", 10**18], ids=repr)
 def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
     """Such a list would use up the memory, and no node has that many devices."""
     manifest = attached(None, gpu(limits={"nvidia.com/rail0": count}))
-    decision = decide_on(manifest, context(RAILS))
+    decision = decide_on(manifest, decision_input(RAILS))
     assert outcomes_of(decision, NAME) == [
         (
             "",
@@ -188,7 +190,7 @@ def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
 
 def test_an_annotation_of_another_type_denies_the_pod() -> None:
     """The API server would reject it too."""
-    decision = decide_on(attached(["a"]), context(STORAGE))
+    decision = decide_on(attached(["a"]), decision_input(STORAGE))
     assert (decision.allowed, decision.message) == (
         False,
         (
@@ -202,5 +204,5 @@ def test_an_annotation_of_another_type_denies_the_pod() -> None:
 @pytest.mark.parametrize("member", [STORAGE, RAILS], ids=("storage", "rails"))
 def test_deciding_again_changes_nothing(member: Any, written: str | None) -> None:
     """The second pass finds all networks in place."""
-    first = decide_on(attached(written, gpu(count=4)), context(member))
-    assert decide_on(defaulted(first.pod), context(member)).patch == ()
+    first = decide_on(attached(written, gpu(count=4)), decision_input(member))
+    assert decide_on(defaulted(first.pod), decision_input(member)).patch == ()

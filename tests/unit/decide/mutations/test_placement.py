@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
-from tests.builders import context, decide_on, defaulted, fabric, ops, outcomes_of, pod
+from tests.builders import decide_on, decision_input, defaulted, fabric, ops, outcomes_of, pod
 from tests.case_names import case_name
 from webhook.model.pod import PodManifest
 
 NAME = "placement"
 GPU = frozenset({"nvidia.com/v100"})
-PINNED = context(fabric(gpu_resources=GPU, pin={"site.lab/fabric": "ib", "site.lab/rail": "r1"}))
+PINNED = decision_input(
+    fabric(gpu_resources=GPU, pin={"site.lab/fabric": "ib", "site.lab/rail": "r1"})
+)
 
 
 def affine(*keys: Any) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def affine(*keys: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("pin", [None, {}], ids=repr)
 def test_a_fabric_may_pin_nothing(pin: Any) -> None:
     """The RDMA resource keeps the pod on the right nodes."""
-    decision = decide_on(pod(), context(fabric(gpu_resources=GPU, pin=pin)))
+    decision = decide_on(pod(), decision_input(fabric(gpu_resources=GPU, pin=pin)))
     assert outcomes_of(decision, NAME) == [
         ("", "skipped", "NotConfigured", "the fabric has pin: never")
     ]

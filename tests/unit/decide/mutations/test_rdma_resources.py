@@ -7,8 +7,8 @@ import pytest
 from tests.builders import (
     V100,
     container,
-    context,
     decide_on,
+    decision_input,
     defaulted,
     fabric,
     gpu,
@@ -18,7 +18,7 @@ from tests.builders import (
     quantities,
 )
 from tests.case_names import case_name
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.fabric import RdmaResource
 from webhook.model.pod import PodManifest
 
@@ -33,7 +33,7 @@ RAILS = fabric(
 )
 
 
-def resources(manifest: PodManifest, cluster: Context | None = None, index: int = 0) -> Any:
+def resources(manifest: PodManifest, cluster: DecisionInput | None = None, index: int = 0) -> Any:
     """Return the resources of a container after the decision."""
     return decide_on(manifest, cluster).pod["spec"]["containers"][index]["resources"]
 
@@ -100,7 +100,7 @@ def test_there_may_be_nothing_to_add(
     member: Any, annotations: dict[str, str], code: str, message: str
 ) -> None:
     """The pod, the fabric or another injector rules it out; the status mentions none of these."""
-    decision = decide_on(pod(annotations=annotations), context(member))
+    decision = decide_on(pod(annotations=annotations), decision_input(member))
     assert outcomes_of(decision, NAME) == [("trainer", "skipped", code, message)]
     assert ops(decision, NAME) == []
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
@@ -136,20 +136,20 @@ def test_it_is_added_where_there_were_no_resources() -> None:
 def test_every_resource_of_the_fabric_is_requested(gpus: str, rails: tuple[str, str]) -> None:
     """One has a fixed number; the number of another depends on the GPUs."""
     expected = dict(zip(("nvidia.com/rail0", "nvidia.com/rail1"), rails, strict=True))
-    assert resources(pod(gpu(count=gpus)), context(RAILS)) == quantities(
+    assert resources(pod(gpu(count=gpus)), decision_input(RAILS)) == quantities(
         {"nvidia.com/v100": gpus, **expected}, expected
     )
 
 
 def test_the_pod_may_ask_for_a_number() -> None:
     """The number holds for each target, spread over the fabric's resources."""
-    decision = decide_on(asking("3", gpu("a"), gpu("b", 8)), context(RAILS))
+    decision = decide_on(asking("3", gpu("a"), gpu("b", 8)), decision_input(RAILS))
     message = "requested nvidia.com/rail0: 2, nvidia.com/rail1: 1"
     assert outcomes_of(decision, NAME) == [
         ("a", "applied", "Added", message),
         ("b", "applied", "Added", message),
     ]
-    assert resources(asking("1"), context(RAILS))["requests"] == {"nvidia.com/rail0": "1"}
+    assert resources(asking("1"), decision_input(RAILS))["requests"] == {"nvidia.com/rail0": "1"}
 
 
 def test_slices_of_a_gpu_get_a_single_device() -> None:
@@ -158,7 +158,7 @@ def test_slices_of_a_gpu_get_a_single_device() -> None:
         container(resources=quantities({"nvidia.com/mig-1g.5gb": "7"})),
         annotations={"rdma.lab/fabric": "plain"},
     )
-    assert resources(manifest, context(RAILS))["requests"] == {
+    assert resources(manifest, decision_input(RAILS))["requests"] == {
         "nvidia.com/rail0": "1",
         "nvidia.com/rail1": "2",
     }
@@ -196,7 +196,7 @@ def test_an_alias_is_renamed_for_any_request() -> None:
     """The alias could not be scheduled; it is also renamed where another injector adds it."""
     injected = fabric(gpu_resources=GPU, resources=V100.resources, inject_resources=False)
     manifest = asking("0", gpu(limits={"rdma/hca": "1"}))
-    assert resources(manifest, context(injected)) == quantities(
+    assert resources(manifest, decision_input(injected)) == quantities(
         {"nvidia.com/v100": "1", "rdma/v100": "1"}
     )
 
@@ -280,7 +280,7 @@ PER_GPU = fabric(
 )
 def test_fewer_devices_than_gpus_have_are_warned_of(limits: dict[str, str], have: int) -> None:
     """The traffic of all GPUs goes over them; a user who writes 0 has chosen that."""
-    decision = decide_on(pod(gpu(count="2", limits=limits)), context(PER_GPU))
+    decision = decide_on(pod(gpu(count="2", limits=limits)), decision_input(PER_GPU))
     warnings = [outcome for outcome in outcomes_of(decision, NAME) if outcome[1] == "warned"]
     message = f"requests {have} of the 4 devices that the fabric has for its GPUs"
     assert warnings == ([("trainer", "warned", "FewDevices", message)] if have else [])
@@ -293,8 +293,8 @@ def test_a_shared_device_counts_for_all() -> None:
         gpu_resources=V100.gpu_resources,
         resources=(RdmaResource(name="rdma/x", count=2),),
     )
-    decision = decide_on(pod(gpu(limits={"rdma/x": "1"})), context(shared))
+    decision = decide_on(pod(gpu(limits={"rdma/x": "1"})), decision_input(shared))
     assert [outcome[1] for outcome in outcomes_of(decision, NAME)] == ["already"]
-    decision = decide_on(asking("1", gpu(count="2")), context(PER_GPU))
+    decision = decide_on(asking("1", gpu(count="2")), decision_input(PER_GPU))
     assert [outcome[1] for outcome in outcomes_of(decision, NAME)] == ["applied"]
-    assert decide_on(decision.pod, context(PER_GPU)).patch == ()
+    assert decide_on(decision.pod, decision_input(PER_GPU)).patch == ()

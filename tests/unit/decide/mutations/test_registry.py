@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 
 import webhook
+from webhook.decide.analysis import KnowledgeLevel, Mutation
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS
-from webhook.decide.scope import KnowledgeLevel, Mutation
 from webhook.model.decision import Reason
 
 SOURCES = Path(webhook.__file__).parent

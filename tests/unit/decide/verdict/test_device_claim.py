@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders import container, context, fabric, pod, quantities
+from tests.builders import container, decision_input, fabric, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import NamespaceFacts
@@ -20,11 +20,11 @@ UNKNOWN = ("unsure", "ClaimTemplateUnknown")
 
 def with_templates(
     templates: Any = None, *, complete: bool = True, namespace: str = "lab"
-) -> Context:
-    """Make a context with a fabric of mode dra, and these templates in the namespace."""
+) -> DecisionInput:
+    """Make a decision input with a fabric of mode dra, and these templates in the namespace."""
     facts = ClaimFacts(templates=templates or {}, complete=complete)
     h100 = fabric("h100", gpu_resources=frozenset({GPU}), mode="dra", claims=(NICS, RAIL))
-    return context(h100, namespace=NamespaceFacts(name=namespace, claim_facts=facts))
+    return decision_input(h100, namespace=NamespaceFacts(name=namespace, claim_facts=facts))
 
 
 def trainer(**fields: Any) -> dict[str, Any]:

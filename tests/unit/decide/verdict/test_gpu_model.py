@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, context, fabric, pod
+from tests.builders import V100, decision_input, fabric, pod
 from tests.case_names import case_name
 from tests.unit.decide.verdict.judging import judged, verdict_on
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.fabric import RdmaResource
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 
 EQUIPPED = ("yes", "Equipped")
 UNKNOWN = ("unsure", "GPUModelUnknown")
@@ -34,7 +34,7 @@ H100 = fabric(
 )
 def test_a_model_that_the_fabric_does_not_list_may_be_elsewhere(key: str) -> None:
     """The pod then stays pending: no node has both its GPU and its RDMA resource."""
-    verdict = verdict_on(pod(nodeSelector={key: "nvidia-l4"}), context(ANY))
+    verdict = verdict_on(pod(nodeSelector={key: "nvidia-l4"}), decision_input(ANY))
     assert (verdict.rdma, verdict.because.code) == UNKNOWN
     assert verdict.message == (
         "the pod selects GPU nvidia-l4, which may not be on fabric any: set rdma.lab/fabric"
@@ -57,7 +57,7 @@ def test_a_model_that_the_fabric_does_not_list_may_be_elsewhere(key: str) -> Non
 )
 def test_products_of_the_fabric_are_recognized(value: str, expected: tuple[str, str]) -> None:
     """Clouds write the model in their own way; the kind of socket is not the model."""
-    assert judged(pod(nodeSelector={GKE: value}), context(H100)) == expected
+    assert judged(pod(nodeSelector={GKE: value}), decision_input(H100)) == expected
 
 
 def required(*values: str, operator: str = "In") -> dict[str, Any]:
@@ -80,39 +80,42 @@ def required(*values: str, operator: str = "In") -> dict[str, Any]:
 )
 def test_affinity_counts_too(affinity: dict[str, Any], expected: tuple[str, str]) -> None:
     """A single matching value is enough, since the scheduler may choose it."""
-    assert judged(pod(affinity=affinity), context(H100)) == expected
+    assert judged(pod(affinity=affinity), decision_input(H100)) == expected
 
 
 @pytest.mark.parametrize(
     "cluster",
     [
-        context(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
+        decision_input(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
                        node_labels={GKE: ("nvidia-l4",)})),
-        context(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
+        decision_input(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
                        pin={GKE: "nvidia-l4"})),
-        context(ANY, inventory=NodeInventory(
+        decision_input(ANY, fabric_index=FabricIndex(
             by_gpu_model={(GKE, "nvidia-l4"): frozenset({"any"})})),
     ],
     ids=("listed", "pinned", "a node has it"),
 )  # fmt: skip
-def test_the_configuration_or_the_nodes_settle_it(cluster: Context) -> None:
+def test_the_configuration_or_the_nodes_settle_it(cluster: DecisionInput) -> None:
     """Either shows that such nodes are on the fabric."""
     assert judged(pod(nodeSelector={GKE: "nvidia-l4"}), cluster) == EQUIPPED
 
 
 def test_nodes_of_another_fabric_do_not() -> None:
     """They have the model, but not this fabric."""
-    nodes = NodeInventory(by_gpu_model={(GKE, "nvidia-l4"): frozenset({"other"})})
-    assert judged(pod(nodeSelector={GKE: "nvidia-l4"}), context(ANY, inventory=nodes)) == UNKNOWN
+    nodes = FabricIndex(by_gpu_model={(GKE, "nvidia-l4"): frozenset({"other"})})
+    assert (
+        judged(pod(nodeSelector={GKE: "nvidia-l4"}), decision_input(ANY, fabric_index=nodes))
+        == UNKNOWN
+    )
 
 
 def test_a_named_fabric_settles_it() -> None:
     """The annotation means that the nodes are on it."""
     manifest = pod(nodeSelector={GKE: "nvidia-l4"}, annotations={"rdma.lab/fabric": "any"})
-    assert judged(manifest, context(ANY)) == EQUIPPED
+    assert judged(manifest, decision_input(ANY)) == EQUIPPED
 
 
 def test_other_labels_are_no_model() -> None:
     """A pool may have any nodes."""
-    assert judged(pod(nodeSelector={"pool": "nvidia-l4"}), context(ANY)) == EQUIPPED
-    assert judged(pod(affinity={}), context(ANY)) == EQUIPPED
+    assert judged(pod(nodeSelector={"pool": "nvidia-l4"}), decision_input(ANY)) == EQUIPPED
+    assert judged(pod(affinity={}), decision_input(ANY)) == EQUIPPED

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, fabric, gpu, pod, quantities
+from tests.builders import V100, container, decision_input, fabric, gpu, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.fabric import RdmaResource
 from webhook.model.facts import Facts
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 
 EQUIPPED = ("yes", "Equipped")
 V100_NODE = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
@@ -26,11 +26,11 @@ def node(name: str, labels: dict[str, str], **offered: str) -> dict[str, Any]:
     return {"kind": "Node", "metadata": metadata, "status": {"allocatable": written}}
 
 
-def knowing(*nodes: dict[str, Any], defaults: dict[str, Any] | None = None) -> Context:
-    """Return a context with these nodes in the inventory."""
-    empty = context(defaults=defaults)
-    inventory = Facts.from_objects(nodes).inventory(empty.fabrics)
-    return context(defaults=defaults, inventory=inventory)
+def knowing(*nodes: dict[str, Any], defaults: dict[str, Any] | None = None) -> DecisionInput:
+    """Return a decision input with these nodes in the index."""
+    empty = decision_input(defaults=defaults)
+    fabric_index = Facts.from_objects(nodes).fabric_index(empty.fabrics)
+    return decision_input(defaults=defaults, fabric_index=fabric_index)
 
 
 SUFFICIENT = node("good", V100_NODE, v100="8", rdma="63")
@@ -99,7 +99,7 @@ def test_a_single_sufficient_node_is_enough(case: tuple[Any, ...]) -> None:
 def test_without_an_inventory_nothing_is_missing() -> None:
     """The nodes have not been read, or may not be; static or not, this is not evidence."""
     for mode in ("elastic", "static"):
-        cluster = context(defaults={"nodes": mode}, inventory=NodeInventory())
+        cluster = decision_input(defaults={"nodes": mode}, fabric_index=FabricIndex())
         assert judged(pod(annotations=NAMED), cluster) == EQUIPPED
 
 
@@ -140,8 +140,8 @@ def test_each_resource_of_the_fabric_counts() -> None:
         gpu_resources=V100.gpu_resources,
         resources=(RdmaResource(name="rdma/rail0"), RdmaResource(name="rdma/rail1")),
     )
-    empty = context(rails)
+    empty = decision_input(rails)
     first_rail_only = node("one", {}, **{"v100": "8", "rdma/rail0": "1"})
-    inventory = Facts.from_objects([first_rail_only]).inventory(empty.fabrics)
-    verdict = verdict_on(pod(), context(rails, inventory=inventory))
+    fabric_index = Facts.from_objects([first_rail_only]).fabric_index(empty.fabrics)
+    verdict = verdict_on(pod(), decision_input(rails, fabric_index=fabric_index))
     assert verdict.message == "no node of fabric rails offers rdma/rail1 now"

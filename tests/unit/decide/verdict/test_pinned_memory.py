@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders import context, gpu, pod
+from tests.builders import decision_input, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.fabric import Globs
 from webhook.model.facts import PSA_ENFORCE, NamespaceFacts
 from webhook.model.pod import PodManifest
@@ -41,15 +41,15 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
     assert verdict_on(manifest).message == (
         f"container trainer {obstacle}: it needs nodes that raise memlock"
     )
-    assert judged(manifest, context(defaults={"memlock": "unlimited"})) == EQUIPPED
-    limited = verdict_on(manifest, context(defaults={"memlock": "limited"}))
+    assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
+    limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"}))
     assert (limited.rdma, limited.because.code) == ("no", "MemlockLimited")
     assert limited.message == f"container trainer {obstacle}, and the nodes limit memlock"
 
 
 def test_an_annotation_may_raise_memlock() -> None:
     """It does if the nodes run the NRI plugin, unless the user's own annotation does not."""
-    cluster, manifest = context(defaults={"memlock": "nri"}), secured({"runAsUser": 1000})
+    cluster, manifest = decision_input(defaults={"memlock": "nri"}), secured({"runAsUser": 1000})
     assert judged(manifest, cluster) == EQUIPPED
     manifest["metadata"]["annotations"]["ulimits.nri.containerd.io/container.trainer"] = "[]"
     verdict = verdict_on(manifest, cluster)
@@ -63,7 +63,7 @@ def test_an_annotation_may_raise_memlock() -> None:
 def test_pod_security_may_refuse_the_capability() -> None:
     """Then a root container has none either."""
     namespace = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
-    assert judged(pod(), context(namespace=namespace)) == UNKNOWN
+    assert judged(pod(), decision_input(namespace=namespace)) == UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -109,18 +109,18 @@ def test_an_assumption_is_in_the_message(manifest: PodManifest, assumed: str) ->
 
 def test_where_the_user_does_not_matter_nothing_is_assumed() -> None:
     """Nodes that raise memlock do it for all, and an annotation for its container."""
-    unlimited = context(defaults={"memlock": "unlimited"})
+    unlimited = decision_input(defaults={"memlock": "unlimited"})
     assert verdict_on(pod(), unlimited).message == EQUIPPED_SENTENCE
-    nri = context(defaults={"memlock": "nri"})
+    nri = decision_input(defaults={"memlock": "nri"})
     assert verdict_on(pod(), nri).message == f"{EQUIPPED_SENTENCE}{ASSUMED}"
     key = "ulimits.nri.containerd.io/container.trainer"
     raised = pod(annotations={key: "- {type: RLIMIT_MEMLOCK}"})
     assert verdict_on(raised, nri).message == EQUIPPED_SENTENCE
 
 
-def images(*globs: str, memlock: str = "unknown") -> Context:
-    """Make a context with images that do not run as root."""
-    return context(defaults={"non_root_images": Globs(globs), "memlock": memlock})
+def images(*globs: str, memlock: str = "unknown") -> DecisionInput:
+    """Make a decision input with images that do not run as root."""
+    return decision_input(defaults={"non_root_images": Globs(globs), "memlock": memlock})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import V100, context, fabric, gpu, pod
+from tests.builders import V100, decision_input, fabric, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.annotations import NETWORKS
 from webhook.model.fabric import Fabric, RdmaResource
@@ -19,36 +19,38 @@ def on(mode: str = "shared-device", link_layer: str = "InfiniBand", **fields: ob
 
 def test_a_mode_that_needs_the_hosts_network_needs_it() -> None:
     """This comes before its consequences."""
-    verdict = verdict_on(pod(), context(on("host-network", resources=())))
+    verdict = verdict_on(pod(), decision_input(on("host-network", resources=())))
     assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkMissing")
     assert verdict.message == "fabric here needs hostNetwork: true, which the pod lacks"
-    assert judged(pod(hostNetwork=True), context(on("host-network"))) == EQUIPPED
+    assert judged(pod(hostNetwork=True), decision_input(on("host-network"))) == EQUIPPED
 
 
 @pytest.mark.parametrize("mode", ["sr-iov", "host-device"])
 def test_a_device_is_not_moved_into_the_hosts_network(mode: str) -> None:
     """In these modes the device belongs to the pod's own network namespace."""
-    verdict = verdict_on(pod(hostNetwork=True), context(on(mode)))
+    verdict = verdict_on(pod(hostNetwork=True), decision_input(on(mode)))
     assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkWrong")
     assert verdict.message == (
         f"fabric here ({mode}) does not work in the host network: remove hostNetwork from the pod"
     )
-    assert judged(pod(), context(on(mode))) == EQUIPPED
+    assert judged(pod(), decision_input(on(mode))) == EQUIPPED
 
 
 def test_shared_roce_needs_networks() -> None:
     """Without them the driver decides whether the pod can use the host's GIDs."""
     roce = on(link_layer="Ethernet")
-    assert judged(pod(), context(roce)) == ("unsure", "RoceWithoutNetworks")
-    assert judged(pod(hostNetwork=True), context(roce)) == EQUIPPED
-    assert judged(pod(), context(on(link_layer="Ethernet", networks=("lab/net",)))) == EQUIPPED
+    assert judged(pod(), decision_input(roce)) == ("unsure", "RoceWithoutNetworks")
+    assert judged(pod(hostNetwork=True), decision_input(roce)) == EQUIPPED
+    assert (
+        judged(pod(), decision_input(on(link_layer="Ethernet", networks=("lab/net",)))) == EQUIPPED
+    )
     device = (RdmaResource(name="rdma/x", network="lab/net"),)
-    assert judged(pod(), context(on(link_layer="Ethernet", resources=device))) == EQUIPPED
+    assert judged(pod(), decision_input(on(link_layer="Ethernet", resources=device))) == EQUIPPED
 
 
 def test_networks_that_could_not_be_added_are_missed() -> None:
     """The pod's own annotation is unreadable, or the pod leaves the mutation out."""
-    cluster = context(on(networks=("lab/net",)))
+    cluster = decision_input(on(networks=("lab/net",)))
     unreadable = verdict_on(pod(annotations={NETWORKS: "[{"}), cluster)
     assert (unreadable.rdma, unreadable.because.code) == ("unsure", "NetworksNotAdded")
     assert unreadable.message == (
@@ -68,4 +70,4 @@ def test_istios_proxy_may_separate_ranks() -> None:
     assert verdict.message == (
         'Istio (label sidecar.istio.io/inject) proxies TCP; set sidecar.istio.io/inject: "false"'
     )
-    assert judged(pod(labels=label), context(on("host-network")))[1] == "HostNetworkMissing"
+    assert judged(pod(labels=label), decision_input(on("host-network")))[1] == "HostNetworkMissing"

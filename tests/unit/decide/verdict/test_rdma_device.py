@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, fabric, gpu, pod, quantities
+from tests.builders import V100, container, decision_input, fabric, gpu, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.fabric import RdmaResource
 
@@ -45,9 +45,9 @@ def test_a_privileged_container_sees_all_devices() -> None:
     """Unless they are virtual functions, which only the device plugin provides."""
     skipping = {"rdma.lab/skip": "rdma-resources"}
     assert judged(pod(gpu(**PRIVILEGED), annotations=skipping)) == EQUIPPED
-    assert judged(pod(gpu(**PRIVILEGED)), context(BARE)) == EQUIPPED
+    assert judged(pod(gpu(**PRIVILEGED)), decision_input(BARE)) == EQUIPPED
     virtual = fabric("vf", mode="sr-iov", gpu_resources=V100.gpu_resources)
-    assert judged(pod(gpu(**PRIVILEGED)), context(virtual)) == ("no", "DeviceMissing")
+    assert judged(pod(gpu(**PRIVILEGED)), decision_input(virtual)) == ("no", "DeviceMissing")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_without_a_device_there_is_no_rdma(
     annotations: dict[str, str], member: Any, obstacle: str
 ) -> None:
     """The message has the obstacle to a device."""
-    verdict = verdict_on(pod(annotations=annotations), context(member))
+    verdict = verdict_on(pod(annotations=annotations), decision_input(member))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
     assert verdict.message == f"container trainer gets no RDMA device: {obstacle}"
 
@@ -75,7 +75,7 @@ def test_another_injector_is_trusted() -> None:
         resources=(RdmaResource(name="rdma/x"),),
         inject_resources=False,
     )
-    assert judged(pod(), context(injected)) == EQUIPPED
+    assert judged(pod(), decision_input(injected)) == EQUIPPED
 
 
 def test_no_devices_on_purpose_is_not_certain() -> None:
@@ -95,7 +95,7 @@ def test_a_host_path_alone_is_no_device(source: dict[str, Any], expected: tuple[
     """The files are there, but the cgroup of an unprivileged container refuses to open them."""
     mount = {"name": "ib", "mountPath": "/dev/infiniband"}
     volumes = [{"name": "other", "hostPath": {"path": "/"}}, {"name": "ib", **source}]
-    assert judged(pod(gpu(volumeMounts=[mount]), volumes=volumes), context(BARE)) == expected
+    assert judged(pod(gpu(volumeMounts=[mount]), volumes=volumes), decision_input(BARE)) == expected
     assert judged(pod(gpu(volumeMounts=[mount]), volumes=volumes)) == EQUIPPED
     assert judged(pod(gpu(volumeMounts=[mount], **PRIVILEGED), volumes=volumes)) == EQUIPPED
 
@@ -113,7 +113,7 @@ def test_without_a_fabric_there_is_no_rdma() -> None:
     unclaimed = pod(container(resources=quantities({"nvidia.com/gpu": "1"})))
     assert judged(unclaimed) == ("no", "FabricUnknown")
     twins = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
-    assert judged(unclaimed, context(*twins)) == ("no", "FabricAmbiguous")
+    assert judged(unclaimed, decision_input(*twins)) == ("no", "FabricAmbiguous")
 
 
 def test_of_several_unknown_resources_the_first_by_name_is_reported() -> None:

@@ -6,15 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.builders import V100, container, context, decide_on, env, fabric, gpu, pod, quantities
+from tests.builders import (
+    V100,
+    container,
+    decide_on,
+    decision_input,
+    env,
+    fabric,
+    gpu,
+    pod,
+    quantities,
+)
 from tests.unit.decide.verdict.judging import judged
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.fabric import Fabric, FabricEnv, RdmaResource
 from webhook.model.facts import PSA_ENFORCE, NamespaceFacts
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest
 
-Row = tuple[PodManifest, Context | None, str]
+Row = tuple[PodManifest, DecisionInput | None, str]
 
 GPUS = V100.gpu_resources
 ON_V100 = {"rdma.lab/fabric": "v100-ib"}
@@ -48,15 +58,15 @@ NVSHMEM = fabric(
     env=FabricEnv(library_variables=(("NVSHMEM_HCA_PREFIX", "ibp"),)),
 )
 TWINS = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
-NODES = NodeInventory(by_node={"n": frozenset({"v100-ib"})}, inhabited=frozenset({"v100-ib"}))
-OTHER_NODES = NodeInventory(by_node={"n": frozenset({"x"})}, inhabited=frozenset({"x"}))
+NODES = FabricIndex(by_node={"n": frozenset({"v100-ib"})}, inhabited=frozenset({"v100-ib"}))
+OTHER_NODES = FabricIndex(by_node={"n": frozenset({"x"})}, inhabited=frozenset({"x"}))
 RESTRICTED = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
 
 
-def site(*members: Fabric, **defaults: Any) -> Context:
-    """Make the context of a row, with these defaults of the site."""
-    given = {key: defaults.pop(key) for key in ("namespace", "inventory") if key in defaults}
-    return context(*members, defaults=defaults, **given)
+def site(*members: Fabric, **defaults: Any) -> DecisionInput:
+    """Make the input of a row's decision, with these defaults of the site."""
+    given = {key: defaults.pop(key) for key in ("namespace", "fabric_index") if key in defaults}
+    return decision_input(*members, defaults=defaults, **given)
 
 
 YES: dict[str, Row] = {
@@ -102,7 +112,7 @@ NO: dict[str, Row] = {
         "NixlWithoutRdma",
     ),
     "hostNetwork missing": (pod(), site(HOST), "HostNetworkMissing"),
-    "offered nowhere": (pod(), site(nodes="static", inventory=NODES), "ResourceNowhere"),
+    "offered nowhere": (pod(), site(nodes="static", fabric_index=NODES), "ResourceNowhere"),
     "pml ob1 over tcp": (
         pod(
             container(command=["mpirun", "-mca", "pml", "ob1", "-mca", "btl", "tcp,self", "./a"]),
@@ -141,7 +151,7 @@ UNSURE: dict[str, Row] = {
     "envFrom": (pod(gpu(envFrom=[{"secretRef": {"name": "s"}}])), None, "EnvUnseen"),
     "fabric without nodes": (
         pod(annotations=ON_V100),
-        site(inventory=OTHER_NODES),
+        site(fabric_index=OTHER_NODES),
         "FabricWithoutNodes",
     ),
     "istio": (pod(labels={"sidecar.istio.io/inject": "true"}), None, "IstioSidecar"),
@@ -171,7 +181,7 @@ def _cases(rdma: str, rows: dict[str, Row]) -> list[Any]:
     ],
 )
 def test_the_verdict_on_what_users_write(
-    rdma: str, manifest: PodManifest, given: Context | None, code: str
+    rdma: str, manifest: PodManifest, given: DecisionInput | None, code: str
 ) -> None:
     """Each pod has its verdict and its reason, also in a second decision."""
     assert judged(manifest, given) == (rdma, code)

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.server_state import use
 from tests.unit.serve.client import JSON, Answer, Lines, call
 from webhook.decide import decide
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.decision import Decision, PatchOp, Reason
 from webhook.model.fabric import Fabric, RdmaResource, build_fabrics
 from webhook.model.pod import PodManifest
@@ -94,7 +94,7 @@ def _body(pod: Any = None, **request: Any) -> bytes:
     return json.dumps(_review(pod, **request)).encode()
 
 
-def _broken(_pod: PodManifest, _context: Context) -> Decision:
+def _broken(_pod: PodManifest, _decision_input: DecisionInput) -> Decision:
     raise KeyError(SECRET)
 
 
@@ -362,7 +362,7 @@ def test_defect_is_a_500_with_the_uid_and_no_review() -> None:
 def test_decision_that_raises_is_a_500_too() -> None:
     """A defect of any type is answered here, and not left to the server."""
 
-    def explode(_pod: PodManifest, _context: Context) -> Decision:
+    def explode(_pod: PodManifest, _decision_input: DecisionInput) -> Decision:
         raise RuntimeError(SECRET)
 
     assert Server(explode).post(_body()).status == 500
@@ -444,7 +444,7 @@ def test_metrics_can_be_parsed() -> None:
     assert {"rdma_webhook_requests", "rdma_webhook_mutations"} <= families
 
 
-def _echo(pod: PodManifest, _context: Context) -> Decision:
+def _echo(pod: PodManifest, _decision_input: DecisionInput) -> Decision:
     """Decide to add a copy of the pod's content, so that the answer contains it."""
     reason = Reason("Patched", "", "")
     op: PatchOp = {"op": "add", "path": "/copy", "value": pod["deep"]}

@@ -16,7 +16,7 @@ from tests.builders import fabric, fabrics, gpu, pod, quantities
 from tests.server_state import configured, use
 from tests.unit.serve.client import JSON, Answer, Lines, request
 from webhook.decide import decide
-from webhook.decide.scope import Context
+from webhook.decide.analysis import DecisionInput
 from webhook.model.claims import ClaimFacts, KnownClaims
 from webhook.model.decision import Decision
 from webhook.model.fabric import ClaimTemplateReference
@@ -38,9 +38,9 @@ class Server:
         self.state.pending_facts = PendingFacts(seconds)
         self._app = Mutate(self.state, Metrics(), Lines().log, self._decide)
 
-    def _decide(self, manifest: Any, context: Context) -> Decision:
+    def _decide(self, manifest: Any, decision_input: DecisionInput) -> Decision:
         self.decided += 1
-        return decide(manifest, context)
+        return decide(manifest, decision_input)
 
     def ask(self, namespace: str = "lab", manifest: Any = LIMITED) -> asyncio.Task[Answer]:
         """Send a request for a pod, by default one with a memory limit."""

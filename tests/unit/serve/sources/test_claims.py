@@ -96,9 +96,9 @@ class Server:
 
     def knows(self, space: str = "lab") -> ClaimFacts:
         """Return the claims of a namespace that a decision would see."""
-        context = self.state.context_for(space, pod())
-        assert context is not None
-        return context.namespace.claim_facts
+        decision_input = self.state.decision_input_for(space, pod())
+        assert decision_input is not None
+        return decision_input.namespace.claim_facts
 
     def logged(self) -> list[str]:
         """Return the logged messages."""

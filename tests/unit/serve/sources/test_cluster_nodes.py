@@ -16,7 +16,7 @@ from webhook.errors import ClusterError
 from webhook.kube import watched_resources
 from webhook.kube.informers import Informers
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.nodes import NodeInventory, inventory_of
+from webhook.model.nodes import FabricIndex, build_fabric_index
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources import cluster as cluster_nodes
 from webhook.serve.sources.cluster import ClusterNodes
@@ -51,14 +51,14 @@ class Server:
         run_steps(self.nodes, steps)
 
     @property
-    def inventory(self) -> NodeInventory:
-        """The inventory that decisions use."""
+    def fabric_index(self) -> FabricIndex:
+        """The index that decisions use."""
         assert self.state.snapshot.current is not None
-        return self.state.snapshot.current.inventory
+        return self.state.snapshot.current.fabric_index
 
     def knows(self, *names: str) -> bool:
         """Return whether decisions use exactly these nodes, by name."""
-        return set(names) == set(self.inventory.by_node)
+        return set(names) == set(self.fabric_index.by_node)
 
     def poll(self) -> list[str]:
         """Do what the server does every second; return the logged messages."""
@@ -101,7 +101,7 @@ def test_nodes_become_evidence_once_their_list_is_whole() -> None:
         return True
 
     server.run(page.is_set, go_on, lambda: server.knows("a", "b", "c"))
-    assert server.inventory.offering == {"nvidia.com/v100": {"v100-ib": 8}}
+    assert server.fabric_index.offering == {"nvidia.com/v100": {"v100-ib": 8}}
     assert server.nodes.check().detail == "3 nodes, last update 0 s ago"
     assert server.poll() == ["nodes synced"]
     assert server.poll() == []
@@ -114,7 +114,7 @@ def test_nodes_that_may_not_be_read_are_unknown(code: int) -> None:
     cluster.failures += [refused(code)] * 10_000
     server = Server(cluster)
     server.run(lambda: "none known" in server.nodes.check().detail)
-    assert server.inventory == NodeInventory()
+    assert server.fabric_index == FabricIndex()
     problem = f"nodes: the API server answered {code}: no"
     assert server.nodes.check() == ("nodes", True, f"none known ({problem})")
     assert "nodes not current" in server.poll()
@@ -132,13 +132,13 @@ def test_an_api_server_without_an_answer_does_not_make_unready() -> None:
 
 
 def test_nodes_come_change_and_go() -> None:
-    """Each change reaches the decisions; the inventory before it is not changed."""
+    """Each change reaches the decisions; the index before it is not changed."""
     cluster = equipped("a")
     server = Server(cluster)
-    inventories: list[NodeInventory] = []
+    fabric_indexes: list[FabricIndex] = []
 
     def add() -> bool:
-        inventories.append(server.inventory)
+        fabric_indexes.append(server.fabric_index)
         cluster.put(NODES, node("b", VOLTA, v100="4"))
         return True
 
@@ -155,12 +155,12 @@ def test_nodes_come_change_and_go() -> None:
         add,
         lambda: server.knows("a", "b"),
         change,
-        lambda: server.inventory.by_node["a"] == frozenset({"h100-roce"}),
+        lambda: server.fabric_index.by_node["a"] == frozenset({"h100-roce"}),
         remove,
         lambda: server.knows("b"),
     )
-    assert inventories[0].by_node == {"a": HOME}
-    assert server.inventory.inhabited == HOME
+    assert fabric_indexes[0].by_node == {"a": HOME}
+    assert server.fabric_index.inhabited == HOME
 
 
 def test_nodes_stay_during_an_outage_of_the_api_server() -> None:
@@ -189,14 +189,14 @@ def test_nodes_stay_during_an_outage_of_the_api_server() -> None:
     assert server.metrics.registry.get_sample_value(heard, {"resource": "nodes"})
 
 
-def test_a_heartbeat_makes_no_inventory() -> None:
+def test_a_heartbeat_makes_no_index() -> None:
     """Ten thousand kubelets report every few minutes; no stored field changes."""
     cluster = equipped("a")
     server = Server(cluster)
-    inventories: list[NodeInventory] = []
+    fabric_indexes: list[FabricIndex] = []
 
     def beat() -> bool:
-        inventories.append(server.inventory)
+        fabric_indexes.append(server.fabric_index)
         for number in range(100):
             item = node("a", VOLTA, v100="8")
             item["status"]["conditions"] = [{"type": "Ready", "lastHeartbeatTime": number}]
@@ -207,23 +207,23 @@ def test_a_heartbeat_makes_no_inventory() -> None:
     server.run(
         lambda: server.knows("a") and server.watching(), beat, lambda: server.knows("a", "b")
     )
-    assert inventories[0] is not server.inventory
+    assert fabric_indexes[0] is not server.fabric_index
     assert server.nodes._informers.reflectors[0].object_count == 2
 
 
-def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hundred_changes_a_second_cost_few_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are built in another thread, with pauses; the last has all changes."""
     cluster = equipped("a")
     server = Server(cluster)
     server.nodes._pause = 0.05
     threads: list[str] = []
 
-    def counted(*given: Any) -> NodeInventory:
+    def counted(*given: Any) -> FabricIndex:
         threads.append(threading.current_thread().name)
         return build(*given)
 
-    build = inventory_of
-    monkeypatch.setattr(cluster_nodes, "inventory_of", counted)
+    build = build_fabric_index
+    monkeypatch.setattr(cluster_nodes, "build_fabric_index", counted)
 
     def burst() -> bool:
         for number in range(500):
@@ -233,7 +233,7 @@ def test_a_hundred_changes_a_second_cost_few_inventories(monkeypatch: pytest.Mon
     server.run(
         lambda: server.knows("a") and server.watching(),
         burst,
-        lambda: len(server.inventory.by_node) == 501,
+        lambda: len(server.fabric_index.by_node) == 501,
     )
     assert 2 <= len(threads) < 100
     assert "MainThread" not in threads
@@ -290,7 +290,7 @@ def test_an_upcoming_configuration_with_older_nodes_gets_the_newer() -> None:
         return snapshot.upcoming["ba9876543210"].nodes is snapshot.facts.nodes
 
     server.run(lambda: server.knows("a") and server.watching(), announce, caught_up)
-    assert server.state.snapshot.upcoming["ba9876543210"].inventory == server.inventory
+    assert server.state.snapshot.upcoming["ba9876543210"].fabric_index == server.fabric_index
 
 
 def test_nodes_come_before_the_configuration() -> None:
@@ -315,14 +315,14 @@ def test_a_defect_is_logged_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> 
     """The next change is still used."""
     cluster = equipped("a")
     server = Server(cluster)
-    build, broken = inventory_of, [ValueError("secret")]
+    build, broken = build_fabric_index, [ValueError("secret")]
 
-    def once(*given: Any) -> NodeInventory:
+    def once(*given: Any) -> FabricIndex:
         if broken:
             raise broken.pop()
         return build(*given)
 
-    monkeypatch.setattr(cluster_nodes, "inventory_of", once)
+    monkeypatch.setattr(cluster_nodes, "build_fabric_index", once)
 
     def add() -> bool:
         cluster.put(NODES, node("b"))

@@ -129,12 +129,12 @@ def test_a_file_is_prepared_where_it_is_read(
     learn(server.state, Facts(nodes={"n1": Node(labels={}, resources={})}))
     assert server.configuration.poll()
     with monkeypatch.context() as only:
-        only.setattr(former, "inventory_of", None)
+        only.setattr(former, "build_fabric_index", None)
         server.configuration.apply(server.metrics, server.lines.log)
 
     current = server.state.snapshot.current
     assert current is not None
-    assert current.inventory.by_node == {"n1": frozenset()}
+    assert current.fabric_index.by_node == {"n1": frozenset()}
 
 
 def test_a_file_without_fabrics_is_valid_but_decides_nothing(tmp_path: Path) -> None:

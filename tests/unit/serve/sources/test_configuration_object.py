@@ -22,7 +22,7 @@ from webhook.errors import ClusterError
 from webhook.kube.informers import Informers
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.facts import Facts
-from webhook.model.nodes import Node, NodeInventory, inventory_of
+from webhook.model.nodes import FabricIndex, Node, build_fabric_index
 from webhook.serve import state
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources import configuration_object
@@ -210,8 +210,14 @@ def test_a_change_decides_second_calls_as_soon_as_it_was_read(server: Server) ->
     decided = pod(annotations={"rdma.lab/status": json.dumps(stated, separators=(",", ":"))})
 
     def note() -> bool:
-        contexts = [server.state.context_for("lab", manifest) for manifest in (decided, pod())]
-        hashes.extend(context.fabrics.config_hash for context in contexts if context is not None)
+        decision_inputs = [
+            server.state.decision_input_for("lab", manifest) for manifest in (decided, pod())
+        ]
+        hashes.extend(
+            decision_input.fabrics.config_hash
+            for decision_input in decision_inputs
+            if decision_input is not None
+        )
         return True
 
     server.run(server.watching, server.put(written(200)), note)
@@ -222,11 +228,11 @@ def test_the_event_loop_sorts_no_nodes(server: Server, monkeypatch: pytest.Monke
     """With thousands of nodes, all requests would wait: the thread of the watch sorts them."""
     threads: list[str] = []
 
-    def noted(*given: Any) -> NodeInventory:
+    def noted(*given: Any) -> FabricIndex:
         threads.append(threading.current_thread().name)
-        return inventory_of(*given)
+        return build_fabric_index(*given)
 
-    monkeypatch.setattr(state, "inventory_of", noted)
+    monkeypatch.setattr(state, "build_fabric_index", noted)
     node = Node(
         labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2"}, resources={"nvidia.com/v100": 8}
     )
@@ -234,7 +240,7 @@ def test_the_event_loop_sorts_no_nodes(server: Server, monkeypatch: pytest.Monke
     server.run(server.watching, server.put(written(200)), server.later(DELAY))
     used = server.state.snapshot.current
     assert used is not None
-    assert (server.rate(), used.inventory.by_node) == (200, {"n1": frozenset({"v100-ib"})})
+    assert (server.rate(), used.fabric_index.by_node) == (200, {"n1": frozenset({"v100-ib"})})
     assert threads == ["fabricconfigurations"] * 2
 
 
@@ -243,12 +249,12 @@ def test_a_defect_in_sorting_nodes_leaves_the_last_valid_object(
 ) -> None:
     """The line has it as a reason, and the watch goes on."""
 
-    def broken(*_: Any) -> NodeInventory:
+    def broken(*_: Any) -> FabricIndex:
         raise ValueError("secret")
 
     def fail(*, now: bool) -> Callable[[], bool]:
         def step() -> bool:
-            monkeypatch.setattr(state, "inventory_of", broken if now else inventory_of)
+            monkeypatch.setattr(state, "build_fabric_index", broken if now else build_fabric_index)
             return True
 
         return step

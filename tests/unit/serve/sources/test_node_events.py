@@ -17,7 +17,7 @@ from tests.unit.serve.sources.test_cluster_nodes import Server
 from webhook.decide import decide
 from webhook.kube import watched_resources
 from webhook.model.facts import Facts
-from webhook.model.nodes import Node, inventory_of
+from webhook.model.nodes import Node, build_fabric_index
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import PendingFacts, State
@@ -128,7 +128,7 @@ class Rolling:
 
     def up_to_date(self) -> bool:
         """Return whether decisions use exactly the nodes that exist."""
-        return self.server.inventory == inventory_of(kept_nodes(self.items()), FABRICS)
+        return self.server.fabric_index == build_fabric_index(kept_nodes(self.items()), FABRICS)
 
 
 def rolled() -> Rolling:

@@ -12,6 +12,7 @@ it lacks.
 
 from __future__ import annotations
 
+from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.decide.mutations.nvlink.requirements import (
@@ -23,7 +24,6 @@ from webhook.decide.mutations.nvlink.requirements import (
     lacking,
     obstacles,
 )
-from webhook.decide.scope import KnowledgeLevel, Mutation, Scope, Target
 from webhook.decide.shell.argv import remap_word_count
 from webhook.model.decision import Reason
 
@@ -43,19 +43,19 @@ PART_OF_NODE = Reason(
 )
 
 
-def mutate(draft: Draft, scope: Scope) -> None:
+def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Wrap the command of every container with GPUs, or report every obstacle."""
-    if not scope.requests.nvlink:
+    if not analysis.requests.nvlink:
         draft.skipped("", NOT_REQUESTED, "the pod does not request it")
         return
-    targets = [target for target in scope.targets if target.gpus > 0]
-    unmet = list(obstacles(draft.view, scope, targets))
+    targets = [target for target in analysis.targets if target.gpus > 0]
+    unmet = list(obstacles(draft.view, analysis, targets))
     if unmet:
         _report(draft, unmet)
     else:
-        _share(draft, scope, targets)
+        _share(draft, analysis, targets)
     if all(reason is OWN_REMAP for reason, _ in unmet):
-        for container, reason, message in lacking(draft.view, scope, targets):
+        for container, reason, message in lacking(draft.view, analysis, targets):
             draft.warned(container, reason, message)
 
 
@@ -67,22 +67,22 @@ def _report(draft: Draft, unmet: list[tuple[Reason, str]]) -> None:
             draft.warned("", reason, message)
 
 
-def _share(draft: Draft, scope: Scope, targets: list[Target]) -> None:
+def _share(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> None:
     for target in targets:
-        _wrap(draft, scope, target)
+        _wrap(draft, analysis, target)
     message = (
         "if GPUs are injected by CDI (the default), a pod without all GPUs of its node exits with 1"
     )
     draft.warned("", PART_OF_NODE, message)
     for target in targets:
-        if scope.commands.mentions_sshd(target.path):
+        if analysis.commands.mentions_sshd(target.path):
             message = "if the command starts sshd, its children see all GPUs of the node"
             draft.warned(target.name, SSHD, message)
 
 
-def _wrap(draft: Draft, scope: Scope, target: Target) -> None:
+def _wrap(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
     wrapped = remap_word_count(draft.container(target.path).command)
-    own_id = host_id(draft.view, scope, target)
+    own_id = host_id(draft.view, analysis, target)
     if own_id:
         draft.append((*target.path, "env"), *own_id)
     if not wrapped:

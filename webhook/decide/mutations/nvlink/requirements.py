@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.fabric_variables import CHECK_ENV_FROM
-from webhook.decide.scope import Scope, Target
 from webhook.decide.shell.argv import remap_word_count
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Pod
@@ -76,24 +76,26 @@ _DEVICE_NAMES = (_DEVICES, "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 _ASSIGNED = re.compile(rf"(?<![\w${{]){_DEVICES}(?:[\"']\][ ]?)?=(?!=)")
 
 
-def obstacles(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[Obstacle]:
+def obstacles(pod: Pod, analysis: PodAnalysis, targets: list[Target]) -> Iterator[Obstacle]:
     """Yield every missing requirement and every obstacle; nothing if the pod is ready."""
-    if scope.namespace.name not in scope.fabrics.nvlink_namespaces:
-        yield NAMESPACE, f"namespace {scope.namespace.name} is not in nvlink.allowNamespaces"
-    for target in scope.targets:
+    if analysis.namespace.name not in analysis.fabrics.nvlink_namespaces:
+        yield NAMESPACE, f"namespace {analysis.namespace.name} is not in nvlink.allowNamespaces"
+    for target in analysis.targets:
         if target.shared_gpu:
             yield SHARED_GPU, f"container {target.name} has MIG slices or shared GPUs"
     if not targets:
         yield NO_GPU, "no container has whole GPUs of its own"
-    if _in_compute_domain(pod, scope):
+    if _in_compute_domain(pod, analysis):
         yield COMPUTE_DOMAIN, "the pod uses a ComputeDomain, which needs no sharing"
     for target in targets:
         container = pod.container(target.path)
-        yield from _container_obstacles(container, scope, target)
+        yield from _container_obstacles(container, analysis, target)
         yield from _env_obstacles(container)
 
 
-def _container_obstacles(container: Container, scope: Scope, target: Target) -> Iterator[Obstacle]:
+def _container_obstacles(
+    container: Container, analysis: PodAnalysis, target: Target
+) -> Iterator[Obstacle]:
     name, command = container.name, container.command
     remap_words = remap_word_count(command)
     words = "\n".join(command[remap_words:] + container.args)
@@ -106,7 +108,7 @@ def _container_obstacles(container: Container, scope: Scope, target: Target) -> 
             OTHER_COUNT,
             f"the command of {name} has a remap for {command[remap_words - 1]} GPUs",
         )
-    elif scope.commands.runs_sshd(container.path):
+    elif analysis.commands.runs_sshd(container.path):
         yield SSHD, f"container {name} runs sshd, whose children would see all GPUs"
     elif _DEVICES in words and _ASSIGNED.search(words):
         yield OWN_REMAP, f"the command of {name} assigns {_DEVICES} itself, and is left unchanged"
@@ -119,8 +121,8 @@ def _env_obstacles(container: Container) -> Iterator[Obstacle]:
             yield DEVICES_SET, f"container {container.name} sets {variable}"
 
 
-def _in_compute_domain(pod: Pod, scope: Scope) -> bool:
-    if any(claim.is_domain for claim in scope.claims):
+def _in_compute_domain(pod: Pod, analysis: PodAnalysis) -> bool:
+    if any(claim.is_domain for claim in analysis.claims):
         return True
     # As a complete string at any depth; much faster than walking the tree.
     return any(repr(_CLIQUE) in repr(pod.spec.get(field)) for field in _PLACEMENT)
@@ -182,7 +184,9 @@ _SHM, _TMP = "/dev/shm", "/tmp"  # noqa: S108 -- mount points
 _NODE = {"fieldRef": {"fieldPath": "spec.nodeName"}}
 
 
-def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str, Reason, str]]:
+def lacking(
+    pod: Pod, analysis: PodAnalysis, targets: list[Target]
+) -> Iterator[tuple[str, Reason, str]]:
     """Yield what the pod or a container lacks: container ("" for the pod), reason, sentence."""
     if not pod.host_pid:
         yield "", HOST_PID, "without hostPID, UCX (and NIXL) cannot use NVLink between pods"
@@ -192,27 +196,27 @@ def lacking(pod: Pod, scope: Scope, targets: list[Target]) -> Iterator[tuple[str
         if pod.container(target.path).mount_at(_SHM) is not None:
             message = f"with a volume at {_SHM}, NCCL cannot use NVLink between pods"
             yield target.name, SHM_MOUNT, message
-        if not scope.original.host_network and not _shares_sockets(pod, target):
+        if not analysis.original.host_network and not _shares_sockets(pod, target):
             message = (
                 f"without hostNetwork, NCCL needs 2.29+, a hostPath at {_TMP} "
                 f"and {ABSTRACT_SOCKET}=0"
             )
             yield target.name, SOCKETS, message
-        if _needs_host_id(pod, scope, target) and scope.containers[target.path].env_from:
+        if _needs_host_id(pod, analysis, target) and analysis.containers[target.path].env_from:
             yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}: add it to env"
 
 
-def host_id(pod: Pod, scope: Scope, target: Target) -> list[dict[str, object]]:
+def host_id(pod: Pod, analysis: PodAnalysis, target: Target) -> list[dict[str, object]]:
     """Return [NCCL_HOSTID] as items of `env`, if it helps and nothing in the pod sets it; or []."""
-    if not _needs_host_id(pod, scope, target) or scope.containers[target.path].env_from:
+    if not _needs_host_id(pod, analysis, target) or analysis.containers[target.path].env_from:
         return []
     return [{"name": HOST_ID, "valueFrom": _NODE}]
 
 
-def _needs_host_id(pod: Pod, scope: Scope, target: Target) -> bool:
+def _needs_host_id(pod: Pod, analysis: PodAnalysis, target: Target) -> bool:
     """Return whether NCCL lacks only NCCL_HOSTID; with hostNetwork hostnames are equal."""
     return (
-        not scope.original.host_network
+        not analysis.original.host_network
         and pod.host_ipc
         and pod.container(target.path).mount_at(_SHM) is None
         and _shares_sockets(pod, target)

@@ -30,7 +30,7 @@ def fabric_nodes(manifests: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric
     """Return the nodes that belong to a fabric, offer its RDMA resources, and accept pods."""
     listed = {key_of(manifest)[1]: {**manifest, "kind": "Node"} for manifest in manifests}
     facts = Facts.from_objects(listed.values())
-    fabrics_by_node = facts.inventory(fabrics).by_node
+    fabrics_by_node = facts.fabric_index(fabrics).by_node
     usable: list[str] = []
     obstacles: dict[str, str] = {}
     for name in sorted(listed, key=natural_key):

@@ -1,4 +1,4 @@
-"""The facts about a pod that a mutation gets, besides the draft."""
+"""The input of a decision, and the analysis of the pod that a mutation gets besides the draft."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.model.claims import Claim, brings_gpu, may_claim_gpu
 from webhook.model.decision import Reason
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import NamespaceFacts
-from webhook.model.nodes import NodeInventory
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Container, Kind, Path, Pod, User
 from webhook.model.resources import is_gpu, other_extended_resources
 
@@ -72,18 +72,21 @@ class EarlierCall(NamedTuple):
 NO_CALL = EarlierCall()
 
 
-class Context(NamedTuple):
+class DecisionInput(NamedTuple):
     """Everything besides the pod that a decision depends on."""
 
     fabrics: Fabrics
     namespace: NamespaceFacts
-    inventory: NodeInventory
+    fabric_index: FabricIndex
     #: Decide as if the pod had opted in.
     enable: bool = False
 
 
-class Scope(NamedTuple):
-    """The decision on one pod so far; mutations only read it."""
+class PodAnalysis(NamedTuple):
+    """The parts and properties of the pod that the mutations read, and never change.
+
+    `FabricKnowledge` has the level of knowledge about its fabric; it decides which mutations run.
+    """
 
     fabric: Fabric | None
     targets: tuple[Target, ...]
@@ -134,6 +137,6 @@ class Mutation:
     summary: str
     needs: KnowledgeLevel
     reasons: tuple[Reason, ...]
-    mutate: Callable[[Draft, Scope], None]
+    mutate: Callable[[Draft, PodAnalysis], None]
     #: Whether it applies to launchers too; in a pod without targets only such mutations run.
     on_launchers: bool = False
