@@ -111,6 +111,14 @@ def test_a_port_that_only_some_nodes_show_is_not_down_on_all_nodes() -> None:
     assert warning == f"n1,n2: mlx4_0 port 2 is {reason}, so the fabric does not use it"
 
 
+def test_a_node_with_fewer_devices_does_not_have_other_names() -> None:
+    """With many devices that some node lacks, the comment does not list them."""
+    names = [f"mlx5_{number}" for number in range(4)]
+    nodes = {"n1": observed(*map(port, names), gpus()), "n2": observed(port("mlx5_0"), gpus())}
+    text = " ".join(discovered(nodes).text.replace("#", "").split())
+    assert "not every node has all of these; NCCL skips the names that a node lacks" in text
+
+
 def test_a_slower_port_of_some_nodes_counts_them() -> None:
     """Its rate does not apply to nodes where it is down."""
     nodes = {
