@@ -252,7 +252,7 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
             "--nodes: node 'gpu-00' does not exist (did you mean gpu-0?)",
         ),
         (["--nodes", "gpu-0,zzz"], "--nodes: node 'zzz' does not exist"),
-        (["--nodes", "GPU 0"], "'GPU 0' is not the name of an object: at most 253"),
+        (["--nodes", "GPU 0"], "'GPU 0' is not a valid object name: write at most 253"),
         (["--seconds", "4"], "'4' is not a number of seconds from 5 to 3600"),
         (["--devices", "0"], "'0' is not a number of devices from 1 to 64"),
         (["--timeout", "0"], "'0' is not a time from 1s to 1h"),

@@ -48,8 +48,8 @@ def object_name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
     if len(given) > _MAX_NAME or not _NAME.fullmatch(given):
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not the name of an object: at most {_MAX_NAME} lowercase letters, "
-            "digits, - and ."
+            f"{given!r:.80} is not a valid object name: write at most {_MAX_NAME} lowercase "
+            "letters, digits, . and -"
         )
     return given
 
@@ -58,7 +58,7 @@ def namespace_name(given: str) -> str:
     """Parse the name of a namespace."""
     if not is_dns_label(given):
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not the name of a namespace: {LABEL_FORM}"
+            f"{given!r:.80} is not a valid namespace name: write {LABEL_FORM}"
         )
     return given
 

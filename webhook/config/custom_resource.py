@@ -53,10 +53,9 @@ def kind_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
         if actual == expected:
             continue
         if actual:
-            hint = suggestion(actual, (expected,))
-            message = f"must be {expected}, not {show_value(actual)}{hint}"
+            message = f"{key} must be {expected}, not {show_value(actual)}"
         else:
-            message = f"is missing: write {key}: {expected}{instead_of(key, data)}"
+            message = f"{key} is missing: write {key}: {expected}{instead_of(key, data)}"
         yield ObjectError((key,), NOT_A_CONFIGURATION, message)
 
 
@@ -67,10 +66,14 @@ def object_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
     spec = data.get("spec")
     if spec is not None and not isinstance(spec, dict):
         yield ObjectError(
-            ("spec",), INVALID_VALUE, f"must be a mapping of its fields, not {show_value(spec)}"
+            ("spec",),
+            INVALID_VALUE,
+            f"spec must be a mapping of its fields, not {show_value(spec)}",
         )
     elif spec is None and not any(key in FIELDS for key in unexpected):
-        message = f"is missing: write spec{instead_of('spec', unexpected)}, with fabrics below it"
+        message = (
+            f"spec is missing: write spec{instead_of('spec', unexpected)}, with fabrics below it"
+        )
         yield ObjectError(("spec",), MISSING_FIELD, message)
     yield from _outside_spec(unexpected)
 
@@ -79,7 +82,7 @@ def _outside_spec(keys: Iterable[str]) -> Iterator[ObjectError]:
     for key in keys:
         if key in FIELDS:
             yield ObjectError(
-                (key,), UNKNOWN_FIELD, "is a field of spec: put it below `spec:`, indented"
+                (key,), UNKNOWN_FIELD, f"{key} is a field of spec: put it below `spec:`, indented"
             )
         else:
             near = suggestion(key, (*_OBJECT_FIELDS, "spec")) or _FIELDS_HERE
@@ -95,11 +98,11 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
         yield ObjectError(
             ("metadata",),
             INVALID_VALUE,
-            f"must be a mapping of its fields, not {show_value(metadata)}",
+            f"metadata must be a mapping of its fields, not {show_value(metadata)}",
         )
     elif (name := metadata.get("name", NAME)) != NAME:
         message = (
-            f"must be {NAME}, not {show_value(name)}: the webhook reads only the object of"
+            f"name must be {NAME}, not {show_value(name)}: the webhook reads only the object with"
             " that name"
         )
         yield ObjectError(("metadata", "name"), INVALID_VALUE, message)
@@ -121,7 +124,7 @@ class JsonData:
             raise invalid_configuration(
                 CONFIGURATION_TOO_LARGE,
                 name,
-                f"is larger than the maximum of {limits.octets:,} characters",
+                f"the object is larger than the maximum of {limits.octets:,} characters",
             )
 
     def line(self, path: Path) -> None:
@@ -138,13 +141,13 @@ def _check_shape(data: dict[str, object], name: str, limits: TextLimits) -> None
             raise invalid_configuration(
                 CONFIGURATION_TOO_LARGE,
                 name,
-                f"contains more than the maximum of {limits.nodes:,} values",
+                f"the object contains more than the maximum of {limits.nodes:,} values",
             )
         level = [child for parent in level for child in _children(parent)]
         if not level:
             return
     raise invalid_configuration(
-        CONFIGURATION_TOO_LARGE, name, f"is nested deeper than {limits.depth} levels"
+        CONFIGURATION_TOO_LARGE, name, f"the object is nested deeper than {limits.depth} levels"
     )
 
 

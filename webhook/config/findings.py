@@ -93,7 +93,9 @@ def _line(finding: Finding, level: str = "") -> str:
     if finding.code in _WITH_REMEDY_IN_TEXT:
         remedy = ""
     clause = remedy[:1].lower() + remedy[1:]
-    parts = (file_position(location), level, location.path, finding.text, clause)
+    # The path before the text already ends with its subject.
+    text = finding.text.removeprefix(f"{location.path.rpartition('.')[2]} ")
+    parts = (file_position(location), level, location.path, text, clause)
     return visible(": ".join(part for part in parts if part))
 
 

@@ -136,7 +136,7 @@ def _refuse_too_many(spec: dict[str, object], document: _Document, name: str) ->
     """Refuse a file whose check would take longer than a second."""
     listed = spec.get("fabrics")
     if isinstance(listed, list) and len(listed) > MAX_FABRICS:
-        message = f"has {len(listed):,} fabrics: the maximum is {MAX_FABRICS:,}"
+        message = f"there are {len(listed):,} fabrics: the maximum is {MAX_FABRICS:,}"
         raise invalid_configuration(
             CONFIGURATION_TOO_LARGE, name, message, document.line(("spec", "fabrics"))
         )
@@ -172,13 +172,14 @@ def _only_document(text: str, name: str) -> LocatedData:
         raise invalid_configuration(
             NOT_A_CONFIGURATION,
             name,
-            f"is empty: a fabrics file begins with apiVersion: {API_VERSION} and kind: {KIND}",
+            f"the file is empty: a fabrics file begins with apiVersion: {API_VERSION} and "
+            f"kind: {KIND}",
         )
     if len(documents) > 1:
         raise invalid_configuration(
             NOT_A_CONFIGURATION,
             name,
-            "contains several documents: a fabrics file is one document",
+            "the file contains several documents: a fabrics file is one document",
             documents[1].first_line,
         )
     document = documents[0]
@@ -186,7 +187,7 @@ def _only_document(text: str, name: str) -> LocatedData:
         raise invalid_configuration(
             NOT_A_CONFIGURATION,
             name,
-            f"is {show_value(document.data)}, not a mapping",
+            f"the file is {show_value(document.data)}, not a mapping",
             document.first_line,
         )
     return document

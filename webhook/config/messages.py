@@ -16,6 +16,7 @@ from webhook.text.yaml.emit import flow
 from webhook.text.yaml.hints import misread_key
 from webhook.text.yaml.values import literal_value
 
+_QUOTED = re.compile("'([^']*)'")
 #: Longer words are truncated in messages.
 _MAX_WORD = 80
 #: The maximum number of pairs of a list, and of characters, in a proposed mapping.
@@ -27,14 +28,16 @@ _SYNONYMS = {"ib": "InfiniBand", "roce": "Ethernet", "rocev2": "Ethernet", "eth"
 def validation_message(error: ErrorDetails) -> str:
     """Describe the error in a value, and the correction."""
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    field = _field(error["loc"])
     if kind == "extra_forbidden":
         message = _unknown_field(error["loc"])
     elif kind == "missing":
         key = str(error["loc"][-1])
         other = instead_of(key, value)
-        message = f"is missing{f': write {key}{other}' if other else _description(error['loc'])}"
+        hint = f": write {key}{other}" if other else _description(error["loc"])
+        message = f"{field} is missing{hint}"
     elif kind == "literal_error":
-        message = _choice(value, re.findall(r"'([^']*)'", context["expected"]))
+        message = f"{field} {_choice(value, _QUOTED.findall(context['expected']))}"
     elif kind == "value_error":
         message = str(context["error"])
     elif "ge" in context:
@@ -42,8 +45,14 @@ def validation_message(error: ErrorDetails) -> str:
     elif "le" in context:
         message = f"{show_value(value)} is too large: the maximum is {context['le']}"
     else:
-        message = _wrong_type(kind, value)
+        message = f"{field} {_wrong_type(kind, value)}"
     return message
+
+
+def _field(path: tuple[int | str, ...]) -> str:
+    """Return the last step of a path, of an item with its list: `linkLayer`, `hcas[0]`."""
+    *_, parent, last = ("", *path)
+    return f"{parent}[{last}]" if isinstance(last, int) else last
 
 
 def show_value(value: object) -> str:

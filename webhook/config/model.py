@@ -49,7 +49,7 @@ def _count(value: object) -> object:
     if value == "per-gpu" or (_is_integer(value) and 1 <= value <= _MAX_DEVICES):
         return value
     choices = f"a whole number from 1 to {_MAX_DEVICES}, or per-gpu"
-    raise ValueError(f"must be {choices}, not {value!r:.80}")
+    raise ValueError(f"count must be {choices}, not {value!r:.80}")
 
 
 def _partition_key(value: object) -> int:

@@ -113,7 +113,11 @@ def _note_request(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledg
 def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
     """Warn about missing facts, and a namespace annotation that names no fabric."""
     if not analysis.namespace.is_loaded:
-        draft.warned("", FACTS_UNKNOWN, FACTS_UNKNOWN.clause)
+        subject = (
+            f"namespace {analysis.namespace.name}" if analysis.namespace.name else "the namespace"
+        )
+        consequence = f"memory limits stay, and its {FABRIC} is ignored"
+        draft.warned("", FACTS_UNKNOWN, f"nothing is known about {subject}: {consequence}")
     fabric = analysis.namespace.annotations.get(FABRIC)
     exists = isinstance(fabric, str) and fabric in analysis.fabrics.fabrics
     if analysis.fabric is None and fabric is not None and not exists:
@@ -136,7 +140,7 @@ def _note_launchers(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowle
             detail = knowledge.message
         elif not launcher.elsewhere:
             detail = f"if its ranks run in this pod, set {FABRIC}"
-        message = f"treated as a launcher because of {launcher.evidence}: {detail}"
+        message = f"treated as a launcher because of the {launcher.evidence}; {detail}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 

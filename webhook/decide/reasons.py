@@ -18,6 +18,7 @@ from webhook.decide.examine.targets import (
 )
 from webhook.decide.limits import POD_TOO_LARGE
 from webhook.decide.mutations.env import USER_REASONS
+from webhook.decide.mutations.memory_limit import UNKNOWN as LIMITS_UNKNOWN
 from webhook.decide.verdict import REASONS as VERDICTS
 from webhook.model.annotations import INVALID_ANNOTATION
 from webhook.model.decision import Reason
@@ -75,8 +76,8 @@ UNKNOWN_ANNOTATION = Reason(
 )
 FACTS_UNKNOWN = Reason(
     "NamespaceUnknown",
-    "The namespace has not been read yet: memory limits stay, and its rdma.lab/fabric is ignored.",
-    remedy="Create the pod again: by now, the webhook has read its namespace.",
+    "Nothing is known about the namespace: memory limits stay, and its rdma.lab/fabric is ignored.",
+    remedy=LIMITS_UNKNOWN.remedy,
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",

@@ -286,7 +286,7 @@ class BestEffortFacts:
             try:
                 Facts().with_objects([typed], "")
             except ShapeError as error:
-                unused = "not used as a fact about the cluster"
-                self.notes.append(f"{kind} {key_of(manifest)[1]}: {unused}, since {error}")
+                title = f"{kind} {key_of(manifest)[1]}"
+                self.notes.append(f"{title}: not taken into account, since {error}")
             else:
                 self.objects.append(typed)

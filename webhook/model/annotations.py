@@ -175,7 +175,10 @@ def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[st
     if unknown:
         valid = ", ".join(sorted(mutations))
         meant = "".join(suggestion(name, mutations) for name in unknown[:_MAX_LISTED])
-        raise _malformed(SKIP, ", ".join(unknown), f"one or more of {valid}{meant}")
+        listed = " and ".join(map(repr, unknown))
+        nouns = "is not a mutation" if len(unknown) == 1 else "are not mutations"
+        msg = f"annotation {SKIP}: {listed:.200} {nouns}: it must be one or more of {valid}{meant}"
+        raise Denial(INVALID_ANNOTATION, msg)
     return frozenset(names)
 
 

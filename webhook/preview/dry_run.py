@@ -235,12 +235,12 @@ def _unknown_controller_note(decided: _DecidedTemplate) -> str:
     if template.kind == REVIEW_KIND:
         return ""
     if template.kind.endswith(_RUNTIME):
-        condition = "a TrainJob adds GPUs, a command and variables, so"
+        condition = "a TrainJob may add GPUs, a command and variables, so"
     else:
-        condition = "if its controller adds a command, labels or variables,"
+        condition = "if a controller adds a command, labels or variables,"
     return (
-        f"{template.kind} {template.name}: decided on as written; {condition} the live pod may get "
-        "a different decision"
+        f"{template.kind} {template.name}: judged as written; {condition} the live pods may get "
+        "different decisions"
     )
 
 

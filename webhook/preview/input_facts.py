@@ -60,10 +60,10 @@ def with_input_facts(
             try:
                 Facts().with_objects([item], namespace)
             except ShapeError as error:
-                notes.append(f"{_title(item)}: not used as a fact about the cluster, since {error}")
+                notes.append(f"{_title(item)}: not taken into account, since {error}")
             else:
                 input_objects.append(item)
-                notes.append(f"{_title(item)}: used as a fact about the cluster")
+                notes.append(f"{_title(item)}: taken into account")
     if live.objects or live.nodes:
         input_identities = {_identity(item, namespace) for item in input_objects}
         live_objects = (

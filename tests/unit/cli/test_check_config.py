@@ -45,7 +45,7 @@ def test_check_config_of_invalid_yaml(shell: Shell) -> None:
 
 
 def test_check_config_of_an_invalid_file(shell: Shell) -> None:
-    """Every error has its file, line and path, and `-o json` has the same errors."""
+    """Each error has its file, line and path; `-o json` has the same errors, with their subject."""
     shell.file("bad.yaml", FABRICS.replace("InfiniBand", "Infiniband").replace("hcas", "hca"))
     answer = shell("check-config", "bad.yaml")
     assert answer.code == 1
@@ -56,10 +56,11 @@ def test_check_config_of_an_invalid_file(shell: Shell) -> None:
     assert report["valid"] is False
     schema = json.loads(shell("schema", "check-config").out)
     assert Draft202012Validator(schema).is_valid(report)
+    line = findings[0].partition("linkLayer: ")[2].removesuffix(" [InvalidValue]")
     assert report["findings"][0] == {
         "level": "error",
         "code": "InvalidValue",
-        "text": findings[0].partition("linkLayer: ")[2].removesuffix(" [InvalidValue]"),
+        "text": f"linkLayer {line}",
         "remedy": INVALID_VALUE.remedy,
         "location": {"file": "bad.yaml", "line": 8, "path": "spec.fabrics[0].linkLayer"},
     }

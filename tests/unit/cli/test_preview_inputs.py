@@ -279,8 +279,8 @@ def test_objects_of_the_cluster_in_the_input_are_facts(shell: Shell) -> None:
     assert decision["called"] is True
     assert "ResourceQuota q counts limits.memory" in json.dumps(decision["outcomes"])
     assert form["notes"] == [
-        "Namespace default: used as a fact about the cluster",
-        "ResourceQuota q: used as a fact about the cluster",
+        "Namespace default: taken into account",
+        "ResourceQuota q: taken into account",
     ]
 
 
@@ -293,9 +293,9 @@ def test_facts_may_stand_in_a_list(shell: Shell) -> None:
     form = json.loads(preview(shell, "-o", "json", "pod.yaml", "list.json").out)
     assert form["decisions"][0]["called"] is False
     assert form["notes"][:2] == [
-        "Namespace default: used as a fact about the cluster",
+        "Namespace default: taken into account",
         (
-            "Namespace x: not used as a fact about the cluster, since metadata.labels must be a "
+            "Namespace x: not taken into account, since metadata.labels must be a "
             "mapping, but is a list ([])"
         ),
     ]

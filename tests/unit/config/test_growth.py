@@ -101,12 +101,13 @@ def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
 
 def test_several_rivals_are_reported_once() -> None:
     """A fabric that shares its GPU resource with many has one finding, which names the first."""
-    remedy = ": to distinguish the fabrics, give each gpuProducts, or nodeLabels with the same key"
-    remedy += " and different values"
+    remedy = "set gpuProducts in each fabric, or nodeLabels with the same key and different values"
+    remedy += "; or set defaults.fabric"
+    shared = "nvidia.com/gpu also belongs to fabric 'a'"
     messages = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
     assert messages == [
-        f"nvidia.com/gpu also belongs to fabric 'a'{remedy}; or set defaults.fabric",
-        f"nvidia.com/gpu also belongs to fabric 'a' and 1 more{remedy}; or set defaults.fabric",
+        f"{shared}: {remedy}",
+        f"{shared} and to 1 more fabric: {remedy}",
     ]
 
 
@@ -215,7 +216,7 @@ def test_a_file_is_bounded() -> None:
     fabrics = hostile.GROWING["no fabrics"](4001)
     assert LIMITS.octets == 1 << 20
     assert judged(values)[2] == "f.yaml:6: contains more than the maximum of 35,000 values"
-    assert judged(fabrics)[2] == "f.yaml:4: has 4,001 fabrics: the maximum is 4,000"
+    assert judged(fabrics)[2] == "f.yaml:4: there are 4,001 fabrics: the maximum is 4,000"
 
 
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:

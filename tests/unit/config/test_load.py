@@ -43,7 +43,7 @@ fabrics:
     assert refused(written).splitlines() == [
         (
             "f.yaml:5: spec.defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?): "
-            "write the name of a fabric of the file, or remove defaults.fabric"
+            "write the name of a fabric in the file, or remove defaults.fabric"
         ),
         "f.yaml:6: spec.defaults.hcol: unknown field (did you mean hcoll?)",
         "f.yaml:9: spec.fabrics[0].hca: unknown field (did you mean hcas?)",
@@ -254,7 +254,7 @@ def test_warnings_come_with_the_fabrics() -> None:
         Finding(
             "warning",
             "NoResource",
-            "is empty, so no device gets into the pod",
+            "resources is empty, so no device gets into the pod",
             "Name the resource that the device plugin offers in resources[].name.",
             location=Location(file="f.yaml", line=5, path="spec.fabrics[0].resources"),
         ),
@@ -267,22 +267,22 @@ def test_warnings_come_with_the_fabrics() -> None:
         (
             "",
             (
-                "f.yaml: is empty: a fabrics file begins with apiVersion: rdma.lab/v1alpha1 and "
-                "kind: FabricConfiguration"
+                "f.yaml: the file is empty: a fabrics file begins with apiVersion: "
+                "rdma.lab/v1alpha1 and kind: FabricConfiguration"
             ),
         ),
         (
             "# nothing\n---\n",
             (
-                "f.yaml: is empty: a fabrics file begins with apiVersion: rdma.lab/v1alpha1 and "
-                "kind: FabricConfiguration"
+                "f.yaml: the file is empty: a fabrics file begins with apiVersion: "
+                "rdma.lab/v1alpha1 and kind: FabricConfiguration"
             ),
         ),
-        ("\n- a", "f.yaml:2: is a list, not a mapping"),
-        ("fabrics", "f.yaml:1: is 'fabrics', not a mapping"),
+        ("\n- a", "f.yaml:2: the file is a list, not a mapping"),
+        ("fabrics", "f.yaml:1: the file is 'fabrics', not a mapping"),
         (
             below_spec("fabrics: []\n") + "---\nx: 1",
-            "f.yaml:6: contains several documents: a fabrics file is one document",
+            "f.yaml:6: the file contains several documents: a fabrics file is one document",
         ),
         (
             "fabrics: []",
@@ -301,10 +301,7 @@ def test_warnings_come_with_the_fabrics() -> None:
         ),
         (
             "apiVersion: rdma.lab/v1\nkind: FabricConfiguration",
-            (
-                "f.yaml:1: apiVersion: must be rdma.lab/v1alpha1, not 'rdma.lab/v1' (did you mean "
-                "rdma.lab/v1alpha1?)"
-            ),
+            "f.yaml:1: apiVersion: must be rdma.lab/v1alpha1, not 'rdma.lab/v1'",
         ),
         (
             below_spec("fabric: []\n").replace("FabricConfiguration", "Pod"),
@@ -345,7 +342,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             (
                 "spec.fabrics[0].name",
                 (
-                    "is missing (name, as in the annotation "
+                    "name is missing (name, as in the annotation "
                     "`rdma.lab/fabric`: lowercase letters, digits and `-`)"
                 ),
             ),
@@ -372,7 +369,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             {"linkLayer": "RoCE"},
             (
                 "spec.fabrics[0].linkLayer",
-                "must be InfiniBand or Ethernet, not 'RoCE' (did you mean Ethernet?)",
+                "linkLayer must be InfiniBand or Ethernet, not 'RoCE' (did you mean Ethernet?)",
             ),
         ),
         (
@@ -380,66 +377,66 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             (
                 "spec.fabrics[0].mode",
                 (
-                    "must be one of shared-device, host-network, sr-iov, host-device, dra, "
+                    "mode must be one of shared-device, host-network, sr-iov, host-device, dra, "
                     "not 'sriov' (did you mean sr-iov?)"
                 ),
             ),
         ),
-        ({"pin": True}, ("spec.fabrics[0].pin", "must be never or always, not true")),
+        ({"pin": True}, ("spec.fabrics[0].pin", "pin must be never or always, not true")),
         (
             {"injectResources": "yes"},
-            ("spec.fabrics[0].injectResources", "must be true or false, not 'yes'"),
+            ("spec.fabrics[0].injectResources", "injectResources must be true or false, not 'yes'"),
         ),
         (
             {"hcas": "mlx5_0"},
             (
                 "spec.fabrics[0].hcas",
-                "must be a list, not 'mlx5_0': write [mlx5_0]",
+                "hcas must be a list, not 'mlx5_0': write [mlx5_0]",
             ),
         ),
         (
             {"hcas": "mlx5_0, mlx5_1"},
             (
                 "spec.fabrics[0].hcas",
-                "must be a list, not 'mlx5_0, mlx5_1': write [mlx5_0, mlx5_1]",
+                "hcas must be a list, not 'mlx5_0, mlx5_1': write [mlx5_0, mlx5_1]",
             ),
         ),
         (
             {"match": [{"gpuProducts": []}]},
             (
                 "spec.fabrics[0].match",
-                "must be a mapping of its fields, not a list: leave out the dash",
+                "match must be a mapping of its fields, not a list: leave out the dash",
             ),
         ),
         (
             {"env": ["A=1", "B=x=y"]},
-            ("spec.fabrics[0].env", 'must be a mapping, not a list: write {A: "1", B: x=y}'),
+            ("spec.fabrics[0].env", 'env must be a mapping, not a list: write {A: "1", B: x=y}'),
         ),
         (
             {"env": [{"name": "NCCL_DEBUG", "value": "INFO"}, {"name": "A", "value": True}]},
             (
                 "spec.fabrics[0].env",
-                'must be a mapping, not a list: write {NCCL_DEBUG: INFO, A: "true"}',
+                'env must be a mapping, not a list: write {NCCL_DEBUG: INFO, A: "true"}',
             ),
         ),
         (
             {"env": [{"A": 1}, {"B": None}, {"C": "x"}, {"D": "y"}, {"E": "z"}]},
             (
                 "spec.fabrics[0].env",
-                'must be a mapping, not a list: write {A: "1", B: "", C: x, D: "y", ...}',
+                'env must be a mapping, not a list: write {A: "1", B: "", C: x, D: "y", ...}',
             ),
         ),
         (
             {"env": [{"name": "A", "valueFrom": {}}]},
-            ("spec.fabrics[0].env", "must be a mapping of names to values, not a list"),
+            ("spec.fabrics[0].env", "env must be a mapping of names to values, not a list"),
         ),
         (
             {"env": [[]]},
-            ("spec.fabrics[0].env", "must be a mapping of names to values, not a list"),
+            ("spec.fabrics[0].env", "env must be a mapping of names to values, not a list"),
         ),
         (
             {"env": [{"A": []}]},
-            ("spec.fabrics[0].env", "must be a mapping of names to values, not a list"),
+            ("spec.fabrics[0].env", "env must be a mapping of names to values, not a list"),
         ),
         (
             {"-mode": "sr-iov"},
@@ -450,23 +447,41 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
         ),
         (
             {"env": {"A": None}},
-            ("spec.fabrics[0].env.A", 'has no value: write "" for an empty string'),
+            ("spec.fabrics[0].env.A", 'A has no value: write "" for an empty string'),
         ),
-        ({"env": {"A": {}}}, ("spec.fabrics[0].env.A", "must be a string, not a mapping")),
+        ({"env": {"A": {}}}, ("spec.fabrics[0].env.A", "A must be a string, not a mapping")),
         (
             {"rateGbps": "100"},
-            ("spec.fabrics[0].rateGbps", "must be a whole number, not '100': remove the quotes"),
+            (
+                "spec.fabrics[0].rateGbps",
+                "rateGbps must be a whole number, not '100': remove the quotes",
+            ),
         ),
-        ({"rateGbps": 12.5}, ("spec.fabrics[0].rateGbps", "must be a whole number, not '12.5'")),
+        (
+            {"rateGbps": 12.5},
+            ("spec.fabrics[0].rateGbps", "rateGbps must be a whole number, not '12.5'"),
+        ),
         (
             {"rateGbps": "-5"},
-            ("spec.fabrics[0].rateGbps", "must be a whole number, not '-5': remove the quotes"),
+            (
+                "spec.fabrics[0].rateGbps",
+                "rateGbps must be a whole number, not '-5': remove the quotes",
+            ),
         ),
-        ({"rateGbps": "٣"}, ("spec.fabrics[0].rateGbps", "must be a whole number, not '٣'")),
-        ({"rateGbps": "true"}, ("spec.fabrics[0].rateGbps", "must be a whole number, not 'true'")),
+        (
+            {"rateGbps": "٣"},
+            ("spec.fabrics[0].rateGbps", "rateGbps must be a whole number, not '٣'"),
+        ),
+        (
+            {"rateGbps": "true"},
+            ("spec.fabrics[0].rateGbps", "rateGbps must be a whole number, not 'true'"),
+        ),
         (
             {"rateGbps": 10**19},
-            ("spec.fabrics[0].rateGbps", "must be a whole number, not '10000000000000000000'"),
+            (
+                "spec.fabrics[0].rateGbps",
+                "rateGbps must be a whole number, not '10000000000000000000'",
+            ),
         ),
         ({"rateGbps": 0}, ("spec.fabrics[0].rateGbps", "0 is too small: the minimum is 1")),
         (
@@ -488,14 +503,14 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             (
                 "spec.fabrics[0].libraries[0]",
                 (
-                    "must be one of nccl, ucx, gloo, nvshmem, mooncake, openmpi, not 'nvshm' "
-                    "(did you mean nvshmem?)"
+                    "libraries[0] must be one of nccl, ucx, gloo, nvshmem, mooncake, openmpi, "
+                    "not 'nvshm' (did you mean nvshmem?)"
                 ),
             ),
         ),
         (
             {"hcas": [None]},
-            ("spec.fabrics[0].hcas[0]", 'has no value: write "" for an empty string'),
+            ("spec.fabrics[0].hcas[0]", 'hcas[0] has no value: write "" for an empty string'),
         ),
     ],
 )
@@ -513,11 +528,39 @@ def test_a_wrong_default_is_one_error() -> None:
             "error",
             "spec.defaults.memlock",
             (
-                "must be one of unknown, limited, unlimited, nri, not 'unlimted' (did you mean "
-                "unlimited?)"
+                "memlock must be one of unknown, limited, unlimited, nri, not 'unlimted' "
+                "(did you mean unlimited?)"
             ),
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [
+        ((), "the file has none"),
+        (("far",), "the only fabric is far"),
+        (("far", "east"), "the fabrics are east, far"),
+    ],
+    ids=("none", "one", "two"),
+)
+def test_an_unknown_default_lists_the_fabrics(names: tuple[str, ...], hint: str) -> None:
+    """The user chooses among them, or learns that there is no choice."""
+    written = text(*(fabric(name=name) for name in names), defaults={"fabric": "v100"})
+    level, path, message = findings(written)[0]
+    assert (level, path) == ("error", "spec.defaults.fabric")
+    assert message.startswith(f"no fabric is called 'v100' ({hint}): ")
+
+
+def test_a_prefix_of_drivers_names_is_no_misspelling() -> None:
+    """`mlx` also selects mlx5_0: only a prefix that selects no driver's name is reported."""
+    for prefix, intended in (("mlx", ""), ("mlx_", "mlx5_")):
+        messages = [
+            message for *_, message in findings(text(fabric(hcas=[], hcaPrefixes=[prefix])))
+        ]
+        hint = f"no driver's names begin with {prefix!r} (did you mean {intended}?): "
+        assert any(message.startswith(hint) for message in messages) is bool(intended)
+        assert not any("drivers give" in message for message in messages)
 
 
 def test_scalars_are_strings_where_strings_are_wanted() -> None:

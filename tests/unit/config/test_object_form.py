@@ -40,7 +40,7 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         (
             below_spec("fabrics: []\n") + "defaults: {}\n",
             "defaults",
-            "is a field of spec: put it below `spec:`, indented",
+            "defaults is a field of spec: put it below `spec:`, indented",
         ),
         (
             below_spec("fabrics: []\n") + "metdata: {}\n",
@@ -60,24 +60,28 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         (
             below_spec("fabrics: []\n") + "metadata: {name: site}\n",
             "metadata.name",
-            "must be default, not 'site': the webhook reads only the object of that name",
+            "name must be default, not 'site': the webhook reads only the object with that name",
         ),
         (
             below_spec("fabrics: []\n") + "metadata: {name: }\n",
             "metadata.name",
-            "must be default, not nothing: the webhook reads only the object of that name",
+            "name must be default, not nothing: the webhook reads only the object with that name",
         ),
         (
             below_spec("fabrics: []\n") + "metadata: []\n",
             "metadata",
-            "must be a mapping of its fields, not a list",
+            "metadata must be a mapping of its fields, not a list",
         ),
-        (HEAD + "spec: {}\nmetadata: 5\n", "metadata", "must be a mapping of its fields, not 5"),
-        (HEAD + "spec: []\n", "spec", "must be a mapping of its fields, not a list"),
+        (
+            HEAD + "spec: {}\nmetadata: 5\n",
+            "metadata",
+            "metadata must be a mapping of its fields, not 5",
+        ),
+        (HEAD + "spec: []\n", "spec", "spec must be a mapping of its fields, not a list"),
         (
             HEAD + "specs: {}\n",
             "spec",
-            "is missing: write spec instead of 'specs', with fabrics below it",
+            "spec is missing: write spec instead of 'specs', with fabrics below it",
         ),
     ],
 )

@@ -169,7 +169,8 @@ def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
             "FabricConflict",
             (
                 "annotation rdma.lab/fabric=h100-roce implies fabric h100-roce, "
-                "but nvidia.com/v100 in container trainer implies fabric v100-ib"
+                "but nvidia.com/v100 in container trainer implies fabric v100-ib: "
+                "remove one of the two"
             ),
         ),
         (
@@ -363,8 +364,8 @@ def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
         True,
         "FabricUnknown",
         (
-            "no fabric lists nvidia.com/gpu in container trainer: "
-            "set rdma.lab/fabric to v100-ib or h100-roce"
+            "container trainer requests nvidia.com/gpu, which no fabric lists: "
+            "set rdma.lab/fabric to the fabric of its nodes, v100-ib or h100-roce"
         ),
     )
     assert status(decision)["applied"] == ["ipc-lock", "hcoll"]
@@ -421,7 +422,7 @@ def test_a_launcher_gets_env_and_hcoll_only() -> None:
             "skipped",
             "TakenForLauncher",
             (
-                "treated as a launcher because of mpirun --hostfile in its command: "
+                "treated as a launcher because of the mpirun --hostfile in its command; "
                 "its ranks run in other pods"
             ),
         )
@@ -441,7 +442,7 @@ def test_a_launcher_that_may_run_its_ranks_itself_gets_a_hint() -> None:
     """Without hosts it is unknown where they run; with a named fabric, the pod is a target."""
     decision = decide_on(pod(container("osu", command=MPIRUN)))
     assert outcomes_of(decision, "request")[0][3] == (
-        "treated as a launcher because of mpirun in its command: "
+        "treated as a launcher because of the mpirun in its command; "
         "if its ranks run in this pod, set rdma.lab/fabric"
     )
     named = pod(container("osu", command=MPIRUN), annotations={"rdma.lab/fabric": "v100-ib"})
@@ -532,7 +533,7 @@ def test_an_unknown_namespace_is_warned_of() -> None:
             "",
             "warned",
             "NamespaceUnknown",
-            FACTS_UNKNOWN.clause,
+            FACTS_UNKNOWN.clause.replace("the namespace", "namespace lab"),
         )
     ]
     assert status(decision)["warned"] == ["NamespaceUnknown"]

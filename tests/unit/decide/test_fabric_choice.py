@@ -75,7 +75,10 @@ def test_nothing_says_which_fabric() -> None:
         None,
         "",
         FABRIC_UNKNOWN,
-        "the pod's fabric cannot be determined: set rdma.lab/fabric to north, south or east",
+        (
+            "the pod's fabric cannot be determined: set rdma.lab/fabric to the fabric of its "
+            "nodes, north, south or east"
+        ),
     )
     assert resolved(using()) == unknown
     assert resolved(using("nvidia.com/a100")) == unknown
@@ -88,7 +91,8 @@ def test_nothing_says_which_fabric() -> None:
 def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
     """The message names the gap in the configuration; a quantity of zero is not a device."""
     assert resolved(using("example.com/npu", name)).message == (
-        f"no fabric lists {name} in container trainer: set rdma.lab/fabric to north, south or east"
+        f"container trainer requests {name}, which no fabric lists: "
+        "set rdma.lab/fabric to the fabric of its nodes, north, south or east"
     )
     without_device = pod(container(resources=quantities({name: "0"})))
     assert resolved(without_device).message.startswith("the pod's fabric cannot be determined: ")
@@ -205,7 +209,7 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             "north",
             (
                 "annotation rdma.lab/fabric=north implies fabric north, "
-                "but nvidia.com/l40 in container trainer implies fabric east"
+                "but nvidia.com/l40 in container trainer implies fabric east: remove one of the two"
             ),
         ),
         (
@@ -213,7 +217,7 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             "north",
             (
                 "annotation rdma.lab/fabric=north implies fabric north, "
-                "but rdma/east in container trainer implies fabric east"
+                "but rdma/east in container trainer implies fabric east: remove one of the two"
             ),
         ),
         (
@@ -221,7 +225,8 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             None,
             (
                 "rdma/east in container trainer implies fabric east, "
-                "but nvidia.com/gpu in container trainer implies fabric north or south"
+                "but nvidia.com/gpu in container trainer implies fabric north or south: "
+                "remove one of the two"
             ),
         ),
         (
@@ -229,7 +234,7 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             None,
             (
                 "nvidia.com/gpu in container trainer implies fabric north or south, "
-                f"but nodeSelector {PRODUCT}=L40 implies fabric east"
+                f"but nodeSelector {PRODUCT}=L40 implies fabric east: remove one of the two"
             ),
         ),
         (
@@ -237,7 +242,7 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             None,
             (
                 f"nodeSelector {PRODUCT}=H100 implies fabric south, "
-                "but the required node affinity implies fabric north"
+                "but the required node affinity implies fabric north: remove one of the two"
             ),
         ),
         (
@@ -245,7 +250,7 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             None,
             (
                 f"nodeSelector {PRODUCT}=H100 implies fabric south, "
-                "but the node that the pod names implies fabric north"
+                "but the node that the pod names implies fabric north: remove one of the two"
             ),
         ),
     ],
@@ -268,7 +273,7 @@ def test_three_may_contradict_each_other_only_together() -> None:
         resolved(manifest, decision_input(*ALL, fabric_index=nodes))
     assert str(raised.value) == (
         "nvidia.com/gpu in container trainer implies fabric north or south, "
-        "but the node that the pod names implies fabric east or north"
+        "but the node that the pod names implies fabric east or north: remove one of the two"
     )
 
 
@@ -291,31 +296,38 @@ def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
     check_name(Requests(fabric=name), build_fabrics(ALL))
 
 
+def no_fabric_matches(source: str) -> str:
+    """Return the message about nodes that belong to no fabric."""
+    remedy = "correct the pod's node selection, or set rdma.lab/fabric"
+    return f"no fabric matches {source}: {remedy}"
+
+
 @pytest.mark.parametrize(
-    ("manifest", "says"),
+    ("manifest", "source"),
     [
-        (using(nodeSelector={PRODUCT: "A10"}), f"no fabric matches nodeSelector {PRODUCT}=A10"),
+        (using(nodeSelector={PRODUCT: "A10"}), f"nodeSelector {PRODUCT}=A10"),
         (
             using("nvidia.com/gpu", nodeSelector={PRODUCT: "A10"}),
-            f"no fabric matches nodeSelector {PRODUCT}=A10",
+            f"nodeSelector {PRODUCT}=A10",
         ),
         (
             using("nvidia.com/gpu", affinity=required("A10")),
-            "no fabric matches the required node affinity",
+            "the required node affinity",
         ),
     ],
     ids=case_name,
 )
-def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, says: str) -> None:
+def test_nodes_of_no_fabric_leave_it_unknown(manifest: PodManifest, source: str) -> None:
     """The pod goes to nodes without a configured fabric."""
-    assert resolved(manifest) == Resolution(None, "", FABRIC_UNKNOWN, says)
+    assert resolved(manifest) == Resolution(None, "", FABRIC_UNKNOWN, no_fabric_matches(source))
+    assert resolved(manifest, annotated="north").fabric is not None  # the remedy
 
 
 def test_a_node_of_no_fabric_leaves_it_unknown() -> None:
     """The index has the node that the pod names, and the node belongs to no fabric."""
     nodes = FabricIndex(by_node={"cpu-1": frozenset()})
     resolution = resolved(using(nodeName="cpu-1"), decision_input(*ALL, fabric_index=nodes))
-    message = "no fabric matches the node that the pod names"
+    message = no_fabric_matches("the node that the pod names")
     assert resolution == Resolution(None, "", FABRIC_UNKNOWN, message)
 
 
@@ -342,7 +354,7 @@ def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
         resolved(manifest, decision_input(*ALL, fabric_index=NODE), annotated="south")
     assert str(raised.value) == (
         "annotation rdma.lab/fabric=south implies fabric south, "
-        "but the node that the pod names implies fabric north"
+        "but the node that the pod names implies fabric north: remove one of the two"
     )
 
 

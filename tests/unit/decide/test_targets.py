@@ -19,7 +19,9 @@ from webhook.model.resources import usage_of
 
 FABRIC = Requests(fabric="v100-ib")
 MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
-SHARED = "annotation {} gives {} a GPU: set rdma.lab/containers and rdma.lab/fabric"
+SHARED = (
+    "annotation {} gives container {} a share of a GPU: set rdma.lab/containers and rdma.lab/fabric"
+)
 
 
 def chosen(
@@ -271,8 +273,8 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     with_device = container("b", resources={**limits, "claims": [{"name": "x"}]})
     manifest = pod(container("a"), with_device, resourceClaims=[{"name": "x"}])
     message = (
-        "no fabric lists example.com/npu in container b: "
-        "if it is a GPU, list it in its fabric's gpuResources"
+        "container b requests example.com/npu, which no fabric lists: if example.com/npu is a GPU, "
+        "add it to gpuResources of the fabric that has it"
     )
     assert chosen(manifest) == Selection(reason=NO_TARGET, message=message)
 

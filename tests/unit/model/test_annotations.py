@@ -154,17 +154,20 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
     assert denial(skip="env,ipclock") == (
         "InvalidAnnotation",
         (
-            "annotation rdma.lab/skip is 'ipclock': it must be one or more of env, hcoll, ipc-lock "
-            "(did you mean ipc-lock?)"
+            "annotation rdma.lab/skip: 'ipclock' is not a mutation: it must be one or more of env, "
+            "hcoll, ipc-lock (did you mean ipc-lock?)"
         ),
     )
     assert denial(skip="ipclock,envs")[1] == (
-        "annotation rdma.lab/skip is 'ipclock, envs': it must be one or more of env, hcoll, "
-        "ipc-lock (did you mean ipc-lock?) (did you mean env?)"
+        "annotation rdma.lab/skip: 'ipclock' and 'envs' are not mutations: it must be one or more "
+        "of env, hcoll, ipc-lock (did you mean ipc-lock?) (did you mean env?)"
     )
     assert denial(skip="x") == (
         "InvalidAnnotation",
-        "annotation rdma.lab/skip is 'x': it must be one or more of env, hcoll, ipc-lock",
+        (
+            "annotation rdma.lab/skip: 'x' is not a mutation: it must be one or more of env, "
+            "hcoll, ipc-lock"
+        ),
     )
 
 

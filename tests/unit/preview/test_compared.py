@@ -89,7 +89,10 @@ def test_a_pod_that_loses_its_fabric() -> None:
     assert (change.before.rdma, change.after.rdma) == ("yes", "no")
     assert (change.before.fabric, change.after.fabric) == ("v100-ib", None)
     text = changes_text(comparison, width=200)
-    assert "  RDMA yes (Equipped) → no (NoTarget)\n  no fabric lists nvidia.com/v100" in text
+    assert (
+        "  RDMA yes (Equipped) → no (NoTarget)\n  container trainer requests nvidia.com/v100"
+        in text
+    )
     assert "  fabric v100-ib → none\n" in text
     assert "  - spec.containers[trainer].resources.limits[rdma/v100]: 1\n" in text
     assert text.endswith("1 of 1 pod would get a different decision; 1 of them would lose RDMA.\n")

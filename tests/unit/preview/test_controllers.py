@@ -175,8 +175,8 @@ def test_an_unknown_kind_is_noted(kind: str) -> None:
     _, report = previewed(workload(kind, {"tasks": tasks}))
     word = kind.rpartition(" ")[2]
     note = (
-        f"{word} job: decided on as written; if its controller adds a command, labels or "
-        "variables, the live pod may get a different decision"
+        f"{word} job: judged as written; if a controller adds a command, labels or "
+        "variables, the live pods may get different decisions"
     )
     assert report.notes == (note,)
 
@@ -186,8 +186,8 @@ def test_a_runtime_gets_its_gpus_from_a_trainjob() -> None:
     kind = "trainer.kubeflow.org/v1alpha1 ClusterTrainingRuntime"
     _, report = previewed(workload(kind, {"template": template()}))
     note = (
-        "ClusterTrainingRuntime job: decided on as written; a TrainJob adds GPUs, a command and"
-        " variables, so the live pod may get a different decision"
+        "ClusterTrainingRuntime job: judged as written; a TrainJob may add GPUs, a command and"
+        " variables, so the live pods may get different decisions"
     )
     assert report.notes == (note,)
 

@@ -239,7 +239,7 @@ def test_an_object_that_no_cluster_has() -> None:
         "ResourceQuota",
     ]
     assert reading.facts.notes[1] == (
-        "LimitRange odd: not used as a fact about the cluster, since spec.limits must be a list, "
+        "LimitRange odd: not taken into account, since spec.limits must be a list, "
         "but is a number (7)"
     )
 

@@ -16,7 +16,7 @@ from webhook.model.claims import MAX_CLAIMS, MAX_FABRIC_NAME_LENGTH
 from webhook.model.pod import Path
 
 
-@rule("error", "Write only lowercase letters, digits, - and . (at most 253).", per_value=True)
+@rule("error", "Write at most 253 lowercase letters, digits, . and -.", per_value=True)
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject names of templates, requests and device classes that no such object can have.
 
@@ -31,12 +31,12 @@ def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     ]
     for path, name in objects:
         if not names.is_dns_subdomain(name):
-            yield Violation(path, f"{quoted(name)} is not the name of an object")
+            yield Violation(path, f"{quoted(name)} is not a valid object name")
     for index, claim in enumerate(fabric.claims):
         if claim.request is not None and not names.is_dns_label(claim.request):
             yield Violation(
                 ("claims", index, "request"),
-                f"{quoted(claim.request)} is not the name of a request",
+                f"{quoted(claim.request)} is not a valid request name",
                 f"Write {names.LABEL_FORM}.",
             )
 

@@ -49,11 +49,17 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """
     if fabric.mode != "host-network":
         return
-    text = "has no effect on pods with hostNetwork"
+    no_effect = "no effect on pods with hostNetwork"
     if fabric.networks or any(resource.network for resource in fabric.resources):
-        yield Violation(("networks",), text, "Remove networks and resources[].network.")
+        yield Violation(
+            ("networks",), f"networks have {no_effect}", "Remove networks and resources[].network."
+        )
     if "socket_interface" in fabric.model_fields_set:
-        yield Violation(("socketInterface",), text, "Write hostSocketInterface instead.")
+        yield Violation(
+            ("socketInterface",),
+            f"socketInterface has {no_effect}",
+            "Write hostSocketInterface instead.",
+        )
 
 
 @rule("warning", "Name the NetworkAttachmentDefinition in resources[].network.")
@@ -128,7 +134,7 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
             if resource.count != "per-gpu" and given in resource.model_fields_set:
                 yield Violation(
                     ("resources", index, key),
-                    "has no effect unless count is per-gpu",
+                    f"{key} has no effect unless count is per-gpu",
                     f"Remove {key}, or set count to per-gpu.",
                 )
 
@@ -143,7 +149,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
         if {"gpus_per_device", "devices_per_gpu"} <= resource.model_fields_set:
             yield Violation(
                 ("resources", index, "devicesPerGpu"),
-                "cannot be combined with gpusPerDevice",
+                "devicesPerGpu cannot be combined with gpusPerDevice",
             )
 
 
@@ -154,7 +160,7 @@ def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: nothing mounts a device into the pod, but a site may do so in another way.
     """
     if fabric.mode not in ("host-network", "dra") and not fabric.resources:
-        yield Violation(("resources",), "is empty, so no device gets into the pod")
+        yield Violation(("resources",), "resources is empty, so no device gets into the pod")
 
 
 def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, int]]:

@@ -84,7 +84,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     for name in fabric.env:
         if name in _DEBUGGING_VARIABLES:
             yield Violation(
-                ("env", name), "is for debugging, and NCCL chooses better values itself"
+                ("env", name), f"{name} is for debugging, and NCCL chooses better values itself"
             )
 
 
@@ -125,7 +125,7 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
     if _names_interface(fabric):
         for name in SOCKET_VARIABLES:
             if name in fabric.env:
-                yield Violation(("env", name), "socketInterface also sets this variable")
+                yield Violation(("env", name), f"socketInterface also sets {name}")
 
 
 @rule(
@@ -143,7 +143,7 @@ def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
             if name in fabric.env:
                 yield Violation(
                     ("env", name),
-                    "UCX does not read it, and pods with hostNetwork get the same name",
+                    f"UCX does not read {name}, and pods with hostNetwork get the same interface",
                 )
 
 
@@ -171,14 +171,14 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     if not ip_interfaces(interface, fabric.env):
         yield Violation(
             (key,),
-            "without it, UCX_NET_DEVICES is not written, since UCX would have no device for TCP",
+            f"without {key}, UCX_NET_DEVICES is not written, since UCX's TCP needs an interface",
             f"Write {'an interface of the node' if key[0] == 'h' else 'eth0'}.",
         )
 
 
 @rule(
     "warning",
-    "Add the interface to UCX_NET_DEVICES, such as eth0, or set hcas and socketInterface instead.",
+    "Add the interface, such as eth0, to UCX_NET_DEVICES, or set hcas and socketInterface instead.",
 )
 def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a UCX_NET_DEVICES in `env` that lists HCAs alone.
@@ -190,7 +190,7 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     if all(":" in item for item in written.split(",")):
         yield Violation(
             ("env", "UCX_NET_DEVICES"),
-            f"{quoted(written)} leaves TCP without a device",
+            f"{quoted(written)} leaves UCX's TCP connections without an interface",
         )
 
 
@@ -202,7 +202,7 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """
     if "openmpi" in fabric.libraries and fabric.mode == "host-network":
         index = fabric.libraries.index("openmpi")
-        yield Violation(("libraries", index), "has no effect on pods with hostNetwork")
+        yield Violation(("libraries", index), "openmpi has no effect on pods with hostNetwork")
 
 
 @rule("warning", "Remove the variable from env, or the field that sets it.")

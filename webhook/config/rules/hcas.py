@@ -134,17 +134,21 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Write the name as rdma link prints it.", per_value=True)
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about names of devices that are almost what a driver gives: `mxl5_0`, `mlx5-1`, `0`.
+    """Warn about device names that resemble, but do not match, drivers' names: `mxl5_0`, `0`.
 
     A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
     renamed its devices.
     """
-    for path, name, _ in _device_names(fabric):
+    for path, name, complete in _device_names(fabric):
         other_rules = _ONLY_STEM.fullmatch(name) or _INTERFACE.fullmatch(name)
-        if not other_rules and name == name.lower() and (likely := _nearest_driver_name(name)):
-            yield Violation(
-                path, f"{quoted(name)} is not a name that drivers give (did you mean {likely}?)"
-            )
+        if other_rules or name != name.lower() or not (likely := _nearest_driver_name(name)):
+            continue
+        hint = f"(did you mean {likely}?)"
+        if complete:
+            yield Violation(path, f"{quoted(name)} is not a name that drivers give {hint}")
+        elif not likely.startswith(name):
+            text = f"no driver's names begin with {quoted(name)} {hint}"
+            yield Violation(path, text, "Write the beginning of the names that rdma link prints.")
 
 
 def _nearest_driver_name(name: str) -> str:
@@ -172,8 +176,8 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     ):
         yield Violation(
             ("hcas",),
-            "is empty, so NCCL and UCX use every device that they find, including slow Ethernet "
-            "cards",
+            "hcas is empty, so NCCL and UCX use every device that they find, including slow "
+            "Ethernet cards",
         )
 
 
@@ -187,7 +191,7 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
     for other in given[1:]:
         yield Violation(
             (other,),
-            f"cannot be combined with {given[0]}, since NCCL takes one list",
+            f"{other} cannot be combined with {given[0]}, since NCCL takes one list",
             f"Remove {given[0]} or {other}.",
         )
 

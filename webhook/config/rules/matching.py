@@ -12,6 +12,7 @@ from webhook.config.messages import brief, quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import is_label_glob
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule
+from webhook.model.names import counted
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 
@@ -26,8 +27,8 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 
 @file_rule(
     "warning",
-    "To distinguish the fabrics, give each gpuProducts, or nodeLabels with the same key "
-    "and different values; or set defaults.fabric.",
+    "Set gpuProducts in each fabric, or nodeLabels with the same key and different values; or set "
+    "defaults.fabric.",
 )
 def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about two fabrics with the same GPUs or device class that no label distinguishes.
@@ -52,7 +53,8 @@ def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
             first = rivals & -rivals
             gpu = next(gpu for gpu in gpus if fabrics_by_gpu.get(gpu, 0) & first)
             earlier = fabrics[first.bit_length() - 1][1].name
-            suffix = f" and {rivals.bit_count() - 1:,} more" * (rivals != first)
+            others = counted(rivals.bit_count() - 1, "more fabric")
+            suffix = f" and to {others}" if rivals != first else ""
             yield Violation(
                 (*path, "match"),
                 f"{brief(gpu)} also belongs to fabric {quoted(earlier)}{suffix}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from webhook.config import names
 from webhook.config.messages import brief, quoted
@@ -50,18 +50,22 @@ def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "error",
-    "Write the name of a fabric of the file, or remove defaults.fabric.",
+    "Write the name of a fabric in the file, or remove defaults.fabric.",
     per_value=True,
 )
 def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject a `defaults.fabric` that is not in the file."""
     name = spec.model.defaults.fabric
     if name is not None and name not in spec.names:
-        there = shortened_list([brief(name) for name in sorted(spec.names)], _MAX_NAMES)
-        hint = suggestion(name, spec.names) or (
-            f" (the fabrics are {there})" if there else " (the file has none)"
-        )
+        hint = suggestion(name, spec.names) or f" ({_fabrics_text(spec.names)})"
         yield Violation(("defaults", "fabric"), f"no fabric is called {quoted(name)}{hint}")
+
+
+def _fabrics_text(names: Collection[str]) -> str:
+    if not names:
+        return "the file has none"
+    listed = shortened_list([brief(name) for name in sorted(names)], _MAX_NAMES)
+    return f"the only fabric is {listed}" if len(names) == 1 else f"the fabrics are {listed}"
 
 
 @file_rule(
@@ -86,7 +90,9 @@ def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about `nonRootImages` with `memlock: unlimited`, where the user does not matter."""
     defaults = spec.model.defaults
     if defaults.non_root_images and defaults.memlock == "unlimited":
-        message = "has no effect if memlock is unlimited, since every user may then lock memory"
+        message = (
+            "nonRootImages has no effect if memlock is unlimited, where any user may lock memory"
+        )
         yield Violation(("defaults", "nonRootImages"), message)
 
 
@@ -175,7 +181,7 @@ def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     for path, globs in lists:
         if not globs and path[-1] != "gpuProducts":
             remedy = 'List the values, or write "*" for any.'
-            yield Violation(path, "matches no value", remedy)
+            yield Violation(path, "an empty list matches no value", remedy)
         for index, glob in enumerate(globs):
             if not names.is_label_glob(glob):
                 yield Violation((*path, index), f"{quoted(glob)} matches no label value")
@@ -192,7 +198,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
         if not names.is_env_name(name):
             yield Violation(
                 ("env", name),
-                f"{quoted(name)} is not the name of a variable",
+                f"{quoted(name)} is not a valid variable name",
             )
 
 
@@ -215,7 +221,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
             text = "'lo' cannot reach other pods"
             yield Violation((key,), text, "Name an interface that reaches other pods.")
         elif name and not names.is_interface(name):
-            yield Violation((key,), f"{quoted(name)} is not the name of an interface")
+            yield Violation((key,), f"{quoted(name)} is not a valid interface name")
 
 
 @rule("error", "Write namespace/name or namespace/name@interface.", per_value=True)
@@ -230,7 +236,7 @@ def network_names(fabric: FabricEntry) -> Iterator[Violation]:
     ]
     for path, name in networks:
         if name is not None and not names.is_network(name):
-            yield Violation(path, f"{quoted(name)} is not the name of a network")
+            yield Violation(path, f"{quoted(name)} is not a valid network name")
 
 
 @rule("error", "Write a size, such as 64Gi, or remove sharedMemory.", per_value=True)
@@ -255,7 +261,7 @@ def namespaces(spec: ParsedSpec) -> Iterator[Violation]:
         if not names.is_dns_label(name):
             yield Violation(
                 ("nvlink", "allowNamespaces", index),
-                f"{quoted(name)} is not the name of a namespace",
+                f"{quoted(name)} is not a valid namespace name",
             )
 
 

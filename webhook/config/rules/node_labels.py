@@ -76,7 +76,7 @@ def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
     An error: there is nothing to pin to.
     """
     if fabric.pin == "always" and not fabric.node_selector:
-        yield Violation(("pin",), "always needs a nodeSelector")
+        yield Violation(("pin",), "'always' needs a nodeSelector")
 
 
 @rule("warning", "Set pin to always, or remove nodeSelector.")
@@ -86,7 +86,7 @@ def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
     A warning: it has no effect without the pin.
     """
     if fabric.pin == "never" and fabric.node_selector:
-        yield Violation(("nodeSelector",), "has no effect if pin is never")
+        yield Violation(("nodeSelector",), "nodeSelector has no effect if pin is never")
 
 
 @file_rule("error", "Correct nodeSelector or match, so that the selected nodes are in the fabric.")

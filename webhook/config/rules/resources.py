@@ -95,7 +95,7 @@ def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "warning",
-    "Write the resource that the RDMA device plugin offers, such as rdma/ib, and GPUs in "
+    "Write the resource that the RDMA device plugin offers, such as rdma/ib, and list GPUs in "
     "match.gpuResources.",
 )
 def gpu_model_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:

@@ -88,7 +88,8 @@ class _Search:
                     raise _conflict(self.naming_evidence, piece)
                 if self.naming_evidence and self.naming_evidence[0].explicit:
                     continue
-                return _unknown(f"no fabric matches {piece.source}")
+                remedy = f"correct the pod's node selection, or set {FABRIC}"
+                return _unknown(f"no fabric matches {piece.source}: {remedy}")
             self.candidates = remaining
             if piece.constraint.allowed:
                 self.naming_evidence.append(piece)
@@ -249,7 +250,7 @@ def _unlisted_device(usages: ContainerUsages) -> str:
     for container, usage in usages:
         names = [*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))]
         if names:
-            return f"no fabric lists {names[0]} in container {container.name}"
+            return f"container {container.name} requests {names[0]}, which no fabric lists"
     return ""
 
 
@@ -276,7 +277,8 @@ def _by_default(
     if not naming_evidence:
         names = " or ".join(", ".join(fabrics.fabrics).rsplit(", ", 1))
         problem = _unlisted_device(usages) or "the pod's fabric cannot be determined"
-        return _unknown(f"{problem}: set {FABRIC} to {names}")
+        remedy = f"set {FABRIC} to the fabric of its nodes, {names}"
+        return _unknown(f"{problem}: {remedy}")
     several = " and ".join(sorted(candidates))
     message = f"{naming_evidence[0].source} matches {several}: set {FABRIC}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
@@ -295,4 +297,4 @@ def _conflict(naming_evidence: list[_Evidence], last: _Evidence) -> Denial:
     )
     fabric, other = (" or ".join(sorted(evidence.constraint.allowed)) for evidence in (first, last))
     msg = f"{first.source} implies fabric {fabric}, but {last.source} implies fabric {other}"
-    return Denial(FABRIC_CONFLICT, msg)
+    return Denial(FABRIC_CONFLICT, f"{msg}: remove one of the two")

@@ -189,7 +189,9 @@ def _shared_gpu(pod: Pod, apps: ContainerUsages) -> str:
     user = annotations.get(_SHARE_USER, names[0] if names else None)
     if share is None or user not in names:
         return ""
-    return f"annotation {share} gives {user} a GPU: set {CONTAINERS} and {FABRIC}"
+    return (
+        f"annotation {share} gives container {user} a share of a GPU: set {CONTAINERS} and {FABRIC}"
+    )
 
 
 _SHARES = ("gpu-fraction", "gpu-memory")
@@ -197,5 +199,5 @@ _SHARE_USER = "gpu-fraction-container-name"
 
 
 def _unlisted_device_message(name: str, container: Container) -> str:
-    device = f"{name} in container {container.name}"
-    return f"no fabric lists {device}: if it is a GPU, list it in its fabric's gpuResources"
+    remedy = f"if {name} is a GPU, add it to gpuResources of the fabric that has it"
+    return f"container {container.name} requests {name}, which no fabric lists: {remedy}"

@@ -133,7 +133,7 @@ def launches_accepting_flag(
     if _command_mentions_hcoll(text, launches):
         return [], "the command configures hcoll itself"
     if shows_other_mpi(text, names):
-        return [], "the container mentions another MPI"
+        return [], "the container names another MPI implementation"
     variables = evidence_variables(names)
     accepting, refusals = [], []
     for launch in launches:

@@ -109,7 +109,8 @@ def _warn_kept(
             user_env, value
         ):
             message = (
-                f"{origin} selects no device of fabric {analysis.fabric.name}, which has {value}"
+                f"{origin} selects no device of fabric {analysis.fabric.name}, whose value is "
+                f"{variable}={value}"
             )
             draft.warned(name, HCA_ELSEWHERE, message)
         elif (variable, value) not in analysis.fabric.env.site:
@@ -210,13 +211,17 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
 def _leave_to_files(
     draft: Draft, analysis: PodAnalysis, container: Target | Launcher, names: list[str]
 ) -> None:
-    message, unset = "envFrom may set them", names
+    message, unset = "variables not set here, since envFrom may set them", names
     if isinstance(container, Target) and _files_allowed(analysis):
         message = f"{message}; NCCL_* go into /etc/nccl.conf"
         unset = [name for name in names if not name.startswith("NCCL_")]
     draft.skipped(container.name, ENV_FROM, message)
     if unset:
-        message = f"not set, since envFrom may set them: {', '.join(unset)}; add them to env"
+        message = f"{unset[0]} was not set, since envFrom may set it: add it to env"
+        if len(unset) > 1:
+            message = (
+                f"these were not set, since envFrom may set them: add {', '.join(unset)} to env"
+            )
         draft.warned(container.name, ENV_FROM, message)
 
 

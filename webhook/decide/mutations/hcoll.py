@@ -164,7 +164,7 @@ def _flag(draft: Draft, analysis: PodAnalysis, path: Path) -> str:
         insert_flag(draft, path, launches)
         places = dict.fromkeys(dotted(launch.path) for launch in launches)
         return f", and {' '.join(FLAG)} in {', '.join(places)}"
-    return refusal and f"; no flag: {refusal}"
+    return refusal and f"; {' '.join(FLAG)} was not added, since {refusal}"
 
 
 def insert_flag(draft: Draft, path: Path, launches: list[LauncherCommand]) -> None:

@@ -137,8 +137,8 @@ def _add(draft: Draft, analysis: PodAnalysis, target: Target, *, misspelled: boo
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
     raised = reason is not None and _raise(draft, analysis, target)
     details = f", and {_RAISED}" if raised else ""
-    message = f"added capability IPC_LOCK, so that memory can be registered{details}"
-    draft.applied(target.name, ADDED, message)
+    purpose = ", so that memory can be registered" if reason is None else ""
+    draft.applied(target.name, ADDED, f"added capability IPC_LOCK{purpose}{details}")
     if misspelled:
         draft.warned(
             target.name, MISSPELLED, "capability CAP_IPC_LOCK is not valid: write IPC_LOCK"

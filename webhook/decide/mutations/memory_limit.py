@@ -29,8 +29,11 @@ KEPT = Reason(
 )
 UNKNOWN = Reason(
     "NamespaceUnknown",
-    "The namespace's LimitRanges and quotas have not been read yet.",
-    remedy="Create the pod again: by now, the webhook has read its namespace.",
+    "The namespace's LimitRanges and quotas are unknown.",
+    remedy=(
+        "Create the pod again: by now, the webhook has read its namespace. For a preview, use "
+        "--live, or add the namespace to the facts."
+    ),
 )
 REQUIRED = Reason(
     "LimitRequired",
@@ -130,7 +133,7 @@ def _keep_reason(analysis: PodAnalysis) -> tuple[Reason, str] | None:
         source = "the pod" if requested else "the configuration"
         return KEPT, f"kept, as set by {source}"
     if not analysis.namespace.is_loaded:
-        return UNKNOWN, "kept: the namespace's LimitRanges and quotas have not been read yet"
+        return UNKNOWN, "kept: the namespace's LimitRanges and quotas are unknown"
     if analysis.namespace.memory_limit_required:
         return REQUIRED, f"kept: {analysis.namespace.memory_limit_required}"
     reader = reads_limit(analysis.original)

@@ -118,8 +118,7 @@ def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
         if not launcher.elsewhere:
             message = f"if the ranks run in this pod, set {FABRIC} ({launcher.evidence})"
             return Verdict.of(RANKS_UNKNOWN, message)
-    message = f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}"
-    return Verdict.of(LAUNCHER, message)
+    return Verdict.of(LAUNCHER, f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}")
 
 
 def _problems(pod: JudgedPod) -> Iterator[Verdict]:

@@ -6,7 +6,6 @@ from webhook.decide.analysis import Target
 from webhook.decide.mutations.claims import MUTATION as CLAIMS
 from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
 from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
-from webhook.model.annotations import FABRIC
 from webhook.model.claims import has_nic_of
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.fabric import ClaimTemplateReference, Fabric
@@ -91,7 +90,7 @@ def _verdict_without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: lis
     assert reason is not None  # a pod with targets but without a fabric always has a reason
     if requested and not pod.knowledge.uses_foreign_nic:
         request = f"container {judged.target.name} requests {requested[0]}"
-        message = f"{request}, which no fabric has: remove that resource, or set {FABRIC}"
+        message = f"{request}, which no fabric has: remove the resource, or correct its name"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     return Verdict.of(reason, pod.knowledge.message)
 

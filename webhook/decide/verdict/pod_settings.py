@@ -195,7 +195,9 @@ def judge_pod_sandbox(pod: JudgedPod) -> Verdict | None:
     """Return the obstacle to RDMA in the pod's runtimeClassName, or None."""
     name = pod.view.runtime_class
     if is_gvisor(name):
-        message = f"runtimeClassName {name} is gVisor, which has no RDMA devices"
+        message = (
+            f"runtimeClassName {name} is gVisor, which has no RDMA devices: remove runtimeClassName"
+        )
         return Verdict.of(GVISOR, message)
     if is_kata(name):
         message = f"runtimeClassName {name} is Kata, where only a passed-through NIC works"

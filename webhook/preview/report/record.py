@@ -248,9 +248,7 @@ _HEADLINES: dict[Rdma, VerdictHeadline] = {
     "unsure": VerdictHeadline(
         "RDMA not certain", "not certain", "RDMA would not be certain", "?", "bold yellow"
     ),
-    "none": VerdictHeadline(
-        "launcher", "only launching", "the pod would be a launcher", "○", "bold"
-    ),
+    "none": VerdictHeadline("launcher", "launcher", "the pod would be a launcher", "○", "bold"),
 }
 
 

@@ -39,6 +39,8 @@ _STYLES: dict[Status, str] = {
     "warned": "yellow",
     "failed": "bold red",
 }
+#: The names of mutations and statuses in the table, where people read them differently.
+_LABELS = {"request": "pod", "already": "unchanged"}
 _COLUMNS = (
     TableColumn("mutation"),
     TableColumn("container", 24),
@@ -151,7 +153,9 @@ def _write_verdict(
     headline = headline_of(preview)
     line = [Span(headline.text, headline.style), *_fabric(preview)]
     because = _verdict_reason(preview, wording)
-    if because:
+    if because.startswith(f"{headline.text} ("):  # of a launcher
+        line.append(Span(because.removeprefix(headline.text)))
+    elif because:
         line.append(Span(f": {because}"))
     line += [Span(_assumptions(preview.verdict), "dim"), Span(_verdict_code(preview), "dim")]
     sheet.paragraph(*line, sign=Span(headline.sign, headline.style), indent=_INDENT)
@@ -215,11 +219,11 @@ def _cells(rows: Mapping[_Row, list[str]]) -> Iterator[list[Span]]:
     previous = ""
     for row, containers in rows.items():
         yield [
-            Span("" if row.mutation == previous else row.mutation),
+            Span("" if row.mutation == previous else _LABELS.get(row.mutation, row.mutation)),
             Span(", ".join(containers)),
             Span(f"{row.status} !", "yellow")
             if row.warns
-            else Span(row.status, _STYLES[row.status]),
+            else Span(_LABELS.get(row.status, row.status), _STYLES[row.status]),
             Span(f"{row.message} [{row.code}]" if row.code else row.message),
         ]
         previous = row.mutation
@@ -277,7 +281,7 @@ def _lines_without_rows(decision: Decision, shown: Iterable[Outcome]) -> Iterato
     ]
     also = dict.fromkeys(outcome.message for outcome in unshown if outcome.status == "applied")
     if also:
-        yield f"also {', '.join(also)}"
+        yield f"the webhook also {', '.join(also)}"
         unshown = [outcome for outcome in unshown if outcome.message not in also]
     skipped = {outcome.mutation: None for outcome in unshown if outcome.reason.reportable}
     idle = {outcome.mutation: None for outcome in unshown if outcome.mutation not in skipped}
@@ -334,7 +338,8 @@ def _summary(report: Report, warnings: int) -> Iterator[Span]:
     styles = {headline.summary: headline.style for headline in headlines}
     for index, (summary, number) in enumerate(sorted(counts.items())):
         yield Span(", " if index else "")
-        yield Span(f"{number} {summary}", styles[summary])
+        plural = "s" if summary == "launcher" and number > 1 else ""
+        yield Span(f"{number} {summary}{plural}", styles[summary])
     if warnings:
         yield Span("; ")
         yield Span(counted(warnings, "warning"), "yellow")

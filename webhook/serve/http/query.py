@@ -64,7 +64,7 @@ def _single(given: Sequence[tuple[str, str]], allowed: Sequence[str]) -> dict[st
 def _namespace(written: str) -> str:
     if not is_dns_label(written):
         raise RequestError(
-            400, f"{NAMESPACE}={written!r:.80} is not the name of a namespace: {LABEL_FORM}"
+            400, f"{NAMESPACE}={written!r:.80} is not a valid namespace name: write {LABEL_FORM}"
         )
     return written
 

@@ -127,8 +127,8 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     """A site that forgot to list a GPU resource learns its name."""
     manifest = pod(container(resources=quantities({"example.com/h200": "8", "cpu": "1"})))
     assert examined(manifest).knowledge.message == (
-        "no fabric lists example.com/h200 in container trainer: "
-        "if it is a GPU, list it in its fabric's gpuResources"
+        "container trainer requests example.com/h200, which no fabric lists: if "
+        "example.com/h200 is a GPU, add it to gpuResources of the fabric that has it"
     )
 
 

@@ -33,7 +33,7 @@ def running(*command: str) -> Commands:
         ("orterun -tune f a", "orterun reads options from a file"),
         ("orterun $O a", "orterun has words that only the shell can expand"),
         ("export OMPI_MCA_coll_hcoll_enable=1; orterun a", "the command configures hcoll itself"),
-        (". setvars.sh; orterun a", "the container mentions another MPI"),
+        (". setvars.sh; orterun a", "the container names another MPI implementation"),
         (
             "mpirun a; mpirun b; orterun a : b",
             "mpirun is not certain to be Open MPI, orterun has several contexts (`:`)",
@@ -56,7 +56,7 @@ def test_a_launch_that_takes_it_is_enough() -> None:
     accepting, refusal = launches_accepting_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
     assert (len(accepting), refusal) == (1, "")
     names = ("OMPI_MCA_btl", "I_MPI_FABRICS")
-    refusal = "the container mentions another MPI"
+    refusal = "the container names another MPI implementation"
     assert launches_accepting_flag(running("mpirun", "a"), FIRST, names) == ([], refusal)
 
 

@@ -160,23 +160,23 @@ def test_env_from_may_hold_the_names() -> None:
             "trainer",
             "skipped",
             "EnvFrom",
-            "envFrom may set them; NCCL_* go into /etc/nccl.conf",
+            "variables not set here, since envFrom may set them; NCCL_* go into /etc/nccl.conf",
         ),
         (
             "trainer",
             "warned",
             "EnvFrom",
             (
-                "not set, since envFrom may set them: GLOO_SOCKET_IFNAME, UCX_NET_DEVICES; "
-                "add them to env"
+                "these were not set, since envFrom may set them: add GLOO_SOCKET_IFNAME, "
+                "UCX_NET_DEVICES to env"
             ),
         ),
     ]
     assert values(decision) == {"A": "b"}
     assert decision.warnings[1:] == (
         (
-            "rdma.lab: env trainer: not set, since envFrom may set them: GLOO_SOCKET_IFNAME, "
-            "UCX_NET_DEVICES; add them to env"
+            "rdma.lab: env trainer: these were not set, since envFrom may set them: "
+            "add GLOO_SOCKET_IFNAME, UCX_NET_DEVICES to env"
         ),
     )
 
@@ -194,12 +194,12 @@ def test_without_files_env_from_keeps_all_of_it_out(
     manifest = pod(gpu(envFrom=source), annotations=annotations)
     decision = all_decide_on(manifest, decision_input(defaults=defaults))
     assert outcomes(decision) == [
-        ("trainer", "skipped", "EnvFrom", "envFrom may set them"),
+        ("trainer", "skipped", "EnvFrom", "variables not set here, since envFrom may set them"),
         (
             "trainer",
             "warned",
             "EnvFrom",
-            f"not set, since envFrom may set them: {', '.join(FULL)}; add them to env",
+            f"these were not set, since envFrom may set them: add {', '.join(FULL)} to env",
         ),
     ]
 
@@ -298,7 +298,7 @@ def test_a_launchers_env_from_may_hold_all_names() -> None:
         "launcher",
         "warned",
         "EnvFrom",
-        f"not set, since envFrom may set them: {', '.join(FULL)}; add them to env",
+        f"these were not set, since envFrom may set them: add {', '.join(FULL)} to env",
     )
 
 
@@ -351,9 +351,9 @@ def test_nccl_on_sockets_is_warned_of() -> None:
 
 def test_devices_of_no_fabric_are_warned_of() -> None:
     """NCCL would find no device and use sockets; there is a single warning."""
-    message = "your NCCL_IB_HCA=mlx5_9 selects no device of fabric v100-ib, which has "
+    message = "your NCCL_IB_HCA=mlx5_9 selects no device of fabric v100-ib, whose value is "
     assert warned(decide_on(trainer(NCCL_IB_HCA="mlx5_9"))) == [
-        ("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")
+        ("NcclIbHcaElsewhere", f"{message}NCCL_IB_HCA==mlx5_0,mlx5_1")
     ]
     site = fabric(gpu_resources=GPU, env=FabricEnv(site=(("NCCL_IB_HCA", "=mlx5_0"),)))
     assert [code for code, _ in warned(decide_on(trainer(NCCL_IB_HCA="ibp"), site))] == [
@@ -388,8 +388,10 @@ def test_a_fabrics_value_is_not_called_the_users() -> None:
     assert warnings == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
     far = fabric("far", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_9"),)))
     warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))
-    message = "NCCL_IB_HCA==mlx5_9 of fabric far selects no device of fabric v100-ib, which has "
-    assert warnings == [("NcclIbHcaElsewhere", f"{message}=mlx5_0,mlx5_1")]
+    message = (
+        "NCCL_IB_HCA==mlx5_9 of fabric far selects no device of fabric v100-ib, whose value is "
+    )
+    assert warnings == [("NcclIbHcaElsewhere", f"{message}NCCL_IB_HCA==mlx5_0,mlx5_1")]
 
 
 def test_ucx_settings_that_are_not_written_need_not_be_forwarded() -> None:

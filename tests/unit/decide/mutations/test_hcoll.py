@@ -103,7 +103,10 @@ def test_a_variable_proves_all_launches() -> None:
             "export HCOLL_MAIN_IB=mlx5_0:1; mpirun -x HCOLL_MAIN_IB a",
             "the command configures hcoll itself",
         ),
-        ("source /opt/intel/setvars.sh; mpirun -x A a", "the container mentions another MPI"),
+        (
+            "source /opt/intel/setvars.sh; mpirun -x A a",
+            "the container names another MPI implementation",
+        ),
         ("mpirun -x A $MPI_OPTIONS a", "mpirun has words that only the shell can expand"),
         ("horovodrun -np 2 a", ""),
         ("echo mpirun -x A a", ""),
@@ -113,7 +116,13 @@ def test_a_variable_proves_all_launches() -> None:
 def test_commands_that_stay(command: str, refusal: str) -> None:
     """If Open MPI is not proven or hcoll is already settled, only the variable is written."""
     outcomes, after = decided(pod(gpu(command=["bash", "-c", command])))
-    assert outcomes == [("applied", "Added", f"{SET}; no flag: {refusal}" if refusal else SET)]
+    assert outcomes == [
+        (
+            "applied",
+            "Added",
+            f"{SET}; -mca coll_hcoll_enable 0 was not added, since {refusal}" if refusal else SET,
+        )
+    ]
     assert after["command"][2] == command
     assert HCOLL_VARIABLE in after["env"]
 
@@ -240,7 +249,15 @@ def test_the_sites_variables_prove_nothing() -> None:
     )
     first = decide_on(pod(gpu(command=["mpirun", "-np", "2", "a"])), cluster)
     assert outcomes_of(first, NAME) == [
-        ("trainer", "applied", "Added", f"{SET}; no flag: mpirun is not certain to be Open MPI")
+        (
+            "trainer",
+            "applied",
+            "Added",
+            (
+                f"{SET}; -mca coll_hcoll_enable 0 was not added, "
+                "since mpirun is not certain to be Open MPI"
+            ),
+        )
     ]
     assert decide_on(first.pod, cluster).patch == ()
 

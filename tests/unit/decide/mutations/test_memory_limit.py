@@ -131,7 +131,7 @@ def test_the_pod_goes_before_the_configuration() -> None:
 def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
     """An unread LimitRange might reject the pod."""
     cluster = decision_input(namespace=NamespaceFacts(name="lab", is_loaded=False))
-    message = "kept: the namespace's LimitRanges and quotas have not been read yet"
+    message = "kept: the namespace's LimitRanges and quotas are unknown"
     assert outcomes(pod(limited()), cluster) == [
         ("trainer", "skipped", "NamespaceUnknown", message)
     ]

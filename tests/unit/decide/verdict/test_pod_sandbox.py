@@ -10,7 +10,10 @@ def test_gvisor_has_no_rdma() -> None:
     """Its kernel has no RDMA device, regardless of the container's devices."""
     verdict = verdict_on(pod(runtimeClassName="gvisor"))
     assert (verdict.rdma, verdict.because.code) == ("no", "GvisorSandbox")
-    assert verdict.message == "runtimeClassName gvisor is gVisor, which has no RDMA devices"
+    assert (
+        verdict.message
+        == "runtimeClassName gvisor is gVisor, which has no RDMA devices: remove runtimeClassName"
+    )
 
 
 def test_kata_may_have_rdma() -> None:

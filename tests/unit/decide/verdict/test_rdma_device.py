@@ -26,9 +26,11 @@ def test_a_resource_of_no_fabric_is_unknown() -> None:
     assert judged(pod(gpu(limits={"rdma/other": "1"}))) == ("unsure", "ResourceUnknown")
     alone = pod(container(resources=quantities({"rdma/other": "1"})))
     assert verdict_on(alone).message == (
-        "container trainer requests rdma/other, which no fabric has: remove that "
-        "resource, or set rdma.lab/fabric"
+        "container trainer requests rdma/other, which no fabric has: remove the "
+        "resource, or correct its name"
     )
+    alone["metadata"]["annotations"]["rdma.lab/fabric"] = "v100-ib"
+    assert verdict_on(alone).because.code == "ResourceUnknown"  # a fabric's name changes nothing
 
 
 def test_a_resource_of_quantity_zero_is_no_device() -> None:

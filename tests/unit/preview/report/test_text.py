@@ -38,10 +38,10 @@ def test_a_patched_pod_is_a_heading_a_verdict_a_table_and_a_summary() -> None:
     assert render(preview(decision)) == (
         "Deployment lab/trainer  spec.template  train.yaml:1\n"
         "  ✔ equipped for RDMA over v100-ib (nvidia.com/v100 in container trainer)\n"
-        "    mutation  container  status   why\n"
-        "    ipc-lock  trainer    applied  IPC_LOCK added\n"
-        "              trainer    warned   the container is not root [Odd]\n"
-        "    hcoll     trainer    already  OMPI_MCA_coll_hcoll_enable is set\n"
+        "    mutation  container  status     why\n"
+        "    ipc-lock  trainer    applied    IPC_LOCK added\n"
+        "              trainer    warned     the container is not root [Odd]\n"
+        "    hcoll     trainer    unchanged  OMPI_MCA_coll_hcoll_enable is set\n"
         "    nothing to do: networks, placement\n"
         "\n"
         "1 pod: 1 equipped for RDMA; 1 warning\n"
@@ -83,7 +83,7 @@ def test_a_denied_pod_has_the_reason() -> None:
         ("yes", "✔ equipped for RDMA", "equipped for RDMA"),
         ("no", "✘ no RDMA: so it is [Because]", "without RDMA"),
         ("unsure", "? RDMA not certain: so it is [Because]", "not certain"),
-        ("none", "○ launcher: so it is", "only launching"),
+        ("none", "○ launcher: so it is", "launcher"),
     ],
 )
 def test_the_verdict_leads(rdma: Rdma, line: str, counted: str) -> None:
@@ -312,7 +312,23 @@ def test_an_unreportable_mutation_has_no_row() -> None:
     """It is named below the table, since it rarely matters."""
     unreportable = outcome("hcoll", "a", "applied", "set X=0", OP, reportable=False)
     lines = render(preview(patched(ADDED, unreportable))).splitlines()
-    assert lines[4] == "    also set X=0"
+    assert lines[4] == "    the webhook also set X=0"
+
+
+def test_the_pods_own_annotations_have_a_row_of_the_pod() -> None:
+    """`request` is a name for programs: people read what it is about."""
+    row = outcome("request", "", "warned", "unknown annotation 'rdma.lab/x'")
+    lines = render(preview(patched(ADDED, row))).splitlines()
+    assert lines[4].split()[:3] == ["pod", "(pod)", "warned"]
+
+
+def test_launchers_are_named_once_and_counted() -> None:
+    """The headline does not repeat the verdict's first word, and a count has a plural."""
+    launcher = judged("none", "launcher (label mpi-job-role): the pod only starts", fabric=None)
+    lines = render(preview(launcher)).splitlines()
+    assert lines[1] == "  ○ launcher (label mpi-job-role): the pod only starts"
+    assert lines[-1] == "1 pod: 1 launcher"
+    assert render(*2 * [preview(launcher)]).splitlines()[-1] == "2 pods: 2 launchers"
 
 
 def test_the_controller_is_never_broken_over_lines() -> None:

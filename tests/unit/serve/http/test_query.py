@@ -43,7 +43,7 @@ def test_all_parameters() -> None:
             "namespace",
             "",
             (
-                "namespace='' is not the name of a namespace: at most 63 lowercase letters, "
+                "namespace='' is not a valid namespace name: write at most 63 lowercase letters, "
                 "digits and -, without a - at either end"
             ),
         ),
@@ -51,8 +51,8 @@ def test_all_parameters() -> None:
             "namespace",
             "A_B",
             (
-                "namespace='A_B' is not the name of a namespace: at most 63 lowercase letters, "
-                "digits and -, without a - at either end"
+                "namespace='A_B' is not a valid namespace name: write at most 63 lowercase "
+                "letters, digits and -, without a - at either end"
             ),
         ),
         ("output", "xml", "output='xml': use one of json, yaml, text"),
