@@ -124,7 +124,7 @@ class JsonData:
             raise invalid_configuration(
                 CONFIGURATION_TOO_LARGE,
                 name,
-                f"the object is larger than the maximum of {limits.octets:,} characters",
+                f"is larger than the maximum of {limits.octets:,} characters",
             )
 
     def line(self, path: Path) -> None:
@@ -141,13 +141,13 @@ def _check_shape(data: dict[str, object], name: str, limits: TextLimits) -> None
             raise invalid_configuration(
                 CONFIGURATION_TOO_LARGE,
                 name,
-                f"the object contains more than the maximum of {limits.nodes:,} values",
+                f"contains more than the maximum of {limits.nodes:,} values",
             )
         level = [child for parent in level for child in _children(parent)]
         if not level:
             return
     raise invalid_configuration(
-        CONFIGURATION_TOO_LARGE, name, f"the object is nested deeper than {limits.depth} levels"
+        CONFIGURATION_TOO_LARGE, name, f"is nested deeper than {limits.depth} levels"
     )
 
 

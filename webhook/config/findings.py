@@ -75,6 +75,11 @@ FILE_CODES = (
 _WITH_REMEDY_IN_TEXT = frozenset(code.code for code in FILE_CODES)
 
 
+def text_after_path(finding: Finding) -> str:
+    """Return the text without its subject, if that is the field at the end of the path."""
+    return finding.text.removeprefix(f"{finding.location.path.rpartition('.')[2]} ")
+
+
 def compiler_line(finding: Finding) -> str:
     """Format a finding for editors, as compilers do.
 
@@ -93,9 +98,7 @@ def _line(finding: Finding, level: str = "") -> str:
     if finding.code in _WITH_REMEDY_IN_TEXT:
         remedy = ""
     clause = remedy[:1].lower() + remedy[1:]
-    # The path before the text already ends with its subject.
-    text = finding.text.removeprefix(f"{location.path.rpartition('.')[2]} ")
-    parts = (file_position(location), level, location.path, text, clause)
+    parts = (file_position(location), level, location.path, text_after_path(finding), clause)
     return visible(": ".join(part for part in parts if part))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from webhook.config.custom_resource import NAME
+from webhook.config.findings import text_after_path
 from webhook.config.load import Loaded
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import ClusterError
@@ -112,7 +113,7 @@ def _valid(observed: ObservedObject) -> Condition:
 def _warnings(loaded: Loaded) -> Iterator[str]:
     for finding in loaded.findings:
         path = finding.location.path
-        yield f"{path}: {finding.text}" if path else finding.text
+        yield f"{path}: {text_after_path(finding)}" if path else finding.text
     if left_out := loaded.truncation.text():
         yield left_out
 

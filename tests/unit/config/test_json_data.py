@@ -101,11 +101,11 @@ def nested(levels: int) -> Any:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"x": nested(9_000)}, "the object is nested deeper than 100 levels"),
-        ({"x": [1] * LIMITS.nodes}, "the object contains more than the maximum of 35,000 values"),
+        ({"x": nested(9_000)}, "is nested deeper than 100 levels"),
+        ({"x": [1] * LIMITS.nodes}, "contains more than the maximum of 35,000 values"),
         (
             {"x": "a" * LIMITS.octets},
-            "the object is larger than the maximum of 1,048,576 characters",
+            "is larger than the maximum of 1,048,576 characters",
         ),
     ],
     ids=["depth", "values", "characters"],

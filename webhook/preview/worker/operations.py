@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from webhook.admission.configuration_review import ConfigurationErrors, configuration_answer
-from webhook.config.findings import InvalidConfiguration
+from webhook.config.findings import InvalidConfiguration, text_after_path
 from webhook.config.load import Loaded, parse_fabrics, parse_object
 from webhook.errors import DocumentError, crash_summary
 from webhook.model.fabric import Fabrics
@@ -158,7 +158,7 @@ def configuration_faults(manifest: Mapping[str, object]) -> ConfigurationErrors:
 
 def _messages(findings: Iterable[Finding], level: Level) -> list[tuple[str, str]]:
     return [
-        (visible(finding.location.path) or _OBJECT_PATH, visible(finding.text))
+        (visible(finding.location.path) or _OBJECT_PATH, visible(text_after_path(finding)))
         for finding in findings
         if finding.level == level
     ]
