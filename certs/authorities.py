@@ -16,9 +16,29 @@ from enum import StrEnum
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtensionOID
 
 from certs.errors import CertificateError
-from certs.pem import KeyPair, distinct, load_certificates, load_key, pem_fingerprint, to_pem
+from certs.pem import (
+    MALFORMED,
+    KeyPair,
+    belongs_to,
+    distinct,
+    load_certificates,
+    load_key,
+    pem_fingerprint,
+    to_pem,
+)
+
+#: The curves that Go supports in certificates (crypto/x509), except the short P-224.
+_CURVES = ("secp256r1", "secp384r1", "secp521r1")
+#: The extensions of a CA that `certs.issue` makes, and one that `openssl req -x509` adds.
+_ACCEPTED_EXTENSIONS = (
+    ExtensionOID.BASIC_CONSTRAINTS,
+    ExtensionOID.KEY_USAGE,
+    ExtensionOID.SUBJECT_KEY_IDENTIFIER,
+    ExtensionOID.AUTHORITY_KEY_IDENTIFIER,
+)
 
 
 class RotationRequest(StrEnum):
@@ -87,15 +107,27 @@ def check_ca(ca: KeyPair, now: datetime) -> None:
     """
     certificate = _only_certificate(ca.certificate)
     key = load_key(ca.key)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise CertificateError("the key is not an ECDSA key")
-    if key.public_key() != certificate.public_key():
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name not in _CURVES:
+        raise CertificateError("the key is not an ECDSA key on P-256, P-384 or P-521")
+    if not belongs_to(key, certificate):
         raise CertificateError("the key does not belong to the certificate")
     if not _signs_certificates(certificate):
         raise CertificateError("the certificate is not a CA certificate")
+    if foreign := _foreign_extensions(certificate):
+        raise CertificateError(f"the CA has extensions that API servers may reject: {foreign}")
     if certificate.not_valid_before_utc > now:
         since = certificate.not_valid_before_utc
         raise CertificateError(f"the CA is not valid before {since:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def _foreign_extensions(certificate: x509.Certificate) -> str:
+    """Return the extensions that are not accepted, separated by ", "; "" for none.
+
+    Go rejects leaves of a CA with an unknown critical extension, or with constraints that exclude
+    their names.
+    """
+    oids = [extension.oid for extension in certificate.extensions]
+    return ", ".join(oid.dotted_string for oid in oids if oid not in _ACCEPTED_EXTENSIONS)
 
 
 def unexpired_cas(pem: bytes, now: datetime) -> list[bytes]:
@@ -107,8 +139,8 @@ def unexpired_cas(pem: bytes, now: datetime) -> list[bytes]:
 
 def _only_certificate(pem: bytes) -> x509.Certificate:
     try:
-        (certificate,) = x509.load_pem_x509_certificates(pem)
-    except ValueError as error:  # also raised if there is more than one
+        (certificate,) = load_certificates(pem)
+    except (CertificateError, ValueError) as error:  # ValueError: there is more than one
         raise CertificateError("it is not a single PEM certificate") from error
     return certificate
 
@@ -117,6 +149,6 @@ def _signs_certificates(certificate: x509.Certificate) -> bool:
     try:
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints)
         usage = certificate.extensions.get_extension_for_class(x509.KeyUsage)
-    except (ValueError, x509.ExtensionNotFound):
+    except (*MALFORMED, x509.ExtensionNotFound):
         return False
     return constraints.value.ca and usage.value.key_cert_sign

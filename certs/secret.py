@@ -31,6 +31,8 @@ _RETIRE_AFTER, _REVOKING = "rdma.lab/retire-after", "rdma.lab/revoking"
 _ANNOTATIONS = (_ROTATE, _RETIRE_AFTER, _REVOKING)
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
+#: The largest field that is parsed: 64 KiB in base64, as in manifests/base/guard-secrets.yaml.
+MAX_FIELD_BYTES = 48 * 1024
 #: The number of attempts to write a request for a rotation while the Secret keeps changing.
 _ATTEMPTS = 5
 #: The remedy for a Secret that is `SecretContent.immutable`.
@@ -158,9 +160,12 @@ def _pair(data: Object, certificate: str, key: str, now: datetime) -> KeyPair:
 
 def _bytes(data: Object, key: str) -> bytes:
     try:
-        return b64decode(data[key], validate=True)
+        content = b64decode(data[key], validate=True)
     except (TypeError, binascii.Error) as error:  # the API server rejects such data
         raise CertificateError("its data is not base64") from error
+    if len(content) > MAX_FIELD_BYTES:
+        raise CertificateError(f"{key} has more than {MAX_FIELD_BYTES} bytes")
+    return content
 
 
 def _next(data: Object, now: datetime) -> KeyPair | None:

@@ -3,7 +3,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from certs.authorities import check_ca, unexpired_cas
@@ -18,10 +20,39 @@ OTHER_KIND = ed25519.Ed25519PrivateKey.generate().private_bytes(
     Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
 )
 
+OTHER_CURVE = ec.generate_private_key(ec.SECP256K1()).private_bytes(
+    Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+)
+
+
+def _self_signed(extension: x509.ExtensionType) -> KeyPair:
+    """Issue a CA with another extension."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    original = x509.load_pem_x509_certificate(CA.certificate)
+    builder = x509.CertificateBuilder(
+        *(original.issuer, original.subject, key.public_key(), 1),
+        original.not_valid_before_utc.replace(tzinfo=None),
+        original.not_valid_after_utc.replace(tzinfo=None),
+        [*original.extensions, x509.Extension(extension.oid, False, extension)],
+    )
+    return KeyPair(
+        certificate=builder.sign(key, SHA256()).public_bytes(Encoding.PEM),
+        key=key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )
+
+
+CONSTRAINED = _self_signed(x509.NameConstraints([x509.DNSName("example.org")], None))
+WITH_ISSUER = _self_signed(x509.AuthorityKeyIdentifier(b"key", None, None))
+
 
 def test_our_own_ca_is_one() -> None:
     """The CA that this package issues passes the check."""
     check_ca(CA, NOW)
+
+
+def test_a_ca_of_openssl_is_one() -> None:
+    """`openssl req -x509` also names the key of the issuer, which is the CA itself."""
+    check_ca(WITH_ISSUER, NOW)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +68,15 @@ def test_our_own_ca_is_one() -> None:
             KeyPair(certificate=CA.certificate, key=b"?"),
             "the key is not an unencrypted PEM private key",
         ),
-        (KeyPair(certificate=CA.certificate, key=OTHER_KIND), "the key is not an ECDSA key"),
+        (
+            KeyPair(certificate=CA.certificate, key=OTHER_KIND),
+            "the key is not an ECDSA key on P-256, P-384 or P-521",
+        ),
+        (
+            KeyPair(certificate=CA.certificate, key=OTHER_CURVE),
+            "the key is not an ECDSA key on P-256, P-384 or P-521",
+        ),
+        (CONSTRAINED, "the CA has extensions that API servers may reject: 2.5.29.30"),
         (
             KeyPair(certificate=CA.certificate, key=LEAF.key),
             "the key does not belong to the certificate",

@@ -4,12 +4,22 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from certs.errors import CertificateError
 from certs.issue import issue_ca, issue_leaf
-from certs.pem import KeyPair, check_pair
+from certs.pem import MAX_KEY_BYTES, KeyPair, check_pair, load_key
+from tests.unit.certs import diffie_hellman
 
 NOW = datetime.now(UTC)
+RSA = rsa.generate_private_key(65537, 2048)
+KEYS: dict[str, PrivateKeyTypes] = {
+    "ECDSA": ec.generate_private_key(ec.SECP521R1()),
+    "RSA": RSA,
+    "Ed25519": ed25519.Ed25519PrivateKey.generate(),
+}
 CA = issue_ca()
 SERVICE = "web.lab.svc"
 
@@ -27,11 +37,23 @@ def _leaf(lifetime: timedelta = timedelta(hours=1)) -> KeyPair:
             "the key is not an unencrypted PEM private key",
         ),
         (KeyPair(certificate=CA.certificate, key=_leaf().key), "does not belong to"),
+        (
+            KeyPair(certificate=CA.certificate, key=diffie_hellman.key()),
+            "the key is not an unencrypted ECDSA, RSA or Ed25519 key",
+        ),
+        (
+            KeyPair(certificate=diffie_hellman.certificate(CA.certificate), key=CA.key),
+            "the key does not belong to the certificate",
+        ),
+        (
+            KeyPair(certificate=CA.certificate, key=CA.key + b" " * MAX_KEY_BYTES),
+            "the key has more than 8192 bytes",
+        ),
         (_leaf(timedelta(minutes=-1)), "the certificate expired at 20"),
     ],
 )
 def test_pairs_that_cannot_be_served(pair: KeyPair, message: str) -> None:
-    """Each defect has its own message: no certificate, no key, another key, expired."""
+    """Each defect has its own message; none has numbers tested for primes (seconds of CPU)."""
     with pytest.raises(CertificateError, match=message):
         check_pair(pair, NOW)
 
@@ -64,3 +86,27 @@ def test_names_that_it_does_not(names: list[str], listed: str) -> None:
     )
     with pytest.raises(CertificateError, match=f"^{re.escape(message)}$"):
         check_pair(pair, NOW, SERVICE)
+
+
+@pytest.mark.parametrize("format_", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_certificates(kind: str, format_: PrivateFormat) -> None:
+    """ECDSA, RSA and Ed25519 keys are parsed, in the formats that tools write."""
+    key = KEYS[kind]
+    if kind == "Ed25519":
+        format_ = PrivateFormat.PKCS8  # its only one
+    pem = key.private_bytes(Encoding.PEM, format_, NoEncryption())
+    assert load_key(pem).public_key() == key.public_key()
+    assert load_key(b"a comment\n" + pem.replace(b"\n", b"\r\n")).public_key() == key.public_key()
+
+
+def test_primes_of_rsa_keys_are_not_tested() -> None:
+    """The test takes a minute for a key of 15 kB; a wrong key fails in the first handshake."""
+    numbers = RSA.private_numbers()
+    composite = rsa.RSAPrivateNumbers(
+        *(numbers.p, numbers.q, numbers.d, numbers.dmp1, numbers.dmq1, numbers.iqmp + 1),
+        numbers.public_numbers,
+    )
+    wrong = composite.private_key(unsafe_skip_rsa_key_validation=True)
+    pem = wrong.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    assert load_key(pem).public_key() == RSA.public_key()

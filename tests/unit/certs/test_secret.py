@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from certs.authorities import Authorities, RotationRequest
 from certs.errors import ApiError
 from certs.issue import issue_ca
-from certs.secret import CaSecret
+from certs.secret import MAX_FIELD_BYTES, CaSecret
 from tests.unit.certs.objects import INSTALLATION, SECRET, Objects, secret_of
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -88,6 +89,10 @@ def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any
         (secret_of(CA, **{"ca.crt": "%"}), "its data is not base64"),
         (secret_of(CA, **{"ca.crt": "Z2FyYmFnZQ=="}), "it is not a single PEM certificate"),
         (secret_of(issue_ca(now=NOW + timedelta(days=1))), "the CA is not valid before 2"),
+        (
+            secret_of(CA, **{"ca.crt": b64encode(b" " * (MAX_FIELD_BYTES + 1)).decode()}),
+            "ca.crt has more than 49152 bytes",
+        ),
     ],
 )
 def test_what_is_no_ca_is_reported(content: dict[str, Any], problem: str) -> None:
