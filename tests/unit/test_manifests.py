@@ -29,6 +29,7 @@ from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
 from webhook.kube import events
 from webhook.kube import events as owner_events
+from webhook.kube.lease import LEASE_SECONDS
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
 from webhook.model.annotations import ENABLE, STATUS
 from webhook.model.facts import OPT_IN_LABEL
@@ -132,6 +133,7 @@ def test_detector_and_advice_never_cost_a_pod() -> None:
         ("guard", "Fail", {"Deny", "Audit"}),
         ("guard-secrets", "Fail", {"Deny", "Audit"}),
         ("guard-events", "Fail", {"Deny", "Audit"}),
+        ("guard-lease", "Fail", {"Deny", "Audit"}),
     ):
         policy, binding = documents(f"base/{name}.yaml")
         assert policy["spec"]["failurePolicy"] == failure_policy
@@ -184,10 +186,11 @@ def test_the_advice_finds_the_templates_of_these_kinds() -> None:
 def test_the_guards_look_at_the_same_account() -> None:
     """Each guard matches only our service account, by its name in any namespace."""
     guards = [
-        documents(f"base/{name}.yaml")[0] for name in ("guard", "guard-secrets", "guard-events")
+        documents(f"base/{name}.yaml")[0]
+        for name in ("guard", "guard-secrets", "guard-events", "guard-lease")
     ]
     conditions = [guard["spec"]["matchConditions"] for guard in guards]
-    assert conditions == [conditions[0]] * 3
+    assert conditions == [conditions[0]] * 4
     ((condition,),) = conditions[:1]
     (account,) = documents("base/serviceaccount.yaml")
     assert f".endsWith(':{account['metadata']['name']}')" in condition["expression"]
@@ -207,8 +210,9 @@ def test_the_guard_of_secrets_knows_the_stored_data() -> None:
 def test_the_guard_of_events_knows_the_events() -> None:
     """The guard's controller, reasons and numbers of hex digits are the same as in the Events."""
     spec = documents("base/guard-events.yaml")[0]["spec"]
-    named, owned, content, _ = spec["validations"]
+    named, owned, _, content, _ = spec["validations"]
     assert f"[0-9a-f]{{{owner_events.OWNER_DIGITS}}}$" in owned["expression"]
+    assert f".size() - {len('.') + owner_events.OWNER_DIGITS})" in owned["expression"]
     assert f"{{1,{owner_events.MAX_NAME_LENGTH}}}" in owned["expression"]
     owner_variable = next(
         variable for variable in spec["variables"] if variable["name"] == "tellsOwner"
@@ -221,6 +225,12 @@ def test_the_guard_of_events_knows_the_events() -> None:
     reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", content["expression"])
     assert reason is not None
     assert f'"{reason[1]}"' in (ROOT / "webhook/serve/events.py").read_text(encoding="utf-8")
+
+
+def test_the_guard_of_the_lease_knows_its_duration() -> None:
+    """A replica that cannot renew the Lease would never hold it again."""
+    _, duration, _ = documents("base/guard-lease.yaml")[0]["spec"]["validations"]
+    assert f"leaseDurationSeconds.orValue(0) <= {LEASE_SECONDS} " in duration["expression"]
 
 
 def test_how_the_api_server_calls() -> None:
@@ -262,7 +272,7 @@ def test_when_the_api_server_asks_about_fabrics() -> None:
 def test_the_guard_knows_both_configurations() -> None:
     """It names each kind with its object; any other object is out of the account's reach."""
     names = ServeOptions()
-    (validation,) = documents("base/guard.yaml")[0]["spec"]["validations"]
+    validation, _ = documents("base/guard.yaml")[0]["spec"]["validations"]
     assert (
         "(request.resource.resource == 'mutatingwebhookconfigurations' ?"
         f" object.metadata.name == '{names.webhook_configuration}' :"

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 from webhook.errors import ClusterError
 from webhook.model.json import JsonObject
 from webhook.model.pod import OwnerReference
+from webhook.text.escape import visible
 
 # Events about the pod that this process runs in.
 #
@@ -174,7 +175,8 @@ def warning_event(
 
 
 def _cut(note: str) -> str:
-    """Cut a note to MAX_NOTE_LENGTH bytes; Kubernetes counts bytes."""
+    """Return a note of visible characters and at most MAX_NOTE_LENGTH bytes, not characters."""
+    note = visible(note)
     octets = note.encode(errors="replace")
     if len(octets) <= MAX_NOTE_LENGTH:
         return note

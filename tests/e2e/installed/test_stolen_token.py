@@ -16,6 +16,7 @@ from tests.waiting import until
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 SECRETS = f"/api/v1/namespaces/{NAME}/secrets"
 EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAME}/events"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{NAME}"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 ATTEMPTS = 20
 _NODE = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}
@@ -125,6 +126,7 @@ REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "immutable": (_put("immutable", value=True), "without immutable: true"),
     "another key": (_put("data", "other", value="eA=="), "only CAs into its Secret"),
     "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "at most 64 KiB each"),
+    "a large key": (_put("data", "next.key", value="eHh4" * (1 << 11)), "keys of at most 4 KiB"),
     "a label": (
         _put("metadata", "labels", value={"a": "b"}),
         "only its own annotations in its Secret's metadata",
@@ -231,6 +233,7 @@ FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     "of another controller": (_put("reportingController", value="example.com/other"), _SAYS),
     "another reason": (_put("reason", value="Killing"), _SAYS),
     "a large place": (_put("regarding", "fieldPath", value="x" * 1000), _SAYS),
+    "hidden characters": (_put("note", value="a\u202eb"), "only visible characters"),
     "another version": (_put("regarding", "apiVersion", value="v2"), _SAYS),
     "a version of it": (_put("regarding", "resourceVersion", value="x" * 1000), _SAYS),
     "a series": (
@@ -293,6 +296,8 @@ FALSE_AT_OWNER: dict[str, Callable[[Document], None]] = {
     "at a node": _put("regarding", "kind", value="Node"),
     "at nothing": _put("regarding", "kind", value=""),
     "of a long kind": _put("regarding", "kind", value="x" * 65),
+    "of a kind in another case": _put("regarding", "kind", value="pod"),
+    "of a long name": _put("regarding", "name", value="train" * 60),
     "elsewhere": _put("regarding", "namespace", value="default"),
     "by another": _put("reportingInstance", value="somebody"),
 }
@@ -304,6 +309,9 @@ def test_a_true_event_at_an_owner_is_taken(thief: Thief) -> None:
     response = thief.send("POST", EVENTS.replace(NAME, LAB), event)
     assert (response.code, response.refusal) == (201, "")
     del event["regarding"]["uid"]
+    assert thief.send("POST", EVENTS.replace(NAME, LAB), event).code == 201
+    event["regarding"]["name"] = "train" * 50
+    event["metadata"]["name"] = f"{'train' * 40}.0123456789ab"
     assert thief.send("POST", EVENTS.replace(NAME, LAB), event).code == 201
 
 
@@ -338,6 +346,56 @@ def test_the_policies_are_well_typed(webhook: Webhook) -> None:
         policy["metadata"]["name"]: policy for policy in json.loads(webhook.read(path))["items"]
     }
     guards = [name for name in policies if name.startswith("rdma-webhook-guard")]
-    assert len(guards) == 3
+    assert len(guards) == 4
     for name in guards:
         assert not policies[name]["status"].get("typeChecking", {}).get("expressionWarnings"), name
+
+
+@pytest.mark.parametrize("configuration", ["mutating/zz-rdma-webhook", "validating/rdma-webhook"])
+def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> None:
+    """`caBundle` and managedFields have limits, since a full object could not be healed."""
+    kind, _, name = configuration.partition("/")
+    path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
+    message = "at most 64 KiB into caBundle and into managedFields"
+    padding = _fields(10_000, 10) | {"apiVersion": "admissionregistration.k8s.io/v1"}
+    for field, value in (
+        ("/webhooks/0/clientConfig/caBundle", "eHh4" * (1 << 15)),
+        ("/metadata/managedFields/-", padding),
+    ):
+        change = {"op": "add", "path": field, "value": value}
+        response = thief.send("PATCH", path, [change], "application/json-patch+json")
+        assert (response.code, message in response.refusal) == (403, True), response.refusal
+
+
+#: Changes of the Lease, and the message that rejects each.
+MISUSED: dict[str, tuple[Callable[[Document], None], str]] = {
+    "a long hold": (_put("spec", "leaseDurationSeconds", value=61), "for at most 60 s"),
+    "a long holder": (_put("spec", "holderIdentity", value="x" * 254), "for at most 60 s"),
+    "an annotation": (_put("metadata", "annotations", value={"a": "x" * 1000}), "only the spec"),
+    "a label": (_put("metadata", "labels", value={"a": "b"}), "only the spec"),
+    "a finalizer": (_put("metadata", "finalizers", value=["example.com/never"]), "only the spec"),
+    "an owner": (_put("metadata", "ownerReferences", value=[_NODE]), "only the spec"),
+}
+
+
+@pytest.mark.parametrize("change", MISUSED)
+def test_the_lease_can_be_taken_over(thief: Thief, change: str) -> None:
+    """It is held for a minute at most, is not filled, and is not deleted with an owner."""
+    do, message = MISUSED[change]
+    stored = thief.send("GET", LEASE).object
+    do(stored)
+    response = thief.send("PUT", LEASE, stored)
+    assert (response.code, message in response.refusal) == (403, True), response.refusal
+
+
+def test_a_replica_may_hold_the_lease(thief: Thief) -> None:
+    """Renewals as the process writes them are accepted; the Lease is never deleted."""
+    stored = thief.send("GET", LEASE).object
+    stored["spec"] |= {"holderIdentity": thief.pod, "leaseDurationSeconds": 60}
+    assert thief.send("PUT", LEASE, stored).code == 200
+    stored["metadata"]["managedFields"] = [
+        _fields(2_000, 10) | {"apiVersion": "coordination.k8s.io/v1"}
+    ]
+    response = thief.send("PUT", LEASE, stored)
+    assert (response.code, "large managedFields" in response.refusal) == (403, True)
+    assert thief.send("DELETE", LEASE).code == 403

@@ -85,4 +85,4 @@ def test_lists_of_nodes_yield_to_requests_for_pods(
     overrides = Overrides(acting_as=ACCOUNT, acting_groups=GROUPS)
     answer = Client(webhook.cluster.kubeconfig, overrides).open("GET", path, query=[("limit", "1")])
     assert names[answer.headers[FLOW]] == schema
-    assert levels[schema] == ("workload-high" if schema == NAME else "workload-low")
+    assert levels[schema] == (NAME if schema == NAME else "workload-low")

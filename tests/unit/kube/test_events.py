@@ -78,6 +78,13 @@ def test_the_name_says_whether_it_is_the_same_event() -> None:
     assert len(set(names)) == 3
 
 
+def test_a_note_has_only_visible_characters() -> None:
+    """Names come from users; the policy rdma-webhook-guard-events rejects other notes."""
+    assert event(POD, BROKEN._replace(note="a\x1b[31m\u202eb\nc"), NOW)["note"] == (
+        r"a\x1b[31m\u202eb\nc"
+    )
+
+
 def test_a_long_note_is_cut_to_what_kubernetes_takes() -> None:
     """The limit is in bytes, and no character is cut in two."""
     note = event(POD, BROKEN._replace(note="ä" * MAX_NOTE_LENGTH), NOW)["note"]
