@@ -108,6 +108,27 @@ def _requesting(ask: Callable[[], Reply], count: int) -> Iterator[list[Reply]]:
             thread.join(120)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("uid", "u" * 66_000), ("uid", "€" * 12_000), ("name", "n" * 66_000), ("name", "€" * 12_000)],
+)
+def test_a_long_field_ends_no_work_of_others(process: Process, field: str, value: str) -> None:
+    """66 kB ended the process that checks configurations and makes previews, as often as sent."""
+    before = _lost_workers(process)
+    assert validated(process).response["allowed"] is True
+    refused = validated(process, review(**{field: value}))
+    message = refused.body.decode()
+    assert f"request.{field} is a string" in message
+    assert len(message) < 500
+    assert validated(process).response["allowed"] is True
+    assert _lost_workers(process) == before
+
+
+def _lost_workers(process: Process) -> list[float | None]:
+    name = "rdma_webhook_preview_worker_ends_total"
+    return [process.metric(f'{name}{{reason="{reason}"}}') for reason in ("crash", "malformed")]
+
+
 def test_a_flood_of_previews_delays_no_validation(process: Process) -> None:
     """The running preview is interrupted, and waiting ones come later.
 

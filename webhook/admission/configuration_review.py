@@ -14,6 +14,7 @@ from webhook.admission.review import (
     KIND,
     ReviewRequest,
     checked_object,
+    invalid_field,
     mapping_at,
     read_request,
 )
@@ -23,6 +24,8 @@ from webhook.model.names import counted
 
 #: The operations that can change a configuration. A deletion leaves nothing to check.
 CHECKED = ("CREATE", "UPDATE")
+#: As in the API server, for names of objects.
+MAX_NAME_LENGTH = 253
 
 
 class ConfigurationRequest(NamedTuple):
@@ -46,6 +49,8 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
     Raise ReviewError, naming the place, if `document` is not an AdmissionReview v1.
     """
     request = read_request(document)
+    if len(request.name) > MAX_NAME_LENGTH:
+        raise invalid_field("request.name", request.name, f"at most {MAX_NAME_LENGTH} characters")
     new = checked_object(request.new, "object", f"a {kind}")
     old = checked_object(request.old, "oldObject", f"a {kind}")
     ignored = _not_ours(request, new, (group, kind))

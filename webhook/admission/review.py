@@ -14,6 +14,8 @@ from webhook.model.pod import PodManifest, describe
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
+#: The API server writes a UUID, of 36 characters.
+MAX_UID_LENGTH = 128
 
 
 class AdmissionRequest(NamedTuple):
@@ -67,15 +69,15 @@ def read_request(document: object) -> ReviewRequest:
     if not isinstance(document, dict):
         raise _wrong_type("the body", document, "an AdmissionReview")
     if document.get("apiVersion") != API_VERSION:
-        raise _invalid("apiVersion", document.get("apiVersion"), f'"{API_VERSION}"')
+        raise invalid_field("apiVersion", document.get("apiVersion"), f'"{API_VERSION}"')
     if document.get("kind") != KIND:
-        raise _invalid("kind", document.get("kind"), f'"{KIND}"')
+        raise invalid_field("kind", document.get("kind"), f'"{KIND}"')
     request = document.get("request")
     if not isinstance(request, dict):
         raise _wrong_type("request", request, "an AdmissionRequest")
     uid = request.get("uid")
-    if not isinstance(uid, str) or not uid:
-        raise _invalid("request.uid", uid, "a string that is not empty")
+    if not isinstance(uid, str) or not 0 < len(uid) <= MAX_UID_LENGTH:
+        raise invalid_field("request.uid", uid, f"a string of 1 to {MAX_UID_LENGTH} characters")
     kind = mapping_at(request, "kind")
     return ReviewRequest(
         uid=uid,
@@ -111,8 +113,9 @@ def string_at(node: Mapping[str, object], key: str) -> str:
 
 
 def uid_of(document: object) -> str:
-    """Return the uid of any document, or "" if it has no readable uid."""
-    return string_at(mapping_at(document, "request"), "uid")
+    """Return the uid of any document, or "" if it has no readable uid of a possible length."""
+    uid = string_at(mapping_at(document, "request"), "uid")
+    return uid if len(uid) <= MAX_UID_LENGTH else ""
 
 
 def _not_ours(request: ReviewRequest, pod: PodManifest | None) -> str:
@@ -138,7 +141,8 @@ def _name(pod: PodManifest | None) -> str:
     return string_at(metadata, "name") or (generated and f"{generated}*")
 
 
-def _invalid(place: str, value: object, expected: str) -> ReviewError:
+def invalid_field(place: str, value: object, expected: str) -> ReviewError:
+    """Return the error for a field with another value than expected, which is shortened."""
     actual = "is missing" if value is None else f"is {describe(value)}"
     return ReviewError(f"{place} {actual}: it must be {expected}")
 

@@ -96,10 +96,11 @@ def test_what_has_not_changed_need_not_be_right(
     [
         ([], "the body is a list: it must be an AdmissionReview"),
         (review(uid=""), "request.uid is"),
+        (review(name="n" * 254), "request.name is a string .*: it must be at most 253 characters"),
         (review(object=[]), "request.object is a list: it must be a FabricConfiguration"),
         (review(oldObject="x"), "request.oldObject is a string: it must be a FabricConfiguration"),
     ],
-    ids=["no review", "no uid", "object", "old object"],
+    ids=["no review", "no uid", "long name", "object", "old object"],
 )
 def test_a_malformed_review_is_refused(document: Any, message: str) -> None:
     """The message names the place, without the value."""

@@ -10,6 +10,9 @@ from webhook.errors import ReviewError
 POD: dict[str, Any] = {"metadata": {"generateName": "trainer-"}, "spec": {}}
 
 
+UID = "it must be a string of 1 to 128 characters"
+
+
 def _review(**changes: Any) -> dict[str, Any]:
     request = {
         "uid": "1-2-3",
@@ -91,9 +94,16 @@ def test_absent_fields_mean_the_usual() -> None:
         ),
         ({**_review(), "request": None}, "request is missing: it must be an AdmissionRequest"),
         ({**_review(), "request": []}, "request is a list: it must be an AdmissionRequest"),
-        (_review(uid=None), "request.uid is missing: it must be a string that is not empty"),
-        (_review(uid=""), "request.uid is a string (''): it must be a string that is not empty"),
-        (_review(uid=7), "request.uid is a number (7): it must be a string that is not empty"),
+        (_review(uid=None), f"request.uid is missing: {UID}"),
+        (
+            _review(uid=""),
+            f"request.uid is a string (''): {UID}",
+        ),
+        (_review(uid=7), f"request.uid is a number (7): {UID}"),
+        (
+            _review(uid="u" * 129),
+            f"request.uid is a string ('{'u' * 58}…): {UID}",
+        ),
         (_review(object=["env"]), "request.object is a list: it must be a Pod"),
         (_review(object="secret"), "request.object is a string: it must be a Pod"),
         (_review(object="a (secret)"), "request.object is a string: it must be a Pod"),
@@ -108,8 +118,15 @@ def test_a_malformed_review_is_refused_with_its_place(document: Any, message: st
 
 @pytest.mark.parametrize(
     ("document", "uid"),
-    [(_review(), "1-2-3"), (_review(uid=7), ""), ([], ""), (None, ""), ({"request": "x"}, "")],
+    [
+        (_review(), "1-2-3"),
+        (_review(uid=7), ""),
+        (_review(uid="u" * 129), ""),
+        ([], ""),
+        (None, ""),
+        ({"request": "x"}, ""),
+    ],
 )
 def test_uid_of_anything(document: Any, uid: str) -> None:
-    """An error has the uid in its answer whenever it is readable."""
+    """An error has the uid in its answer whenever it is readable and as short as a uid."""
     assert uid_of(document) == uid

@@ -30,8 +30,13 @@ class FrameError(Exception):
 
 
 def frame_start(head: Head, body_bytes: int) -> bytes:
-    """Return the beginning of a frame: everything before its body."""
+    """Return the beginning of a frame: everything before its body.
+
+    FrameError if the head is over its limit: the reader would end the connection.
+    """
     written = json.dumps(head).encode()
+    if len(written) > MAX_HEAD_BYTES:
+        raise FrameError(f"a head of {len(written)} bytes is too large")
     return _LENGTHS.pack(len(written), body_bytes) + written
 
 

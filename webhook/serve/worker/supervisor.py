@@ -22,6 +22,7 @@ from certs.clock import MAX_PAUSE, delays
 from webhook.errors import RequestError
 from webhook.preview.worker.frames import (
     MAX_ANSWER_BYTES,
+    MAX_HEAD_BYTES,
     PREFIX_BYTES,
     FrameError,
     Head,
@@ -42,6 +43,7 @@ TOO_LONG = "the {noun} took longer than {seconds:g} s: {advice}"
 CRASHED = "the process that computed the {noun} ended: {advice}"
 NOT_STARTED = "the process that computes each {noun} did not start: {advice}"
 NOT_CONFIGURED = "the process that computes previews cannot use the configuration"
+TOO_MANY_PARAMETERS = f"the parameters are larger than {MAX_HEAD_BYTES >> 10} KiB"
 STOPPING = "the server is stopping: try again"
 
 
@@ -88,12 +90,16 @@ class Worker:
         ends; a cancelled request ends the child. After the end of a child, the next one starts
         after a pause of at most `max_pause` seconds.
         """
+        try:
+            start = frame_start({**job.parameters, "operation": job.operation}, len(job.body))
+        except FrameError:  # before a child reads it, which would end
+            raise RequestError(413, TOO_MANY_PARAMETERS) from None
         child = await self._running_child(job, max_pause)
         try:
             async with asyncio.timeout(self._seconds):
                 if configuration is not None:
                     await self._configure(child, configuration)
-                answer = await child.ask({**job.parameters, "operation": job.operation}, job.body)
+                answer = await child.ask(start, job.body)
         except TimeoutError:
             self._end("timeout")
             raise RequestError(504, job.message(TOO_LONG, self._seconds)) from None
@@ -154,8 +160,9 @@ class Worker:
         if child.config == config_hash:
             return
         text, is_object = configuration.source
-        head = {"operation": "configure", "object": is_object}
-        answer = await child.ask(head, text.encode())
+        body = text.encode()
+        start = frame_start({"operation": "configure", "object": is_object}, len(body))
+        answer = await child.ask(start, body)
         if answer.head.get("config") != config_hash:
             self._metrics.internal_errors.inc()
             self._log.write("error", "preview worker not configured", config=config_hash)
@@ -278,8 +285,8 @@ class Child:
         await self._answer(self._streams[0])
         self.is_ready = True
 
-    async def ask(self, head: Head, body: bytes) -> WorkerAnswer:
-        """Send a request, and return the answer.
+    async def ask(self, start: bytes, body: bytes) -> WorkerAnswer:
+        """Send a request, a frame with this start and body, and return the answer.
 
         Raises EOFError or OSError if the process ends meanwhile, FrameError if its answer is
         malformed.
@@ -287,7 +294,7 @@ class Child:
         assert self._streams is not None
         reader, writer = self._streams
         self._pending = True
-        writer.write(frame_start(head, len(body)))
+        writer.write(start)
         writer.write(body)
         answer = await self._answer(reader)
         self._pending = False

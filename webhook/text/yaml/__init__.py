@@ -2,7 +2,7 @@
 
 `tree` is the only reader, `values` and `documents` interpret its nodes, and `hints` explains
 mistakes in a text, around its `error_position`. `splice` gives a document another value, by
-`rewrite`, `emit` and `edits`. The subject of a document does not matter here.
+`in_place`, `emit` and `edits`. The subject of a document does not matter here.
 docs/yaml-editing.md explains the editor.
 Start with `documents`, then `splice`.
 """

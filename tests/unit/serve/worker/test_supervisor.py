@@ -133,7 +133,21 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Test], None]:
     return run
 
 
+LONG: dict[str, object] = {"namespace": "n" * MAX_HEAD_BYTES}
 PID = 'say({"status": 200}, b"%d" % os.getpid())'
+
+
+def test_parameters_over_the_limit_do_not_reach_the_child(run: Callable[[Test], None]) -> None:
+    """The child would end, and with it the work of everybody."""
+
+    async def test(bench: Bench) -> None:
+        first = await bench.ask(PID)
+        with pytest.raises(RequestError, match="the parameters are larger than 64 KiB") as refused:
+            await bench.worker.ask(_job(PID)._replace(parameters=LONG))
+        assert refused.value.status == 413
+        assert await bench.ask(PID) == first
+
+    run(test)
 
 
 def test_a_child_answers_requests_in_sequence(run: Callable[[Test], None]) -> None:
