@@ -42,7 +42,7 @@ def provide(names: Iterable[str], minor: str = DEFAULT_MINOR) -> dict[str, Path]
     """Return the programs' paths: from KUBEBUILDER_ASSETS, else the cache, else after `go build`.
 
     One Go builds all missing programs of a module, so it can link one while it compiles another.
-    Raises BuildError; KeyError for a name or a minor that `versions` does not have.
+    Raises BuildError, and KeyError for a name or a minor that `versions` does not have.
     """
     paths: dict[str, Path] = {}
     to_build: dict[str, list[str]] = {}
@@ -72,7 +72,7 @@ def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
 def module_dir(name: str) -> Path:
     """Return the source folder of a module of `versions.MODULES`, which has its CRDs.
 
-    Go fetches it if it is missing. Raises BuildError; KeyError for an unknown name.
+    Go fetches it if it is missing. Raises BuildError, and KeyError for an unknown name.
     """
     module = MODULES[name]
     folder = MODULE_FILES / module.name

@@ -67,7 +67,7 @@ def enter(directory: Path, minor: str, *, bound: bool) -> Site:
 
 
 def start(site: Site, processes: Processes, pause: Image) -> None:
-    """Start every program of the cluster; ClusterError with logs if one does not come up."""
+    """Start every program of the cluster; raise ClusterError with logs if one does not come up."""
     identities = _configure(site, pause)
     with progress.step(f"starting Kubernetes {site.minor}"):
         start_runtime(processes)

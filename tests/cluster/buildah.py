@@ -104,7 +104,7 @@ def opened(lock: int) -> Iterator[Store]:
 
 
 def run(argv: Sequence[str], keep: Sequence[int] = (), env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return its output; ImageError with the output if it fails.
+    """Run a program and return its output; raise ImageError with the output if it fails.
 
     It inherits the file descriptors in `keep`, so a lock is held for as long as it runs.
     """

@@ -54,7 +54,10 @@ def _kill(pid: int) -> None:
 
 
 def remove(name: str, seconds: float = 10.0) -> None:
-    """Remove the cgroup and the cgroups below it; OSError if processes keep it for too long."""
+    """Remove the cgroup and the cgroups below it.
+
+    Raises OSError if processes keep it for too long.
+    """
     deadline = time.monotonic() + seconds
     for path in paths(name):
         for folder, _, _ in os.walk(path, topdown=False):

@@ -48,7 +48,7 @@ class Namespaces:
         stdin: str | None = None,
         file: IO[bytes] | None = None,
     ) -> str:
-        """Run a command inside and return its output; NamespaceError if it fails.
+        """Run a command inside and return its output; raise NamespaceError if it fails.
 
         Its input is a text, or a file, which need not be visible inside; otherwise it is empty.
         """
@@ -119,7 +119,7 @@ def environ() -> dict[str, str]:
 
 
 def child(pid: int) -> int:
-    """Return the only child of a process; ProcessLookupError if it has none (yet)."""
+    """Return the only child of a process; raise ProcessLookupError if it has none (yet)."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     if not children:
         raise ProcessLookupError(f"{pid} has no child")

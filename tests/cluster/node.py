@@ -36,7 +36,7 @@ def configure(directory: Path, network: Network, kube_proxy: Path, pause: str) -
 
 
 def render(template: str, values: dict[str, str]) -> str:
-    """Fill in a template; KeyError if a value is missing."""
+    """Fill in a template; raise KeyError if a value is missing."""
     return Template((TEMPLATES / template).read_text()).substitute(values)
 
 

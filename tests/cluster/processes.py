@@ -118,7 +118,10 @@ class Processes:
         return process
 
     def until(self, goal: str, condition: Callable[[], bool], seconds: float = 300.0) -> None:
-        """Wait for a condition; ClusterError if it takes too long, or if a program ends first."""
+        """Wait for a condition.
+
+        Raises ClusterError if it takes too long, or if a program ends first.
+        """
         deadline = time.monotonic() + seconds
         while not condition():
             self.check()

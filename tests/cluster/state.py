@@ -20,7 +20,7 @@ class ProcessId:
 
     @classmethod
     def of(cls, pid: int) -> ProcessId:
-        """Identify a running process; ProcessLookupError if it does not run."""
+        """Identify a running process; raise ProcessLookupError if it does not run."""
         status = _status(pid)
         if status is None:
             raise ProcessLookupError(pid)

@@ -167,7 +167,7 @@ MODULES: Mapping[str, Module] = {
 
 
 def provider(command: str, minor: str = DEFAULT_MINOR) -> Module:
-    """Return the module of a command; KeyError for an unknown command or minor."""
+    """Return the module of a command; raise KeyError for an unknown command or minor."""
     kubernetes = MODULES[f"kubernetes-{minor}"]
     for module in (kubernetes, *_INDEPENDENT):
         if command in module.commands:

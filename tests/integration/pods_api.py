@@ -40,7 +40,7 @@ class PodsApi(ThreadingHTTPServer):
         self.server_close()
 
     def answer(self, method: str, target: str, body: Any) -> Any:
-        """Return an object or a text; RefusedError for another status."""
+        """Return an object or a text; raise RefusedError for another status."""
         path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
         if path in (PODS, "/api/v1/pods"):
             if method == "POST":

@@ -26,7 +26,7 @@ from webhook.serve.http.preview import PreviewApp
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.worker import supervisor
-from webhook.serve.worker.supervisor import Worker
+from webhook.serve.worker.supervisor import WorkerSupervisor
 
 _FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
@@ -56,7 +56,7 @@ class _Faces:
         state = configured(loaded.fabrics, source=loaded.source)
         self._mutate = Mutate(state, metrics, log, decide)
         self.runner = asyncio.Runner()
-        self.worker = Worker(metrics, log, seconds=120.0)
+        self.worker = WorkerSupervisor(metrics, log, seconds=120.0)
         self._preview = PreviewApp(state, metrics, log, self.worker)
 
     def command_line(self, pod: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from certs.installation import Api, Installation
 from certs.secret import CaSecret
 from webhook.cli.installation_options import add_names
 from webhook.cli.options import add_cluster_options, add_output_format, cluster_access
-from webhook.cli.output import fail, print_status, write_json, write_lines
+from webhook.cli.output import fail, print_message, write_json, write_lines
 from webhook.kube.access import own_namespace
 from webhook.serve.options import configurations
 from webhook.serve.sources.certificate_api import connect
@@ -113,7 +113,7 @@ def _rotate(api: Api, installation: Installation, arguments: argparse.Namespace)
     if arguments.output == "json":
         write_json({"requested": request.value})
     else:
-        print_status("note", _REQUESTED)
+        print_message("note", _REQUESTED)
     return _PASSED
 
 

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from webhook.cli.config_files import read_text
 from webhook.cli.inputs import shown_name
 from webhook.cli.options import add_files, add_output_format, given_files
-from webhook.cli.output import print_status, write_json, write_lines
+from webhook.cli.output import print_message, write_json, write_lines
 from webhook.config.findings import InvalidConfiguration, Truncation, compiler_line
 from webhook.config.load import LIMITS, Loaded, parse_fabrics
 from webhook.errors import WebhookError
@@ -74,7 +74,7 @@ def _check(given: str) -> _CheckedFile | None:
     try:
         text = read_text(given, LIMITS.octets)
     except WebhookError as error:
-        print_status("error", str(error))
+        print_message("error", str(error))
         return None
     try:
         reading: Loaded | InvalidConfiguration = parse_fabrics(text, name, applied=True)

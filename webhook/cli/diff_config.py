@@ -152,7 +152,8 @@ def _read_cluster(
     reading = read_live(
         reads,
         namespaces_of(given.documents, default_namespace) if given else namespaces,
-        fabrics_instead="" if arguments.config else "pass them with -c",
+        read_fabrics=not arguments.config,
+        fallback_clause="pass them with -c",
         claims=any(fabrics.uses_claims for fabrics in file_fabrics if fabrics is not None),
     )
     arguments.namespace = default_namespace

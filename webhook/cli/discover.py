@@ -10,12 +10,18 @@ from socket import gethostname
 
 from webhook.cli.config_files import read_text
 from webhook.cli.inputs import input_name, shown_name
-from webhook.cli.node_files import texts_in, texts_of
+from webhook.cli.node_files import texts_of_node, texts_of_nodes
 from webhook.cli.options import add_cluster_options, cluster_access, namespace_name
-from webhook.cli.output import color, print_status, width, write, write_json
+from webhook.cli.output import color, print_message, width, write, write_json
 from webhook.config.files import parse_yaml
 from webhook.config.names import is_network
-from webhook.diagnose.discover.cluster import COMMAND, Item, cluster_findings, items_of, kube_nodes
+from webhook.diagnose.discover.cluster import (
+    OBJECTS_COMMAND,
+    Item,
+    cluster_findings,
+    items_of,
+    kube_nodes,
+)
 from webhook.diagnose.discover.discovery import Discovery, discover_site
 from webhook.diagnose.discover.inputs import (
     NodeText,
@@ -78,7 +84,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         const=_FROM_API,
         type=input_name,
         metavar="FILE",
-        help=f"output of {COMMAND}, or -; without FILE, read the cluster",
+        help=f"output of {OBJECTS_COMMAND}, or -; without FILE, read the cluster",
     )
     add(
         "-o",
@@ -154,7 +160,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = read_texts(_texts(arguments, unreadable_texts))
     problems = (*unreadable_texts, *inputs.problems)
     for problem in problems:
-        print_status("error", problem)
+        print_message("error", problem)
     items = list(_items(arguments))
     kube = kube_nodes(items)
     if not inputs.nodes and not kube:
@@ -185,7 +191,7 @@ def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeT
     files = len(dict.fromkeys(arguments.files))
     for index, name in enumerate(named):
         try:
-            yield from texts_of(name) if index < files else texts_in(name)
+            yield from texts_of_node(name) if index < files else texts_of_nodes(name)
         except DocumentError as error:
             problems.append(str(error))
 
@@ -213,7 +219,7 @@ def _from_file(given: str) -> list[Item]:
     text = read_text(given, _LIMITS.octets)
     items = [item for value in _documents(text, name) for item in items_of(value)]
     if not any(item.get("kind") == "Node" for item in items):
-        raise DocumentError(f"{name}: contains no Node; pass the output of {COMMAND}")
+        raise DocumentError(f"{name}: contains no Node; pass the output of {OBJECTS_COMMAND}")
     return items
 
 
@@ -233,7 +239,7 @@ def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
 
     live = read_cluster(ApiReads(Client(*cluster_access(arguments))))
     for note in live.unread:
-        print_status("note", note)
+        print_message("note", note)
     return live.items
 
 
@@ -255,7 +261,7 @@ def _write_over(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         raise _write_error(path, error) from None
-    print_status("note", f"wrote {path}")
+    print_message("note", f"wrote {path}")
 
 
 def _write_error(path: Path, error: OSError | ValueError) -> DocumentError:
@@ -268,9 +274,9 @@ def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) 
         raise DocumentError(f"{folder}: is a file; --plugin requires a directory")
     plugin = plugin_files(discovery.written_fabrics, options)
     for note in plugin.notes:
-        print_status("warning", note)
+        print_message("warning", note)
     if not plugin.files:
-        print_status("note", f"{folder}: nothing written, since no fabric needs a device plugin")
+        print_message("note", f"{folder}: nothing written, since no fabric needs a device plugin")
     for file in plugin.files:
         _write_new(folder / file.name, visible_lines(file.text))
 
@@ -283,7 +289,7 @@ def _write_new(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
         raise _write_error(path, error) from None
-    print_status("note", f"wrote {path}")
+    print_message("note", f"wrote {path}")
 
 
 def _print(discovery: Discovery, output_format: str) -> None:

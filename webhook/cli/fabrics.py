@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webhook.cli.config_files import read_fabrics, read_facts
 from webhook.cli.inputs import input_name
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_access, config_name
-from webhook.cli.output import color, print_status, width, write
+from webhook.cli.output import color, print_message, width, write
 from webhook.errors import ClusterError, DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import FabricInventory, Reserved, build_inventory
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NO_PROBLEM, _PROBLEM = 0, 1
 _NODES_COMMAND = "kubectl get nodes -o yaml"
-_GIVE = "pass the fabrics file with -c"
+_FABRICS_ADVICE = "pass the fabrics file with -c"
 _EXAMPLES = f"""examples:
   rdma-webhook fabrics                               nodes and fabrics of the cluster
   rdma-webhook fabrics --free                        also the amounts that no pod has reserved
@@ -83,7 +83,7 @@ def _from_file(arguments: argparse.Namespace) -> FabricInventory:
         raise DocumentError("--free counts the pods of a cluster; omit -f")
     path = config_name(arguments.config)
     if path is None:
-        raise DocumentError(f"no fabrics; {_GIVE}, or set ${CONFIG_VARIABLE}")
+        raise DocumentError(f"no fabrics; {_FABRICS_ADVICE}, or set ${CONFIG_VARIABLE}")
     facts = read_facts(arguments.filename, _NODES_COMMAND)
     return build_inventory(facts.nodes, read_fabrics(path))
 
@@ -111,7 +111,7 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     if arguments.free:
         reserved, refused = reserved_in_cluster(reads)
         if refused:
-            print_status("note", f"free amounts are unknown: {refused}")
+            print_message("note", f"free amounts are unknown: {refused}")
     return build_inventory(nodes, fabrics, reserved)
 
 
@@ -121,7 +121,7 @@ def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:
         return read_fabrics(arguments.config)
     from webhook.preview.live import read_live  # noqa: PLC0415 -- slow to import
 
-    reading = read_live(reads, (), fabrics_instead=_GIVE)
+    reading = read_live(reads, (), read_fabrics=True, fallback_clause=_FABRICS_ADVICE)
     if reading.configuration is None:
         raise DocumentError("\n".join(["the cluster's fabrics are unknown", *reading.facts.notes]))
     return reading.configuration.fabrics

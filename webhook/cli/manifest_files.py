@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from webhook.cli.inputs import read_error, read_input, shown_name
-from webhook.cli.output import print_status
+from webhook.cli.output import print_message
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.model.names import counted
 from webhook.preview.dry_run import unsupported_reason
@@ -40,7 +40,7 @@ class ManifestFiles:
             self._take(name, recursive=recursive)
         if self.documents:
             for hint in self._build_hints:
-                print_status("note", hint)
+                print_message("note", hint)
 
     @property
     def no_documents(self) -> str:
@@ -74,7 +74,7 @@ class ManifestFiles:
             documents = _documents(name)
         except NotKubernetesError as error:
             if listed:
-                print_status("note", f"skipped: {error}")
+                print_message("note", f"skipped: {error}")
                 return
             hint = "" if name == "-" else _build_hint(Path(name).parent)
             self._refuse(DocumentError(f"{error} ({hint})" if hint else str(error)))
@@ -85,7 +85,7 @@ class ManifestFiles:
             self.documents.extend(documents)
 
     def _refuse(self, error: DocumentError) -> None:
-        print_status("error", str(error))
+        print_message("error", str(error))
         self.unreadable = True
 
 

@@ -23,7 +23,7 @@ _DEVICE_FILE = re.compile(
 )
 
 
-def texts_of(given: str) -> Iterator[NodeText]:
+def texts_of_node(given: str) -> Iterator[NodeText]:
     """Yield the texts of a file, of a node's folder, or of standard input (-)."""
     if given == "-":
         yield NodeText(STDIN, "stdin", _decode(read_input(given, _MAX_TEXT), STDIN))
@@ -39,7 +39,7 @@ def texts_of(given: str) -> Iterator[NodeText]:
         yield NodeText(given, _stem(path), _text(given))
 
 
-def texts_in(directory: str) -> Iterator[NodeText]:
+def texts_of_nodes(directory: str) -> Iterator[NodeText]:
     """Yield the texts of all nodes in a directory, which has a file or a folder for each."""
     try:
         entries = sorted(Path(directory).iterdir())
@@ -49,7 +49,7 @@ def texts_in(directory: str) -> Iterator[NodeText]:
     if not nodes:
         raise DocumentError(f"{directory}: is empty; expected a file or directory for each node")
     for entry in nodes:
-        yield from texts_of(str(entry))
+        yield from texts_of_node(str(entry))
 
 
 def _of_folder(folder: Path) -> Iterator[NodeText]:

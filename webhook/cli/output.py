@@ -37,7 +37,7 @@ def write_json(document: object, *, indent: int | None = 2) -> None:
     write(visible_json(json.dumps(document, indent=indent, ensure_ascii=False)) + "\n")
 
 
-def print_status(label: str, sentence: str) -> None:
+def print_message(label: str, sentence: str) -> None:
     """Print a message to the user that is not part of the result, on one line."""
     line = visible(f"rdma-webhook: {label}: {sentence}")
     print(line, file=sys.stderr)
@@ -46,7 +46,7 @@ def print_status(label: str, sentence: str) -> None:
 def fail(message: str) -> int:
     """Print why a command cannot continue, and return the exit code for that."""
     for line in message.split("\n"):
-        print_status("error", line)
+        print_message("error", line)
     return 2
 
 

@@ -21,12 +21,12 @@ from webhook.cli.options import (
     names_cluster,
     namespace_name,
 )
-from webhook.cli.output import color, print_status, terminal, width, write
-from webhook.config import EXAMPLE, INSTALLED
+from webhook.cli.output import color, print_message, terminal, width, write
+from webhook.config import EXAMPLE, INSTALLED_FABRICS
 from webhook.errors import ConfigError, DocumentError
 from webhook.model.fabric import Fabrics
 from webhook.preview.dry_run import PreviewOptions, preview_documents
-from webhook.preview.formats import APPLIED, FORMATS, writer
+from webhook.preview.formats import FOR_CLUSTER, FORMATS, writer
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.live import LiveReading, namespaces_of, read_live
 from webhook.preview.writers import Output, OutputOptions
@@ -66,7 +66,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=input_name,
         metavar="FABRICS",
         help=f"fabrics file (default: with --live the cluster's, else ${CONFIG_VARIABLE}, else "
-        f"{INSTALLED})",
+        f"{INSTALLED_FABRICS})",
     )
     add(
         "-n",
@@ -124,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
     reading = _read_cluster(arguments, manifests.documents, file_fabrics) if use_cluster else None
     report = preview_documents(manifests.documents, _options(arguments, reading, file_fabrics))
     if report.example and arguments.output == "json":
-        print_status(
+        print_message(
             "note",
             f"these are example fabrics ({report.example}), not yours; pass yours with -c FABRICS",
         )
@@ -145,11 +145,11 @@ def _read_cluster(
 
     client, arguments.namespace = cluster_client(arguments)
     path = _fabrics_file(arguments)
-    instead = f"using the fabrics of {path}" if path else "using example fabrics"
     reading = read_live(
         ApiReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
-        fabrics_instead="" if arguments.config else instead,
+        read_fabrics=not arguments.config,
+        fallback_clause=f"using the fabrics of {path}" if path else "using example fabrics",
         claims=bool(file_fabrics and file_fabrics.uses_claims),
     )
     if reading.configuration is None:
@@ -176,15 +176,17 @@ def _options(
 
 def _fabrics_file(arguments: argparse.Namespace) -> str | None:
     """Return the fabrics file of this machine; None without one."""
-    return config_name(arguments.config) or (str(INSTALLED) if INSTALLED.exists() else None)
+    return config_name(arguments.config) or (
+        str(INSTALLED_FABRICS) if INSTALLED_FABRICS.exists() else None
+    )
 
 
 def _refuse_example(arguments: argparse.Namespace, notes: Sequence[str] = ()) -> None:
     """Reject the example for an output that is applied; `notes` are about the cluster."""
-    if arguments.output not in APPLIED or _fabrics_file(arguments):
+    if arguments.output not in FOR_CLUSTER or _fabrics_file(arguments):
         return
     for note in notes:
-        print_status("note", note)
+        print_message("note", note)
     raise ConfigError(
         f"-o {arguments.output} requires your fabrics, since its output is for a cluster; pass "
         f"-c FABRICS or set ${CONFIG_VARIABLE} (examples: {EXAMPLE.parent})"
@@ -195,4 +197,4 @@ def _print(output: Output) -> None:
     """Write the result, and on standard error the remarks that its format excludes."""
     write(output.text)
     for label, sentence in output.remarks:
-        print_status(label, sentence)
+        print_message(label, sentence)

@@ -17,7 +17,7 @@ from webhook.cli.options import (
     port_number,
     seconds_up_to_hour,
 )
-from webhook.config import INSTALLED
+from webhook.config import INSTALLED_FABRICS
 from webhook.serve.options import DEFAULTS
 from webhook.serve.server import ServeOptions, serve
 from webhook.text.escape import visible_lines
@@ -68,7 +68,7 @@ _PREVIEW_HELP = "serve /preview (default: on)"
 _DRAIN_HELP = f"seconds to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
 _CONFIG_HELP = (
     f"fabrics file (default: ${CONFIG_VARIABLE}, else in a cluster the object "
-    f"fabricconfigurations.rdma.lab/default, elsewhere {INSTALLED})"
+    f"fabricconfigurations.rdma.lab/default, elsewhere {INSTALLED_FABRICS})"
 )
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import add_cluster_options, add_output_format, cluster_client
-from webhook.cli.output import color, print_status, terminal, width, write, write_json
+from webhook.cli.output import color, print_message, terminal, width, write, write_json
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.code_output import (
     CodeExplanation,
@@ -137,7 +137,7 @@ def _list_codes(arguments: argparse.Namespace) -> int:
 
 
 def _explain_codes(names: Sequence[str]) -> list[CodeExplanation]:
-    """Explain codes, in any case; UnknownCodeError for other names."""
+    """Explain codes, in any case; raise UnknownCodeError for other names."""
     if not names:
         return []
     from webhook.diagnose.codes import explain_code  # noqa: PLC0415 -- it imports all tools
@@ -160,7 +160,7 @@ def _print_failures(failures: Mapping[str, str]) -> list[str]:
         if not is_code(name)
     }
     for message in messages:
-        print_status("error", message)
+        print_message("error", message)
     return list(filter(is_code, failures))
 
 
@@ -192,7 +192,7 @@ def _collect(
 
 
 def _without_kind(given: str) -> str:
-    """Return the name in `pod/NAME`; DocumentError for another kind."""
+    """Return the name in `pod/NAME`; raise DocumentError for another kind."""
     for prefix in _POD_PREFIXES:
         given = given.removeprefix(prefix)
     if "/" in given:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 #: The path at which a machine may have its site's fabrics.
-INSTALLED = Path("/etc/rdma-webhook/fabrics.yaml")
+INSTALLED_FABRICS = Path("/etc/rdma-webhook/fabrics.yaml")
 #: Its output is a facts file.
 FACTS_COMMAND = "kubectl get ns,limitrange,quota,node -A -o yaml"
 #: Two InfiniBand fabrics, for a first look at the webhook.

@@ -237,7 +237,7 @@ def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
 # The file has the output of FACTS_COMMAND (or json): a List.
 # Typed lists, as the API returns them, and several documents are accepted as well.
 
-KINDS = (
+FACT_KINDS = (
     *("Namespace", "LimitRange", "ResourceQuota", "Node"),
     *("ResourceClaimTemplate", "ResourceClaim"),
 )
@@ -294,7 +294,7 @@ def _objects(data: object) -> Iterator[dict[str, object]]:
         return
     fields = data if isinstance(data, dict) else {}
     kind = fields.get("kind")
-    if kind in KINDS:
+    if kind in FACT_KINDS:
         yield fields
         return
     if not isinstance(kind, str) or not kind.endswith("List"):
@@ -305,7 +305,7 @@ def _objects(data: object) -> Iterator[dict[str, object]]:
     for item in items:
         # The items of a typed list have no kind.
         item_kind = item.get("kind", kind.removesuffix("List")) if isinstance(item, dict) else None
-        if item_kind not in KINDS:
+        if item_kind not in FACT_KINDS:
             raise _UnusableObjectsError(f"contains {_describe(item, item_kind)}")
         yield {**item, "kind": item_kind}
 

@@ -81,7 +81,10 @@ def is_code(word: str) -> bool:
 
 
 def explain_code(word: str) -> CodeExplanation:
-    """Explain a code, regardless of case; UnknownCodeError with the nearest codes if unknown."""
+    """Explain a code, regardless of case.
+
+    Raises UnknownCodeError with the nearest codes if it is unknown.
+    """
     code = _BY_LOWER.get(word.lower())
     if code is None:
         raise UnknownCodeError(unknown_code(word))

@@ -191,7 +191,7 @@ class Reflector:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
-            "timeoutSeconds": str(random.randint(*self.kind.lasts)),  # noqa: S311 -- not a secret
+            "timeoutSeconds": str(random.randint(*self.kind.watch_seconds)),  # noqa: S311 -- not a secret
         }
         self._stream = stream = reads.stream(self.kind.path, query, SILENCE)
         try:

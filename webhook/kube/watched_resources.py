@@ -36,7 +36,7 @@ _METADATA = ("name", "uid", "generation")
 #: The duration of watches of a kind that nobody else reads or changes. It gets no bookmarks: the
 #: API server sends one only if its own cache of the kind has moved on (apiserver, cacher.go; seen
 #: on 1.36). So its watches end before their silence counts as a lost connection.
-QUIET = (45, 75)
+QUIET_WATCH_SECONDS = (45, 75)
 
 
 class FactsPart(Enum):
@@ -69,7 +69,7 @@ class WatchedResource(Generic[_Projection_co]):
     pace: float = 0.0
     #: The requested duration of a watch in seconds; random, so that they do not all end at once.
     #: Source: client-go, tools/cache/reflector.go (minWatchTimeout).
-    lasts: tuple[int, int] = (300, 600)
+    watch_seconds: tuple[int, int] = (300, 600)
     #: Whether the webhook also works without it: a list refused because the kind does not exist
     #: (404) or may not be read (403) counts as empty.
     optional: bool = False
@@ -139,7 +139,7 @@ CONFIGURATIONS = WatchedResource(
     version="v1alpha1",
     selector="metadata.name=default",
     project=_configuration,
-    lasts=QUIET,
+    watch_seconds=QUIET_WATCH_SECONDS,
     optional=True,
     forbidden_is_error=True,
 )
@@ -149,7 +149,7 @@ CLAIM_TEMPLATES: WatchedResource[tuple[RequestedClasses, ...]] = WatchedResource
     resource="resourceclaimtemplates",
     group="resource.k8s.io",
     project=lambda item: (requested_classes(item),),  # a template may request nothing
-    lasts=QUIET,
+    watch_seconds=QUIET_WATCH_SECONDS,
     optional=True,
 )
 #: Watched with the templates. There may be several for each pod, but those are dropped; a page of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 
 class OutputFormat(NamedTuple):
-    """One output format of a command, or of an address of the server, or of both."""
+    """One output format of a command, or of a path of the server, or of both."""
 
     name: str  #: for `-o NAME` and `?output=NAME`
     summary: str  #: for --help
@@ -40,15 +40,15 @@ FORMATS = (
     OutputFormat("patch", "one RFC 6902 patch per document, each on a line"),
     OutputFormat("diff", "a unified diff"),
 )
-#: The formats for applying to a cluster, so never from example fabrics.
-APPLIED = frozenset({"yaml", "patch", "diff"})
+#: Formats whose output is applied to a cluster; never written from example fabrics.
+FOR_CLUSTER = frozenset({"yaml", "patch", "diff"})
 #: The formats served over HTTP, which have a media type.
 SERVED = tuple(output_format for output_format in FORMATS if output_format.media_types)
 _NAMES = frozenset(output_format.name for output_format in FORMATS)
 
 
 def writer(name: str) -> Write:
-    """Return the function that writes a format; KeyError if there is no such format."""
+    """Return the function that writes a format; raise KeyError if there is no such format."""
     if name not in _NAMES:
         raise KeyError(name)
     write: Write = getattr(import_module("webhook.preview.writers"), f"write_{name}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.admission.registration import WebhookSetup
-from webhook.config.files import KINDS
+from webhook.config.files import FACT_KINDS
 from webhook.errors import ShapeError
 from webhook.kube.records import text_of
 from webhook.model.facts import Facts, key_of
@@ -20,7 +20,7 @@ from webhook.preview.workloads.objects import Header
 from webhook.text.yaml.documents import Document
 
 _CLUSTER_WIDE = frozenset({"Namespace", "Node"})
-_LISTS = frozenset({"List", *(f"{kind}List" for kind in KINDS)})
+_LISTS = frozenset({"List", *(f"{kind}List" for kind in FACT_KINDS)})
 
 
 class LiveFacts(NamedTuple):
@@ -33,7 +33,7 @@ class LiveFacts(NamedTuple):
     nodes: Mapping[str, Node] = {}
     #: The registered webhooks of this project; None if the registration is unknown.
     webhooks: tuple[WebhookSetup, ...] | None = None
-    #: Sentences, including unreadable objects and the assumptions in their place.
+    #: Notes, for example on what could not be read and what is assumed instead.
     notes: tuple[str, ...] = ()
     #: The namespaces whose ResourceClaimTemplates are all among the objects.
     listed: tuple[str, ...] = ()
@@ -41,13 +41,13 @@ class LiveFacts(NamedTuple):
 
 def is_fact(manifest: Mapping[str, object]) -> bool:
     """Return whether a document is itself a fact about the cluster."""
-    return _kind(manifest) in KINDS
+    return _kind(manifest) in FACT_KINDS
 
 
 def with_input_facts(
     facts: Facts, documents: Sequence[Document], namespace: str, live: LiveFacts
 ) -> tuple[Facts, list[str]]:
-    """Add the facts in the documents, and return a note for each object that counts.
+    """Add the facts in the documents, and return a note for each object, used or not.
 
     Objects without a namespace are taken to be in `namespace`. An object that no cluster accepts
     is omitted; its note has the reason. The documents override objects and nodes in `live`, and

@@ -66,20 +66,22 @@ def read_live(
     reads: ObjectReads,
     namespaces: Sequence[str],
     *,
-    fabrics_instead: str = "",
+    read_fabrics: bool = False,
+    fallback_clause: str = "",
     claims: bool = False,
 ) -> LiveReading:
     """Read the facts that decisions on pods in these namespaces depend on.
 
     `claims`: also read their ResourceClaimTemplates and ResourceClaims, which matter if a fabric
     has claims; they are read anyway if a fabric of the cluster has claims.
-    `fabrics_instead` names the fabrics to use if the cluster's cannot be read; "": do not read
-    them. Each namespace is read once. No request follows one without an answer. Raises
-    InvalidConfiguration if the cluster's fabrics cannot be used.
+    `read_fabrics`: also read the cluster's fabrics; if they cannot be read, the note about that
+    ends with the `fallback_clause`, which names the fabrics in their place. Each namespace is read
+    once. No request follows one without an answer. Raises InvalidConfiguration if the cluster's
+    fabrics cannot be used.
     """
     facts = BestEffortFacts(reads)
     webhooks = _read_webhooks(facts)
-    configuration = _read_configuration(facts, fabrics_instead) if fabrics_instead else None
+    configuration = _read_configuration(facts, fallback_clause) if read_fabrics else None
     for name in namespaces[:MAX_NAMESPACES]:
         facts.read_namespace(name)
     if len(namespaces) > MAX_NAMESPACES:
@@ -117,13 +119,13 @@ def _read_webhooks(facts: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
     return setups
 
 
-def _read_configuration(facts: BestEffortFacts, instead: str) -> Loaded | None:
+def _read_configuration(facts: BestEffortFacts, fallback_clause: str) -> Loaded | None:
     """Return the configuration of the cluster; None if it cannot be read."""
     if facts.is_unreachable():
         return None
     manifest = facts.best_effort.get(_FABRICS_PATH, OBJECT)
     if manifest is None:
-        facts.note(f"get {CONFIGURATIONS.resource}", instead)
+        facts.note(f"get {CONFIGURATIONS.resource}", fallback_clause)
         return None
     loaded = parse_object(manifest, OBJECT)
     names = ", ".join(loaded.fabrics.fabrics) or "none"

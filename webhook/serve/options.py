@@ -8,7 +8,7 @@ from pathlib import Path
 
 from certs.durations import Durations
 from certs.installation import WebhookConfiguration
-from webhook.config import EXAMPLE, INSTALLED
+from webhook.config import EXAMPLE, INSTALLED_FABRICS
 
 #: The names of the webhooks in their configurations, `/mutate` and `/validate`. They never change,
 #: because server-side apply identifies an entry by its name.
@@ -20,7 +20,8 @@ _DURATIONS = Durations()
 class ServeOptions:
     """The options of `rdma-webhook serve`."""
 
-    #: The fabrics file; None: an example with `dev`, the object in a cluster, INSTALLED elsewhere.
+    #: The fabrics file; None: an example with `dev`, the object in a cluster, INSTALLED_FABRICS
+    #: elsewhere.
     config: Path | None = None
     facts: Path | None = None
     #: Whether to watch namespaces and their rules, given a cluster or kubeconfig and no `facts`.
@@ -68,7 +69,7 @@ class ServeOptions:
     @property
     def fabrics(self) -> Path:
         """The fabrics file to read; see `configuration_source`."""
-        return self.config or (EXAMPLE if self.dev else INSTALLED)
+        return self.config or (EXAMPLE if self.dev else INSTALLED_FABRICS)
 
 
 def configurations(mutating: str, validating: str) -> tuple[WebhookConfiguration, ...]:

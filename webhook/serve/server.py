@@ -44,13 +44,13 @@ from webhook.serve.log import Forward, Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.certificates import certificate_of
-from webhook.serve.sources.cluster import facts_of
+from webhook.serve.sources.cluster import fact_sources
 from webhook.serve.sources.configuration import configuration_source
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.sources.permission_check import permission_check_of
 from webhook.serve.sources.source import Source
 from webhook.serve.state import State
-from webhook.serve.status import fabric_status_of
+from webhook.serve.status import status_writer
 from webhook.serve.transport.process import (
     collect_rarely,
     keep_memory_private,
@@ -58,7 +58,7 @@ from webhook.serve.transport.process import (
     return_memory,
 )
 from webhook.serve.worker.queue import FairQueue
-from webhook.serve.worker.supervisor import Worker
+from webhook.serve.worker.supervisor import WorkerSupervisor
 
 #: Python's switch interval, for the threads that read a changed configuration and the events of
 #: watches. Next to a thread that is always busy, the p99 of /mutate at 100 requests/s is 20 to
@@ -106,17 +106,15 @@ class WebhookServer:
         self._notify_owner = owner_notifier(options, self.log, os.environ)
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
-        facts = facts_of(options, self.state, self.metrics, os.environ)
-        status = fabric_status_of(options, self._configuration, self.state, self.log, os.environ)
         #: The sources of the state; some use threads besides the event loop.
         self._sources: tuple[Source, ...] = (
             self._configuration,
             certificate,
-            *facts,
+            *fact_sources(options, self.state, self.metrics, os.environ),
             *permission_check_of(options, self.state, os.environ),
-            *status,
+            *status_writer(options, self._configuration, self.state, self.log, os.environ),
         )
-        self._worker = Worker(self.metrics, self.log, options.preview_seconds)
+        self._worker = WorkerSupervisor(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
         #: The port of each listener: mutate, preview, health.
@@ -193,7 +191,7 @@ class WebhookServer:
             self._options.fabrics,
             current.fabrics if current else None,
             command=dev.program(sys.argv[0], Path.cwd()),
-            problem=self._configuration.missing_reason,
+            problem=self._configuration.reason_without_fabrics,
             example=self._options.example,
         )
 

@@ -104,7 +104,7 @@ class Snapshot:
     #: The configuration in use; None without a valid one that has fabrics.
     current: PreparedConfiguration | None = None
     #: The reason and the remedy for its absence, for the creator of a pod; "" if there is one.
-    missing_reason: str = "its configuration has not been read yet"
+    reason_without_fabrics: str = "its configuration has not been read yet"
     #: Configurations about to come into use, by hash.
     upcoming: Mapping[str, PreparedConfiguration] = field(default_factory=dict)
     retired: RetiredConfigurations = field(default_factory=RetiredConfigurations)
@@ -196,7 +196,7 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
             return _apply(snapshot, configuration, now)
         case ConfigurationMissing(reason):
             retired = _retire(snapshot, None, now)
-            return replace(snapshot, current=None, missing_reason=reason, retired=retired)
+            return replace(snapshot, current=None, reason_without_fabrics=reason, retired=retired)
         case NamespacesChanged(facts):
             return replace(snapshot, facts=replace(facts, nodes=snapshot.facts.nodes))
         case NodesChanged(nodes, fabric_indexes):
@@ -211,7 +211,9 @@ def _apply(snapshot: Snapshot, configuration: PreparedConfiguration, now: float)
     latest = upcoming.pop(configuration.config_hash, configuration)
     current = replace(configuration, nodes=latest.nodes, fabric_index=latest.fabric_index)
     retired = _retire(snapshot, current.config_hash, now)
-    return replace(snapshot, current=current, missing_reason="", upcoming=upcoming, retired=retired)
+    return replace(
+        snapshot, current=current, reason_without_fabrics="", upcoming=upcoming, retired=retired
+    )
 
 
 def _retire(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredConfigurations:
@@ -223,7 +225,10 @@ def _retire(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredCon
 
 
 def _with_nodes(snapshot: Snapshot, nodes: Nodes, fabric_indexes: FabricIndexes) -> Snapshot:
-    """Replace the nodes, but not in retired configurations, whose first calls are decided."""
+    """Replace the nodes, except in retired configurations.
+
+    A pod's second call must be decided with the same nodes as its first.
+    """
     current = snapshot.current and snapshot.current.with_nodes(nodes, fabric_indexes)
     upcoming = {
         key: configuration.with_nodes(nodes, fabric_indexes)

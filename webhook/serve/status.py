@@ -57,7 +57,7 @@ class FabricStatus:
         """Do nothing."""
 
 
-def fabric_status_of(
+def status_writer(
     options: ServeOptions,
     configuration: object,
     state: State,

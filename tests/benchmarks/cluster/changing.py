@@ -70,7 +70,7 @@ class NodeChanges:
 
 
 def _rate(ran: subprocess.Popen[str], results: Path) -> float:
-    """Return the nodes changed a second; LoadError if a change failed."""
+    """Return the nodes changed a second; raise LoadError if a change failed."""
     errors = ran.communicate()[1]
     if ran.returncode:
         raise LoadError(f"vegeta: {errors.strip()}")

@@ -55,7 +55,7 @@ class Load:
         return self._attack(namespace, body, seconds, f"-rate={RATE}/1s")
 
     def report(self, results: Sequence[Path]) -> Report:
-        """Combine results into one report; LoadError if a pod was not created."""
+        """Combine results into one report; raise LoadError if a pod was not created."""
         text = _run([binary("vegeta"), "report", "-type=json", *results])
         report: dict[str, Any] = json.loads(text)
         if set(report["status_codes"]) != {"201"}:

@@ -48,7 +48,7 @@ class Figures:
 
 
 def measure(stage: Stage, effort: Effort) -> Figures:
-    """Measure everything; LoadError if a pod was rejected."""
+    """Measure everything; raise LoadError if a pod was rejected."""
     with progress.step("warming up"):
         _turn(stage, effort.seconds)
     before, created = counts.calls(stage.cluster), dict(stage.load.created)

@@ -12,7 +12,7 @@ from tests.cluster.node import NAME as REAL
 from tests.e2e.discover.running import discover
 from tests.e2e.installed.identity import kubeconfig_of
 from tests.e2e.installed.space import Space
-from webhook.diagnose.discover.cluster import COMMAND
+from webhook.diagnose.discover.cluster import OBJECTS_COMMAND
 
 PORT = """\
 CA 'mlx5_0'
@@ -101,7 +101,7 @@ def test_a_file_gives_the_same_as_the_api_server(space: Space, nodes: Path, tmp_
     space.kubectl("create", "--filename=-", input=json.dumps(config))
     file = tmp_path / "nodes.yaml"
     # Of these kinds, the cluster may lack the operator's.
-    command = COMMAND.removeprefix("kubectl ").replace("nicclusterpolicies,", "").split()
+    command = OBJECTS_COMMAND.removeprefix("kubectl ").replace("nicclusterpolicies,", "").split()
     file.write_text(space.cluster.kubectl(*command), encoding="utf-8")
     live = discover(
         "--dir", nodes, "--nodes", "--kubeconfig", space.cluster.kubeconfig, "-o", "json"

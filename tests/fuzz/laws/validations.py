@@ -28,7 +28,7 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker.queue import FairQueue
-from webhook.serve.worker.supervisor import Job, WorkerAnswer
+from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest
 
 #: How the messages name the object and the file, which is not compared.
 _NAME = "the object"
@@ -41,10 +41,10 @@ _ADDED = ("metadata", "status")
 class _Here:
     """The worker's operations in this process, without the worker's limits."""
 
-    async def ask(self, job: Job, *_: Any, **__: Any) -> WorkerAnswer:
+    async def ask(self, worker_request: WorkerRequest, *_: Any, **__: Any) -> WorkerAnswer:
         """Answer at once."""
-        head = {**job.parameters, "operation": job.operation}
-        reply = Operations().answer(head, job.body)
+        head = {**worker_request.parameters, "operation": worker_request.operation}
+        reply = Operations().answer(head, worker_request.body)
         return WorkerAnswer(reply.head["status"], reply.head, (reply.body,))
 
 

@@ -68,7 +68,7 @@ def test_the_installed_fabrics_are_the_default(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A file at the path where the manifests mount it needs no option."""
-    monkeypatch.setattr(preview_command, "INSTALLED", tmp_path / "fabrics.yaml")
+    monkeypatch.setattr(preview_command, "INSTALLED_FABRICS", tmp_path / "fabrics.yaml")
     assert shell("preview", "pod.yaml", "-o", "yaml") == preview(shell, "pod.yaml", "-o", "yaml")
 
 

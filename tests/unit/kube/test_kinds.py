@@ -112,6 +112,6 @@ def test_watches_of_quiet_kinds_end_before_they_count_as_lost(
     kind: WatchedResource[object],
 ) -> None:
     """Nobody else reads these kinds, and the API server then sends no bookmarks."""
-    shortest, longest = kind.lasts
+    shortest, longest = kind.watch_seconds
     assert 30 < shortest < longest < SILENCE
-    assert all(watched.lasts[0] > SILENCE for watched in KINDS)
+    assert all(watched.watch_seconds[0] > SILENCE for watched in KINDS)

@@ -116,7 +116,7 @@ def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
     assert watch.closed
     quiet = Watching(Cluster(), watched_resources.CONFIGURATIONS)
     quiet.attempt()
-    shortest, longest = watched_resources.CONFIGURATIONS.lasts
+    shortest, longest = watched_resources.CONFIGURATIONS.watch_seconds
     timeout = quiet.cluster.watch(watched_resources.CONFIGURATIONS.path).query["timeoutSeconds"]
     assert shortest <= int(timeout) <= longest
 

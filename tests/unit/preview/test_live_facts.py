@@ -25,7 +25,7 @@ NODES = "/api/v1/nodes"
 RESOURCE = "/apis/resource.k8s.io/v1/namespaces/lab"
 TEMPLATES, CLAIMS = f"{RESOURCE}/resourceclaimtemplates", f"{RESOURCE}/resourceclaims"
 FABRICS = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
-INSTEAD = "using the fabrics of mine.yaml"
+FALLBACK_CLAUSE = "using the fabrics of mine.yaml"
 
 
 class PreparedReads:
@@ -87,15 +87,22 @@ def listed(*items: Any, after: str = "") -> dict[str, Any]:
     return {"metadata": {"resourceVersion": "1", "continue": after}, "items": [*items]}
 
 
-def read(answers: dict[str, Any], *namespaces: str, instead: str = INSTEAD) -> LiveReading:
+def read(
+    answers: dict[str, Any], *namespaces: str, fallback_clause: str = FALLBACK_CLAUSE
+) -> LiveReading:
     """Read the facts of the namespaces, by default of lab."""
-    return read_live(PreparedReads(answers), namespaces or ("lab",), fabrics_instead=instead)
+    return read_live(
+        PreparedReads(answers),
+        namespaces or ("lab",),
+        read_fabrics=True,
+        fallback_clause=fallback_clause,
+    )
 
 
 def test_with_all_rights() -> None:
     """Everything is read once, and a note names the source of the fabrics."""
     api = PreparedReads(everything())
-    reading = read_live(api, ["lab"], fabrics_instead=INSTEAD)
+    reading = read_live(api, ["lab"], read_fabrics=True, fallback_clause=FALLBACK_CLAUSE)
     assert [manifest["kind"] for manifest in reading.facts.objects] == [
         "Namespace",
         "LimitRange",
@@ -114,7 +121,7 @@ def test_with_all_rights() -> None:
 def test_with_no_rights() -> None:
     """One line names each missing right, with what is assumed."""
     api = PreparedReads(dict.fromkeys(everything(), 403))
-    reading = read_live(api, ["lab"], fabrics_instead=INSTEAD)
+    reading = read_live(api, ["lab"], read_fabrics=True, fallback_clause=FALLBACK_CLAUSE)
     assert (reading.facts.objects, reading.facts.webhooks, reading.configuration) == (
         (),
         None,
@@ -188,7 +195,9 @@ def test_an_error_of_the_api_server() -> None:
 def test_no_request_follows_a_request_without_an_answer(at: str, silence: Any) -> None:
     """Waiting for many timeouts would not help, and neither would requests without credentials."""
     api = PreparedReads(everything() | {at: silence})
-    reading = read_live(api, ["lab", "other"], fabrics_instead=INSTEAD, claims=True)
+    reading = read_live(
+        api, ["lab", "other"], read_fabrics=True, fallback_clause=FALLBACK_CLAUSE, claims=True
+    )
     assert api.asked[-1] == at
     message = "the API server answered 401: no" if silence == 401 else "it is silent"
     expected = f"{message}; everything else is treated as if there were no cluster"

@@ -28,7 +28,7 @@ from webhook.serve import status as fabric_status
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.state import PreparedConfiguration, State
-from webhook.serve.status import Condition, NodeSummary, fabric_status_of, status_update
+from webhook.serve.status import Condition, NodeSummary, status_update, status_writer
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
@@ -213,9 +213,9 @@ def test_only_a_pod_writes_the_status(lacking: str) -> None:
     server, options = Server(Cluster()), ServeOptions()
     state, log = State(), Lines().log
     environment = {key: value for key, value in IN_POD.items() if key != lacking}
-    assert fabric_status_of(options, server.source, state, log, environment) == ()
-    assert fabric_status_of(options, object(), state, log, IN_POD) == ()
-    (writer,) = fabric_status_of(options, server.source, state, log, IN_POD)
+    assert status_writer(options, server.source, state, log, environment) == ()
+    assert status_writer(options, object(), state, log, IN_POD) == ()
+    (writer,) = status_writer(options, server.source, state, log, IN_POD)
     assert writer.poll() is False
 
 
@@ -272,7 +272,7 @@ def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) ->
     server.source.observed = ObservedObject(7, loaded(used), "")
     options = ServeOptions(kubeconfig=File("admin.conf"))
     api.problem = "no token"
-    (writer,) = fabric_status_of(options, server.source, state, lines.log, IN_POD)
+    (writer,) = status_writer(options, server.source, state, lines.log, IN_POD)
     writer.start()
     try:
         until(lambda: len(api.connected) > 1)

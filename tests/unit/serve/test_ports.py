@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from webhook.config import EXAMPLE, INSTALLED
+from webhook.config import EXAMPLE, INSTALLED_FABRICS
 from webhook.errors import ConfigError
 from webhook.serve.listener import bind
 from webhook.serve.options import ServeOptions
@@ -62,6 +62,6 @@ def test_dev_refuses_another_host() -> None:
 
 def test_fabrics_file() -> None:
     """The default is the site's file, with --dev an example; --config overrides it."""
-    assert ServeOptions().fabrics == INSTALLED
+    assert ServeOptions().fabrics == INSTALLED_FABRICS
     assert ServeOptions(dev=True).fabrics == EXAMPLE
-    assert ServeOptions(dev=True, config=INSTALLED).fabrics == INSTALLED
+    assert ServeOptions(dev=True, config=INSTALLED_FABRICS).fabrics == INSTALLED_FABRICS

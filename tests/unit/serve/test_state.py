@@ -56,7 +56,7 @@ RETIRED_SMALL = RetiredConfigurations().retire(SMALL, NOW)
 RETIRED_LARGE = RetiredConfigurations().retire(LARGE, NOW)
 RETIRED_BEFORE = RetiredConfigurations().retire(SMALL, NOW - 1)
 #: Makes a snapshot with a current configuration.
-using = partial(Snapshot, missing_reason="")
+using = partial(Snapshot, reason_without_fabrics="")
 
 
 #: Title → the snapshot before, the event, and the snapshot after it.
@@ -77,7 +77,7 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         Snapshot(upcoming={FIRST: SMALL_REREAD}),
     ),
     "a first configuration is applied": (
-        Snapshot(missing_reason="apply one"),
+        Snapshot(reason_without_fabrics="apply one"),
         ConfigurationApplied(SMALL),
         using(current=SMALL),
     ),
@@ -109,12 +109,14 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     "the configuration is deleted": (
         using(current=SMALL, upcoming={SECOND: LARGE}),
         ConfigurationMissing("apply one"),
-        Snapshot(missing_reason="apply one", upcoming={SECOND: LARGE}, retired=RETIRED_SMALL),
+        Snapshot(
+            reason_without_fabrics="apply one", upcoming={SECOND: LARGE}, retired=RETIRED_SMALL
+        ),
     ),
     "the first configuration is not usable": (
         Snapshot(retired=RETIRED_LARGE),
         ConfigurationMissing("correct it"),
-        Snapshot(missing_reason="correct it", retired=RETIRED_LARGE),
+        Snapshot(reason_without_fabrics="correct it", retired=RETIRED_LARGE),
     ),
     "namespaces change": (
         using(

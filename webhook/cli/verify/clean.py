@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from webhook.cli.options import add_cluster_options, cluster_client, namespace_name
-from webhook.cli.output import print_status, write_lines
+from webhook.cli.output import print_message, write_lines
 from webhook.diagnose.verify.runs.pods import RUN_LABEL, remove_pods, run_selector
 from webhook.kube.api import RefusedError
 from webhook.kube.objects import PodRecord
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     removed = remove_pods(pods, selector, time.sleep, time.monotonic)
     if not removed and not jobs:
         searched = "any namespace" if arguments.all_namespaces else f"namespace {namespace}"
-        print_status("note", f"nothing to delete in {searched}")
+        print_message("note", f"nothing to delete in {searched}")
     write_lines("".join(f"{line}\n" for line in (*map(_job_line, jobs), *map(_pod_line, removed))))
     return 0
 

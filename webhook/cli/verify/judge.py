@@ -7,7 +7,7 @@ import argparse
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import CONFIG_VARIABLE, MISSING_FILE, config_name
-from webhook.cli.output import print_status
+from webhook.cli.output import print_message
 from webhook.cli.verify.options import add_result_options, find_fabric, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
 from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
@@ -65,11 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     print_evaluation(evaluation, arguments.output)
     if len(read) < len(names):
         return UNREADABLE
-    return exit_code(evaluation.decisive.level, strict=arguments.strict)
+    return exit_code(evaluation.worst.level, strict=arguments.strict)
 
 
 def _fabric(arguments: argparse.Namespace) -> Fabric | None:
-    """Return the named fabric; ConfigError if it does not exist."""
+    """Return the named fabric; raise ConfigError if it does not exist."""
     if not arguments.fabric:
         if arguments.config:
             raise DocumentError("-c FABRICS requires --fabric NAME, the measured fabric")
@@ -88,10 +88,10 @@ def _files(name: str) -> list[BenchmarkFile] | None:
     try:
         data = read_input(name, _MAX_BYTES)
     except DocumentError as error:
-        print_status("error", str(error))
+        print_message("error", str(error))
         return None
     if len(data) > _MAX_BYTES:
-        print_status(
+        print_message(
             "error",
             f"{shown}: is larger than {_MAX_BYTES >> 20} MiB; pass only the benchmark's part of it",
         )
@@ -101,7 +101,7 @@ def _files(name: str) -> list[BenchmarkFile] | None:
 
 def _report_unrecognized(files: list[BenchmarkFile]) -> None:
     for file in files:
-        print_status(
+        print_message(
             "error",
             f"{file.name}: none of its {file.lines[1]} lines was recognized; pass the output of "
             "perftest (ib_write_bw), nccl-tests, ucx_perftest or rping, or an NCCL log",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from webhook.cli.inputs import input_name
 from webhook.cli.options import add_cluster_options, cluster_client
-from webhook.cli.output import print_status
+from webhook.cli.output import print_message
 from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         return signals.exit_code
     if evaluation is None or not deleted:
         return UNREADABLE
-    return exit_code(evaluation.decisive.level, strict=arguments.strict)
+    return exit_code(evaluation.worst.level, strict=arguments.strict)
 
 
 def _plan(arguments: argparse.Namespace, reads: ApiReads) -> NcclPlan:
@@ -152,7 +152,7 @@ def _environment(
 
     def report_progress(message: str) -> None:
         if not arguments.quiet:
-            print_status("run", message)
+            print_message("run", message)
 
     def save_log(text: str) -> None:
         if arguments.logs is not None:

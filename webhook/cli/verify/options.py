@@ -123,7 +123,7 @@ _MAX_RATE = 10_000
 
 
 def find_fabric(name: str, fabrics: Fabrics, source: str) -> Fabric:
-    """Return the fabric with a name; ConfigError if the `source` has no such fabric."""
+    """Return the fabric with a name; raise ConfigError if the `source` has no such fabric."""
     by_name = fabrics.fabrics
     if name not in by_name:
         hint = suggestion(name, by_name) or f"; the fabrics are {shortened_list([*by_name], 8)}"

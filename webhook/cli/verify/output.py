@@ -18,7 +18,7 @@ def print_evaluation(evaluation: Evaluation, form: str) -> None:
         write(verify_text(evaluation, width=width(), color=color()))
 
 
-# The exit codes of the commands below `verify`: by the decisive level.
+# The exit codes of the commands below `verify`: by the worst level.
 
 #: Wrong usage, or something that cannot be read.
 UNREADABLE = 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from webhook import __version__
 from webhook.cli.inputs import input_name
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_client
-from webhook.cli.output import color, print_status, width, write, write_json
+from webhook.cli.output import color, print_message, width, write, write_json
 from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
@@ -135,7 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
             write_page(report, arguments.html)
     if ended.code is not None:
         return ended.code
-    return exit_code(report.evaluation.decisive.level, strict=arguments.strict)
+    return exit_code(report.evaluation.worst.level, strict=arguments.strict)
 
 
 def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
@@ -169,7 +169,7 @@ def _environment(
 
     def report_progress(pair: NodePair | None, message: str) -> None:
         if not arguments.quiet:
-            print_status(pair_title(pair) if pair else "run", message)
+            print_message(pair_title(pair) if pair else "run", message)
 
     def save_log(pair: NodePair, text: str) -> None:
         if arguments.logs is not None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from webhook.cli.config_files import read_fabrics
 from webhook.cli.inputs import shown_name
 from webhook.cli.options import config_name
-from webhook.cli.output import print_status
+from webhook.cli.output import print_message
 from webhook.cli.verify.options import find_fabric
 from webhook.diagnose.verify.runs.plan import (
     FabricNodes,
@@ -29,7 +29,7 @@ from webhook.preview.live import read_live
 _MAX_LISTED = 8
 #: Names of nodes differ in their ends, so all of them are searched for a mistyped name.
 _MAX_COMPARED = 10_000
-_INSTEAD = "pass -c FABRICS"
+_FABRICS_ADVICE = "pass -c FABRICS"
 
 
 class FabricSource(NamedTuple):
@@ -47,14 +47,14 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     if config:
         return _read_source(config)
     path = config_name(None)
-    instead = f"using the fabrics of {path}" if path else _INSTEAD
-    reading = read_live(reads, (), fabrics_instead=instead)
+    fallback_clause = f"using the fabrics of {path}" if path else _FABRICS_ADVICE
+    reading = read_live(reads, (), read_fabrics=True, fallback_clause=fallback_clause)
     if reading.configuration is not None:
         return FabricSource(reading.configuration.fabrics, reading.configuration.name)
     for note in reading.facts.notes:
-        print_status("note", note)
+        print_message("note", note)
     if path is None:
-        raise ConfigError(f"the cluster's fabrics are unknown: {_INSTEAD}")
+        raise ConfigError(f"the cluster's fabrics are unknown: {_FABRICS_ADVICE}")
     return _read_source(path)
 
 
@@ -87,13 +87,13 @@ def chosen_nodes(
         if given:
             return _require_two(given, "--nodes names", "")
         raise DocumentError(_listing_failure(best_effort))
-    members = fabric_nodes(listed, fabrics, fabric)
+    cluster_nodes = fabric_nodes(listed, fabrics, fabric)
     if given:
-        _check(given, members, fabric)
+        _check(given, cluster_nodes, fabric)
         return _require_two(given, "--nodes names", "")
-    if unfit := _obstacles(members):
-        print_status("note", unfit)
-    return _require_two(members.usable, f"fabric {fabric.name} has", " that can measure")
+    if unfit := _obstacles(cluster_nodes):
+        print_message("note", unfit)
+    return _require_two(cluster_nodes.usable, f"fabric {fabric.name} has", " that can measure")
 
 
 def _listing_failure(best_effort: BestEffortReads) -> str:
@@ -102,20 +102,20 @@ def _listing_failure(best_effort: BestEffortReads) -> str:
     return f"the nodes could not be listed ({cause}); name them with --nodes A,B"
 
 
-def _check(given: Iterable[str], members: FabricNodes, fabric: Fabric) -> None:
+def _check(given: Iterable[str], cluster_nodes: FabricNodes, fabric: Fabric) -> None:
     """Reject names of unknown nodes, and note the obstacles on a node."""
     for name in given:
-        if name not in members.names:
-            hint = suggestion(name, sorted(members.names), compared=_MAX_COMPARED)
+        if name not in cluster_nodes.all_names:
+            hint = suggestion(name, sorted(cluster_nodes.all_names), compared=_MAX_COMPARED)
             raise DocumentError(f"--nodes: node {name!r:.80} does not exist{hint}")
-        if obstacle := members.obstacles.get(name):
-            print_status("note", f"node {name} {obstacle}")
-        elif name not in members.usable:
-            print_status("note", f"node {name} does not appear to belong to fabric {fabric.name}")
+        if obstacle := cluster_nodes.obstacles.get(name):
+            print_message("note", f"node {name} {obstacle}")
+        elif name not in cluster_nodes.usable:
+            print_message("note", f"node {name} does not appear to belong to fabric {fabric.name}")
 
 
-def _obstacles(members: FabricNodes) -> str:
-    obstacles = [f"{name} {obstacle}" for name, obstacle in members.obstacles.items()]
+def _obstacles(cluster_nodes: FabricNodes) -> str:
+    obstacles = [f"{name} {obstacle}" for name, obstacle in cluster_nodes.obstacles.items()]
     unlisted = len(obstacles) - _MAX_LISTED
     more = f"; and {counted(unlisted, 'more node')}" if unlisted > 0 else ""
     return f"omitted: {'; '.join(obstacles[:_MAX_LISTED])}{more}" if obstacles else ""

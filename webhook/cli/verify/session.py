@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NamedTuple, Self
 
-from webhook.cli.output import print_status
+from webhook.cli.output import print_message
 from webhook.cli.verify.output import UNREADABLE
 from webhook.diagnose.verify.results import Evaluation, RunReport
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
@@ -63,7 +63,7 @@ class RunSession:
         try:
             completed = self._measure()
         except SecondSignalError:
-            print_status("error", f"stopped without cleaning up; {self._hint}")
+            print_message("error", f"stopped without cleaning up; {self._hint}")
             completed = False
         return RunEnd(
             self._run.report, self._signals.exit_code or (None if completed else UNREADABLE)
@@ -104,7 +104,7 @@ class RunSession:
                 self._environment.pods, selector, self._signals.sleep, self._environment.now
             )
         except ClusterError as error:
-            print_status("error", f"{error}; {self._hint}")
+            print_message("error", f"{error}; {self._hint}")
             return False
         return True
 
@@ -135,7 +135,7 @@ class NcclSession:
         Raises ClusterError at once, not after a minute, if the pods cannot even be listed.
         """
         plan = self._plan
-        self._environment.run.pods.list(run_selector(plan.name))
+        self._environment.base.pods.list(run_selector(plan.name))
         self._environment.report_progress(
             f"{plan.name} in namespace {self._namespace}: fabric {plan.fabric.name}, "
             f"{plan.test} on {len(plan.nodes)} nodes with {plan.gpus} {plan.gpu_resource} each, "
@@ -149,7 +149,7 @@ class NcclSession:
                 raise
             return evaluation, self._clean()
         except SecondSignalError:
-            print_status("error", f"stopped without cleaning up; {self._hint}")
+            print_message("error", f"stopped without cleaning up; {self._hint}")
             return None, False
 
     def _measure(self) -> Evaluation | None:
@@ -163,7 +163,7 @@ class NcclSession:
         try:
             self._run.remove(self._signals.sleep)
         except ClusterError as error:
-            print_status("error", f"{error}; {self._hint}")
+            print_message("error", f"{error}; {self._hint}")
             return False
         return True
 
@@ -208,14 +208,14 @@ def print_run_error(error: ClusterError) -> None:
     """Print the error; for a missing right, name the page that lists the rights."""
     forbidden = isinstance(error, RefusedError) and error.code == HTTPStatus.FORBIDDEN
     hint = " (docs/verify.md lists the rights that a run needs)" if forbidden else ""
-    print_status("error", f"{error}{hint}")
+    print_message("error", f"{error}{hint}")
 
 
 # The directory for the logs of a run.
 
 
 def make_folder(path: Path) -> None:
-    """Create the directory unless it exists; DocumentError if that fails."""
+    """Create the directory unless it exists; raise DocumentError if that fails."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -227,7 +227,7 @@ def write_log(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        print_status("error", f"{path}: cannot be written: {error.strerror}")
+        print_message("error", f"{path}: cannot be written: {error.strerror}")
 
 
 # The signals that end a run: the first lets it clean up, the second one does not.

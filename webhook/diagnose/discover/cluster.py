@@ -15,7 +15,9 @@ from webhook.model.finding import Code, Finding, Location
 # Nodes, and the objects of their device plugins.
 
 #: In all namespaces, since the plugin's ConfigMap may be in any.
-COMMAND = "kubectl get nodes,nicclusterpolicies,configmaps,resourceslices,deviceclasses -A -o yaml"
+OBJECTS_COMMAND = (
+    "kubectl get nodes,nicclusterpolicies,configmaps,resourceslices,deviceclasses -A -o yaml"
+)
 
 
 def items_of(value: object) -> Iterator[Item]:

@@ -100,18 +100,18 @@ def unlimited_memlock(group: Group) -> bool:
 
 
 def _fabric(plan: FabricPlan) -> Iterator[str]:
-    for text in (plan.reasons["name"], *_about(plan)):
+    for text in (plan.reason_by_field["name"], *_about(plan)):
         yield from _comment(text, "")
     yield f"- name: {_scalar(plan.name)}"
     for key, value in plan.entry.items():
         if key == "match":
-            yield from _match(plan.entry["match"], plan.reasons)
+            yield from _match(plan.entry["match"], plan.reason_by_field)
         elif key == "resources":
-            yield from _comment(plan.reasons[key], "  ")
+            yield from _comment(plan.reason_by_field[key], "  ")
             yield "  resources:"
             yield from (f"  - {_flow(item)}" for item in plan.entry["resources"])
         elif key != "name":
-            yield from _line(f"  {key}: {_flow(value)}", plan.reasons.get(key, ""), "  ")
+            yield from _line(f"  {key}: {_flow(value)}", plan.reason_by_field.get(key, ""), "  ")
 
 
 def _about(plan: FabricPlan) -> Iterator[str]:
@@ -149,10 +149,10 @@ def _other_devices(plan: FabricPlan) -> dict[str, str]:
     }
 
 
-def _match(match: MatchEntry, reasons: dict[str, str]) -> Iterator[str]:
+def _match(match: MatchEntry, reason_by_field: dict[str, str]) -> Iterator[str]:
     yield "  match:"
     for key, value in match.items():
-        reason = reasons.get(f"match.{key}", "")
+        reason = reason_by_field.get(f"match.{key}", "")
         if key == "nodeLabels":
             yield from _comment(reason, "    ")
             yield "    nodeLabels:"

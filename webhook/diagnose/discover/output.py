@@ -165,7 +165,7 @@ def findings_title(discovery: Discovery) -> str:
 
 def _write_fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     sheet.blank()
-    sheet.paragraph(Span(f"Fabric {plan.name}", "bold"), Span(f": {plan.reasons['name']}"))
+    sheet.paragraph(Span(f"Fabric {plan.name}", "bold"), Span(f": {plan.reason_by_field['name']}"))
     sheet.blank()
     _write_nodes_table(sheet, plan, width)
     sheet.blank()
@@ -173,7 +173,7 @@ def _write_fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
         if field in plan.entry:
             value = _entry_text(field, plan)
             sheet.paragraph(
-                Span(f"{field} {value}", "bold"), Span(f": {plan.reasons[field]}"), indent=2
+                Span(f"{field} {value}", "bold"), Span(f": {plan.reason_by_field[field]}"), indent=2
             )
     for rail in rails_of(plan):
         sheet.paragraph(Span(rail.text), indent=2)

@@ -42,7 +42,7 @@ class FabricPlan(NamedTuple):
     #: The entry of the fabrics file.
     entry: FabricEntry
     #: Field of the entry → the reason for its value; a field of `match` as `match.gpuProducts`.
-    reasons: dict[str, str]
+    reason_by_field: dict[str, str]
     #: The conditions for the mode to work.
     requirements: tuple[str, ...]
 
@@ -85,34 +85,42 @@ def _plan(
     if mode == "shared-device" and (finding := _without_networks(group, devices, options)):
         return RefusedGroup(group, finding)
     entry: FabricEntry = {"name": name, "match": match_entry(match), "mode": mode}
-    reasons = {"name": describe_group(group), "mode": mode_reason}
-    reasons |= {f"match.{field}": reason for field, reason in match.reasons.items()}
+    reason_by_field = {"name": describe_group(group), "mode": mode_reason}
+    reason_by_field |= {f"match.{field}": reason for field, reason in match.reason_by_field.items()}
     claimable = claimable_of(group)
     if mode == "dra" and claimable is not None:
-        _add_claims(entry, reasons, claimable, by_plugin=bool(match.gpu_resources))
+        _add_claims(entry, reason_by_field, claimable, by_plugin=bool(match.gpu_resources))
     else:
         resources, reason = _resources(name, group, devices, mode, options)
-        entry["resources"], reasons["resources"] = resources, reason
+        entry["resources"], reason_by_field["resources"] = resources, reason
     entry["linkLayer"] = group.card.link_layer
-    reasons["linkLayer"] = f"from the ports of {_devices_text(devices)}"
+    reason_by_field["linkLayer"] = f"from the ports of {_devices_text(devices)}"
     if group.rate is not None and group.rate.is_integer():
-        entry["rateGbps"], reasons["rateGbps"] = int(group.rate), _rate_reason(group)
+        entry["rateGbps"], reason_by_field["rateGbps"] = int(group.rate), _rate_reason(group)
     elif group.rate is not None:
         omission = f"rateGbps is omitted, since {gbps(group.rate)} is not a whole number"
-        reasons["linkLayer"] += f"; {omission}"
+        reason_by_field["linkLayer"] += f"; {omission}"
     if mode not in _OWN_DEVICE:
         chosen = hca_list(group, devices)
-        entry[chosen.field], reasons[chosen.field] = list(chosen.names), chosen.reason
-        _add_interfaces(entry, reasons, group, chosen, mode)
+        entry[chosen.field], reason_by_field[chosen.field] = list(chosen.names), chosen.reason
+        _add_interfaces(entry, reason_by_field, group, chosen, mode)
     else:
-        entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
+        entry["socketInterface"], reason_by_field["socketInterface"] = "eth0", _ETH0
     if mode == "shared-device" and group.card.link_layer == "Ethernet":
         entry["networks"] = list(options.networks)
-        reasons["networks"] = "set by --network: one interface in the pod for each RoCE device"
+        reason_by_field["networks"] = (
+            "set by --network: one interface in the pod for each RoCE device"
+        )
     if not entry["match"]:
         del entry["match"]
     return FabricPlan(
-        name, group, devices, mode, entry, reasons, tuple(_requirements(group, mode, devices))
+        name,
+        group,
+        devices,
+        mode,
+        entry,
+        reason_by_field,
+        tuple(_requirements(group, mode, devices)),
     )
 
 
@@ -154,17 +162,23 @@ def claimable_of(group: Group) -> ClaimableDevices | None:
 
 
 def _add_claims(
-    entry: FabricEntry, reasons: dict[str, str], claimable: ClaimableDevices, *, by_plugin: bool
+    entry: FabricEntry,
+    reason_by_field: dict[str, str],
+    claimable: ClaimableDevices,
+    *,
+    by_plugin: bool,
 ) -> None:
     """Add the template: of a GPU with its NIC if both can be claimed together, else of NICs."""
     name, gpus = entry["name"], claimable.gpu_class if not by_plugin else ""
     if gpus:
         entry["match"] |= {"gpuResources": [], "deviceClasses": [gpus]}
-        reasons["match.deviceClasses"] = "the DeviceClass that selects the GPUs of a DRA driver"
-        reasons["match.gpuResources"] = "no device plugin offers GPUs"
+        reason_by_field["match.deviceClasses"] = (
+            "the DeviceClass that selects the GPUs of a DRA driver"
+        )
+        reason_by_field["match.gpuResources"] = "no device plugin offers GPUs"
     if gpus and claimable.aligned:
         entry["claims"] = [{"template": f"{name}-gpu-nic"}]
-        reasons["claims"] = (
+        reason_by_field["claims"] = (
             "a GPU with the NIC at its PCIe root; for several pairs in a container, repeat both "
             "requests and their constraint in the template"
         )
@@ -174,7 +188,7 @@ def _add_claims(
         "a device plugin offers the GPUs" if by_plugin else "no GPU can be claimed with its NIC"
     )
     nics = f"all {claimable.nics} NICs of a node" if claimable.nics > 1 else "the NIC of a node"
-    reasons["claims"] = f"{nics}, because {reason}; request fewer where pods share nodes"
+    reason_by_field["claims"] = f"{nics}, because {reason}; request fewer where pods share nodes"
 
 
 ROCE_NETWORKS_MISSING = Code(
@@ -272,19 +286,19 @@ def _offered_resource(group: Group) -> str:
 
 
 def _add_interfaces(
-    entry: FabricEntry, reasons: dict[str, str], group: Group, chosen: HcaList, mode: Mode
+    entry: FabricEntry, reason_by_field: dict[str, str], group: Group, chosen: HcaList, mode: Mode
 ) -> None:
     """Add the socket interfaces, and omit UCX if none is known for it."""
     host: HostInterface = host_interface(group)
     if mode == "shared-device":
-        entry["socketInterface"], reasons["socketInterface"] = "eth0", _ETH0
+        entry["socketInterface"], reason_by_field["socketInterface"] = "eth0", _ETH0
         return
     if host.name:
         entry["hostSocketInterface"] = host.name
-        reasons["hostSocketInterface"] = host.reason
+        reason_by_field["hostSocketInterface"] = host.reason
     elif chosen.field == "hcas":
         entry["libraries"] = ["nccl", "gloo"]
-        reasons["libraries"] = (
+        reason_by_field["libraries"] = (
             f"without ucx, which needs hostSocketInterface in addition to hcas; {host.reason}"
         )
 

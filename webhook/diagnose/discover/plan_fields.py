@@ -186,7 +186,7 @@ class Match(NamedTuple):
     product: str | None
     labels: Mapping[str, tuple[str, ...]]
     #: Field → the reason for its value.
-    reasons: Mapping[str, str]
+    reason_by_field: Mapping[str, str]
 
 
 def matches(groups: Sequence[Group], resources: Sequence[frozenset[str]]) -> list[Match]:
@@ -201,20 +201,22 @@ def matches(groups: Sequence[Group], resources: Sequence[frozenset[str]]) -> lis
     return [
         match._replace(
             labels={key: _values(group, key)},
-            reasons={**match.reasons, "nodeLabels": reason},
+            reason_by_field={**match.reason_by_field, "nodeLabels": reason},
         )
         for match, group in zip(group_matches, groups, strict=True)
     ]
 
 
 def _by_gpus(group: Group) -> Match:
-    reasons: dict[str, str] = {}
+    reason_by_field: dict[str, str] = {}
     resources = _resources(group)
     if resources is not None:
-        reasons["gpuResources"] = "offered by the nodes" if resources else "the nodes have no GPUs"
+        reason_by_field["gpuResources"] = (
+            "offered by the nodes" if resources else "the nodes have no GPUs"
+        )
     if group.product:
-        reasons["gpuProducts"] = "as in the node label nvidia.com/gpu.product"
-    return Match(resources, group.product, {}, reasons)
+        reason_by_field["gpuProducts"] = "as in the node label nvidia.com/gpu.product"
+    return Match(resources, group.product, {}, reason_by_field)
 
 
 def _resources(group: Group) -> tuple[str, ...] | None:

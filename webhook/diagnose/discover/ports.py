@@ -45,10 +45,10 @@ class JoinedPorts(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def pci_key(address: str) -> str:
+def pci_key(pci_address: str) -> str:
     """Return an address with its domain, which tools omit where all devices are in domain 0."""
-    address = address.lower()
-    return address if address.count(":") > 1 else f"0000:{address}"
+    pci_address = pci_address.lower()
+    return pci_address if pci_address.count(":") > 1 else f"0000:{pci_address}"
 
 
 def join_ports(node: str, observations: Sequence[SourcedObservation]) -> JoinedPorts:
@@ -160,7 +160,7 @@ class _PortMerge:
         self._note(name, result)
         return result.value
 
-    def address(self) -> str | None:
+    def pci_address(self) -> str | None:
         """Return the PCI address; of a bond, which has several, the first that all tools show."""
         by_tool: dict[tuple[str, str], set[str]] = {}
         for file, observation in self.evidence:
@@ -175,9 +175,11 @@ class _PortMerge:
                 reconcile(_statements(self.evidence, lambda observation: observation.pci), pci_key),
             )
             return None
-        address = min(common)
+        pci_address = min(common)
         spellings = {piece.observation.pci for piece in self.evidence if piece.observation.pci}
-        return max((spelling for spelling in spellings if pci_key(spelling) == address), key=len)
+        return max(
+            (spelling for spelling in spellings if pci_key(spelling) == pci_address), key=len
+        )
 
     def interfaces(self, observations: Iterable[tuple[str, PortObservation]]) -> tuple[str, ...]:
         """Return the network interfaces, bonds first, since a bond has the addresses."""
@@ -238,7 +240,7 @@ def _port(
         rate_gbps=rate
         if state == "Active" or not _is_reported(ports, lambda port: port.state)
         else None,
-        pci=merge.address(),
+        pci=merge.pci_address(),
         model=card.model if card else _model(of_port),
         vendor_id=vendor,
         device_id=device_id,

@@ -308,7 +308,9 @@ def _split_failures(
 
 def _untested_hcas(results: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterator[Finding]:
     tested = {
-        result.measurement.device for result in results if result.measurement and result.number
+        result.measurement.device
+        for result in results
+        if result.measurement and result.graded_figure
     }
     missing = [name for name in hcas if name not in tested]
     if missing:

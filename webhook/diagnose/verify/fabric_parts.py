@@ -41,12 +41,13 @@ SUSPECT_RECEIVER = Code(
     "on RoCE the flow control of its ports.",
 )
 
-#: This many nodes that measure well elsewhere are not the cause; a single one may be.
+#: The number of partners that must measure well elsewhere before a part is blamed; a single partner
+#: could itself be the cause.
 _ENOUGH = 2
 
 
-class MeasuredPair(NamedTuple):
-    """The decisive result on a device of a pair."""
+class PairMeasurement(NamedTuple):
+    """The worst result on a device of a pair."""
 
     ends: NodePair
     device: str | None
@@ -70,31 +71,31 @@ class FabricPart(NamedTuple):
 class HealthyPairs:
     """Counts of good measurements, by node and by pair of nodes."""
 
-    def __init__(self, pairs: Iterable[MeasuredPair]) -> None:
+    def __init__(self, measurements: Iterable[PairMeasurement]) -> None:
         #: Each measurement counts for its device, and for None: all devices.
         self._by_node: Counter[tuple[str, str | None]] = Counter()
         self._by_pair: Counter[tuple[frozenset[str], str | None]] = Counter()
         self._devices: dict[frozenset[str], set[str | None]] = defaultdict(set)
-        for pair in pairs:
-            nodes = frozenset(pair.ends)
-            self._devices[nodes].add(pair.device)
-            for device in {pair.device, None}:
+        for measurement in measurements:
+            nodes = frozenset(measurement.ends)
+            self._devices[nodes].add(measurement.device)
+            for device in {measurement.device, None}:
                 self._by_pair[nodes, device] += 1
                 for node in nodes:
                     self._by_node[node, device] += 1
 
-    def is_healthy_elsewhere(self, pair: MeasuredPair, node: str) -> bool:
+    def is_healthy_elsewhere(self, measurement: PairMeasurement, node: str) -> bool:
         """Return whether a node of a measurement measures well with a third node, on its device."""
-        return self._count(node, frozenset(pair.ends), pair.device) > 0
+        return self._count(node, frozenset(measurement.ends), measurement.device) > 0
 
-    def implicates(self, part: FabricPart, pairs: Sequence[MeasuredPair]) -> bool:
+    def implicates(self, part: FabricPart, measurements: Sequence[PairMeasurement]) -> bool:
         """Return whether a part is the culprit: enough of its partners measure well without it."""
         if part.node is None:
-            node_pairs = {frozenset(pair.ends) for pair in pairs}
+            node_pairs = {frozenset(measurement.ends) for measurement in measurements}
             return (
                 sum(self._on_other_devices(nodes, part.device) for nodes in node_pairs) >= _ENOUGH
             )
-        partners = {node for pair in pairs for node in pair.ends} - {part.node}
+        partners = {node for measurement in measurements for node in measurement.ends} - {part.node}
         innocent = [
             node
             for node in partners
@@ -113,32 +114,32 @@ class HealthyPairs:
         return bool(self._devices.get(nodes, set()) - {device, None})
 
 
-def measured_pairs(matrix: PairMatrix) -> list[MeasuredPair]:
-    """Return the decisive results on pairs of two nodes, device by device."""
+def pair_measurements(matrix: PairMatrix) -> list[PairMeasurement]:
+    """Return the worst results on pairs of two nodes, device by device."""
     return [
-        pair
+        measurement
         for column, cells in matrix.columns.items()
         for cell in cells.values()
-        if (pair := _measured_pair(column.device, cell))
+        if (measurement := _pair_measurement(column.device, cell))
     ]
 
 
-def _measured_pair(device: str | None, cell: MatrixCell) -> MeasuredPair | None:
-    """Return the decisive result, unsure ones left out; None if there is no other."""
+def _pair_measurement(device: str | None, cell: MatrixCell) -> PairMeasurement | None:
+    """Return the worst result, unsure ones left out; None if there is no other."""
     results = tuple(result for result in cell.results if result.finding.level != "unsure")
     if not results or cell.pair.client == cell.pair.server:
         return None
-    return MeasuredPair(cell.pair, device, cell._replace(results=results).decisive)
+    return PairMeasurement(cell.pair, device, cell._replace(results=results).worst)
 
 
-def parts_of(pair: MeasuredPair) -> Iterator[FabricPart]:
+def parts_of(measurement: PairMeasurement) -> Iterator[FabricPart]:
     """Yield the parts of the fabric that a measurement used."""
-    client, server = pair.ends
+    client, server = measurement.ends
     yield FabricPart(SUSPECT_NODE, client)
     yield FabricPart(SUSPECT_NODE, server)
     yield FabricPart(SUSPECT_SENDER, client)
     yield FabricPart(SUSPECT_RECEIVER, server)
-    if pair.device is not None:
-        yield FabricPart(SUSPECT_RAIL, None, pair.device)
-        yield FabricPart(SUSPECT_HCA, client, pair.device)
-        yield FabricPart(SUSPECT_HCA, server, pair.device)
+    if measurement.device is not None:
+        yield FabricPart(SUSPECT_RAIL, None, measurement.device)
+        yield FabricPart(SUSPECT_HCA, client, measurement.device)
+        yield FabricPart(SUSPECT_HCA, server, measurement.device)

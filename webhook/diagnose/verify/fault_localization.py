@@ -18,8 +18,8 @@ from webhook.diagnose.verify.fabric_parts import (
     SUSPECT_SENDER,
     FabricPart,
     HealthyPairs,
-    MeasuredPair,
-    measured_pairs,
+    PairMeasurement,
+    pair_measurements,
     parts_of,
 )
 from webhook.diagnose.verify.matrix import PairMatrix, pair_title
@@ -83,54 +83,74 @@ class _FaultSearch:
     def __init__(self, matrix: PairMatrix) -> None:
         self.suspects: list[Finding] = []
         self._order = {node: index for index, node in enumerate(matrix.nodes)}
-        self._pairs = measured_pairs(matrix)
-        self._undecided = sum(map(len, matrix.columns.values())) > len(self._pairs)
-        self._unexplained = [pair for pair in self._pairs if pair.level in _BAD]
-        self._by_part: dict[FabricPart, list[MeasuredPair]] = defaultdict(list)
-        for pair in self._pairs:
-            for part in parts_of(pair):
-                self._by_part[part].append(pair)
+        self._measurements = pair_measurements(matrix)
+        self._has_uncounted = sum(map(len, matrix.columns.values())) > len(self._measurements)
+        self._unexplained = [
+            measurement for measurement in self._measurements if measurement.level in _BAD
+        ]
+        self._by_part: dict[FabricPart, list[PairMeasurement]] = defaultdict(list)
+        for measurement in self._measurements:
+            for part in parts_of(measurement):
+                self._by_part[part].append(measurement)
 
     def name_parts(self, suspect_code: Code, bad: frozenset[Level]) -> None:
         """Name each part of a kind whose measurements are all bad, if others can be compared."""
-        healthy = HealthyPairs(pair for pair in self._pairs if pair.level not in bad)
+        healthy = HealthyPairs(
+            measurement for measurement in self._measurements if measurement.level not in bad
+        )
         by_part = defaultdict(list)
-        for pair in self._unexplained:
-            for part in parts_of(pair):
+        for measurement in self._unexplained:
+            for part in parts_of(measurement):
                 if part.code == suspect_code:
-                    by_part[part].append(pair)
+                    by_part[part].append(measurement)
         for part, unexplained in by_part.items():
-            pairs = self._by_part[part]
-            if all(pair.level in bad for pair in pairs) and healthy.implicates(part, unexplained):
-                self._name_part(part, pairs, unexplained)
-                self._explain(pairs)
+            measurements = self._by_part[part]
+            if all(measurement.level in bad for measurement in measurements) and healthy.implicates(
+                part, unexplained
+            ):
+                self._name_part(part, measurements, unexplained)
+                self._explain(measurements)
 
     def name_all_nodes(self) -> None:
         """Add a single suspect for all nodes if no measurement is good or undecided."""
         unexplained = self._unexplained
-        any_good = self._undecided or any(pair.level not in _BAD for pair in self._pairs)
-        if not any_good and len({node for pair in unexplained for node in pair.ends}) >= _MIN_NODES:
-            other = "other " if len(unexplained) < len(self._pairs) else ""
+        any_good = self._has_uncounted or any(
+            measurement.level not in _BAD for measurement in self._measurements
+        )
+        if (
+            not any_good
+            and len({node for measurement in unexplained for node in measurement.ends})
+            >= _MIN_NODES
+        ):
+            other = "other " if len(unexplained) < len(self._measurements) else ""
             text = f"All {len(unexplained)} {other}measurements are bad ({tally_of(unexplained)})."
             self._add(unexplained, ALL_ALIKE, text, Location())
             self._unexplained = []
 
     def name_paths(self) -> None:
         """Name the pairs whose nodes both measure well with other nodes, on the same devices."""
-        healthy = HealthyPairs(pair for pair in self._pairs if pair.level not in _BAD)
-        by_path: dict[frozenset[str], list[MeasuredPair]] = defaultdict(list)
-        for pair in self._unexplained:
-            if all(healthy.is_healthy_elsewhere(pair, node) for node in pair.ends):
-                by_path[frozenset(pair.ends)].append(pair)
+        healthy = HealthyPairs(
+            measurement for measurement in self._measurements if measurement.level not in _BAD
+        )
+        by_path: dict[frozenset[str], list[PairMeasurement]] = defaultdict(list)
+        for measurement in self._unexplained:
+            if all(healthy.is_healthy_elsewhere(measurement, node) for node in measurement.ends):
+                by_path[frozenset(measurement.ends)].append(measurement)
         if len(by_path) > _MAX_PATHS:
-            self._name_many_paths([pair for path in by_path.values() for pair in path])
+            self._name_many_paths(
+                [measurement for path in by_path.values() for measurement in path]
+            )
             return
-        for pairs in by_path.values():
-            self._name_path(pairs, healthy)
+        for measurements in by_path.values():
+            self._name_path(measurements, healthy)
 
     def name_remaining_pairs(self) -> None:
         """Name the remaining slow pairs, whose fault may be in a node or in the path."""
-        slow = [pair for pair in self._unexplained if pair.result.number is not None]
+        slow = [
+            measurement
+            for measurement in self._unexplained
+            if measurement.result.graded_figure is not None
+        ]
         if slow:
             text = (
                 f"Bad measurements of {shortened_list(_pair_names(slow))} ({tally_of(slow)}). "
@@ -139,72 +159,87 @@ class _FaultSearch:
             self._add(slow, NOT_LOCATED, text, Location(nodes=self._nodes(slow)))
 
     def _name_part(
-        self, part: FabricPart, pairs: list[MeasuredPair], unexplained: Sequence[MeasuredPair]
+        self,
+        part: FabricPart,
+        measurements: list[PairMeasurement],
+        unexplained: Sequence[PairMeasurement],
     ) -> None:
         """Name a part; `unexplained` are its measurements without a suspect yet."""
-        other = self._comparison(part, pairs)
+        other = self._comparison(part, measurements)
         text = (
-            f"All {len(pairs)} measurements {_title(part)} are bad ({tally_of(pairs)}). "
-            f"{_COMPARED.get(part.code, 'All others')}: {tally_of(other) or 'none'}."
+            f"All {len(measurements)} measurements {_title(part)} are bad "
+            f"({tally_of(measurements)}). {_COMPARED.get(part.code, 'All others')}: "
+            f"{tally_of(other) or 'none'}."
         )
         nodes = (part.node,) if part.node is not None else ()
         self._add(unexplained, part.code, text, Location(nodes=nodes, device=part.device or ""))
 
-    def _comparison(self, part: FabricPart, pairs: list[MeasuredPair]) -> list[MeasuredPair]:
+    def _comparison(
+        self, part: FabricPart, measurements: list[PairMeasurement]
+    ) -> list[PairMeasurement]:
         """Return the measurements to compare: all others, or the node's other direction."""
         if part.code in _COMPARED:
-            node_pairs = {pair.ends for pair in pairs}
+            node_pairs = {measurement.ends for measurement in measurements}
             return [
-                pair
-                for pair in self._by_part[FabricPart(SUSPECT_NODE, part.node)]
-                if pair.ends not in node_pairs
+                measurement
+                for measurement in self._by_part[FabricPart(SUSPECT_NODE, part.node)]
+                if measurement.ends not in node_pairs
             ]
-        identities = set(map(id, pairs))
-        return [pair for pair in self._pairs if id(pair) not in identities]
+        identities = set(map(id, measurements))
+        return [
+            measurement for measurement in self._measurements if id(measurement) not in identities
+        ]
 
-    def _name_path(self, pairs: list[MeasuredPair], healthy: HealthyPairs) -> None:
-        first, second = nodes = self._nodes(pairs)
-        devices = list(dict.fromkeys(pair.device for pair in pairs if pair.device))
+    def _name_path(self, measurements: list[PairMeasurement], healthy: HealthyPairs) -> None:
+        first, second = nodes = self._nodes(measurements)
+        devices = list(
+            dict.fromkeys(measurement.device for measurement in measurements if measurement.device)
+        )
         on = f" on {shortened_list(devices)}" if devices else ""
         text = (
-            f"Bad measurements of {' and '.join(_pair_names(pairs))}{on} ({tally_of(pairs)}). With "
-            f"other nodes, {first} has "
+            f"Bad measurements of {' and '.join(_pair_names(measurements))}{on} "
+            f"({tally_of(measurements)}). With other nodes, {first} has "
             f"{counted(healthy.count_elsewhere(first, nodes), 'good measurement')}, and {second} "
             f"has {healthy.count_elsewhere(second, nodes)}."
         )
         device = devices[0] if len(devices) == 1 else ""
-        self._add(pairs, SUSPECT_PATH, text, Location(nodes=nodes, device=device))
-        self._explain(pairs)
+        self._add(measurements, SUSPECT_PATH, text, Location(nodes=nodes, device=device))
+        self._explain(measurements)
 
-    def _name_many_paths(self, pairs: list[MeasuredPair]) -> None:
-        names = _pair_names(pairs)
+    def _name_many_paths(self, measurements: list[PairMeasurement]) -> None:
+        names = _pair_names(measurements)
         text = (
-            f"{len(names)} pairs have bad measurements ({tally_of(pairs)}), without a common node, "
-            f"HCA or direction: {shortened_list(names)}."
+            f"{len(names)} pairs have bad measurements ({tally_of(measurements)}), without a "
+            f"common node, HCA or direction: {shortened_list(names)}."
         )
-        self._add(pairs, SUSPECT_PATHS, text, Location(nodes=self._nodes(pairs)))
-        self._explain(pairs)
+        self._add(measurements, SUSPECT_PATHS, text, Location(nodes=self._nodes(measurements)))
+        self._explain(measurements)
 
-    def _nodes(self, pairs: Iterable[MeasuredPair]) -> tuple[str, ...]:
-        nodes = {node for pair in pairs for node in pair.ends}
+    def _nodes(self, measurements: Iterable[PairMeasurement]) -> tuple[str, ...]:
+        nodes = {node for measurement in measurements for node in measurement.ends}
         return tuple(sorted(nodes, key=self._order.__getitem__))
 
     def _add(
-        self, pairs: Sequence[MeasuredPair], code: Code, text: str, location: Location
+        self, measurements: Sequence[PairMeasurement], code: Code, text: str, location: Location
     ) -> None:
         """Add a suspect; if its measurements failed for a single cause, with the cause's remedy."""
-        level = max((pair.level for pair in pairs), key=severity)
-        first = pairs[0].result
-        causes = {(pair.result.finding.code, pair.result.finding.remedy) for pair in pairs}
+        level = max((measurement.level for measurement in measurements), key=severity)
+        first = measurements[0].result
+        causes = {
+            (measurement.result.finding.code, measurement.result.finding.remedy)
+            for measurement in measurements
+        }
         remedy = None
-        if len(causes) == 1 and first.number is None and first.finding.remedy:
+        if len(causes) == 1 and first.graded_figure is None and first.finding.remedy:
             text = f"{text} Cause: {first.finding.code}."
             remedy = first.finding.remedy
         self.suspects.append(code.finding(level, text, remedy, location))
 
-    def _explain(self, pairs: Iterable[MeasuredPair]) -> None:
-        explained = set(map(id, pairs))
-        self._unexplained = [pair for pair in self._unexplained if id(pair) not in explained]
+    def _explain(self, measurements: Iterable[PairMeasurement]) -> None:
+        explained = set(map(id, measurements))
+        self._unexplained = [
+            measurement for measurement in self._unexplained if id(measurement) not in explained
+        ]
 
 
 #: For a direction of a node, the other one, with which it is compared.
@@ -221,10 +256,10 @@ def _title(part: FabricPart) -> str:
     return f"with {part.node}{suffixes.get(part.code, '')}"
 
 
-def _pair_names(pairs: Iterable[MeasuredPair]) -> list[str]:
-    return list(dict.fromkeys(pair_title(pair.ends) for pair in pairs))
+def _pair_names(measurements: Iterable[PairMeasurement]) -> list[str]:
+    return list(dict.fromkeys(pair_title(measurement.ends) for measurement in measurements))
 
 
-def tally_of(pairs: Iterable[MeasuredPair]) -> str:
+def tally_of(measurements: Iterable[PairMeasurement]) -> str:
     """Count the measurements by level, the worst level first."""
-    return tally((pair.level for pair in pairs), LEVELS[::-1])
+    return tally((measurement.level for measurement in measurements), LEVELS[::-1])

@@ -77,7 +77,7 @@ QUICK = Code(
     "Quick",
     "The latency is within the limit of NVIDIA's own test, for messages of up to 64 bytes.",
 )
-NO_PEERS = Code(
+TOO_FEW_PEERS = Code(
     "NoPeers",
     "The latency is above the limit of NVIDIA's own test, or that test has none for it, and fewer "
     "than three runs can be compared.",
@@ -244,7 +244,7 @@ def _latency(measurement: Measurement) -> BenchmarkResult:
             QUICK.finding("ok", f"{figure}."), latency_us=latency, citation=citation
         )
     text = f"{figure}; {obstacle}, and there are too few runs to compare."
-    return BenchmarkResult(NO_PEERS.finding("unsure", text), latency_us=latency)
+    return BenchmarkResult(TOO_FEW_PEERS.finding("unsure", text), latency_us=latency)
 
 
 def _typical_latency(row: MeasuredRow) -> float | None:
@@ -284,6 +284,6 @@ def _rate_text(number: float) -> str:
 #: The codes of single runs.
 RUN_CODES = (
     *(AT_RATE, BELOW_RATE, FAR_BELOW_RATE, FASTER_THAN_RATE, SMALL_MESSAGES, LOOPBACK, NO_RATE),
-    *(ZERO_BANDWIDTH, UNIT_UNPROVEN, NO_RESULT, QUICK, NO_PEERS, CONNECTED, OVER_RDMA, NOT_RDMA),
-    *(WRONG_RESULTS, TRANSPORT_UNKNOWN),
+    *(ZERO_BANDWIDTH, UNIT_UNPROVEN, NO_RESULT, QUICK, TOO_FEW_PEERS, CONNECTED, OVER_RDMA),
+    *(NOT_RDMA, WRONG_RESULTS, TRANSPORT_UNKNOWN),
 )

@@ -22,22 +22,22 @@ class MatrixCell(NamedTuple):
     results: tuple[BenchmarkResult, ...]
 
     @property
-    def decisive(self) -> BenchmarkResult:
+    def worst(self) -> BenchmarkResult:
         """The result to show: the worst, and among equals the lowest bandwidth."""
         return max(self.results, key=_rank)
 
     @property
     def level(self) -> Level:
-        """The level of the decisive result."""
-        return self.decisive.finding.level
+        """The level of the worst result."""
+        return self.worst.finding.level
 
     @property
     def number(self) -> str:
-        """The decisive number, in Gb/s unless "µs" follows; "" without a number."""
-        result = self.decisive
-        if result.number is None:
+        """The worst number, in Gb/s unless "µs" follows; "" without a number."""
+        result = self.worst
+        if result.graded_figure is None:
             return ""
-        return short_number(result.number) + (" µs" if result.gbps is None else "")
+        return short_number(result.graded_figure) + (" µs" if result.gbps is None else "")
 
 
 Cells = dict[NodePair, MatrixCell]

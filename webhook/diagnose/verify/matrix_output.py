@@ -50,7 +50,7 @@ class MatrixForm(TypedDict):
     level: Level
     """The worst level: it decides the exit code."""
     code: str
-    """The code, text and remedy are those of the decisive finding."""
+    """The code, text and remedy are those of the worst finding."""
     text: str
     remedy: str
     run: str
@@ -68,14 +68,14 @@ class MatrixForm(TypedDict):
 
 def matrix_form(report: RunReport) -> MatrixForm:
     """Return a run as plain JSON values."""
-    decisive = report.evaluation.decisive
+    worst = report.evaluation.worst
     matrix = pair_matrix(report)
     findings = (*localize_faults(matrix), *report.findings)
     return MatrixForm(
-        level=decisive.level,
-        code=decisive.code,
-        text=decisive.text,
-        remedy=decisive.remedy,
+        level=worst.level,
+        code=worst.code,
+        text=worst.text,
+        remedy=worst.remedy,
         run=report.name,
         fabric=report.fabric,
         image=report.image,

@@ -50,7 +50,7 @@ def matrix_page(report: RunReport) -> str:
 
 
 class _Page:
-    """The parts of a page; a cell links to the finding group of its decisive result."""
+    """The parts of a page; a cell links to the finding group of its worst result."""
 
     def __init__(self, report: RunReport) -> None:
         self._report = report
@@ -74,9 +74,9 @@ class _Page:
 
     def _summary(self) -> Iterator[str]:
         report, evaluation = self._report, self._report.evaluation
-        decisive = evaluation.decisive
-        yield f'<h1 class="{decisive.level}">{_sign(decisive.level)} {_html(report.fabric)}: '
-        yield f"{decisive.level} ({_html(decisive.code)})</h1>\n<dl>\n"
+        worst = evaluation.worst
+        yield f'<h1 class="{worst.level}">{_sign(worst.level)} {_html(report.fabric)}: '
+        yield f"{worst.level} ({_html(worst.code)})</h1>\n<dl>\n"
         facts = {
             "Run": report.name,
             "Nodes": str(len(self._matrix.nodes)),
@@ -138,7 +138,7 @@ class _Page:
     def _cell(self, cell: MatrixCell | None, *, diagonal: bool = False) -> str:
         if cell is None:
             return '<td class="same"></td>' if diagonal else '<td class="none">·</td>'
-        result = cell.decisive
+        result = cell.worst
         finding = result.finding
         title = f"{pair_title(cell.pair)}: {finding.text} {finding.remedy}".rstrip()
         label = f"{_sign(finding.level)} {cell.number}".rstrip()

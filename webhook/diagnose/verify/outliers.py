@@ -13,7 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
-from webhook.diagnose.verify.grade import LOOPBACK, NO_PEERS
+from webhook.diagnose.verify.grade import LOOPBACK, TOO_FEW_PEERS
 from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.model.finding import Code, Finding
 
@@ -71,7 +71,11 @@ def _groups(results: Sequence[BenchmarkResult]) -> dict[tuple[Hashable, ...], li
     tests: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
     for index, result in enumerate(results):
         measurement = result.measurement
-        if measurement is None or result.number is None or result.finding.code == LOOPBACK.code:
+        if (
+            measurement is None
+            or result.graded_figure is None
+            or result.finding.code == LOOPBACK.code
+        ):
             continue
         key = (
             measurement.test,
@@ -94,8 +98,8 @@ def _size(measurement: Measurement) -> int | None:
 
 
 def _number(result: BenchmarkResult) -> float:
-    assert result.number is not None  # a result without a number is in no group
-    return result.number
+    assert result.graded_figure is not None  # a result without a number is in no group
+    return result.graded_figure
 
 
 def _outliers(
@@ -116,7 +120,7 @@ def _with_warning(result: BenchmarkResult, peers: _Peers) -> BenchmarkResult:
     latency = result.measurement is not None and result.measurement.kind == "latency"
     unit, position = ("µs", "above") if latency else ("Gb/s", "below")
     comparison = f"This is {position} the median of its peers, {peers.text(unit)}."
-    lead = f"{_figure(finding)}." if finding.code == NO_PEERS.code else finding.text
+    lead = f"{_figure(finding)}." if finding.code == TOO_FEW_PEERS.code else finding.text
     text = f"{lead} {comparison}"
     if finding.level == "error":
         return result._replace(finding=finding._replace(text=text))
@@ -126,7 +130,7 @@ def _with_warning(result: BenchmarkResult, peers: _Peers) -> BenchmarkResult:
 def _ok_if_compared(result: BenchmarkResult, peers: _Peers | None) -> BenchmarkResult:
     """Return a result that is ok if its latency was compared with peers, else unchanged."""
     finding = result.finding
-    if peers is None or finding.code != NO_PEERS.code:
+    if peers is None or finding.code != TOO_FEW_PEERS.code:
         return result
     text = (
         f"{_figure(finding)}, within the spread of its peers, whose median is {peers.text('µs')}."
@@ -135,5 +139,5 @@ def _ok_if_compared(result: BenchmarkResult, peers: _Peers | None) -> BenchmarkR
 
 
 def _figure(finding: Finding) -> str:
-    """Return the latency of NO_PEERS without the reason why it was not compared."""
+    """Return the latency of TOO_FEW_PEERS without the reason why it was not compared."""
     return finding.text.partition(";")[0]

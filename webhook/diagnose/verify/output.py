@@ -74,8 +74,8 @@ def expectation(result: BenchmarkResult) -> str:
 
 
 def write_summary(sheet: Sheet, evaluation: Evaluation) -> None:
-    """Write the last line: the decisive level and code, and the count of each level."""
-    finding = evaluation.decisive
+    """Write the last line: the worst level and code, and the count of each level."""
+    finding = evaluation.worst
     summary = f"{finding.level} ({finding.code}): {tally(evaluation.levels)}"
     sheet.paragraph(Span(summary), sign=SIGNS[finding.level])
 
@@ -168,7 +168,7 @@ class VerifyForm(TypedDict):
     level: Level
     """The worst level: it decides the exit code."""
     code: str
-    """The code, text and remedy are those of the decisive finding."""
+    """The code, text and remedy are those of the worst finding."""
     text: str
     remedy: str
     results: list[ResultForm]
@@ -178,7 +178,7 @@ class VerifyForm(TypedDict):
 
 def verify_form(evaluation: Evaluation) -> VerifyForm:
     """Return an evaluation as plain JSON values."""
-    finding = evaluation.decisive
+    finding = evaluation.worst
     return VerifyForm(
         level=finding.level,
         code=finding.code,

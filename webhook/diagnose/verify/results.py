@@ -29,8 +29,8 @@ class BenchmarkResult(NamedTuple):
     also: tuple[str, ...] = ()
 
     @property
-    def number(self) -> float | None:
-        """The number to compare with other runs."""
+    def graded_figure(self) -> float | None:
+        """The bandwidth or latency to compare with other runs."""
         return self.gbps if self.gbps is not None else self.latency_us
 
     def with_location(self, file: str, nodes: tuple[str, ...]) -> BenchmarkResult:
@@ -46,7 +46,7 @@ class Evaluation(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
     @property
-    def decisive(self) -> Finding:
+    def worst(self) -> Finding:
         """The worst finding, and of errors the first on the lowest layer."""
         results = (*self.results, *map(BenchmarkResult, self.findings))
         return max(results, key=severity_key).finding

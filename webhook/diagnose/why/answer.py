@@ -6,7 +6,7 @@ only the view of admission.
 
 from __future__ import annotations
 
-from webhook.diagnose.why.container_status import LOG_CHAPTER
+from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
 from webhook.diagnose.why.pod_status import status_findings
@@ -26,7 +26,7 @@ from webhook.diagnose.why.runtime_evidence import (
     cause_before_rdma,
     log_findings,
     process_findings,
-    rdma_in_use,
+    transport_evidence,
 )
 from webhook.diagnose.why.webhook_call import CALLED, call_finding
 from webhook.model.decision import Rdma
@@ -65,7 +65,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
 def _answer(evidence: PodEvidence, called: Finding) -> tuple[Rdma, Finding]:
     """Return the verdict, and the answer as a finding."""
     status = evidence.status if called.code == CALLED.code else None
-    in_use = rdma_in_use(evidence)
+    in_use = transport_evidence(evidence)
     if in_use and (status is None or status.rdma != in_use[0]):
         return in_use[0], _by_use(*in_use, status)
     requests = rdma_requests(evidence)
@@ -103,9 +103,9 @@ def _by_status(status: StatusAnnotation) -> Finding:
         "none": "The pod itself needs no RDMA",
     }
     start, level = starts[status.rdma], VERDICT_LEVELS[status.rdma]
-    rows = REASONS.get(status.because)
+    rows = REASONS.get(status.verdict_reason)
     if rows is None:
-        suffix = f" ({status.because})" if status.because else ""
+        suffix = f" ({status.verdict_reason})" if status.verdict_reason else ""
         text = f"{start}: this version of rdma-webhook does not know the reason{suffix}."
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
@@ -128,7 +128,7 @@ _USES = {
 
 def _by_use(rdma: Rdma, code: Code, status: StatusAnnotation | None) -> Finding:
     """Return the finding for RDMA or sockets in use, against or without a verdict at admission."""
-    remedy = "" if rdma == "yes" else LOG_CHAPTER
+    remedy = "" if rdma == "yes" else SEE_LOG_CHAPTER
     return code.finding(VERDICT_LEVELS[rdma], f"{_USES[code]} ({_verdict_clause(status)}).", remedy)
 
 

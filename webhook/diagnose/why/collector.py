@@ -94,7 +94,7 @@ class Collector:
         self._all_nodes: dict[str, _ReadNode] | None = None
 
     def collect(self, namespace: str, name: str) -> PodEvidence:
-        """Collect the evidence about a pod; NoPodError if the pod itself cannot be read."""
+        """Collect the evidence about a pod; raise NoPodError if the pod itself cannot be read."""
         self._best_effort = BestEffortReads(self._reads)
         pod = self._pod(namespace, name)
         owners = OwnerChain(self._best_effort, namespace).of(pod)

@@ -117,11 +117,11 @@ def log_remedy(evidence: PodEvidence) -> str:
     """Return where to search the log for the cause."""
     if evidence.logs is None:
         return CONTAINER_FAILED.remedy
-    return LOG_CHAPTER
+    return SEE_LOG_CHAPTER
 
 
 #: The remedy of a finding whose cause may be in the log, if the log was searched.
-LOG_CHAPTER = 'The cause, if known, is below, under "What the log shows".'
+SEE_LOG_CHAPTER = 'The cause, if known, is below, under "What the log shows".'
 
 
 def _is_good_end(ended: Terminated) -> bool:

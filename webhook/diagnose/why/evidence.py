@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import PlainValidator
+from pydantic import Field, PlainValidator
 
 from webhook.admission.registration import WEBHOOK_NAME
 from webhook.diagnose.tools.logs import LogReport
@@ -146,9 +146,9 @@ class StatusAnnotation(Record):
     """The content of `rdma.lab/status`."""
 
     rdma: Literal["yes", "no", "unsure", "none"]
-    because: Text = ""
+    verdict_reason: Text = Field("", alias="because")
     fabric: Text = ""
-    reason: Text = ""
+    decision_reason: Text = Field("", alias="reason")
     applied: Codes = ()
     skipped: Codes = ()
     warned: Codes = ()

@@ -66,7 +66,7 @@ def _comparison(evidence: PodEvidence, source: str, decision: Decision) -> Findi
     if status is None:
         text = f"If the webhook were called for {source}, the pod {outcome}."
         return WOULD_BE.finding(level, text, remedy)
-    if (status.rdma, status.because) == (verdict.rdma, verdict.because.code):
+    if (status.rdma, status.verdict_reason) == (verdict.rdma, verdict.because.code):
         return SAME_TODAY.finding("info", f"As at admission, {source} {outcome}.")
     text = f"Unlike at admission, {source} {outcome}."
     return OTHER_TODAY.finding(level, text, f"{OTHER_TODAY.remedy} {remedy}".strip())

@@ -134,7 +134,7 @@ def applied_findings(evidence: PodEvidence, called: Finding) -> Iterator[Finding
         yield NOTHING.finding("info", "Nothing, since it was not called.")
         return
     yield from _mutation_findings(status.applied)
-    reported = {status.because}
+    reported = {status.verdict_reason}
     for codes in (_pod_reasons(status), status.skipped, status.warned):
         if isinstance(codes, int):
             text = f"The annotation has no room for {counted(codes, 'more reason')}."
@@ -147,7 +147,7 @@ def applied_findings(evidence: PodEvidence, called: Finding) -> Iterator[Finding
 
 
 def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:
-    return (status.reason,) if status.reason else ()
+    return (status.decision_reason,) if status.decision_reason else ()
 
 
 def _mutation_findings(names: tuple[str, ...] | int) -> Iterator[Finding]:
@@ -174,7 +174,7 @@ def reason_finding(code: str, status: StatusAnnotation) -> Finding:
         return UNKNOWN_CODE.finding("unsure", text)
     applied = () if isinstance(status.applied, int) else status.applied
     reportable = [row for row in rows if row.reason.reportable]
-    skipped = [row for row in reportable if row.part not in applied] or reportable
+    skipped = [row for row in reportable if row.origin not in applied] or reportable
     whens = " Or: ".join(dict.fromkeys(row.reason.when for row in skipped))
     remedy = rows[0].reason.remedy
     return Finding("unsure" if remedy else "info", code, whens, remedy)

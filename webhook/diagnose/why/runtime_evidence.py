@@ -162,7 +162,7 @@ def _finding_on_transport(report: LogReport, title: str) -> Finding:
     return NOTHING_LOGGED.finding("unsure", f"{title} has no lines from NCCL or UCX.")
 
 
-def rdma_in_use(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
+def transport_evidence(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
     """Return whether RDMA is in use, with the code for it; None if unknown.
 
     Registered memory proves RDMA. A log covers the whole run; logs from before a restart are left

@@ -136,7 +136,7 @@ def report_form(report: Report) -> PreviewForm:
 
 
 def report_json(report: Report, *, max_characters: int | None = MAX_CHARACTERS) -> str:
-    """Return a report as indented JSON; DocumentError if it has more than `max_characters`.
+    """Return a report as indented JSON; raise DocumentError if it has more than `max_characters`.
 
     The standard library writes it, since orjson rejects integers beyond 64 bits and nesting beyond
     254, and a document may have both. It writes piece by piece, so an overlong text is never

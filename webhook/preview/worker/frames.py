@@ -41,7 +41,7 @@ def frame_start(head: Head, body_bytes: int) -> bytes:
 
 
 def lengths(prefix: bytes, max_bytes: int) -> tuple[int, int]:
-    """Read the lengths of head and body in bytes; FrameError if one is over its limit."""
+    """Read the lengths of head and body in bytes; raise FrameError if one is over its limit."""
     head, body = _LENGTHS.unpack(prefix)
     if head > MAX_HEAD_BYTES or body > max_bytes:
         raise FrameError(f"a head of {head} bytes and a body of {body} bytes are too large")
@@ -49,7 +49,7 @@ def lengths(prefix: bytes, max_bytes: int) -> tuple[int, int]:
 
 
 def read_head(written: bytes) -> Head:
-    """Read the head of a frame; FrameError if it is not a JSON object."""
+    """Read the head of a frame; raise FrameError if it is not a JSON object."""
     try:
         head = json.loads(written)
     except (ValueError, RecursionError):

@@ -61,8 +61,8 @@ class AdmissionApp:
 # certificate, and while it drains. A fabrics file must have been valid once. If the configuration
 # comes from the cluster, a replica is ready even if the object is missing or invalid: no other
 # replica could do better. If the object was written just before the start, the replica waits until
-# all use it. A failed reload does not change readiness: its line shows the error, and the last good
-# one stays in use.
+# all use it. A failed reload does not change readiness: the configuration's line shows the error,
+# and the last good configuration stays in use.
 
 
 class Health:

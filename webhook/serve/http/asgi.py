@@ -31,7 +31,7 @@ class DisconnectedError(Exception):
     """The client has disconnected and cannot receive an answer."""
 
 
-class Bodies:
+class BodyReader:
     """A reader of request bodies up to a size; the server limits their time and total size."""
 
     def __init__(self, limit: int = MAX_BODY_BYTES) -> None:

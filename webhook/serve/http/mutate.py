@@ -37,14 +37,14 @@ from webhook.model.decision import Decision
 from webhook.model.pod import PodManifest, at
 from webhook.serve.events import NotifyOwner, notify_nobody
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers
+from webhook.serve.http.asgi import JSON, BodyReader, DisconnectedError, Headers
 from webhook.serve.http.review_body import (
     MAX_DEPTH,
     MAX_NAME_LENGTH,
     count_structural_characters,
     defect_answer,
-    read_as,
     review_body,
+    review_or_error,
     text_answer,
     traceparent,
 )
@@ -93,7 +93,7 @@ class Mutate:
         self._log = log
         self._decide = decide
         self._notify_owner = notify_owner
-        self._bodies = Bodies()
+        self._bodies = BodyReader()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -115,7 +115,7 @@ class Mutate:
 
     async def _answer(self, body: bytes) -> Answer:
         """Answer any body, after its facts have arrived or the wait for them is over."""
-        read = read_as(body, read_review)
+        read = review_or_error(body, read_review)
         if isinstance(read, AdmissionRequest):
             if missing := self._missing_facts(read):
                 await self._wait_for(missing, body)
@@ -124,7 +124,7 @@ class Mutate:
 
     def answer(self, body: bytes) -> Answer:
         """Answer any body with the latest facts."""
-        read = read_as(body, read_review)
+        read = review_or_error(body, read_review)
         return self._answer_to(read) if isinstance(read, AdmissionRequest) else Answer(*read)
 
     def _missing_facts(self, request: AdmissionRequest) -> list[str]:
@@ -158,7 +158,7 @@ class Mutate:
             return Answer(200, unchanged, request=request, problem=request.ignored)
         decision_input = self._state.decision_input_for(request.namespace, request.pod)
         if decision_input is None:
-            problem = f"{NOT_CONFIGURED}{self._state.snapshot.missing_reason}"
+            problem = f"{NOT_CONFIGURED}{self._state.snapshot.reason_without_fabrics}"
             refusal = orjson.dumps(failure(503, problem))
             return Answer(503, refusal, request=request, problem=problem)
         decision = self._decide(request.pod, decision_input)

@@ -17,14 +17,14 @@ from webhook.errors import RequestError
 from webhook.model.inventory import build_inventory
 from webhook.model.nodes import FabricIndex
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
-from webhook.preview.formats import APPLIED, SERVED, TEXT_TYPES
-from webhook.serve.http.asgi import Bodies, ChunkedBody, DisconnectedError, until_disconnect
+from webhook.preview.formats import FOR_CLUSTER, SERVED, TEXT_TYPES
+from webhook.serve.http.asgi import BodyReader, ChunkedBody, DisconnectedError, until_disconnect
 from webhook.serve.http.query import Query, negotiate, read_query, requested_format
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.worker.queue import FairQueue, Quota
-from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
+from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
 # `/preview`: the webhook's changes to a pod or a workload, for people and their tools.
 #
@@ -87,7 +87,7 @@ class PreviewApp:
         state: State,
         metrics: Metrics,
         log: Log,
-        worker: Worker,
+        worker: WorkerSupervisor,
         turns: FairQueue | None = None,
         *,
         example: bool = False,
@@ -102,7 +102,7 @@ class PreviewApp:
         self._metrics = metrics
         self._log = log
         self._worker = worker
-        self._bodies = Bodies()
+        self._bodies = BodyReader()
         self._places = Quota("previews", PENDING, EACH_PENDING)
         self._octets = Quota("large previews", BYTES, EACH_BYTES)
         self._turns = turns or FairQueue()
@@ -150,7 +150,7 @@ class PreviewApp:
     async def _preview(self, request: Request) -> Response:
         query = read_query(request.query_params.multi_items())
         chosen = query.output or negotiate(_accept(request), SERVED)
-        if self._example and chosen.name in APPLIED:
+        if self._example and chosen.name in FOR_CLUSTER:
             raise RequestError(409, _NOT_YOURS.format(chosen.name))
         current = self._state.snapshot.current
         if current is None:
@@ -159,14 +159,16 @@ class PreviewApp:
             )
         parameters = self._parameters(query, chosen.name)
         body = await self._bodies.read(dict(request.scope["headers"]), request.receive)
-        job = Job("preview", parameters, body, "preview", ADVICE)
-        address = request.client.host if request.client else ""
-        computed = self._compute(job, current, address)
+        worker_request = WorkerRequest(
+            operation="preview", parameters=parameters, body=body, noun="preview", advice=ADVICE
+        )
+        client_address = request.client.host if request.client else ""
+        computed = self._compute(worker_request, current, client_address)
         try:
             answer = await until_disconnect(computed, request.receive)
         except RequestError as error:
             raise _without_line_breaks(error, request, body) from None
-        return ChunkedBody(answer.pieces, chosen.media_types[0], self._octets, address)
+        return ChunkedBody(answer.pieces, chosen.media_types[0], self._octets, client_address)
 
     def _parameters(self, query: Query, output: str) -> dict[str, object]:
         """Return the worker's parameters besides the documents."""
@@ -180,13 +182,17 @@ class PreviewApp:
         }
 
     async def _compute(
-        self, job: Job, current: PreparedConfiguration, address: str
+        self, worker_request: WorkerRequest, current: PreparedConfiguration, client_address: str
     ) -> WorkerAnswer:
         pending = self._metrics.worker.previews_pending.track_inprogress()
-        with self._places.take(address), self._octets.take(address, len(job.body)), pending:
+        with (
+            self._places.take(client_address),
+            self._octets.take(client_address, len(worker_request.body)),
+            pending,
+        ):
             try:
-                async with self._turns.turn(address, WAIT_SECONDS):
-                    answer = await self._worker.ask(job, current)
+                async with self._turns.turn(client_address, WAIT_SECONDS):
+                    answer = await self._worker.ask(worker_request, current)
             except TimeoutError:
                 raise RequestError(503, "earlier previews took too long: try again") from None
         if answer.status == 500:  # noqa: PLR2004

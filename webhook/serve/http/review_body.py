@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope
 from webhook.admission.response import failure, reject
 from webhook.admission.review import uid_of
 from webhook.errors import RequestError, ReviewError
-from webhook.serve.http.asgi import JSON, TEXT, Bodies, Headers
+from webhook.serve.http.asgi import JSON, TEXT, BodyReader, Headers
 
 #: orjson reads up to a depth of 1024 and writes up to 254; no pod is a tenth as deep.
 MAX_DEPTH = 200
@@ -46,7 +46,7 @@ class ErrorAnswer(NamedTuple):
 
 
 async def review_body(
-    path: str, scope: Scope, headers: Headers, bodies: Bodies, receive: Receive
+    path: str, scope: Scope, headers: Headers, bodies: BodyReader, receive: Receive
 ) -> bytes:
     """Return the body of a request to `path`; raise RequestError if it cannot be a review.
 
@@ -58,7 +58,7 @@ async def review_body(
     return body
 
 
-def read_as(body: bytes, read: Callable[[object], _Review]) -> _Review | ErrorAnswer:
+def review_or_error(body: bytes, read: Callable[[object], _Review]) -> _Review | ErrorAnswer:
     """Return the review in a body, or the answer to an invalid one; never raises.
 
     `read` raises ReviewError for JSON that is not a review.

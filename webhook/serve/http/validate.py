@@ -39,14 +39,14 @@ from webhook.config.model import API_VERSION, KIND
 from webhook.errors import RequestError, crash_summary
 from webhook.model.pod import at
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import JSON, Bodies, DisconnectedError, Headers, until_disconnect
+from webhook.serve.http.asgi import JSON, BodyReader, DisconnectedError, Headers, until_disconnect
 from webhook.serve.http.review_body import (
     MAX_DEPTH,
     MAX_NAME_LENGTH,
     ErrorAnswer,
     defect_answer,
-    read_as,
     review_body,
+    review_or_error,
     text_answer,
     traceparent,
 )
@@ -54,7 +54,7 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker.queue import FairQueue, Quota
-from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
+from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
 PATH = "/validate"
 #: The time limit of a validation, including its wait for others: less than `timeoutSeconds` of our
@@ -103,14 +103,14 @@ class Validate:
     """The ASGI application of `/validate`."""
 
     def __init__(
-        self, state: State, metrics: Metrics, log: Log, worker: Worker, turns: FairQueue
+        self, state: State, metrics: Metrics, log: Log, worker: WorkerSupervisor, turns: FairQueue
     ) -> None:
         self._state = state
         self._metrics = metrics
         self._log = log
         self._worker = worker
         self._turns = turns
-        self._bodies = Bodies()
+        self._bodies = BodyReader()
         self._places = Quota("validations", PENDING, EACH_PENDING)
         self._octets = Quota("large validations", BYTES, EACH_BYTES)
 
@@ -118,10 +118,10 @@ class Validate:
         """Answer a request."""
         started = perf_counter()
         headers: Headers = dict(scope["headers"])
-        address = scope["client"][0] if scope.get("client") else ""
+        client_address = scope["client"][0] if scope.get("client") else ""
         try:
             prepared = _read_body(await review_body(PATH, scope, headers, self._bodies, receive))
-            validation = await until_disconnect(self._answer(prepared, address), receive)
+            validation = await until_disconnect(self._answer(prepared, client_address), receive)
             close = self._state.draining
         except RequestError as error:
             validation = _error_answer(text_answer(error.status, str(error)))
@@ -136,22 +136,22 @@ class Validate:
         self._record(validation, headers, seconds)
 
     async def _answer(
-        self, prepared: ValidationAnswer | PendingValidation, address: str
+        self, prepared: ValidationAnswer | PendingValidation, client_address: str
     ) -> ValidationAnswer:
         """Return the answer to any request; never raises."""
         if isinstance(prepared, ValidationAnswer):
             return prepared
         request, written = prepared
         try:
-            return await self._judge(request, written, address)
+            return await self._judge(request, written, client_address)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
             return _error_answer(defect_answer(request.uid, error, {}, MAX_DEPTH))
 
     async def _judge(
-        self, request: ConfigurationRequest, written: bytes, address: str
+        self, request: ConfigurationRequest, written: bytes, client_address: str
     ) -> ValidationAnswer:
         try:
-            answer = await self._ask_worker(request, written, address)
+            answer = await self._ask_worker(request, written, client_address)
         except TimeoutError:
             return _not_checked(request, f"it took longer than {SECONDS:g} s: apply it again")
         except RequestError as error:
@@ -159,17 +159,23 @@ class Validate:
         return _of_worker(request, answer)
 
     async def _ask_worker(
-        self, request: ConfigurationRequest, written: bytes, address: str
+        self, request: ConfigurationRequest, written: bytes, client_address: str
     ) -> WorkerAnswer:
         """Have the worker check the object; previews wait meanwhile."""
         parameters = {"uid": request.uid, "object_reference": _object_reference(request)}
-        job = Job("validate", parameters, written, "validation", "apply it again")
-        with self._places.take(address), self._octets.take(address, len(written)):
+        worker_request = WorkerRequest(
+            operation="validate",
+            parameters=parameters,
+            body=written,
+            noun="validation",
+            advice="apply it again",
+        )
+        with self._places.take(client_address), self._octets.take(client_address, len(written)):
             async with (
                 asyncio.timeout(SECONDS),
-                self._turns.turn(address, SECONDS, urgent=True),
+                self._turns.turn(client_address, SECONDS, urgent=True),
             ):
-                return await self._worker.ask(job, max_pause=MAX_PAUSE)
+                return await self._worker.ask(worker_request, max_pause=MAX_PAUSE)
 
     def _record(self, validation: ValidationAnswer, headers: Headers, seconds: float) -> None:
         """Count and log a sent answer."""
@@ -197,7 +203,7 @@ def _read_body(body: bytes) -> ValidationAnswer | PendingValidation:
 
     The parsed body is dropped: it may take a hundred times as much memory.
     """
-    read = read_as(body, _review)
+    read = review_or_error(body, _review)
     if isinstance(read, ErrorAnswer):
         return _error_answer(read)
     request = read._replace(object={})

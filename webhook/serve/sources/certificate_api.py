@@ -14,7 +14,7 @@ from certs.installation import Api, Installation
 from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
 from webhook.kube.informers import Informers, connect_reads
-from webhook.kube.watched_resources import QUIET, Item, WatchedResource
+from webhook.kube.watched_resources import QUIET_WATCH_SECONDS, Item, WatchedResource
 from webhook.model.objects import ClusterObject
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class CertificateApi:
 
 # Watch the objects of `certs`, which does not depend on `webhook`.
 #
-# A projection has only the version of an object, and no key. The content of an object is read from
-# the API server after its version has changed.
+# Only the uid and version of each object are kept, never a private key. The content of an object is
+# read from the API server after its version has changed.
 
 
 class CertificateWatch:
@@ -76,7 +76,7 @@ class CertificateWatch:
 
     @property
     def current(self) -> bool:
-        """Whether all objects have been listed, and all watches are well."""
+        """Whether all objects have been listed, and all watches are healthy."""
         return all(
             reflector.list_count and not reflector.problem
             for reflector in self._informers.reflectors
@@ -101,7 +101,7 @@ def kinds(installation: Installation) -> tuple[WatchedResource[object], ...]:
         namespace=installation.namespace,
         selector=f"metadata.name={installation.ca_secret}",
         project=_version,
-        lasts=QUIET,
+        watch_seconds=QUIET_WATCH_SECONDS,
     )
     webhook_configurations = (
         WatchedResource(
@@ -109,7 +109,7 @@ def kinds(installation: Installation) -> tuple[WatchedResource[object], ...]:
             group="admissionregistration.k8s.io",
             selector=f"metadata.name={configuration.name}",
             project=_version,
-            lasts=QUIET,
+            watch_seconds=QUIET_WATCH_SECONDS,
         )
         for configuration in installation.configurations
     )

@@ -109,10 +109,10 @@ class ClusterFacts:
         return ReadinessCheck("facts", True, self._reports.current(NAMESPACES))
 
 
-def facts_of(
+def fact_sources(
     options: ServeOptions, state: State, metrics: Metrics, environment: Mapping[str, str]
 ) -> tuple[ClusterFacts | ClusterClaims | ClusterNodes, ...]:
-    """Read the facts from a file, or return sources that follow the cluster.
+    """Return the sources that follow the cluster; with a file, send its facts to the state instead.
 
     A process outside a cluster, without a kubeconfig, has no facts on namespaces.
     """

@@ -29,7 +29,7 @@ class ConfigurationSource(Source, Protocol):
     """A source of the configuration."""
 
     @property
-    def missing_reason(self) -> str:
+    def reason_without_fabrics(self) -> str:
         """The reason why there are no fabrics to decide by, on one line; "" if there are."""
 
 
@@ -96,11 +96,11 @@ class FileConfiguration:
             self._in_use.clear_error()
 
     @property
-    def missing_reason(self) -> str:
+    def reason_without_fabrics(self) -> str:
         """The reason why there are no fabrics to decide by, on one line; "" if there are."""
         if self._file.loaded is None:
             return self._file.error.partition("\n")[0] or "not read yet"
-        return self._in_use.missing_reason
+        return self._in_use.reason_without_fabrics
 
     def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready after the first valid configuration."""

@@ -42,18 +42,18 @@ class ConfigurationInUse:
         self._report_failure = report_failure
 
     @property
-    def missing_reason(self) -> str:
+    def reason_without_fabrics(self) -> str:
         """The reason why no pod can be decided, and a remedy; "" if there are fabrics."""
-        return self._state.snapshot.missing_reason
+        return self._state.snapshot.reason_without_fabrics
 
     @property
     def detail(self) -> str:
         """A line for `/readyz`."""
         error = "; ".join(self.error.splitlines())
         if self.loaded is None:
-            return error or self.missing_reason
+            return error or self.reason_without_fabrics
         used = self.loaded.fabrics
-        names = shortened_list(list(used.fabrics), _MAX_NAMES) or self.missing_reason
+        names = shortened_list(list(used.fabrics), _MAX_NAMES) or self.reason_without_fabrics
         detail = f"generation {self.generation}, config {used.config_hash} ({names})"
         if error:
             return f"{detail}; still in use, because a newer one cannot be used: {error}"

@@ -223,9 +223,9 @@ class ObjectConfiguration:
         return "" if self._reflector.absent else self._reflector.problem
 
     @property
-    def missing_reason(self) -> str:
+    def reason_without_fabrics(self) -> str:
         """The reason why there are no fabrics to decide by, on one line; "" if there are."""
-        return self._in_use.missing_reason
+        return self._in_use.reason_without_fabrics
 
     def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready after the first list, even without an object.

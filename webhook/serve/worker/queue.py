@@ -24,20 +24,20 @@ class Quota:
         self._taken: Counter[str] = Counter()
 
     @contextmanager
-    def take(self, address: str, amount: int = 1) -> Iterator[None]:
+    def take(self, client_address: str, amount: int = 1) -> Iterator[None]:
         """Take an amount until the end of the block; raise RequestError beyond a limit."""
         if self._taken.total() + amount > self._total:
             raise RequestError(503, f"too many {self._noun} at once: try again")
-        if self._taken[address] + amount > self._per_address:
+        if self._taken[client_address] + amount > self._per_address:
             wait = "wait for the other answers"
             raise RequestError(429, f"too many {self._noun} at once from your address: {wait}")
-        self._taken[address] += amount
+        self._taken[client_address] += amount
         try:
             yield
         finally:
-            self._taken[address] -= amount
-            if not self._taken[address]:
-                del self._taken[address]
+            self._taken[client_address] -= amount
+            if not self._taken[client_address]:
+                del self._taken[client_address]
 
 
 #: Waiting requests by address, the next address first; each address's in order of arrival.
@@ -60,7 +60,7 @@ class FairQueue:
 
     @asynccontextmanager
     async def turn(
-        self, address: str, seconds: float, *, urgent: bool = False
+        self, client_address: str, seconds: float, *, urgent: bool = False
     ) -> AsyncIterator[None]:
         """Wait for a turn, and keep it until the end of the block.
 
@@ -68,7 +68,7 @@ class FairQueue:
         urgent request interrupts it.
         """
         async with asyncio.timeout(seconds):
-            await self._wait(address, urgent=urgent)
+            await self._wait(client_address, urgent=urgent)
         try:
             async with self._interruptible(urgent=urgent):
                 yield
@@ -93,13 +93,13 @@ class FairQueue:
         finally:
             self._limit = None
 
-    async def _wait(self, address: str, *, urgent: bool) -> None:
+    async def _wait(self, client_address: str, *, urgent: bool) -> None:
         if not self._taken:
             self._taken = True
             return
         called = asyncio.get_running_loop().create_future()
         queue = self._urgent if urgent else self._waiting
-        queue.setdefault(address, deque()).append(called)
+        queue.setdefault(client_address, deque()).append(called)
         if urgent:
             self._hurry()
         try:
@@ -117,11 +117,11 @@ class FairQueue:
     def _call_next(self) -> None:
         self._taken = False
         while not self._taken and (queue := self._urgent or self._waiting):
-            address = next(iter(queue))
-            waiting = queue.pop(address)
+            client_address = next(iter(queue))
+            waiting = queue.pop(client_address)
             called = waiting.popleft()
             if waiting:
-                queue[address] = waiting  # after all other addresses
+                queue[client_address] = waiting  # after all other addresses
             if not called.done():
                 called.set_result(None)
                 self._taken = True

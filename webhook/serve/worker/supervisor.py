@@ -47,7 +47,7 @@ TOO_MANY_PARAMETERS = f"the parameters are larger than {MAX_HEAD_BYTES >> 10} Ki
 STOPPING = "the server is stopping: try again"
 
 
-class Job(NamedTuple):
+class WorkerRequest(NamedTuple):
     """A request to the worker."""
 
     operation: Operation
@@ -62,8 +62,8 @@ class Job(NamedTuple):
         return template.format(noun=self.noun, advice=self.advice, seconds=seconds)
 
 
-class Worker:
-    """The supervisor: starts the child process on demand; it takes one request at a time."""
+class WorkerSupervisor:
+    """Starts the child process on demand; it takes one request at a time."""
 
     def __init__(self, metrics: Metrics, log: Log, seconds: float) -> None:
         """Limit each answer to `seconds`."""
@@ -79,35 +79,35 @@ class Worker:
 
     async def ask(
         self,
-        job: Job,
+        request: WorkerRequest,
         configuration: PreparedConfiguration | None = None,
         *,
         max_pause: float = MAX_PAUSE,
     ) -> WorkerAnswer:
         """Return the answer; raise RequestError with a remedy without one.
 
-        The worker uses the `configuration`, if given. A request is not repeated if its child
-        ends; a cancelled request ends the child. After the end of a child, the next one starts
-        after a pause of at most `max_pause` seconds.
+        The worker uses the `configuration`, if given. A request whose child ends is not repeated; a
+        cancelled one ends its child. The next child starts after at most `max_pause` seconds.
         """
         try:
-            start = frame_start({**job.parameters, "operation": job.operation}, len(job.body))
+            head = {**request.parameters, "operation": request.operation}
+            start = frame_start(head, len(request.body))
         except FrameError:  # before a child reads it, which would end
             raise RequestError(413, TOO_MANY_PARAMETERS) from None
-        child = await self._running_child(job, max_pause)
+        child = await self._running_child(request, max_pause)
         try:
             async with asyncio.timeout(self._seconds):
                 if configuration is not None:
                     await self._configure(child, configuration)
-                answer = await child.ask(start, job.body)
+                answer = await child.ask(start, request.body)
         except TimeoutError:
             self._end("timeout")
-            raise RequestError(504, job.message(TOO_LONG, self._seconds)) from None
+            raise RequestError(504, request.message(TOO_LONG, self._seconds)) from None
         except asyncio.CancelledError:
             self._end("client")
             raise
         except (EOFError, OSError, FrameError) as error:
-            raise self._lost(error, job.message(CRASHED)) from None
+            raise self._lost(error, request.message(CRASHED)) from None
         self._delays = delays()
         return answer
 
@@ -118,13 +118,13 @@ class Worker:
         if self._ending is not None:
             await self._ending
 
-    async def _running_child(self, job: Job, max_pause: float) -> Child:
+    async def _running_child(self, request: WorkerRequest, max_pause: float) -> Child:
         """Return the running child, or start one, after a pause if the last one ended.
 
         The pauses grow until a child answers.
         """
         if self._child is not None and self._child.usable:
-            return await self._ready(self._child, job)
+            return await self._ready(self._child, request)
         self._end("crash")
         if self._ending is not None:
             await asyncio.shield(self._ending)
@@ -136,10 +136,10 @@ class Worker:
         try:
             self._child = Child.start()
         except OSError as error:
-            raise self._lost(error, job.message(NOT_STARTED)) from None
-        return await self._ready(self._child, job)
+            raise self._lost(error, request.message(NOT_STARTED)) from None
+        return await self._ready(self._child, request)
 
-    async def _ready(self, child: Child, job: Job) -> Child:
+    async def _ready(self, child: Child, request: WorkerRequest) -> Child:
         """Wait until a child is ready; its start continues without waiting callers."""
         if child.is_ready:
             return child
@@ -148,9 +148,9 @@ class Worker:
                 await child.ready()
         except TimeoutError:
             self._end("timeout")
-            raise RequestError(503, job.message(NOT_STARTED)) from None
+            raise RequestError(503, request.message(NOT_STARTED)) from None
         except (EOFError, OSError, FrameError) as error:
-            raise self._lost(error, job.message(NOT_STARTED)) from None
+            raise self._lost(error, request.message(NOT_STARTED)) from None
         self._log.write("info", "preview worker started", pid=child.pid)
         return child
 
@@ -247,7 +247,7 @@ class Child:
 
     @classmethod
     def start(cls) -> Self:
-        """Start the program; OSError if that fails."""
+        """Start the program; raise OSError if that fails."""
         ours, theirs = socket.socketpair()
         with ExitStack() as failed:
             failed.enter_context(ours)
@@ -271,7 +271,7 @@ class Child:
         return self._process.poll() is None and not self._pending
 
     async def ready(self) -> None:
-        """Wait until the process reports that it is ready; EOFError if it ends instead.
+        """Wait until the process reports that it is ready; raise EOFError if it ends instead.
 
         A cancelled wait can be repeated: the start itself continues.
         """

@@ -115,7 +115,7 @@ def test_an_unused_port_is_reported_if_it_cannot_be_excluded() -> None:
     assert plugin.notes == (
         "fabric a100-ib: the device plugin's selectors wrongly include or omit mlx5_1 on n1",
     )
-    assert "# WRONG, and no selectors would be right" in plugin.files[0].text
+    assert "# WRONG: no selectors fit exactly" in plugin.files[0].text
 
 
 def test_devices_without_ids_and_interfaces_cannot_be_selected() -> None:

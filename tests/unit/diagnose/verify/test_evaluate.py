@@ -1,4 +1,4 @@
-"""Files graded together: failures, peers, untested HCAs, and the decisive finding."""
+"""Files graded together: failures, peers, untested HCAs, and the worst finding."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def test_what_decides() -> None:
     """The worst level decides, and of failures the lowest layer."""
     slow, unknown = bandwidth(row(80)), "\n".join(outputs.head())
     passing, memory = bandwidth(row(95)), "Couldn't allocate MR\n"
-    assert evaluated(passing, slow).decisive.code == "BelowRate"
-    assert evaluated(slow, unknown, passing).decisive.code == "NoResult"
-    assert evaluated(unknown, memory, slow).decisive.code == "PerftestNoMemory"
-    assert evaluated(memory, bandwidth(row(10))).decisive.code == "FarBelowRate"
-    assert evaluated(OVER_SOCKETS, memory).decisive.code == "PerftestNoMemory"
+    assert evaluated(passing, slow).worst.code == "BelowRate"
+    assert evaluated(slow, unknown, passing).worst.code == "NoResult"
+    assert evaluated(unknown, memory, slow).worst.code == "PerftestNoMemory"
+    assert evaluated(memory, bandwidth(row(10))).worst.code == "FarBelowRate"
+    assert evaluated(OVER_SOCKETS, memory).worst.code == "PerftestNoMemory"
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,9 @@ def test_every_hca_is_tested() -> None:
     evaluation = evaluated(passing, hcas=["mlx5_0", "mlx5_1", "mlx5_2"])
     (finding,) = evaluation.findings
     assert finding.text == "2 HCAs of the fabric have no result: mlx5_1, mlx5_2."
-    assert (evaluation.decisive.level, evaluation.decisive.code) == ("unsure", "NotTested")
+    assert (evaluation.worst.level, evaluation.worst.code) == ("unsure", "NotTested")
     assert evaluated(passing, hcas=["mlx5_0"]).findings == ()
-    assert evaluated(passing, down, hcas=["mlx5_0", "mlx5_1"]).decisive.code == "PortDown"
+    assert evaluated(passing, down, hcas=["mlx5_0", "mlx5_1"]).worst.code == "PortDown"
 
 
 ALL = [

@@ -6,10 +6,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tests.unit.serve.client import call
 from webhook.errors import RequestError
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import MAX_BODY_BYTES, Bodies, DisconnectedError
+from webhook.serve.http.asgi import MAX_BODY_BYTES, BodyReader, DisconnectedError
 
 
-def _echo(bodies: Bodies) -> ASGIApp:
+def _echo(bodies: BodyReader) -> ASGIApp:
     """Make an application that answers with the length of the body."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -37,7 +37,7 @@ def _echo(bodies: Bodies) -> ASGIApp:
 )
 def test_bodies_within_their_limit(chunks: list[bytes], status: int, text: str) -> None:
     """A body is counted as it arrives, whatever length its head declares."""
-    answer = call(_echo(Bodies(limit=5)), "POST", "/", *chunks)
+    answer = call(_echo(BodyReader(limit=5)), "POST", "/", *chunks)
 
     assert (answer.status, answer.text) == (status, text)
 
@@ -47,13 +47,13 @@ def test_declared_length_is_refused_before_anything_is_read(length: bytes, statu
     """If the declared length is too large, the server does not wait for the body."""
     headers = [(b"content-length", length)]
 
-    assert call(_echo(Bodies(limit=5)), "POST", "/", b"12345", headers=headers).status == status
+    assert call(_echo(BodyReader(limit=5)), "POST", "/", b"12345", headers=headers).status == status
 
 
 @pytest.mark.parametrize("chunks", [[None], [b"12", None]])
 def test_client_that_leaves_gets_no_answer(chunks: list[bytes | None]) -> None:
     """A request that broke off needs no answer."""
-    assert call(_echo(Bodies()), "POST", "/", *chunks).status == 0
+    assert call(_echo(BodyReader()), "POST", "/", *chunks).status == 0
 
 
 def test_limit_takes_what_the_api_server_can_send() -> None:

@@ -16,7 +16,7 @@ from webhook.serve.http.preview import EACH_PENDING, MAX_PODS, PENDING, PreviewA
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker import supervisor
-from webhook.serve.worker.supervisor import Worker
+from webhook.serve.worker.supervisor import WorkerSupervisor
 
 FABRICS = single_fabric("ib", "nvidia.com/gpu", "rdma/hca")
 POD = b"""\
@@ -51,7 +51,7 @@ class Server:
     """The application with its state, metrics and log; all share a worker and its event loop."""
 
     runner: asyncio.Runner
-    worker: Worker
+    worker: WorkerSupervisor
 
     def __init__(self, *, configured: bool = True, example: bool = False) -> None:
         self.lines = Lines()
@@ -81,7 +81,7 @@ def _work() -> Iterator[None]:
     """Start one worker for all tests of this module."""
     with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
         patch.setattr(supervisor, "NICEST", 1)  # so that a busy machine does not starve it
-        Server.worker = Worker(Metrics(), Lines().log, seconds=120.0)
+        Server.worker = WorkerSupervisor(Metrics(), Lines().log, seconds=120.0)
         yield
         Server.runner.run(Server.worker.stop())
 

@@ -20,7 +20,7 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker import supervisor
 from webhook.serve.worker.queue import FairQueue
-from webhook.serve.worker.supervisor import Job, Worker, WorkerAnswer
+from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -36,7 +36,7 @@ class Server:
     """The application; all share a worker and its event loop."""
 
     runner: asyncio.Runner
-    worker: Worker
+    worker: WorkerSupervisor
 
     def __init__(self, worker: Any = None, turns: FairQueue | None = None) -> None:
         self.lines = Lines()
@@ -83,7 +83,7 @@ def _work() -> Iterator[None]:
     with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
         patch.setattr(supervisor, "NICEST", 1)  # so that a busy machine does not starve it
         patch.setattr(validate, "SECONDS", 120.0)
-        Server.worker = Worker(Metrics(), Lines().log, seconds=120.0)
+        Server.worker = WorkerSupervisor(Metrics(), Lines().log, seconds=120.0)
         yield
         Server.runner.run(Server.worker.stop())
 
@@ -414,11 +414,11 @@ class NotingWorker:
     """A worker that records its requests."""
 
     def __init__(self) -> None:
-        self.requests: list[tuple[Job, float]] = []
+        self.requests: list[tuple[WorkerRequest, float]] = []
 
-    async def ask(self, job: Job, *, max_pause: float) -> WorkerAnswer:
+    async def ask(self, worker_request: WorkerRequest, *, max_pause: float) -> WorkerAnswer:
         """Answer in two pieces."""
-        self.requests.append((job, max_pause))
+        self.requests.append((worker_request, max_pause))
         return WorkerAnswer(200, {"errors": 0, "warnings": 0}, (b'{"response":', b'"whole"}'))
 
 
@@ -427,16 +427,16 @@ def test_the_worker_gets_only_the_parts_to_check() -> None:
     worker, turns = NotingWorker(), NotingTurns()
     server = Server(worker, turns)
     assert server.post(review(item(VALID))).response == "whole"
-    ((job, max_pause),) = worker.requests
+    ((worker_request, max_pause),) = worker.requests
     checked = {**item(VALID), "metadata": {"name": "default"}}
     del checked["status"]
-    assert json.loads(job.body) == checked
+    assert json.loads(worker_request.body) == checked
     reference = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
-    assert (job.operation, job.parameters) == (
+    assert (worker_request.operation, worker_request.parameters) == (
         "validate",
         {"uid": UID, "object_reference": reference},
     )
-    assert job.message("{noun}: {advice}") == "validation: apply it again"
+    assert worker_request.message("{noun}: {advice}") == "validation: apply it again"
     assert max_pause == validate.MAX_PAUSE
     assert turns.requests == [("10.0.0.1", validate.SECONDS, True)]
 

@@ -23,7 +23,7 @@ from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import Node
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
-from webhook.serve.sources.cluster import ClusterFacts, facts_of
+from webhook.serve.sources.cluster import ClusterFacts, fact_sources
 from webhook.serve.sources.source import STALE
 from webhook.serve.state import PendingFacts, Snapshot, State
 
@@ -214,7 +214,7 @@ def test_when_facts_are_watched(
 ) -> None:
     """It watches in a cluster or with a kubeconfig, unless disabled; else it is ready without."""
     state = State()
-    sources = facts_of(options, state, Metrics(), environment)
+    sources = fact_sources(options, state, Metrics(), environment)
     kinds = ["ClusterFacts", "ClusterClaims", "ClusterNodes"]
     assert [type(source).__name__ for source in sources] == kinds * watched
     assert len(state.probes) == 2 * watched
@@ -229,7 +229,7 @@ def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
     )
     state = State()
     options = ServeOptions(facts=file)
-    assert facts_of(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
+    assert fact_sources(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
     facts = state.snapshot.facts
     assert facts.namespace("lab") == NamespaceFacts(name="lab", labels={"a": "b"})
     assert facts.nodes == {"n1": Node(labels={"c": "d"}, resources={})}

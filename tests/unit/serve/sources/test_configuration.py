@@ -52,12 +52,12 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
     """Without a file it is unready, with the reason; a file makes it ready, log and metrics too."""
     server = Server(tmp_path)
     server.poll()
-    before, missing = server.configuration.check(), server.configuration.missing_reason
+    before, missing = server.configuration.check(), server.configuration.reason_without_fabrics
     server.file.write_text(VALID)
     server.poll()
 
     assert (before.ready, str(server.file) in before.detail) == (False, True)
-    assert (missing, server.configuration.missing_reason) == (before.detail, "")
+    assert (missing, server.configuration.reason_without_fabrics) == (before.detail, "")
     current = server.state.snapshot.current
     assert current is not None
     used = current.config_hash
@@ -149,8 +149,8 @@ def test_a_file_without_fabrics_is_valid_but_decides_nothing(tmp_path: Path) -> 
 
     assert server.state.snapshot.current is None
     assert (
-        server.state.snapshot.missing_reason
-        == server.configuration.missing_reason
+        server.state.snapshot.reason_without_fabrics
+        == server.configuration.reason_without_fabrics
         == f"{lacking}.fabrics"
     )
     assert (check.ready, check.detail.endswith(f" ({lacking}.fabrics)")) == (True, True)
@@ -166,7 +166,7 @@ def test_before_the_first_good_file_the_reason_is_in_the_log(tmp_path: Path) -> 
 
     reason = f"{server.file} is not usable, for the reason in the webhook's log"
     snapshot = server.state.snapshot
-    assert (snapshot.current, snapshot.missing_reason) == (None, reason)
+    assert (snapshot.current, snapshot.reason_without_fabrics) == (None, reason)
     assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
 
 

@@ -65,7 +65,7 @@ def test_the_default_file_counts_only_outside_a_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a cluster, only a file that an option names counts."""
-    monkeypatch.setattr("webhook.serve.options.INSTALLED", tmp_path / "fabrics.yaml")
+    monkeypatch.setattr("webhook.serve.options.INSTALLED_FABRICS", tmp_path / "fabrics.yaml")
     (tmp_path / "fabrics.yaml").write_text("")
     assert chosen(ServeOptions(), IN_POD)[0] is ObjectConfiguration
     assert chosen(ServeOptions(), {})[0] is FileConfiguration

@@ -169,7 +169,7 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
     assert [server.value(name) for name in ("configured", "config_generation")] == [1, 1]
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info", {"config": used})
     assert server.poll() == ["configuration loaded"]
-    assert server.source.missing_reason == ""
+    assert server.source.reason_without_fabrics == ""
     assert [probe() for probe in server.state.probes] == [check]
 
 
@@ -440,7 +440,11 @@ def test_without_a_valid_object_an_unusable_object_counts_as_missing() -> None:
 
     assert (check.ready, server.state.snapshot.current) == (True, None)
     assert check.detail.startswith(f"{OBJECT}: spec.fabrics[0].rateGbps: ")
-    assert server.state.snapshot.missing_reason == server.source.missing_reason == NOT_USABLE
+    assert (
+        server.state.snapshot.reason_without_fabrics
+        == server.source.reason_without_fabrics
+        == NOT_USABLE
+    )
     assert [server.value("configured"), server.value("config_last_reload_successful")] == [0, 0]
     assert server.logged() == ["configuration not usable"]
 
@@ -455,7 +459,7 @@ def test_an_object_without_fabrics_counts_as_missing(server: Server) -> None:
     check = server.source.check()
 
     assert server.state.snapshot.current is None
-    assert server.state.snapshot.missing_reason == NO_FABRICS
+    assert server.state.snapshot.reason_without_fabrics == NO_FABRICS
     assert (check.ready, check.detail.endswith(f" ({NO_FABRICS})")) == (True, True)
     assert server.value("configured") == 0
     assert server.value("config_last_reload_successful") == 1
@@ -475,7 +479,7 @@ def test_a_deleted_object_no_longer_decides(server: Server) -> None:
     check = server.source.check()
     assert rates == [100]
     assert server.state.snapshot.current is None
-    assert server.state.snapshot.missing_reason == NO_OBJECT
+    assert server.state.snapshot.reason_without_fabrics == NO_OBJECT
     assert (check.ready, check.detail) == (True, NO_OBJECT)
     assert "kubectl apply -f fabrics.yaml" in NO_OBJECT
     assert [reflector.failures for reflector in server.source._informers.reflectors] == [0]
@@ -497,7 +501,7 @@ def test_without_an_object_it_is_ready_and_names_what_to_apply() -> None:
     server.run(server.watching, note, server.put(written()), server.later(DELAY))
     assert (checks[0].ready, checks[0].detail) == (True, NO_OBJECT)
     assert server.rate() == 100
-    assert server.source.missing_reason == ""
+    assert server.source.reason_without_fabrics == ""
 
 
 class WithoutKind(Cluster):
@@ -568,7 +572,7 @@ def test_a_missing_right_is_not_a_missing_object() -> None:
 
     assert (check.ready, check.detail) == (False, "the API server answered 403: no")
     assert server.poll() == ["configuration not current"]
-    assert server.state.snapshot.missing_reason == State().snapshot.missing_reason
+    assert server.state.snapshot.reason_without_fabrics == State().snapshot.reason_without_fabrics
 
 
 def test_an_outage_changes_nothing_but_the_line(server: Server) -> None:

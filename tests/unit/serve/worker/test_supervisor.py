@@ -28,7 +28,7 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration
 from webhook.serve.worker import supervisor
 from webhook.serve.worker import supervisor as child
-from webhook.serve.worker.supervisor import NICEST, Job, Worker
+from webhook.serve.worker.supervisor import NICEST, WorkerRequest, WorkerSupervisor
 
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
@@ -59,12 +59,18 @@ while request := read_frame(requests.read, 1 << 30):
 """
 
 
-def _job(program: str = "") -> Job:
-    return Job("preview", {}, program.encode(), "cake", "bake a smaller one")
+def _request(program: str = "") -> WorkerRequest:
+    return WorkerRequest(
+        operation="preview",
+        parameters={},
+        body=program.encode(),
+        noun="cake",
+        advice="bake a smaller one",
+    )
 
 
 def _message(template: str, seconds: float = 0.0) -> str:
-    return _job().message(template, seconds)
+    return _request().message(template, seconds)
 
 
 class Bench:
@@ -73,11 +79,11 @@ class Bench:
     def __init__(self) -> None:
         self.lines = Lines()
         self.metrics = Metrics()
-        self.worker = Worker(self.metrics, self.lines.log, seconds=120.0)
+        self.worker = WorkerSupervisor(self.metrics, self.lines.log, seconds=120.0)
 
     async def ask(self, program: str, configuration: PreparedConfiguration | None = None) -> bytes:
         """Have the child run a program, and return the body of the answer."""
-        answer = await self.worker.ask(_job(program), configuration or _configuration())
+        answer = await self.worker.ask(_request(program), configuration or _configuration())
         return b"".join(answer.pieces)
 
     async def refused(self, program: str) -> tuple[int, str]:
@@ -143,7 +149,7 @@ def test_parameters_over_the_limit_do_not_reach_the_child(run: Callable[[Test], 
     async def test(bench: Bench) -> None:
         first = await bench.ask(PID)
         with pytest.raises(RequestError, match="the parameters are larger than 64 KiB") as refused:
-            await bench.worker.ask(_job(PID)._replace(parameters=LONG))
+            await bench.worker.ask(_request(PID)._replace(parameters=LONG))
         assert refused.value.status == 413
         assert await bench.ask(PID) == first
 
@@ -348,7 +354,7 @@ def test_a_request_may_need_no_configuration(run: Callable[[Test], None]) -> Non
 
     async def test(bench: Bench) -> None:
         program = 'say({"status": 200}, b"%d" % len(configured))'
-        answer = await bench.worker.ask(_job(program))
+        answer = await bench.worker.ask(_request(program))
         assert b"".join(answer.pieces) == b"0"
 
     run(test)
@@ -359,7 +365,7 @@ def test_a_pause_has_a_limit(run: Callable[[Test], None]) -> None:
 
     async def test(bench: Bench) -> None:
         bench.worker._not_before = asyncio.get_running_loop().time() + 1000
-        answer = await bench.worker.ask(_job(PID), max_pause=0.01)
+        answer = await bench.worker.ask(_request(PID), max_pause=0.01)
         assert answer.status == 200
 
     run(test)
@@ -502,8 +508,10 @@ def test_the_real_child_makes_the_same_hash(
                 "format": "json",
             }
             body = b"{kind: Pod, metadata: {name: a}, spec: {containers: [{name: a}]}}"
-            job = Job("preview", parameters, body, "preview", "")
-            answer = await bench.worker.ask(job, configuration)
+            request = WorkerRequest(
+                operation="preview", parameters=parameters, body=body, noun="preview", advice=""
+            )
+            answer = await bench.worker.ask(request, configuration)
             assert answer.status == 200
             assert configuration.config_hash.encode() in b"".join(answer.pieces)
 

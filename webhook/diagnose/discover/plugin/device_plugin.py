@@ -26,7 +26,8 @@ from webhook.text.escape import visible
 # mounts all devices that fit. So a resource whose selectors fit devices of another fabric's nodes
 # would be offered there, too.
 
-#: Pods on a node that can have the resource at once; nodes run 110 pods at most by default.
+#: How many pods of a node can have the resource at once: 63, as in the examples of NVIDIA's network
+#: operator; nodes run 110 pods at most by default.
 _PODS = 63
 _SECONDS = 300
 _PREFIX = "rdma/"
@@ -130,12 +131,12 @@ def _separate_comments(shared: SharedEntry) -> list[str]:
 def _about(shared: SharedEntry) -> list[str]:
     """Describe the nodes of an entry, and the devices that it selects or misses by mistake."""
     resource = f"{_PREFIX}{shared.entry['resourceName']}"
-    sentences = [f"{resource}: {shared.plan.reasons['name']}."]
+    sentences = [f"{resource}: {shared.plan.reason_by_field['name']}."]
     if shared.selected.mismatches:
         sentences.append(
-            f"WRONG, and no selectors would be right: {resource} wrongly includes or omits "
-            f"{shortened_list(shared.selected.mismatches, 6)}. Give the interfaces the same names "
-            "on all nodes (udev), and add ifNames."
+            f"WRONG: no selectors fit exactly, so {resource} includes or omits these devices by "
+            f"mistake: {shortened_list(shared.selected.mismatches, 6)}. Give the interfaces the "
+            "same names on all nodes (udev), and add ifNames."
         )
     return sentences
 
@@ -263,8 +264,8 @@ class PortCensus:
 
 def _ports_of(plan: FabricPlan) -> Iterator[SitePort]:
     """Yield all RDMA ports of a fabric's nodes, also unused ones."""
-    for member in plan.group.members:
-        yield from (port for port in member.node.ports if port.device)
+    for node_ports in plan.group.members:
+        yield from (port for port in node_ports.node.ports if port.device)
 
 
 def own_interface(port: SitePort) -> str | None:
@@ -321,9 +322,9 @@ def _hex(number: int | None) -> str | None:
 
 
 def _mismatches(selectors: Selectors, plan: FabricPlan) -> Iterator[str]:
-    used = {(member.node.name, port.device) for member, port in used_ports(plan)}
-    for member in plan.group.members:
-        for port in member.node.ports:
-            is_used = (member.node.name, port.device) in used
+    used = {(node_ports.node.name, port.device) for node_ports, port in used_ports(plan)}
+    for node_ports in plan.group.members:
+        for port in node_ports.node.ports:
+            is_used = (node_ports.node.name, port.device) in used
             if port.device and selectors.matches(port) != is_used:
-                yield f"{port.name} on {member.node.name}"
+                yield f"{port.name} on {node_ports.node.name}"

@@ -80,8 +80,8 @@ def _template(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     if "request" in claim:
         devices = {"requests": [_request(NIC_REQUEST, offered.device_class, offered.nics)]}
     comments = [
-        f"Claims for fabric {plan.name}: {plan.reasons['name']}.",
-        f"{plan.reasons['claims']}.",
+        f"Claims for fabric {plan.name}: {plan.reason_by_field['name']}.",
+        f"{plan.reason_by_field['claims']}.",
         (
             "Each namespace with pods on the fabric needs this template; without it, the pods stay "
             "Pending."

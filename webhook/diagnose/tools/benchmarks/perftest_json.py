@@ -1,7 +1,8 @@
 """perftest's JSON (`--out_json`); older versions omit quotes and write superfluous commas.
 
 Keys: linux-rdma/perftest, src/perftest_parameters.c (issue 216 on its faults). The reader goes key
-by key, so that it reads both forms. The figures have no unit; `proven_throughput` proves it.
+by key, so that it reads both forms. The figures carry no unit; `proven_throughput` infers it from
+the message rate.
 """
 
 from __future__ import annotations

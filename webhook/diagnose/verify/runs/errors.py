@@ -86,7 +86,7 @@ def interruption(done: int, pairs: int) -> RunStopError:
     return RunStopError(INTERRUPTED.finding("unsure", text))
 
 
-def missing_call(pod: str, problem: Finding | None) -> RunStopError:
+def webhook_not_called(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that the webhook was not called for."""
     text = f"The webhook was not called for pod {pod}, which has no annotation rdma.lab/status."
     return RunStopError(_error(problem) if problem else NOT_CALLED.finding("error", text))

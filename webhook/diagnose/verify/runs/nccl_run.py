@@ -38,7 +38,7 @@ class MpiJobAccess(Protocol):
     """MPIJobs; `webhook.kube.pods` implements them over HTTP."""
 
     def create(self, job: Manifest) -> None:
-        """Create a job; RefusedError if the cluster has no MPIJobs, or rejects it."""
+        """Create a job; raise RefusedError if the cluster has no MPIJobs, or rejects it."""
 
     def list(self, selector: str) -> list[Manifest]:
         """Return the jobs with these labels."""
@@ -50,7 +50,7 @@ class MpiJobAccess(Protocol):
 class NcclEnvironment(NamedTuple):
     """The environment of a run of nccl-tests."""
 
-    run: RunEnvironment
+    base: RunEnvironment
     jobs: MpiJobAccess
     #: Takes a message on progress.
     report_progress: Callable[[str], None]
@@ -64,7 +64,7 @@ class NcclRun:
     def __init__(self, plan: NcclPlan, environment: NcclEnvironment) -> None:
         self._plan = plan
         self._environment = environment
-        self._pod_poll = PodPoll(environment.run, run_selector(plan.name))
+        self._pod_poll = PodPoll(environment.base, run_selector(plan.name))
         self._last_message = ""
 
     def measure(self) -> Evaluation:
@@ -100,17 +100,17 @@ class NcclRun:
 
     def _until(self, timeout: float, done: Callable[[], PodRecord | None]) -> PodRecord:
         """Poll the pods until `done` returns a pod, and return it."""
-        run = self._environment.run
-        deadline = run.now() + timeout
+        base = self._environment.base
+        deadline = base.now() + timeout
         while True:
             self._pod_poll.poll()
             for pod in self._pod_poll.pods.values():
                 self._check(pod)
             if (matching_pod := done()) is not None:
                 return matching_pod
-            if run.now() > deadline:
+            if base.now() > deadline:
                 raise self._timeout_error(timeout)
-            if run.pause(_PAUSE):
+            if base.pause(_PAUSE):
                 raise _interruption()
 
     def _started_launcher(self) -> PodRecord | None:
@@ -134,11 +134,11 @@ class NcclRun:
         name, role, node = pod.metadata.name, _role_of(pod), pod_state.node_of(pod)
         rdma = pod_state.rdma_of(pod)
         if rdma is None:
-            raise errors.missing_call(name, self._environment.run.explain(name))
+            raise errors.webhook_not_called(name, self._environment.base.explain(name))
         if rdma == "no":
-            raise errors.missing_rdma(name, self._environment.run.explain(name))
+            raise errors.missing_rdma(name, self._environment.base.explain(name))
         if pod_state.is_stuck(pod):
-            problem = self._environment.run.explain(name)
+            problem = self._environment.base.explain(name)
             raise errors.missed_start(role, node, self._plan.start_timeout, problem)
         if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
             self._fail_for_worker(pod, node)
@@ -160,7 +160,7 @@ class NcclRun:
         name = pod.metadata.name
         try:
             return self._pod_poll.with_retries(
-                lambda: self._environment.run.pods.log(name, NCCL_CONTAINER)
+                lambda: self._environment.base.pods.log(name, NCCL_CONTAINER)
             )
         except ClusterError as error:
             raise errors.log_failure(role, node, str(error)) from None
@@ -174,7 +174,7 @@ class NcclRun:
         if launcher and pod_state.has_started(launcher[0]):
             return errors.timeout(_LAUNCHER, pod_state.node_of(launcher[0]), timeout)
         pod = next((pod for pod in pods if not pod_state.is_ready(pod)), pods[0])
-        problem = self._environment.run.explain(pod.metadata.name)
+        problem = self._environment.base.explain(pod.metadata.name)
         return errors.missed_start(_role_of(pod), pod_state.node_of(pod), timeout, problem)
 
     def _of_role(self, role: str) -> list[PodRecord]:
@@ -193,7 +193,7 @@ def remove_jobs_and_pods(
     """Delete jobs, which would replace their pods, and then the pods with these labels."""
     for job in environment.jobs.list(selector):
         environment.jobs.delete(job)
-    return remove_pods(environment.run.pods, selector, sleep, environment.run.now)
+    return remove_pods(environment.base.pods, selector, sleep, environment.base.now)
 
 
 def _role_of(pod: PodRecord) -> str:

@@ -148,7 +148,7 @@ def _of_section(section: SectionOfTest, results: Sequence[BenchmarkResult]) -> B
     The client measures. If it did not, the lowest layer that failed at either end is the cause of
     the other failures.
     """
-    measured = next((result for result in results if result.number is not None), None)
+    measured = next((result for result in results if result.graded_figure is not None), None)
     if measured is not None:
         return measured
     failed = [result for result in results if result.finding.level == "error"]

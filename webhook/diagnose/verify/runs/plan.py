@@ -23,7 +23,7 @@ class FabricNodes(NamedTuple):
     #: Each other node of the fabric → the reason why it cannot measure.
     obstacles: Mapping[str, str]
     #: The names of all nodes of the cluster.
-    names: frozenset[str]
+    all_names: frozenset[str]
 
 
 def fabric_nodes(manifests: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric) -> FabricNodes:
@@ -151,7 +151,10 @@ class RunPlan(NamedTuple):
 
 
 class RunPods(Protocol):
-    """Pods; RefusedError if the API server rejects a request, ClusterError if it is silent."""
+    """The pods of a namespace.
+
+    Raises RefusedError if the API server rejects a request, ClusterError if it is silent.
+    """
 
     def create(self, pod: Manifest) -> Manifest:
         """Create a pod, and return it as the API server stored it."""

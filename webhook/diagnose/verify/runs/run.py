@@ -126,7 +126,10 @@ class PairRun:
         self._last_message = ""
 
     def steps(self) -> _Steps[PairResult]:
-        """Measure, and delete the pods; RunStopError if every other pair would fail as well."""
+        """Measure, and delete the pods.
+
+        Raises RunStopError if every other pair would fail as well.
+        """
         try:
             results = yield from self._measure()
         except errors.MeasurementError as error:
@@ -170,7 +173,7 @@ class PairRun:
         self._created.append(pod)
         rdma = pods.rdma_of(pod)
         if rdma is None:
-            raise errors.missing_call(name, self._environment.explain(name))
+            raise errors.webhook_not_called(name, self._environment.explain(name))
         if rdma == "no":
             raise errors.missing_rdma(name, self._environment.explain(name))
         self._report_progress(f"{role} created on {node}")
@@ -218,7 +221,7 @@ class PairRun:
             return ""
 
     def _pod(self, role: Role, name: str) -> PodRecord:
-        """Return a pod as of the last poll; MeasurementError if it no longer exists."""
+        """Return a pod as of the last poll; raise MeasurementError if it no longer exists."""
         pod = self._pod_poll.pods.get(name)
         if pod is None:
             raise errors.pod_deletion(role, self._node(role))

@@ -45,7 +45,7 @@ def test_who_can_and_who_cannot() -> None:
         "gpu-4": "is cordoned",
         "gpu-5": "offers no rdma/rdma_v100",
     }
-    assert nodes.names == {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-10", "cpu-1"}
+    assert nodes.all_names == {"gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-10", "cpu-1"}
 
 
 def test_a_node_that_offers_a_part_of_the_resources() -> None:
