@@ -97,7 +97,7 @@ def test_codes() -> None:
     code, out, _ = run("FabricAmbiguous", "NoDeviceFound")
     assert code == 0
     assert out.startswith("FabricAmbiguous\n  The pod has no RDMA")
-    assert "\n\nNoDeviceFound\n  log: NCCL found no RDMA device" in out
+    assert "\n\nNoDeviceFound\n  In a log: NCCL found no RDMA device" in out
     code, answer = form("EnvFrom")
     assert code == 0
     assert [row["part"] for row in answer["codes"][0]["rows"]] == ["env", "hcoll", "nvlink"]

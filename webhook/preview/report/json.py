@@ -85,8 +85,9 @@ class DecisionForm(TypedDict):
     hint: str
     """For a pod that has not opted in: the apparent attempt to opt in; empty without one."""
     rdma: Rdma | None
-    """Whether the pod is equipped for RDMA, as far as admission can see. none: it only starts ranks
-    in other pods; null: it has not opted in. It is no if `called` is false."""
+    """Whether the pod is equipped for RDMA, as far as admission can see: `yes`, `no`, `unsure`;
+    `none`: it only starts ranks in other pods; null: it has not opted in. `no` if `called` is
+    false."""
     because: BecauseForm | None
     """The reason for the verdict; null if the pod has not opted in."""
     ifCalled: VerdictForm | None
