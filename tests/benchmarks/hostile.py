@@ -41,7 +41,7 @@ def files() -> list[tuple[str, str]]:
 def _largest(make: Callable[[int], str]) -> str:
     per_step = (_values(make(200)) - _values(make(100))) / 100
     fabrics = make(100).count("\n  - ") / 100 if per_step > 1 else 0  # each begins a line
-    count = min(0.95 * LIMITS.nodes / max(per_step, 1), 0.99 * MAX_FABRICS / max(fabrics, 0.1))
+    count = min(0.95 * LIMITS.values / max(per_step, 1), 0.99 * MAX_FABRICS / max(fabrics, 0.1))
     return make(int(count))
 
 

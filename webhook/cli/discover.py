@@ -41,7 +41,7 @@ from webhook.text.yaml.tree import TextLimits
 
 _FINE, _TO_FIX, _UNREADABLE = 0, 1, 2
 #: 10,000 nodes with their images, as kubectl prints them.
-_LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
+_LIMITS = TextLimits(octets=256 << 20, values=20_000_000, depth=100)
 #: Words in place of files.
 _COLLECTORS = (["script"], ["daemonset"])
 _FROM_API = "-from the API server-"

@@ -137,11 +137,11 @@ def _check_shape(data: dict[str, object], name: str, limits: TextLimits) -> None
     values = 0
     for _ in range(limits.depth):
         values += len(level)
-        if values > limits.nodes:
+        if values > limits.values:
             raise invalid_configuration(
                 CONFIGURATION_TOO_LARGE,
                 name,
-                f"contains more than the maximum of {limits.nodes:,} values",
+                f"contains more than the maximum of {limits.values:,} values",
             )
         level = [child for parent in level for child in _children(parent)]
         if not level:

@@ -219,8 +219,8 @@ def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
             return f"alias *{error.anchor:.80} is inside its own anchor"
         case AliasError():
             return f"alias *{error.anchor:.80} has no anchor before it"
-        case OverLimitError(exceeded="nodes"):
-            return f"contains more than the maximum of {limits.nodes:,} values"
+        case OverLimitError(exceeded="values"):
+            return f"contains more than the maximum of {limits.values:,} values"
         case OverLimitError(exceeded="octets"):
             return (
                 f"contains more than the maximum of {limits.octets:,} characters, with aliases "
@@ -242,7 +242,7 @@ FACT_KINDS = (
     *("ResourceClaimTemplate", "ResourceClaim"),
 )
 #: Limits for 10,000 nodes, which with their images take about 150 MB.
-FACTS_LIMITS = TextLimits(octets=256 << 20, nodes=20_000_000, depth=100)
+FACTS_LIMITS = TextLimits(octets=256 << 20, values=20_000_000, depth=100)
 
 
 def load_facts(path: File) -> Facts:

@@ -170,14 +170,14 @@ def test_values_are_counted_with_aliases_as_often_as_used() -> None:
     bomb = "a0: &a0 [x]\n"
     bomb += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 11))
     assert problem(bomb) == "f.yaml:6: contains more than the maximum of 35,000 values"
-    assert read("[1, 2]", nodes=3) == [1, 2]
-    assert problem("[1, 2]", nodes=2) == "f.yaml:1: contains more than the maximum of 2 values"
+    assert read("[1, 2]", values=3) == [1, 2]
+    assert problem("[1, 2]", values=2) == "f.yaml:1: contains more than the maximum of 2 values"
 
 
 def test_values_are_counted_where_they_stand() -> None:
     """The line is the first value's beyond the limit, even if it is a list."""
     assert (
-        problem("- 1\n- [\n  2]\n", nodes=2)
+        problem("- 1\n- [\n  2]\n", values=2)
         == "f.yaml:2: contains more than the maximum of 2 values"
     )
 

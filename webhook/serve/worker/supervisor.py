@@ -63,7 +63,7 @@ class WorkerRequest(NamedTuple):
 
 
 class WorkerSupervisor:
-    """Starts the child process on demand; it takes one request at a time."""
+    """A supervisor that starts the child process on demand; it takes one request at a time."""
 
     def __init__(self, metrics: Metrics, log: Log, seconds: float) -> None:
         """Limit each answer to `seconds`."""

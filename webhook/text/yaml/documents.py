@@ -26,7 +26,7 @@ from webhook.text.yaml.values import LocatedKey, Values, read_json
 
 #: 8 MiB is the cap of a request body, too; 200,000 values are about a thousand pods, or two
 #: seconds of work.
-DOCUMENT_LIMITS = TextLimits(octets=8 << 20, nodes=200_000, depth=200)
+DOCUMENT_LIMITS = TextLimits(octets=8 << 20, values=200_000, depth=200)
 
 # All characters that YAML 1.1 does not allow in a stream (5.1), as libyaml checks it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -22,14 +22,14 @@ TAG = "tag:yaml.org,2002:"
 _BLOCK_SCALARS = ("|", ">")
 
 Kind = Literal["scalar", "mapping", "sequence", "alias"]
-Limit = Literal["octets", "nodes", "depth"]
+Limit = Literal["octets", "values", "depth"]
 
 
 class TextLimits(NamedTuple):
     """The limits of a readable text; each use of an alias counts as much as its anchor."""
 
     octets: int  #: the bytes of the text, and the characters of its scalars
-    nodes: int  #: the number of scalars, keys included, and of collections
+    values: int  #: the number of scalars, keys included, and of collections
     depth: int  #: the levels of collections
 
 
@@ -84,7 +84,7 @@ def _limit_messages(limits: TextLimits) -> dict[Limit, str]:
     maximum = f"{limits.octets >> 20} MiB"
     return {
         "octets": f"longer than the maximum of {maximum}, with aliases expanded",
-        "nodes": f"more than the maximum of {limits.nodes:,} values, with aliases expanded",
+        "values": f"more than the maximum of {limits.values:,} values, with aliases expanded",
         "depth": f"nested deeper than {limits.depth} levels",
     }
 
@@ -191,7 +191,7 @@ class _TreeBuilder:
         self._limits = limits
         self._open: list[YamlNode] = []
         self._anchors: dict[str, YamlNode] = {}
-        self._nodes = 0
+        self._value_count = 0
         self._length = 0
 
     def begin(self, event: yaml.DocumentStartEvent) -> None:
@@ -250,10 +250,10 @@ class _TreeBuilder:
         return node
 
     def _count(self, node: YamlNode) -> None:
-        self._nodes += node.size
+        self._value_count += node.size
         self._length += node.length
-        if self._nodes > self._limits.nodes:
-            raise OverLimitError(node.start, self._limits, "nodes")
+        if self._value_count > self._limits.values:
+            raise OverLimitError(node.start, self._limits, "values")
         if self._length > self._limits.octets:
             raise OverLimitError(node.start, self._limits, "octets")
 

@@ -186,8 +186,8 @@ def _check_size(value: Json, limits: TextLimits) -> None:
     level, count = [value], 0
     for _ in range(limits.depth + 1):
         count += len(level)
-        if count > limits.nodes:
-            raise UnreadableTextError(0, f"more than the maximum of {limits.nodes:,} values")
+        if count > limits.values:
+            raise UnreadableTextError(0, f"more than the maximum of {limits.values:,} values")
         level = [inner for outer in level for inner in _inner(outer)]
         if not level:
             return

@@ -13,7 +13,7 @@ from webhook.text.yaml.tree import (
     roots_of,
 )
 
-LIMITS = TextLimits(octets=20, nodes=8, depth=3)
+LIMITS = TextLimits(octets=20, values=8, depth=3)
 
 
 def failure(text: str) -> UnreadableTextError:
@@ -26,11 +26,11 @@ def failure(text: str) -> UnreadableTextError:
 @pytest.mark.parametrize(
     ("text", "exceeded", "offset"),
     [
-        ("[1,2,3,4,5,6,7,8]", "nodes", 15),
+        ("[1,2,3,4,5,6,7,8]", "values", 15),
         ("[1,2,3,4,5,6,7]", "", 0),
-        ("- 1\n- 1\n- 1\n- 1\n- 1\n- 1\n- 1\n- [1]", "nodes", 30),
-        ("[&a [1,2],*a,*a]", "nodes", 13),
-        ("1\n--- 2\n--- [3,4,5,6,7,8]", "nodes", 23),
+        ("- 1\n- 1\n- 1\n- 1\n- 1\n- 1\n- 1\n- [1]", "values", 30),
+        ("[&a [1,2],*a,*a]", "values", 13),
+        ("1\n--- 2\n--- [3,4,5,6,7,8]", "values", 23),
         ("- aaaaaaaaaa\n- aaaaaaaaaa", "", 0),
         ("- aaaaaaaaaaa\n- aaaaaaaaaa", "octets", 16),
         ("- &a aaaaaaaaaaa\n- *a", "octets", 19),
