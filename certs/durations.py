@@ -24,7 +24,7 @@ class Durations:
     #: while a rotation waits for something.
     round: timedelta = timedelta(seconds=5)
     #: The time until an idle connection of the API server is closed.
-    idle: timedelta = IDLE
+    idle_connection: timedelta = IDLE
 
     @property
     def drain(self) -> timedelta:
@@ -32,7 +32,7 @@ class Durations:
 
         After that, no open connection uses it, and no replica that can read the Secret.
         """
-        return self.propagation + 3 * self.round + self.idle
+        return self.propagation + 3 * self.round + self.idle_connection
 
     @property
     def resync(self) -> timedelta:

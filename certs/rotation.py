@@ -2,8 +2,9 @@
 
 Every replica takes these steps by the same rules, from the content of the Secret and from its
 own observations of `caBundle`; the first replica to store a step has taken it for all.
-Each replica measures by its own monotonic clock how long it has seen a CA or a state. So a wrong
-time of day cannot shorten a wait, and a restarted replica waits again.
+Each replica measures by its own monotonic clock how long `caBundle` has contained a CA, and how
+long the Secret has held its current CAs. So a wrong time of day cannot shorten a wait, and a
+restarted replica waits again.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _promote_next(
 
 
 def _last_leaf_expiry(context: RotationContext) -> datetime:
-    until = context.now + context.durations.leaf + context.durations.idle
+    until = context.now + context.durations.leaf + context.durations.idle_connection
     return (until + timedelta(seconds=1)).replace(microsecond=0)
 
 

@@ -11,7 +11,7 @@ import jsonpatch
 import orjson
 from starlette.types import ASGIApp, Message
 
-from webhook.model.annotations import STATUS
+from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.quantity import format_quantity, parse
 
 _POD = {
@@ -152,7 +152,7 @@ def _received(pod: dict[str, Any]) -> dict[str, Any]:
 def without_status(pod: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """Return a pod without its status annotation, and that annotation parsed."""
     pod = _received(pod)
-    status = ((pod.get("metadata") or {}).get("annotations") or {}).pop(STATUS, None)
+    status = ((pod.get("metadata") or {}).get("annotations") or {}).pop(STATUS_ANNOTATION, None)
     try:
         return pod, orjson.loads(status or "null")
     except orjson.JSONDecodeError:  # set by the user, on a pod that the webhook leaves alone

@@ -34,7 +34,7 @@ def _fabrics() -> Row:
 def files() -> list[tuple[str, str]]:
     """Write the files, each with nearly as many values or bytes as the limits allow."""
     by_count = [(name, _largest(make)) for name, make in hostile.GROWING.items()]
-    long = [(name, make(LIMITS.octets - 1000)) for name, make in hostile.LONG.items()]
+    long = [(name, make(LIMITS.size - 1000)) for name, make in hostile.LONG.items()]
     return by_count + long + [*hostile.EXPANDING.items()]
 
 

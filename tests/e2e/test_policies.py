@@ -30,7 +30,12 @@ from tests.waiting import until
 from webhook.admission.match import predict_call as previewed
 from webhook.admission.registration import EXCLUDED_NAMESPACES
 from webhook.decide.mutations import MUTATIONS
-from webhook.model.annotations import MEMORY_LIMIT, NVLINK, opted_in, parse_requests
+from webhook.model.annotations import (
+    MEMORY_LIMIT_ANNOTATION,
+    NVLINK_ANNOTATION,
+    opted_in,
+    parse_requests,
+)
 from webhook.model.decision import Denial
 from webhook.model.facts import NamespaceFacts
 
@@ -208,7 +213,12 @@ UNLABELED = (
 
 def test_correct_use_gets_no_advice(cluster: Cluster) -> None:
     """Pods and workloads that do not opt in, or do so correctly, get no advice."""
-    asks = {ENABLE: "true", "rdma.lab/devices": "2", MEMORY_LIMIT: "keep", NVLINK: "share"}
+    asks = {
+        ENABLE: "true",
+        "rdma.lab/devices": "2",
+        MEMORY_LIMIT_ANNOTATION: "keep",
+        NVLINK_ANNOTATION: "share",
+    }
     for space in LABELS:
         assert ask(cluster, pod(space)).advice == []
         assert ask(cluster, pod(space, {ENABLE: "false"})).advice == []
@@ -324,7 +334,7 @@ def test_a_value_that_will_be_denied(cluster: Cluster, kind: str, value: str) ->
     ]
 
 
-@pytest.mark.parametrize("key", ["rdma.lab/devices", MEMORY_LIMIT, NVLINK])
+@pytest.mark.parametrize("key", ["rdma.lab/devices", MEMORY_LIMIT_ANNOTATION, NVLINK_ANNOTATION])
 @pytest.mark.parametrize(
     "value", ["0", "4", " 4 ", "-1", "1.5", "two", "12345", "", "drop", "keep", "Keep", "share"]
 )

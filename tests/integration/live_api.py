@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.integration.kubeconfig import KUBECONFIG
 from tests.unit.kube.cluster import Cluster
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 
 
 class _Server(ThreadingHTTPServer):
@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._stream(url.path, query)
             else:
                 self._answer(200, self.server.cluster.get(url.path, query))
-        except RefusedError as error:
+        except StatusError as error:
             self._answer(error.code, {"kind": "Status", "message": str(error)})
 
     def _stream(self, path: str, query: dict[str, str]) -> None:

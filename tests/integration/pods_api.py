@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.integration.kubeconfig import KUBECONFIG
 from tests.unit.diagnose.verify.runs.fake_pods import FakePods
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 
 PODS = "/api/v1/namespaces/lab/pods"
 
@@ -40,7 +40,7 @@ class PodsApi(ThreadingHTTPServer):
         self.server_close()
 
     def answer(self, method: str, target: str, body: Any) -> Any:
-        """Return an object or a text; raise RefusedError for another status."""
+        """Return an object or a text; raise StatusError for another status."""
         path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
         if path in (PODS, "/api/v1/pods"):
             if method == "POST":
@@ -50,11 +50,11 @@ class PodsApi(ThreadingHTTPServer):
             return self._of_pod(method, *path.removeprefix(f"{PODS}/").split("/"))
         if path in self.answers:
             return self.answers[path]
-        raise RefusedError(403, f"cannot get {path}")
+        raise StatusError(403, f"cannot get {path}")
 
     def _of_pod(self, method: str, name: str, *subresource: str) -> Any:
         if name not in self.pods.pods:
-            raise RefusedError(404, "not found")
+            raise StatusError(404, "not found")
         pod = self.pods.pods[name]
         if method == "DELETE":
             self.pods.delete(pod)
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.asked.append(f"{self.command} {self.path}")
             try:
                 answer = self.server.answer(self.command, self.path, body)
-            except RefusedError as error:
+            except StatusError as error:
                 code, answer = error.code, {"kind": "Status", "message": str(error)}
         text = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         self.send_response(code)

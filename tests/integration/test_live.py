@@ -33,7 +33,7 @@ from tests.unit.kube.cluster import (
 )
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 from webhook.kube.client import Client
 from webhook.kube.reads import ApiReads
 from webhook.serve.sources import cluster as cluster_facts
@@ -218,10 +218,8 @@ def test_refusals_have_their_code(api: LiveApi, reads: ApiReads) -> None:
         lambda: reads.get(NAMESPACES, {"limit": "1"}),
         lambda: reads.stream(NAMESPACES, {"watch": "true"}, 1.0),
     ):
-        api.cluster.failures.append(RefusedError(410, "too old"))
-        with pytest.raises(
-            RefusedError, match=r"^the API server answered 410: .*too old$"
-        ) as error:
+        api.cluster.failures.append(StatusError(410, "too old"))
+        with pytest.raises(StatusError, match=r"^the API server answered 410: .*too old$") as error:
             ask()
         assert error.value.code == 410
 

@@ -17,7 +17,7 @@ from tests.unit.diagnose.verify.runs.test_fabric_nodes import node
 from webhook.cli import main
 from webhook.config import EXAMPLE
 from webhook.diagnose.verify.runs import nccl_run
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 
 JOBS = "/apis/kubeflow.org/v2beta1/namespaces/lab/mpijobs"
 PODS = "/api/v1/namespaces/lab/pods"
@@ -147,7 +147,7 @@ def test_forms_and_exit_codes(lab: Lab) -> None:
 
 def test_without_mpi_operator(lab: Lab) -> None:
     """One line names what to install, at once, without another attempt."""
-    lab.operator.errors["jobs"] = RefusedError(404, "not found")
+    lab.operator.errors["jobs"] = StatusError(404, "not found")
     answer = lab.run("-q")
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert "the cluster has no MPIJobs (kubeflow.org/v2beta1): install mpi-operator" in answer.err
@@ -156,7 +156,7 @@ def test_without_mpi_operator(lab: Lab) -> None:
 
 def test_without_the_right(lab: Lab) -> None:
     """The error names the page with the rights, and the objects that may be left."""
-    lab.operator.errors["jobs"] = RefusedError(403, "you may not")
+    lab.operator.errors["jobs"] = StatusError(403, "you may not")
     answer = lab.run("-q")
     assert (answer.code, answer.out) == (2, "")
     assert "you may not (docs/verify.md lists the rights that a run needs)" in answer.err

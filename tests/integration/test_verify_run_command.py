@@ -290,10 +290,10 @@ def test_rights_that_are_lacking(lab: Lab) -> None:
 
 def test_pods_that_may_not_be_created(lab: Lab) -> None:
     """The API server's words, and where the rights are listed."""
-    from webhook.kube.api import RefusedError  # noqa: PLC0415
+    from webhook.kube.api import StatusError  # noqa: PLC0415
 
     message = 'pods is forbidden: User "x" cannot create resource "pods"'
-    lab.api.pods.errors["create"] = [RefusedError(403, message)]
+    lab.api.pods.errors["create"] = [StatusError(403, message)]
     answer = lab.run()
     assert (answer.code, answer.out) == (2, "")
     assert "cannot create resource" in answer.err

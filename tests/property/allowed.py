@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tests.property.changes import Change, changes
 from webhook.decide.mutations.ipc_lock import UNLIMITED
 from webhook.decide.shell.argv import remap_word_count
-from webhook.model.annotations import STATUS
+from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.claims import CLAIM_PREFIX
 from webhook.model.fabric import Fabrics
 from webhook.model.libraries import VARIABLES
@@ -41,7 +41,9 @@ def names_of(fabrics: Fabrics) -> WritableNames:
             alias: frozenset(resource.name for resource in resources if alias in resource.aliases)
             for alias in {alias for resource in resources for alias in resource.aliases}
         },
-        templates=frozenset(claim.template for fabric in members for claim in fabric.claims),
+        templates=frozenset(
+            reference.template for fabric in members for reference in fabric.claim_templates
+        ),
         selectors=frozenset(key for fabric in members for key in fabric.pin or ()),
         variables=frozenset(name for fabric in members for name, _ in fabric.env.site),
     )
@@ -164,7 +166,7 @@ def _may_remove(change: Change, after: Any, writable: WritableNames) -> bool:
     Also allow another writer's status, if there is no room for a new one.
     """
     path = dotted(change.path)
-    if change.path == ("metadata", "annotations", STATUS):
+    if change.path == ("metadata", "annotations", STATUS_ANNOTATION):
         return True
     if _LIMIT.fullmatch(path):
         return at(after, (*change.path[:-2], "requests", "memory")) is not None
@@ -184,7 +186,7 @@ def _may_replace(change: Change, writable: WritableNames) -> bool:
         change.path[-1] in real for real in writable.aliases.values()
     ):
         return parse(change.after) > parse(change.before)
-    return change.path == ("metadata", "annotations", STATUS)
+    return change.path == ("metadata", "annotations", STATUS_ANNOTATION)
 
 
 def _only_appended(before: str, after: str) -> bool:

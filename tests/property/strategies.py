@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.fabrics_file import below_spec
 from webhook.config.load import parse_fabrics
 from webhook.decide.analysis import DecisionInput
-from webhook.model.annotations import ENABLE, FABRIC
+from webhook.model.annotations import ENABLE_ANNOTATION, FABRIC_ANNOTATION
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 
@@ -123,7 +123,7 @@ def _template(name: str, request: str, device: str) -> dict[str, Any]:
 _OBJECTS: tuple[dict[str, Any], ...] = (
     _namespace({}, {}),
     _namespace({"pod-security.kubernetes.io/enforce": "baseline"}, {}),
-    _namespace({}, {FABRIC: "v100-ib"}),
+    _namespace({}, {FABRIC_ANNOTATION: "v100-ib"}),
     {
         "kind": "LimitRange",
         "metadata": {"name": "bounds", "namespace": "lab"},
@@ -289,7 +289,7 @@ def _keys(optional: dict[str, Any]) -> Strategy[list[str]]:
 # A pod
 
 _ANNOTATIONS: dict[str, tuple[str, ...]] = {
-    FABRIC: ("v100-ib", "host"),
+    FABRIC_ANNOTATION: ("v100-ib", "host"),
     "rdma.lab/containers": ("a", "a,init"),
     "rdma.lab/devices": ("0", "3"),
     "rdma.lab/memory-limit": ("drop", "keep"),
@@ -352,7 +352,7 @@ _SPEC: dict[str, Any] = {
 @st.composite
 def pods(draw: st.DrawFn, *, enable: str | None = "true") -> dict[str, Any]:
     """Draw a pod with valid types; `enable` is its opt-in, None for no annotation."""
-    annotations = {} if enable is None else {ENABLE: enable}
+    annotations = {} if enable is None else {ENABLE_ANNOTATION: enable}
     annotations |= draw(_drawn_fields(_ANNOTATIONS, 2))
     metadata = {"name": "train", "namespace": "lab", "annotations": annotations}
     if draw(st.booleans()):

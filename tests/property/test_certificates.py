@@ -34,7 +34,7 @@ TIMES = Durations(
     leaf=timedelta(seconds=60),
     propagation=timedelta(seconds=20),
     round=timedelta(seconds=5),
-    idle=timedelta(seconds=20),
+    idle_connection=timedelta(seconds=20),
 )
 #: Seconds until an exchange has ended completely.
 QUIET = 330

@@ -14,7 +14,7 @@ from tests.property.changes import key_orders
 from tests.property.strategies import anything, decision_inputs, pods, spoilt_pods
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
-from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, STATUS, size_of
+from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, STATUS_ANNOTATION, size_of
 from webhook.model.decision import Decision
 
 
@@ -51,7 +51,8 @@ def test_the_patch_has_the_operations_of_the_outcomes(
     if decision.allowed:
         assert patch[: len(of_outcomes)] == of_outcomes
         assert all(
-            "rdma.lab~1status" in str(op) or STATUS in str(op) for op in patch[len(of_outcomes) :]
+            "rdma.lab~1status" in str(op) or STATUS_ANNOTATION in str(op)
+            for op in patch[len(of_outcomes) :]
         )
 
 
@@ -128,7 +129,7 @@ def test_every_answer_to_a_pod_that_opted_in_has_a_status(
     """An allowed pod that opted in has a status, of bounded size."""
     decision = decide(pod, decision_input)
     if decision.allowed:
-        status = decision.pod["metadata"]["annotations"][STATUS]
+        status = decision.pod["metadata"]["annotations"][STATUS_ANNOTATION]
         assert len(status) <= 4096
         assert orjson.loads(status)["config"] == decision_input.fabrics.config_hash
 

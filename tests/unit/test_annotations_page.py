@@ -12,10 +12,10 @@ import yaml
 
 from webhook.decide.mutations import MUTATIONS
 from webhook.model.annotations import (
-    ENABLE,
+    ENABLE_ANNOTATION,
     MAX_STATUS_LENGTH,
     PREFIX,
-    STATUS,
+    STATUS_ANNOTATION,
     USER_ANNOTATIONS,
     WEBHOOK_ANNOTATIONS,
     opted_in,
@@ -41,7 +41,10 @@ VALUES = {
 def _statuses() -> list[dict[str, Any]]:
     """Return the statuses that the golden cases expect."""
     files = (ROOT / "tests" / "golden").rglob("expected.yaml")
-    matches = [re.findall(rf"{STATUS}: (.*)", file.read_text(encoding="utf-8")) for file in files]
+    matches = [
+        re.findall(rf"{STATUS_ANNOTATION}: (.*)", file.read_text(encoding="utf-8"))
+        for file in files
+    ]
     return [orjson.loads(yaml.safe_load(status)) for written in matches for status in written]
 
 
@@ -81,7 +84,7 @@ def test_closed_sets_are_three() -> None:
     closed = [
         key for key in USER_ANNOTATIONS if '"' in str(_denial(key, "")).partition("must be")[2]
     ]
-    assert closed == [ENABLE, "rdma.lab/memory-limit", "rdma.lab/nvlink"]
+    assert closed == [ENABLE_ANNOTATION, "rdma.lab/memory-limit", "rdma.lab/nvlink"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -93,7 +96,7 @@ def test_annotations_on_other_pages_exist(page: Path) -> None:
 
 def test_the_fields_of_a_status_are_on_the_page() -> None:
     """The row of the status names each field that occurs, and the longest status."""
-    description = dict(ROWS)[STATUS]
+    description = dict(ROWS)[STATUS_ANNOTATION]
     named = re.findall(r"`(\w+)`", description)
     occurring = {field for status in _statuses() for field in status}
     assert sorted(named) == sorted(occurring)

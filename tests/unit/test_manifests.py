@@ -31,7 +31,7 @@ from webhook.kube import events
 from webhook.kube import events as owner_events
 from webhook.kube.lease import LEASE_SECONDS
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
-from webhook.model.annotations import ENABLE, STATUS
+from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.preview.workloads.controllers import CONTROLLERS, training_operator
 from webhook.preview.workloads.templates import templates_of
@@ -99,7 +99,7 @@ def test_the_webhook_is_called_for_the_pods_of_the_preview() -> None:
     written = read_setup({}, WEBHOOK)
     assert list(written.conditions) == list(SHIPPED.conditions)
     assert written.creation_of_pods
-    assert f"'{ENABLE}'" in OPT_IN_CONDITION
+    assert f"'{ENABLE_ANNOTATION}'" in OPT_IN_CONDITION
     assert f"'{MIRROR}'" in NO_MIRROR
     assert [
         requirement for requirement in written.namespace_selector if requirement.key == OPT_IN_LABEL
@@ -121,7 +121,7 @@ def test_the_detector_looks_at_the_same_pods() -> None:
     assert constraints["resourceRules"] == WEBHOOK["rules"]
     assert constraints["matchPolicy"] == WEBHOOK["matchPolicy"]
     assert policy["spec"]["matchConditions"] == WEBHOOK["matchConditions"]
-    assert f"'{STATUS}'" in policy["spec"]["validations"][0]["expression"]
+    assert f"'{STATUS_ANNOTATION}'" in policy["spec"]["validations"][0]["expression"]
     assert binding["spec"]["validationActions"] == ["Warn", "Audit"]
 
 
@@ -219,9 +219,9 @@ def test_the_guard_of_events_knows_the_events() -> None:
     )
     assert f"== '{owner_events.REASON}'" in owner_variable["expression"]
     assert f"'{OPT_IN_LABEL}'" in owned["expression"]
-    assert f"[0-9a-f]{{{events.REPLICA_DIGITS}}}$" in named["expression"]
+    assert f"[0-9a-f]{{{events.OWN_POD_DIGITS}}}$" in named["expression"]
     assert f"== '{events.CONTROLLER}'" in content["expression"]
-    assert f"with one of {16**events.REPLICA_DIGITS} names" in named["message"]
+    assert f"with one of {16**events.OWN_POD_DIGITS} names" in named["message"]
     reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", content["expression"])
     assert reason is not None
     assert f'"{reason[1]}"' in (ROOT / "webhook/serve/events.py").read_text(encoding="utf-8")

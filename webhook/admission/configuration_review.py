@@ -1,4 +1,4 @@
-"""Read and answer an AdmissionReview v1 about the object that configures a cluster."""
+"""Read and answer an AdmissionReview v1 about a FabricConfiguration object."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class ConfigurationRequest(NamedTuple):
     name: str
     operation: str
     dry_run: bool
-    #: The reason to ignore the request, with its place; "" if it is ours.
-    ignored: str
+    #: Why the request is ignored, with the field that shows it; "" if it is ours.
+    ignore_reason: str
     #: The reason to accept the object unchecked; "" if it has to be checked.
     unchecked_reason: str
     #: The object; empty if the request has none.
@@ -53,14 +53,14 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
         raise invalid_field("request.name", request.name, f"at most {MAX_NAME_LENGTH} characters")
     new = checked_object(request.new, "object", f"a {kind}")
     old = checked_object(request.old, "oldObject", f"a {kind}")
-    ignored = _not_ours(request, new, (group, kind))
+    ignore_reason = _not_ours(request, new, (group, kind))
     return ConfigurationRequest(
         request.uid,
         request.name,
         request.operation if isinstance(request.operation, str) else "",
         request.dry_run,
-        ignored,
-        "" if ignored or new is None else _reason_to_accept(new, old),
+        ignore_reason,
+        "" if ignore_reason or new is None else _reason_to_accept(new, old),
         new or {},
     )
 

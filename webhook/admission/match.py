@@ -27,7 +27,7 @@ from webhook.admission.registration import (
     WebhookSetup,
 )
 from webhook.admission.review import mapping_at
-from webhook.model.annotations import ENABLE
+from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL, NamespaceFacts
 from webhook.model.pod import PodManifest
 
@@ -84,7 +84,8 @@ def _called_by(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts
 def _call_reason(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
     """Return the reason for a call; a site may have other selectors and conditions."""
     if _labels(namespace.labels).get(OPT_IN_LABEL) == "true" and not _not_opted_in(pod):
-        return f"{_subject(namespace)} has the label, and the pod has the annotation {ENABLE}"
+        subject = _subject(namespace)
+        return f"{subject} has the label, and the pod has the annotation {ENABLE_ANNOTATION}"
     return f"the selectors and conditions of the webhook in {setup.name} match the pod"
 
 
@@ -164,10 +165,10 @@ def _conditions(setup: WebhookSetup, pod: _SelectedPod) -> Iterator[CallPredicti
 
 
 def _not_opted_in(pod: _SelectedPod) -> str:
-    enable = pod.annotations.get(ENABLE)
+    enable = pod.annotations.get(ENABLE_ANNOTATION)
     if enable is None:
-        return f'the pod has no annotation {ENABLE}: "true"'
-    return f'the pod has the annotation {ENABLE}: "false"' if enable == "false" else ""
+        return f'the pod has no annotation {ENABLE_ANNOTATION}: "true"'
+    return f'the pod has the annotation {ENABLE_ANNOTATION}: "false"' if enable == "false" else ""
 
 
 def _mirror(pod: _SelectedPod) -> str:

@@ -27,7 +27,7 @@ class AdmissionRequest(NamedTuple):
     name: str
     dry_run: bool
     #: The reason not to decide, with its place: "request.operation is 'DELETE', …"; or "".
-    ignored: str
+    ignore_reason: str
     #: The pod to create; empty if the request has none.
     pod: PodManifest
 

@@ -72,7 +72,7 @@ def _check(given: str) -> _CheckedFile | None:
     """Check a file; if it cannot be read, print why and return None."""
     name = shown_name(given)
     try:
-        text = read_text(given, LIMITS.octets)
+        text = read_text(given, LIMITS.size)
     except WebhookError as error:
         print_message("error", str(error))
         return None

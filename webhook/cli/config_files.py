@@ -13,12 +13,12 @@ from webhook.model.facts import Facts
 
 def read_fabrics(name: str) -> Fabrics:
     """Read a fabrics file; InvalidConfiguration, with all errors, if it is not valid."""
-    return parse_fabrics(read_text(name, LIMITS.octets), shown_name(name)).fabrics
+    return parse_fabrics(read_text(name, LIMITS.size), shown_name(name)).fabrics
 
 
 def read_facts(name: str, command: str = FACTS_COMMAND) -> Facts:
     """Read a file with the output of a command; InvalidConfiguration if it has no usable facts."""
-    return parse_facts(read_text(name, FACTS_LIMITS.octets), shown_name(name), command)
+    return parse_facts(read_text(name, FACTS_LIMITS.size), shown_name(name), command)
 
 
 def read_text(name: str, limit: int) -> str:

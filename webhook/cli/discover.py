@@ -41,7 +41,7 @@ from webhook.text.yaml.tree import TextLimits
 
 _FINE, _TO_FIX, _UNREADABLE = 0, 1, 2
 #: 10,000 nodes with their images, as kubectl prints them.
-_LIMITS = TextLimits(octets=256 << 20, values=20_000_000, depth=100)
+_LIMITS = TextLimits(size=256 << 20, values=20_000_000, depth=100)
 #: Words in place of files.
 _COLLECTORS = (["script"], ["daemonset"])
 _FROM_API = "-from the API server-"
@@ -216,7 +216,7 @@ def _items(arguments: argparse.Namespace) -> Iterable[Item]:
 
 def _from_file(given: str) -> list[Item]:
     name = shown_name(given)
-    text = read_text(given, _LIMITS.octets)
+    text = read_text(given, _LIMITS.size)
     items = [item for value in _documents(text, name) for item in items_of(value)]
     if not any(item.get("kind") == "Node" for item in items):
         raise DocumentError(f"{name}: contains no Node; pass the output of {OBJECTS_COMMAND}")

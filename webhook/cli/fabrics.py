@@ -90,7 +90,7 @@ def _from_file(arguments: argparse.Namespace) -> FabricInventory:
 
 def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     """Read the nodes, and with --free the pods, with the rights of the caller."""
-    from webhook.kube.api import RefusedError  # noqa: PLC0415
+    from webhook.kube.api import StatusError  # noqa: PLC0415
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
     from webhook.kube.cluster_reads import (  # noqa: PLC0415
         FORBIDDEN,
@@ -103,7 +103,7 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     fabrics = _fabrics(arguments, reads)
     try:
         nodes = nodes_of_cluster(reads)
-    except RefusedError as error:
+    except StatusError as error:
         needs = error.code == FORBIDDEN
         hint = "; besides the fabrics, only the right to list nodes is needed" * needs
         raise ClusterError(f"cannot list nodes: {error}{hint}") from error

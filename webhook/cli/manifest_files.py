@@ -133,7 +133,7 @@ def _build_hint(folder: Path) -> str:
 
 def _documents(name: str) -> list[Document]:
     """Read one input; DocumentError also if it has a document that cannot be previewed."""
-    data = read_input(name, DOCUMENT_LIMITS.octets)
+    data = read_input(name, DOCUMENT_LIMITS.size)
     documents = read_documents(data) if name == "-" else read_documents(data, name)
     for document in documents:
         if reason := unsupported_reason(document):

@@ -212,7 +212,7 @@ def _no_pod(files: list[str]) -> str:
 
 
 def _objects(name: str) -> Iterator[Manifest]:
-    content = read_input(name, DOCUMENT_LIMITS.octets)
+    content = read_input(name, DOCUMENT_LIMITS.size)
     for document in read_documents(content, shown_name(name)):
         yield from objects_of(document.value)
 

@@ -85,7 +85,7 @@ def _fabric(entry: FabricEntry) -> Fabric:
         device_classes=frozenset(entry.match.device_classes),
         node_labels=labels_of(entry),
         resources=tuple(_resource(resource) for resource in entry.resources),
-        claims=tuple(_claim(claim) for claim in entry.claims),
+        claim_templates=tuple(_claim(claim) for claim in entry.claims),
         inject_resources=entry.inject_resources,
         libraries=frozenset(entry.libraries),
         env=fabric_env(entry),

@@ -120,11 +120,11 @@ class JsonData:
         _check_shape(data, name, limits)
         #: The data as JSON.
         self.text = json.dumps(data, ensure_ascii=False)
-        if len(self.text) > limits.octets:
+        if len(self.text) > limits.size:
             raise invalid_configuration(
                 CONFIGURATION_TOO_LARGE,
                 name,
-                f"is larger than the maximum of {limits.octets:,} characters",
+                f"is larger than the maximum of {limits.size:,} characters",
             )
 
     def line(self, path: Path) -> None:

@@ -79,12 +79,12 @@ def read_file(path: File, limits: TextLimits) -> bytes:
         if not stat.S_ISREG(mode):
             raise invalid_configuration(FILE_UNREADABLE, str(path), "is not a regular file")
         with path.open("rb") as file:
-            content = file.read(limits.octets + 1)
+            content = file.read(limits.size + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise invalid_configuration(FILE_UNREADABLE, str(path), read_failure(error)) from None
-    if len(content) > limits.octets:
+    if len(content) > limits.size:
         raise invalid_configuration(
-            FILE_UNREADABLE, str(path), f"is larger than the maximum of {limits.octets:,} bytes"
+            FILE_UNREADABLE, str(path), f"is larger than the maximum of {limits.size:,} bytes"
         )
     return content
 
@@ -221,9 +221,9 @@ def _sentence(error: UnreadableTextError, limits: TextLimits) -> str:
             return f"alias *{error.anchor:.80} has no anchor before it"
         case OverLimitError(exceeded="values"):
             return f"contains more than the maximum of {limits.values:,} values"
-        case OverLimitError(exceeded="octets"):
+        case OverLimitError(exceeded="size"):
             return (
-                f"contains more than the maximum of {limits.octets:,} characters, with aliases "
+                f"contains more than the maximum of {limits.size:,} characters, with aliases "
                 "expanded"
             )
         case OverLimitError(exceeded="depth"):
@@ -242,7 +242,7 @@ FACT_KINDS = (
     *("ResourceClaimTemplate", "ResourceClaim"),
 )
 #: Limits for 10,000 nodes, which with their images take about 150 MB.
-FACTS_LIMITS = TextLimits(octets=256 << 20, values=20_000_000, depth=100)
+FACTS_LIMITS = TextLimits(size=256 << 20, values=20_000_000, depth=100)
 
 
 def load_facts(path: File) -> Facts:

@@ -35,7 +35,7 @@ from webhook.text.yaml.documents import read_documents
 from webhook.text.yaml.tree import TextLimits
 
 #: etcd takes no object above 1.5 MiB; 35,000 values are about a thousand fabrics.
-LIMITS = TextLimits(octets=1 << 20, values=35_000, depth=100)
+LIMITS = TextLimits(size=1 << 20, values=35_000, depth=100)
 #: A cluster has a few fabrics; a file with this many is still checked within a second.
 MAX_FABRICS = 4_000
 #: Longer sentences of findings are truncated.

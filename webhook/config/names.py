@@ -296,7 +296,7 @@ def _is_literal(literal: str) -> bool:
 
 
 def _glob_for(word: str) -> str:
-    """Return a glob for the products that have `word` between dashes, whatever its case."""
+    """Return a glob for the products that have `word` between dashes, in any letter case."""
     matches = [
         (product[:end], product)
         for product in _PRODUCTS

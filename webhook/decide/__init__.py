@@ -1,16 +1,16 @@
 """The decision: `decide(pod, decision_input)` is the only place where a patch is made.
 
-review → examine → mutate → conclude → answer: read the request; find the targets and their
-fabric; run each mutation on a draft; turn the draft into a decision; write the response. `/mutate`,
-the preview and the command line all render the same `Decision`. `decide` never edits the incoming
-pod.
+examine → mutate → conclude: find the targets and their fabric; run each mutation on a draft; turn
+the draft into a decision. `webhook.admission` reads the request before, and writes the response
+after. `/mutate`, the preview and the command line all render the same `Decision`. `decide` never
+edits the incoming pod.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide.admission_warnings import SidecarAndHostPaths, single_lines, warn_of_hazards
+from webhook.decide.admission_warnings import SidecarAndHostPaths, warn_of_hazards, warning_lines
 from webhook.decide.analysis import DecisionInput, PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
@@ -44,7 +44,13 @@ from webhook.decide.reasons import (
 from webhook.decide.status import StatusSummary, StatusVocabulary, earlier_call, render
 from webhook.decide.verdict import judge
 from webhook.errors import ShapeError
-from webhook.model.annotations import FABRIC, OTHER_INJECTORS, STATUS, opted_in, parse_requests
+from webhook.model.annotations import (
+    FABRIC_ANNOTATION,
+    OTHER_INJECTORS,
+    STATUS_ANNOTATION,
+    opted_in,
+    parse_requests,
+)
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision, Denial, Outcome, Reason, Verdict
 from webhook.model.pod import Pod, PodManifest, describe
@@ -116,19 +122,20 @@ def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
         subject = (
             f"namespace {analysis.namespace.name}" if analysis.namespace.name else "the namespace"
         )
-        consequence = f"memory limits stay, and its {FABRIC} is ignored"
+        consequence = f"memory limits stay, and its {FABRIC_ANNOTATION} is ignored"
         draft.warned("", FACTS_UNKNOWN, f"nothing is known about {subject}: {consequence}")
-    fabric = analysis.namespace.annotations.get(FABRIC)
+    fabric = analysis.namespace.annotations.get(FABRIC_ANNOTATION)
     exists = isinstance(fabric, str) and fabric in analysis.fabrics.fabrics
     if analysis.fabric is None and fabric is not None and not exists:
-        message = f"the namespace's annotation {FABRIC} is {fabric!r:.40}, which is not a fabric"
+        annotation = f"the namespace's annotation {FABRIC_ANNOTATION}"
+        message = f"{annotation} is {fabric!r:.40}, which is not a fabric"
         draft.warned("", NAMESPACE_FABRIC, message)
     # Claims are read only where a fabric has any.
     unknown = analysis.fabrics.uses_claims and unknown_claims(
         analysis.original.manifest, analysis.namespace.claim_facts
     )
     for name in list(unknown or ())[:_MAX_CLAIMS]:
-        message = f"ResourceClaim {name:.60} could not be read; only its names were considered"
+        message = f"ResourceClaim {name:.60} could not be read, so it was judged only by its names"
         draft.warned("", CLAIM_UNKNOWN, message)
 
 
@@ -139,7 +146,7 @@ def _note_launchers(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowle
         if knowledge.uses_foreign_nic:
             detail = knowledge.message
         elif not launcher.elsewhere:
-            detail = f"if its ranks run in this pod, set {FABRIC}"
+            detail = f"if its ranks run in this pod, set {FABRIC_ANNOTATION}"
         message = f"treated as a launcher because of the {launcher.evidence}; {detail}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
@@ -172,9 +179,9 @@ VOCABULARY = StatusVocabulary(
     mutations=_CODES,
     codes=tuple(sorted({reason.code for reason in PIPELINE_REASONS}.union(*_CODES.values()))),
     verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
-    persistent=frozenset({OTHER_CONFIGURATION.code}),
+    sticky_codes=frozenset({OTHER_CONFIGURATION.code}),
 )
-_STATUS_PATH = ("metadata", "annotations", STATUS)
+_STATUS_PATH = ("metadata", "annotations", STATUS_ANNOTATION)
 
 
 def deny(pod: PodManifest, reason: Reason, message: str) -> Decision:
@@ -197,7 +204,7 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, decision_input: DecisionInp
         verdict=verdict,
         patch=tuple(draft.ops),
         pod=draft.pod,
-        warnings=single_lines(verdict, reason, verdict.message, ()),
+        warnings=warning_lines(verdict, reason, verdict.message, ()),
         audit=_audit(verdict, None, config_hash),
     )
 
@@ -227,7 +234,7 @@ def conclude(
         outcomes=outcomes,
         patch=tuple(draft.ops),
         pod=draft.pod,
-        warnings=single_lines(verdict, knowledge.reason, knowledge.message, outcomes),
+        warnings=warning_lines(verdict, knowledge.reason, knowledge.message, outcomes),
         audit=_audit(verdict, fabric, config_hash),
     )
 
@@ -245,7 +252,9 @@ def _failure(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManife
 def _write_status(draft: Draft, before: Mapping[str, object], summary: StatusSummary) -> None:
     now = draft.view.annotations
     status = render(now, draft.outcomes, summary, VOCABULARY)
-    if status and before.get(STATUS) != status:
+    if status and before.get(STATUS_ANNOTATION) != status:
         draft.set(_STATUS_PATH, status)
-    elif not status and STATUS in now:  # a status that the user set, and no room for ours
+    elif (
+        not status and STATUS_ANNOTATION in now
+    ):  # a status that the user set, and no room for ours
         draft.remove(_STATUS_PATH)

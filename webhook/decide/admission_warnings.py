@@ -26,18 +26,18 @@ _VERDICT_PREFIXES: dict[Rdma, str] = {
 _CONTINUED = "rdma.lab: more in annotation rdma.lab/status"
 
 
-def single_lines(
+def warning_lines(
     verdict: Verdict, reason: Reason | None, message: str, outcomes: Iterable[Outcome]
 ) -> tuple[str, ...]:
     """Return the warnings of a decision, without duplicates, as many as fit."""
     lines = [
         _plain(f"rdma.lab: {sentence}")
-        for sentence in sentences(verdict, reason, message, outcomes)
+        for sentence in warning_sentences(verdict, reason, message, outcomes)
     ]
     return _fitting(dict.fromkeys(lines)) if lines else ()
 
 
-def sentences(
+def warning_sentences(
     verdict: Verdict, reason: Reason | None, message: str, outcomes: Iterable[Outcome]
 ) -> Iterator[str]:
     """Yield the warnings for the user: the verdict first, unless the pod is equipped.

@@ -49,9 +49,11 @@ class Launcher(NamedTuple):
 class KnowledgeLevel(IntEnum):
     """The knowledge about a pod's fabric that is available, or that a mutation needs."""
 
+    #: No fabric is known or needed.
     NOTHING = 0
-    #: Which NIC the pod uses: the fabric's, or another vendor's.
-    NIC = 1
+    #: The vendor of the pod's NIC. As the level of a pod: it is another vendor's NIC, on no fabric.
+    VENDOR = 1
+    #: The fabric, which also means the vendor.
     FABRIC = 2
 
 
@@ -125,7 +127,7 @@ class PodAnalysis(NamedTuple):
         """Whether a template of the fabric certainly brings a GPU with its NIC."""
         return self.fabric is not None and any(
             brings_gpu(claim.template, self.fabrics, self.namespace.claim_facts)
-            for claim in self.fabric.claims
+            for claim in self.fabric.claim_templates
         )
 
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.model.annotations import CONTAINERS, ENABLE, NETWORKS, SKIP
+from webhook.model.annotations import (
+    CONTAINERS_ANNOTATION,
+    ENABLE_ANNOTATION,
+    NETWORKS_ANNOTATION,
+    SKIP_ANNOTATION,
+)
 from webhook.model.decision import Denial, Reason
 from webhook.model.pod import CONTAINER_FIELDS, Pod
 from webhook.model.pod.container import count_entries
@@ -30,10 +35,10 @@ POD_TOO_LARGE = Reason(
     ),
     rdma="no",
 )
-_REMEDY = f"split it, or remove the annotation {ENABLE}"
+_REMEDY = f"split it, or remove the annotation {ENABLE_ANNOTATION}"
 
 #: Annotations that hold lists.
-_LISTED = frozenset({NETWORKS, CONTAINERS, SKIP})
+_LISTED = frozenset({NETWORKS_ANNOTATION, CONTAINERS_ANNOTATION, SKIP_ANNOTATION})
 _PLAIN = ("nodeSelector", "volumes", "resourceClaims")
 
 

@@ -81,7 +81,7 @@ FACTS_UNKNOWN = Reason(
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",
-    "A ResourceClaim of the pod could not be read; only its names were considered.",
+    "A ResourceClaim of the pod could not be read, so it was judged only by its names.",
     remedy=(
         "Check that the ResourceClaim exists in the namespace: without it, the pod stays Pending. "
         "If it exists now, create the pod again. For a preview, use --live, or add the claim to "

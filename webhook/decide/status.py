@@ -24,7 +24,12 @@ from typing import NamedTuple
 import orjson
 
 from webhook.decide.analysis import NO_CALL, EarlierCall
-from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS, size_of
+from webhook.model.annotations import (
+    MAX_ANNOTATIONS_SIZE,
+    MAX_STATUS_LENGTH,
+    STATUS_ANNOTATION,
+    size_of,
+)
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.json import Json, JsonObject
 
@@ -42,7 +47,7 @@ _HASH = re.compile(r"[0-9a-f]{12}")
 
 def read_own_status(annotations: Mapping[str, Json]) -> JsonObject:
     """Read a JSON object with our fields in our order and format; return {} for anything else."""
-    written = annotations.get(STATUS)
+    written = annotations.get(STATUS_ANNOTATION)
     if not isinstance(written, str) or len(written) > MAX_STATUS_LENGTH:
         return {}
     try:
@@ -58,7 +63,7 @@ def earlier_call(annotations: Mapping[str, Json]) -> EarlierCall:
 
     Its codes are not checked: another version of this program may have others.
     """
-    body = read_own_status(annotations) if STATUS in annotations else {}
+    body = read_own_status(annotations) if STATUS_ANNOTATION in annotations else {}
     config, fabric = body.get("config"), body.get("fabric")
     if not isinstance(config, str) or not _HASH.fullmatch(config):
         return NO_CALL
@@ -92,7 +97,7 @@ class StatusVocabulary(NamedTuple):
     #: The verdict that each code explains.
     verdicts: Mapping[str, str | None]
     #: The codes that hold for every later call, too.
-    persistent: frozenset[str] = frozenset()
+    sticky_codes: frozenset[str] = frozenset()
 
 
 def render(
@@ -146,7 +151,7 @@ def _report(
     for name in done.intersection(before.applied):
         applied.add(name)
         warned.update(vocabulary.mutations[name].intersection(before.warned))
-    warned.update(vocabulary.persistent.intersection(before.warned))
+    warned.update(vocabulary.sticky_codes.intersection(before.warned))
     return _Report(applied, skipped, warned)
 
 
@@ -158,9 +163,11 @@ def _room(annotations: Mapping[str, Json]) -> int:
     ):
         return MAX_STATUS_LENGTH  # even if every character takes four bytes
     used = sum(
-        size_of(key) + size_of(str(value)) for key, value in annotations.items() if key != STATUS
+        size_of(key) + size_of(str(value))
+        for key, value in annotations.items()
+        if key != STATUS_ANNOTATION
     )
-    return min(MAX_STATUS_LENGTH, MAX_ANNOTATIONS_SIZE - used - len(STATUS))
+    return min(MAX_STATUS_LENGTH, MAX_ANNOTATIONS_SIZE - used - len(STATUS_ANNOTATION))
 
 
 def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:

@@ -15,7 +15,7 @@ from webhook.model.json import JsonObject
 Query = Mapping[str, str]
 
 
-class RefusedError(ClusterError):
+class StatusError(ClusterError):
     """The API server answered with an error."""
 
     def __init__(self, code: int, message: str, retry_after: float = 0.0) -> None:
@@ -41,7 +41,7 @@ class WatchStream(Protocol):
 class ObjectReads(Protocol):
     """Blocking reads of objects from an API server.
 
-    Raises RefusedError if the API server rejects a request, and ClusterError if it does not answer.
+    Raises StatusError if the API server rejects a request, and ClusterError if it does not answer.
     """
 
     def get(self, path: str, query: Query) -> JsonObject:

@@ -12,7 +12,7 @@ from threading import Event
 from typing import NamedTuple, TypeVar
 
 from webhook.errors import ClusterError, ShapeError
-from webhook.kube.api import ObjectReads, Query, RefusedError, single_line
+from webhook.kube.api import ObjectReads, Query, StatusError, single_line
 from webhook.kube.objects import (
     ApiResource,
     ApiResourceList,
@@ -78,7 +78,7 @@ class BestEffortReads:
 
     def record_failure(self, subject: str, error: ClusterError) -> None:
         """Record a failed read."""
-        code = error.code if isinstance(error, RefusedError) else 0
+        code = error.code if isinstance(error, StatusError) else 0
         failure = ReadFailure(subject, code, reason_of(error))
         if failure not in self.unread:
             self.unread.append(failure)
@@ -129,7 +129,7 @@ def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] |
     """
     try:
         reservations = read_list(reads, _PODS, Event().wait).projections
-    except RefusedError as error:
+    except StatusError as error:
         return None, f"pods cannot be listed ({error})"
     return reserved_on_nodes(reservations.values()), ""
 

@@ -32,7 +32,7 @@ CONTROLLER = "rdma.lab/webhook"
 MAX_NOTE_LENGTH = 1024
 #: Hex digits in an event's name, which the policy rdma-webhook-guard-events requires. They limit
 #: how many events a pod's token can create.
-REPLICA_DIGITS = 3
+OWN_POD_DIGITS = 3
 #: Attempts to create an event: for a minute, with the usual pauses. After that, the problem is
 #: only in the log.
 ATTEMPTS = 10
@@ -108,7 +108,7 @@ class PodEvents:
         self._thread: threading.Thread | None = None
 
     def warn(self, warning: RecordedWarning) -> None:
-        """Have the event created soon, without blocking."""
+        """Queue the event for creation without blocking."""
         with self._news:
             self._next = warning
             self._news.notify()
@@ -144,7 +144,7 @@ def event(pod: OwnPod, warning: RecordedWarning, now: datetime) -> JsonObject:
     first event has expired, after an hour.
     """
     identity = f"{warning.reason}\n{warning.distinguisher}\n{warning.note}"
-    digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:REPLICA_DIGITS]
+    digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:OWN_POD_DIGITS]
     regarding = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -232,7 +232,7 @@ class OwnerEvents:
         self._thread: threading.Thread | None = None
 
     def tell(self, notice: WithoutRdma) -> None:
-        """Have an Event created soon, unless it was created already; does not block."""
+        """Queue an Event for creation without blocking, unless it was created already."""
         name = name_of(notice)
         if name in self._created:
             self._created.move_to_end(name)

@@ -9,7 +9,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.stream import stream
 
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError, message_of, single_line
+from webhook.kube.api import Query, StatusError, message_of, single_line
 from webhook.kube.client import BROKEN, Client, Object, parsed
 from webhook.model.facts import key_of
 
@@ -21,7 +21,7 @@ _PAGE = "500"
 
 
 class LabeledPods:
-    """The pods of one or all namespaces; raises RefusedError and ClusterError as reads do."""
+    """The pods of one or all namespaces; raises StatusError and ClusterError as reads do."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         """Use a client; the namespace "" means all, for listing and deleting."""
@@ -68,7 +68,7 @@ class LabeledPods:
     @staticmethod
     def _checked(status: int, answer: Object) -> Object:
         if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-            raise RefusedError(status, message_of(answer))
+            raise StatusError(status, message_of(answer))
         return answer
 
 
@@ -82,7 +82,7 @@ _NOT_INSTALLED = (
 
 
 class MpiJobs:
-    """The MPIJobs of one or all namespaces; raises RefusedError and ClusterError as reads do."""
+    """The MPIJobs of one or all namespaces; raises StatusError and ClusterError as reads do."""
 
     def __init__(self, client: Client, namespace: str) -> None:
         """Use a client; the namespace "" means all, for listing and deleting."""
@@ -95,11 +95,11 @@ class MpiJobs:
         """Create a job.
 
         If an object with its name exists, it is ours, and an earlier answer was lost.
-        Raises RefusedError if the cluster has no MPIJobs, or rejects this one.
+        Raises StatusError if the cluster has no MPIJobs, or rejects this one.
         """
         status, answer = self._client.send("POST", self._path, job, "application/json")
         if status == HTTPStatus.NOT_FOUND and _kind_of(answer) != "namespaces":
-            raise RefusedError(status, _NOT_INSTALLED)
+            raise StatusError(status, _NOT_INSTALLED)
         if status != HTTPStatus.CONFLICT:
             _check(status, answer)
 
@@ -129,7 +129,7 @@ def _kind_of(answer: Object) -> str:
 
 def _check(status: int, answer: Object) -> None:
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-        raise RefusedError(status, message_of(answer))
+        raise StatusError(status, message_of(answer))
 
 
 # The logs of containers, and commands in them.
@@ -148,14 +148,14 @@ class PodAccess:
     def log(self, path: str, query: Query, limit: int) -> str:
         """Return at most `limit` bytes of a log.
 
-        Raises RefusedError if the API server rejects the request, and ClusterError if it does not
+        Raises StatusError if the API server rejects the request, and ClusterError if it does not
         answer.
         """
         answer = self._client.open("GET", path, query=[*query.items()], seconds=(3.0, 30.0))
         try:
             if answer.status != _OK:
                 status = parsed(answer.read())  # type: ignore[no-untyped-call]
-                raise RefusedError(answer.status, message_of(status))
+                raise StatusError(answer.status, message_of(status))
             body: bytes = answer.response.read(limit)
         except BROKEN as error:
             raise self._client.unreachable(error) from error

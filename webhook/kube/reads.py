@@ -9,7 +9,7 @@ import orjson
 from kubernetes.client.rest import RESTResponse
 
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError, message_of
+from webhook.kube.api import Query, StatusError, message_of
 from webhook.kube.client import BROKEN, Client
 
 #: Timeouts for connecting, and for a page, which a busy API server may send slowly.
@@ -42,7 +42,7 @@ class ApiReads:
         if answer.status != _OK:
             status = _object(self._body(answer)) or {}
             after = _seconds(answer.headers.get("Retry-After"))
-            raise RefusedError(answer.status, message_of(status), after)
+            raise StatusError(answer.status, message_of(status), after)
         return answer
 
     def _body(self, answer: RESTResponse) -> bytes:

@@ -1,12 +1,14 @@
 """Reflectors, which list all objects of one kind and then watch their changes.
 
+The projection of an object is what is kept of it; see `webhook.kube.watched_resources`.
+
 The client's SharedInformer (37.0.2) is not used. It lists everything in one answer and keeps
 whole objects; it reconnects without a pause to an unreachable API server (thousands of errors
 a second), requests no bookmarks, has no read timeout and does not report whether it has listed.
 The code needed around it would be longer than this module.
 
     a watch ends, as it does every few minutes    watch again from the last version
-    the API server has dropped the version (410)  list again at once: it was restarted
+    the API server has dropped the version (410)  list again at once: it may have restarted
     an optional kind is refused (403, 404)        treat it as an empty list, and list again later
     anything goes wrong                           list again, after a pause
     it is too busy, and sends a Retry-After       try again after that time
@@ -14,7 +16,7 @@ The code needed around it would be longer than this module.
 The version is not kept after a failure, although it could be: if etcd was restored meanwhile,
 the API server has not reached that version yet, and sends nothing before (seen on 1.36).
 
-Pauses grow as long as attempts fail, and are short again after a watch that lasted.
+Pauses grow while attempts keep failing, and are short again after a watch that lasted.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from http import HTTPStatus
 from typing import Generic, NamedTuple, TypeVar
 
 from webhook.errors import ClusterError
-from webhook.kube.api import ApiReader, ObjectReads, Query, RefusedError, WatchStream, message_of
+from webhook.kube.api import ApiReader, ObjectReads, Query, StatusError, WatchStream, message_of
 from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.facts import key_of
 from webhook.model.json import JsonObject
@@ -58,14 +60,14 @@ class Reflector:
 
     def __init__(
         self,
-        kind: WatchedResource[object],
+        watched: WatchedResource[object],
         connect: Callable[[], ApiReader],
         deliver: Deliver,
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare, without calling anything; `connect` may be slow."""
-        self.kind = kind
+        self.watched = watched
         #: The time of the API server's last message, by `clock`; None before the first.
         self.heard: float | None = None
         #: The present problem, on one line; "" if all is well.
@@ -85,7 +87,7 @@ class Reflector:
         self._retry_after = 0.0  # seconds, if the last attempt got one
         self._stream: WatchStream | None = None
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=kind.resource, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=watched.resource, daemon=True)
 
     @property
     def object_count(self) -> int:
@@ -136,7 +138,7 @@ class Reflector:
     def _resume_watch(self, reads: ApiReader) -> bool:
         try:
             self._watch(reads)
-        except RefusedError as error:
+        except StatusError as error:
             if error.code != HTTPStatus.GONE:
                 raise
             return False
@@ -156,8 +158,8 @@ class Reflector:
 
     def _list(self, reads: ApiReader) -> None:
         try:
-            listing = read_list(reads, self.kind, self._stop.wait)
-        except RefusedError as error:
+            listing = read_list(reads, self.watched, self._stop.wait)
+        except StatusError as error:
             if self._counts_as_empty(error):
                 self.absent = True
                 self._apply_list(Listing({}, ""))
@@ -165,11 +167,13 @@ class Reflector:
         self.absent = False
         self._apply_list(listing)
 
-    def _counts_as_empty(self, error: RefusedError) -> bool:
+    def _counts_as_empty(self, error: StatusError) -> bool:
         """Whether to go on without this kind; after a list, a 403 keeps the objects."""
         missing = error.code == HTTPStatus.NOT_FOUND
         denied = error.code == HTTPStatus.FORBIDDEN and not self.list_count
-        return self.kind.optional and (missing or (denied and not self.kind.forbidden_is_error))
+        return self.watched.optional and (
+            missing or (denied and not self.watched.forbidden_is_error)
+        )
 
     def _apply_list(self, listing: Listing[object]) -> None:
         changes = [
@@ -183,17 +187,17 @@ class Reflector:
         self._projections, self._version = listing
         self.list_count += 1
         self._record_success()
-        self._deliver(self.kind, changes)
+        self._deliver(self.watched, changes)
 
     def _watch(self, reads: ApiReader) -> None:
         query = {
-            **self.kind.query,
+            **self.watched.query,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
-            "timeoutSeconds": str(random.randint(*self.kind.watch_seconds)),  # noqa: S311 -- not a secret
+            "timeoutSeconds": str(random.randint(*self.watched.watch_seconds)),  # noqa: S311 -- not a secret
         }
-        self._stream = stream = reads.stream(self.kind.path, query, SILENCE)
+        self._stream = stream = reads.stream(self.watched.path, query, SILENCE)
         try:
             self._record_success()
             if not self._stop.is_set():
@@ -207,20 +211,23 @@ class Reflector:
     def _apply_event(self, event: JsonObject) -> None:
         manifest = event["object"]
         if event["type"] == "ERROR":
-            raise RefusedError(int(manifest.get("code") or 0), message_of(manifest))
+            raise StatusError(int(manifest.get("code") or 0), message_of(manifest))
         if event["type"] != "BOOKMARK":
             self._apply_change(manifest, deleted=event["type"] == "DELETED")
         self._version = str(manifest["metadata"]["resourceVersion"])
 
     def _apply_change(self, manifest: Item, *, deleted: bool) -> None:
-        key, projection = key_of(manifest), None if deleted else self.kind.project(manifest) or None
+        key, projection = (
+            key_of(manifest),
+            None if deleted else self.watched.project(manifest) or None,
+        )
         if self._projections.get(key) == projection:
             return
         if projection is None:
             del self._projections[key]
         else:
             self._projections[key] = projection
-        self._deliver(self.kind, [Change(key, projection)])
+        self._deliver(self.watched, [Change(key, projection)])
 
 
 # Read a whole list page by page, keeping only projections in memory.
@@ -247,26 +254,26 @@ class Listing(NamedTuple, Generic[_Projection]):
 
 
 def read_list(
-    reads: ObjectReads, kind: WatchedResource[_Projection], wait: Wait
+    reads: ObjectReads, watched: WatchedResource[_Projection], wait: Wait
 ) -> Listing[_Projection]:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 
-    Raises RefusedError with code 410 if the API server has dropped the list's version before the
+    Raises StatusError with code 410 if the API server has dropped the list's version before the
     last page was read, and StoppedError if `wait` returns true.
     """
     projections: dict[Key, _Projection] = {}
-    first = query = {**kind.query, "limit": str(kind.page)}
+    first = query = {**watched.query, "limit": str(watched.page)}
     while True:
-        page = _page(reads, kind.path, query, wait)
+        page = _page(reads, watched.path, query, wait)
         for manifest in page.get("items") or ():
-            if projection := kind.project(manifest):
+            if projection := watched.project(manifest):
                 projections[key_of(manifest)] = projection
         after = page.get("metadata") or {}
         if not after.get("continue"):
             return Listing(projections, str(after["resourceVersion"]))
         query = {**first, "continue": after["continue"]}
         del page  # before the wait, since it takes much more memory than the projections
-        if wait(kind.pace):
+        if wait(watched.pace):
             raise StoppedError("stopped")
 
 
@@ -275,7 +282,7 @@ def _page(reads: ObjectReads, path: str, query: Query, wait: Wait) -> JsonObject
     for _ in range(RETRIES):
         try:
             return reads.get(path, query)
-        except RefusedError as error:
+        except StatusError as error:
             if not error.retry_after:
                 raise
             if wait(error.retry_after):

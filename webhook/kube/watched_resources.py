@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Generic, TypeVar, overload
 from weakref import WeakValueDictionary
 
-from webhook.model.annotations import FABRIC
+from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.claims import RequestedClasses, is_made_for_pod, requested_classes
 from webhook.model.facts import (
     PSA_ENFORCE,
@@ -30,7 +30,7 @@ from webhook.model.objects import ClusterObject
 Item = Mapping[str, object]
 _Projection_co = TypeVar("_Projection_co", covariant=True)
 _Default = TypeVar("_Default")
-_NONE: dict[str, str] = {}
+_EMPTY: dict[str, str] = {}
 #: The projected metadata of a configuration.
 _METADATA = ("name", "uid", "generation")
 #: The duration of watches of a kind that nobody else reads or changes. It gets no bookmarks: the
@@ -93,8 +93,8 @@ def _namespace(manifest: Item) -> NamespaceFacts:
     namespace = namespace_of(manifest)
     return NamespaceFacts(
         name=namespace.name,
-        labels=_only(PSA_ENFORCE, namespace.labels or _NONE),
-        annotations=_only(FABRIC, namespace.annotations),
+        labels=_only(PSA_ENFORCE, namespace.labels or _EMPTY),
+        annotations=_only(FABRIC_ANNOTATION, namespace.annotations),
     )
 
 
@@ -112,7 +112,7 @@ def _configuration(manifest: Item) -> Item:
 
 
 def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
-    return {key: values[key]} if key in values else _NONE
+    return {key: values[key]} if key in values else _EMPTY
 
 
 def _node(manifest: Item) -> Node:

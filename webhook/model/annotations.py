@@ -20,18 +20,18 @@ from webhook.model.nearest import suggestion
 from webhook.model.pod import describe, text
 
 PREFIX = "rdma.lab/"
-ENABLE = "rdma.lab/enable"
-FABRIC = "rdma.lab/fabric"
-CONTAINERS = "rdma.lab/containers"
-DEVICES = "rdma.lab/devices"
-MEMORY_LIMIT = "rdma.lab/memory-limit"
-SKIP = "rdma.lab/skip"
-NVLINK = "rdma.lab/nvlink"
-STATUS = "rdma.lab/status"
-NCCL_CONF = "rdma.lab/nccl-conf"
+ENABLE_ANNOTATION = "rdma.lab/enable"
+FABRIC_ANNOTATION = "rdma.lab/fabric"
+CONTAINERS_ANNOTATION = "rdma.lab/containers"
+DEVICES_ANNOTATION = "rdma.lab/devices"
+MEMORY_LIMIT_ANNOTATION = "rdma.lab/memory-limit"
+SKIP_ANNOTATION = "rdma.lab/skip"
+NVLINK_ANNOTATION = "rdma.lab/nvlink"
+STATUS_ANNOTATION = "rdma.lab/status"
+NCCL_CONF_ANNOTATION = "rdma.lab/nccl-conf"
 
 #: The annotation that Multus reads.
-NETWORKS = "k8s.v1.cni.cncf.io/networks"
+NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks"
 #: If the value contains one of these characters, Multus parses it as JSON (pkg/k8sclient,
 #: parsePodNetworkAnnotation).
 NETWORKS_JSON = frozenset('[{"')
@@ -39,8 +39,16 @@ NETWORKS_JSON = frozenset('[{"')
 #: Annotations that request RDMA from other webhooks: sgl-project/ome.
 OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)
 
-USER_ANNOTATIONS = (ENABLE, FABRIC, CONTAINERS, DEVICES, MEMORY_LIMIT, SKIP, NVLINK)
-WEBHOOK_ANNOTATIONS = (STATUS, NCCL_CONF)
+USER_ANNOTATIONS = (
+    ENABLE_ANNOTATION,
+    FABRIC_ANNOTATION,
+    CONTAINERS_ANNOTATION,
+    DEVICES_ANNOTATION,
+    MEMORY_LIMIT_ANNOTATION,
+    SKIP_ANNOTATION,
+    NVLINK_ANNOTATION,
+)
+WEBHOOK_ANNOTATIONS = (STATUS_ANNOTATION, NCCL_CONF_ANNOTATION)
 
 #: The maximum size of a status in bytes: people read it, and all annotations share 256 KiB.
 MAX_STATUS_LENGTH = 4096
@@ -68,10 +76,10 @@ def has_room(annotations: Mapping[str, object], added: Mapping[str, str]) -> boo
 
     Raise ShapeError if the value of an annotation is not a string.
     """
-    unchanged = [key for key in annotations if key != STATUS and key not in added]
+    unchanged = [key for key in annotations if key != STATUS_ANNOTATION and key not in added]
     total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in unchanged)
     ours = sum(size_of(key) + size_of(value) for key, value in added.items())
-    return total + ours + size_of(STATUS) + MAX_STATUS_LENGTH <= MAX_ANNOTATIONS_SIZE
+    return total + ours + size_of(STATUS_ANNOTATION) + MAX_STATUS_LENGTH <= MAX_ANNOTATIONS_SIZE
 
 
 class Requests(NamedTuple):
@@ -89,26 +97,26 @@ class Requests(NamedTuple):
 
 def opted_in(annotations: Mapping[str, object]) -> bool:
     """Return whether the pod opted in; raise Denial for a value other than "true" and "false"."""
-    value = annotations.get(ENABLE)
+    value = annotations.get(ENABLE_ANNOTATION)
     if value == "true" and isinstance(value, str):
         return True
     if value is None or value == "false":
         return False
-    raise _malformed(ENABLE, value, '"true" or "false"')
+    raise _malformed(ENABLE_ANNOTATION, value, '"true" or "false"')
 
 
 def parse_requests(annotations: Mapping[str, object], mutations: frozenset[str]) -> Requests:
     """Read all requests; raise Denial for a malformed one, naming annotation, value and remedy."""
     ours = {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
-    if len(ours) <= 1 and ENABLE in ours:
+    if len(ours) <= 1 and ENABLE_ANNOTATION in ours:
         return _NO_REQUESTS
     return Requests(
-        fabric=_word(ours, FABRIC, "the name of a fabric"),
-        containers=_names(ours, CONTAINERS, "container names separated by commas"),
+        fabric=_word(ours, FABRIC_ANNOTATION, "the name of a fabric"),
+        containers=_names(ours, CONTAINERS_ANNOTATION, "container names separated by commas"),
         devices=_count(ours),
-        memory_limit=_choice(ours, MEMORY_LIMIT, ("drop", "keep")),
+        memory_limit=_choice(ours, MEMORY_LIMIT_ANNOTATION, ("drop", "keep")),
         skip=_skip(ours, mutations),
-        nvlink=_choice(ours, NVLINK, ("share",)) is not None,
+        nvlink=_choice(ours, NVLINK_ANNOTATION, ("share",)) is not None,
         unknown=tuple(_unknown_key_messages(ours)),
     )
 
@@ -147,11 +155,11 @@ _DIGITS = 4  # no node has ten thousand devices
 
 def _count(ours: Mapping[str, object]) -> int | None:
     expected = "a whole number of RDMA devices for each container, 0 for none"
-    value = _word(ours, DEVICES, expected)
+    value = _word(ours, DEVICES_ANNOTATION, expected)
     if value is None:
         return None
     if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
-        raise _malformed(DEVICES, value, expected)
+        raise _malformed(DEVICES_ANNOTATION, value, expected)
     return int(value)
 
 
@@ -170,14 +178,15 @@ def _choice(ours: Mapping[str, object], key: str, choices: tuple[_Choice, ...]) 
 
 
 def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[str]:
-    names = _names(ours, SKIP, "mutation names separated by commas") or ()
+    names = _names(ours, SKIP_ANNOTATION, "mutation names separated by commas") or ()
     unknown = [name for name in names if name not in mutations]
     if unknown:
         valid = ", ".join(sorted(mutations))
         meant = "".join(suggestion(name, mutations) for name in unknown[:_MAX_LISTED])
         listed = " and ".join(map(repr, unknown))
         nouns = "is not a mutation" if len(unknown) == 1 else "are not mutations"
-        msg = f"annotation {SKIP}: {listed:.200} {nouns}: it must be one or more of {valid}{meant}"
+        expected = f"it must be one or more of {valid}{meant}"
+        msg = f"annotation {SKIP_ANNOTATION}: {listed:.200} {nouns}: {expected}"
         raise Denial(INVALID_ANNOTATION, msg)
     return frozenset(names)
 

@@ -1,4 +1,4 @@
-"""The DRA claims of a pod: their users and their devices.
+"""The DRA claims of a pod: their containers and their devices.
 
 A claim with the template of a fabric is that fabric's NIC. Otherwise the device class shows the
 purpose of a claim; it is in a ResourceClaim or its template, which may be unknown at admission. The
@@ -110,7 +110,7 @@ class Claim(NamedTuple):
 
     name: str  #: as in `spec.resourceClaims`
     words: str  #: all names that may show its purpose, in lower case, one per line
-    user: Container | None  #: None for a claim that no container uses
+    container: Container | None  #: None for a claim that no container uses
     template: str = ""  #: of a claim that is made for the pod
     classes: tuple[str, ...] = ()  #: the device classes of its requests, if known
 
@@ -124,7 +124,7 @@ class Claim(NamedTuple):
         """Whether it is a NIC: by its names, or because no container uses it."""
         if self.is_domain:
             return False
-        return _NIC.search(self.words) is not None or (self.user is None and not self.is_gpu)
+        return _NIC.search(self.words) is not None or (self.container is None and not self.is_gpu)
 
     @property
     def is_gpu(self) -> bool:
@@ -150,12 +150,12 @@ def claims_of(pod: Pod, facts: ClaimFacts = NO_CLAIM_FACTS) -> tuple[Claim, ...]
     return tuple(claims)
 
 
-def claims_by_user(claims: Iterable[Claim]) -> dict[Path, list[Claim]]:
+def claims_by_container(claims: Iterable[Claim]) -> dict[Path, list[Claim]]:
     """Return the claims of each container by its path, and the unused claims under ()."""
-    by_user: dict[Path, list[Claim]] = {}
+    by_container: dict[Path, list[Claim]] = {}
     for claim in claims:
-        by_user.setdefault(claim.user.path if claim.user else (), []).append(claim)
-    return by_user
+        by_container.setdefault(claim.container.path if claim.container else (), []).append(claim)
+    return by_container
 
 
 def fabrics_of(claim: Claim, fabrics: Fabrics) -> frozenset[str]:
@@ -172,7 +172,7 @@ def has_nic_of(claim: Claim, fabric: Fabric, facts: ClaimFacts) -> bool:
     It has the fabric's template, or a device class that the fabric lists for its NICs, or one that
     the fabric's template requests for its NICs; `facts` has the namespace's templates.
     """
-    if any(fabric_claim.template == claim.template for fabric_claim in fabric.claims):
+    if any(reference.template == claim.template for reference in fabric.claim_templates):
         return True
     if not claim.classes:
         return False
@@ -186,9 +186,10 @@ def has_nic_of(claim: Claim, fabric: Fabric, facts: ClaimFacts) -> bool:
 
 def _nic_classes(fabric: Fabric, facts: ClaimFacts) -> Iterator[str]:
     """Yield the device classes of the NICs that a fabric's templates request."""
-    for claim in fabric.claims:
-        requested = facts.templates.get(claim.template, {})
-        chosen = (requested.get(claim.request, ()),) if claim.request else requested.values()
+    for reference in fabric.claim_templates:
+        requested = facts.templates.get(reference.template, {})
+        request = reference.request
+        chosen = (requested.get(request, ()),) if request else requested.values()
         for classes in chosen:
             yield from (name for name in classes if not _GPU.search(name))
 
@@ -237,7 +238,10 @@ def unknown_claims(pod: PodManifest, facts: ClaimFacts) -> list[str]:
 
 
 def _claim(
-    listed: dict[str, object], used: dict[str, object], user: Container | None, facts: ClaimFacts
+    listed: dict[str, object],
+    used: dict[str, object],
+    container: Container | None,
+    facts: ClaimFacts,
 ) -> Claim:
     """Join an entry of `spec.resourceClaims` and an entry of a container's `resources.claims`."""
     template, existing = (str(listed.get(key, "")) for key in (_TEMPLATE, _EXISTING))
@@ -251,4 +255,4 @@ def _claim(
     labels = [label[:_LABEL] for label in (*names, request)]
     subdomains = [subdomain[:_SUBDOMAIN] for subdomain in (template, existing, *classes)]
     words = "\n".join([*labels, *subdomains]).lower()
-    return Claim(name, words, user, template, classes)
+    return Claim(name, words, container, template, classes)

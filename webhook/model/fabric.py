@@ -59,7 +59,7 @@ def _literal(glob: str) -> str:
 
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device", "dra"]
 #: The modes that move a device into the pod's own network namespace.
-OWN_DEVICE: tuple[Mode, ...] = ("sr-iov", "host-device", "dra")
+MODES_WITH_OWN_DEVICE: tuple[Mode, ...] = ("sr-iov", "host-device", "dra")
 #: Whether the containers of a pod share a claim, or each has its own.
 SharedBy = Literal["pod", "container"]
 LinkLayer = Literal["InfiniBand", "Ethernet"]
@@ -128,7 +128,7 @@ class Fabric:
     node_labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     resources: tuple[RdmaResource, ...] = ()
     #: Only in mode `dra`.
-    claims: tuple[ClaimTemplateReference, ...] = ()
+    claim_templates: tuple[ClaimTemplateReference, ...] = ()
     #: Whether to request the resources, or to claim the devices.
     inject_resources: bool = True
     libraries: frozenset[str] = frozenset({"nccl", "ucx", "gloo"})
@@ -240,7 +240,9 @@ def build_fabrics(
         by_resource=by_resource,
         own_resources={fabric.name: _own_resources(fabric, by_resource) for fabric in fabrics},
         by_class=_by(fabrics, lambda fabric: fabric.device_classes),
-        by_claim_template=_by(fabrics, lambda fabric: [claim.template for claim in fabric.claims]),
+        by_claim_template=_by(
+            fabrics, lambda fabric: [reference.template for reference in fabric.claim_templates]
+        ),
         by_label=by_label,
     )
 

@@ -39,7 +39,7 @@ class NamespaceFacts:
     annotations: Mapping[str, str] = field(default_factory=dict)
     #: Why a pod without a memory limit would be rejected here, e.g.
     #: "LimitRange lab-limits sets max.memory"; "" if it would not.
-    memory_limit_required: str = ""
+    memory_limit_rejection: str = ""
     #: Its ResourceClaimTemplates and ResourceClaims.
     claim_facts: ClaimFacts = NO_CLAIM_FACTS
 
@@ -55,7 +55,7 @@ class NamespaceFacts:
         `reasons` may contain "". The alphabetically first reason is used, so that all replicas
         report the same one.
         """
-        return replace(self, memory_limit_required=min(filter(None, reasons), default=""))
+        return replace(self, memory_limit_rejection=min(filter(None, reasons), default=""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,13 +113,13 @@ class Facts:
         namespaces = dict(self.namespaces)
         for name, facts in by_kind.namespaces.items():
             before = self.namespace(name)
-            restricted = facts.with_memory_limit_reasons([before.memory_limit_required])
+            restricted = facts.with_memory_limit_reasons([before.memory_limit_rejection])
             namespaces[name] = replace(restricted, claim_facts=before.claim_facts)
         for name, reasons in by_kind.memory_limit_reasons.items():
             object_namespace = name or namespace
             current = namespaces.get(object_namespace) or self.namespace(object_namespace)
             namespaces[object_namespace] = current.with_memory_limit_reasons(
-                [current.memory_limit_required, *reasons]
+                [current.memory_limit_rejection, *reasons]
             )
         for name, claim_objects in by_kind.claims.items():
             object_namespace = name or namespace

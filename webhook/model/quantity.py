@@ -125,8 +125,8 @@ def equal(left: object, right: object) -> bool:
 def format_quantity(number: int) -> str:
     """Format a number of billionths, zero or more, as a quantity.
 
-    Use the largest binary unit that divides the number, unless binary units are capped at its
-    size; otherwise use decimal digits.
+    Use the largest binary unit that divides the number; use decimal digits if none does, or if the
+    number is above MAX_QUANTITY, where binary units are capped.
     """
     units, remainder = divmod(number, BILLIONTHS)
     if remainder:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
-from webhook.model.annotations import STATUS
+from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.decision import Rdma
 from webhook.model.names import counted
 from webhook.model.pod import PodManifest
@@ -106,9 +106,11 @@ def _without_status(preview: Preview) -> PodManifest:
     """Return the pod without the status, which names the configuration and so always differs."""
     pod = preview.pod
     annotations = Header.of(pod).annotations
-    if STATUS not in annotations:
+    if STATUS_ANNOTATION not in annotations:
         return pod
-    other_annotations = {key: value for key, value in annotations.items() if key != STATUS}
+    other_annotations = {
+        key: value for key, value in annotations.items() if key != STATUS_ANNOTATION
+    }
     metadata: dict[str, object] = {**pod["metadata"], "annotations": other_annotations}
     return {**pod, "metadata": metadata}
 

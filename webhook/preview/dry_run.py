@@ -21,7 +21,7 @@ from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.errors import DocumentError, ReviewError
-from webhook.model.annotations import ENABLE
+from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.decision import Decision
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts, NamespaceFacts
@@ -268,7 +268,7 @@ def _predict(
         webhooks = options.live_facts.webhooks
         return predict_call(pod, namespace, AS_SHIPPED if webhooks is None else webhooks)
     try:
-        ignored = read_review(document.value).ignored
+        ignored = read_review(document.value).ignore_reason
     except ReviewError as error:
         return False, str(error)
     return not ignored, ignored or "the document is a request from the API server"
@@ -280,4 +280,7 @@ def _assume_enabled(pod: PodManifest, *, enable: bool) -> PodManifest:
     annotations = (metadata.get("annotations") or {}) if isinstance(metadata, dict) else None
     if not enable or not isinstance(annotations, dict):
         return pod
-    return {**pod, "metadata": {**metadata, "annotations": {**annotations, ENABLE: "true"}}}
+    return {
+        **pod,
+        "metadata": {**metadata, "annotations": {**annotations, ENABLE_ANNOTATION: "true"}},
+    }

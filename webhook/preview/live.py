@@ -20,7 +20,7 @@ from webhook.kube.cluster_reads import (
 )
 from webhook.kube.objects import KubernetesObject, Manifest, Webhook
 from webhook.kube.watched_resources import CONFIGURATIONS
-from webhook.model.annotations import ENABLE
+from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL, key_of
 from webhook.model.names import counted
 from webhook.preview.input_facts import LiveFacts
@@ -226,7 +226,10 @@ class _TemplateReader:
 
 
 def _opted_in(pod: Manifest) -> bool:
-    return KubernetesObject.read(pod).metadata.annotations.get(ENABLE) not in (None, "false")
+    return KubernetesObject.read(pod).metadata.annotations.get(ENABLE_ANNOTATION) not in (
+        None,
+        "false",
+    )
 
 
 def _has_no_controller(manifest: Manifest) -> bool:

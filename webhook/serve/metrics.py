@@ -179,7 +179,7 @@ class Watches(Collector):
         heard, objects, lists, failures = families = _watch_families()
         for informers in self._informers:
             for reflector in informers.reflectors:
-                resource = [reflector.kind.resource]
+                resource = [reflector.watched.resource]
                 heard.add_metric(resource, _last_contact(informers, reflector))
                 objects.add_metric(resource, reflector.object_count)
                 lists.add_metric(resource, reflector.list_count)

@@ -33,7 +33,7 @@ from tests.cluster.cluster import Cluster, running
 from tests.cluster.node import NAME
 from tests.cluster.pki import Authority
 from tests.e2e.asking import accounts_made
-from webhook.model.annotations import ENABLE, STATUS
+from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 
 #: The API server gives the volume of the service account's token a random name.
 _TOKEN = re.compile(r"kube-api-access-\w{5}")
@@ -66,7 +66,7 @@ def staged() -> Iterator[Stage]:
 
 
 def _staged(cluster: Cluster, files: Path) -> Stage:
-    asking = _written(files, "asking", {ENABLE: "true"})
+    asking = _written(files, "asking", {ENABLE_ANNOTATION: "true"})
     _prepare(cluster, files)
     authority = Authority()
     (files / "ca.crt").write_bytes(authority.certificate)
@@ -84,7 +84,7 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
         Load(cluster, results),
         asking,
         _written(files, "silent", {}),
-        _written(files, "declining", {ENABLE: "false"}),
+        _written(files, "declining", {ENABLE_ANNOTATION: "false"}),
         len(patch),
     )
 
@@ -123,7 +123,7 @@ def _check(cluster: Cluster, asking: Path) -> None:
     for mode in MODES:
         until(lambda mode=mode: _acts(cluster, mode, asking))  # type: ignore[misc]
     shapes = {mode: _shape(_created(cluster, mode, asking)) for mode in MODES}
-    assert STATUS in shapes[OURS][1]
+    assert STATUS_ANNOTATION in shapes[OURS][1]
     for mode, shape in shapes.items():
         if mode.same_patch:
             assert shape == shapes[OURS], mode

@@ -20,7 +20,7 @@ from tests.fuzz.laws.broken import broken, shapes
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.property.allowed import WritableNames, forbidden
 from tests.property.changes import key_orders
-from webhook.model.annotations import ENABLE, STATUS
+from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 from webhook.model.fabric import Fabrics
 from webhook.model.pod import Path, at, dotted
 from webhook.serve.http.mutate import Answer, Mutate
@@ -302,7 +302,7 @@ def a_pod_without_opt_in_is_untouched(observed: Answered) -> None:
         return
     parts = [at(observed.pod, path) for path in (("metadata",), ("metadata", "annotations"))]
     in_shape = all(part is None or part.__class__ is dict for part in parts)
-    enabled = at(observed.pod, ("metadata", "annotations", ENABLE))
+    enabled = at(observed.pod, ("metadata", "annotations", ENABLE_ANNOTATION))
     if (
         enabled in (None, "false")
         and in_shape
@@ -316,7 +316,7 @@ def a_changed_pod_has_a_status(observed: Answered) -> None:
     if not observed.decided or not observed.patch:
         return
     annotations = observed.after["metadata"]["annotations"]
-    status = annotations.get(STATUS)
+    status = annotations.get(STATUS_ANNOTATION)
     used = sum(len(str(text).encode()) for pair in annotations.items() for text in pair)
     if used > _ANNOTATIONS:
         return  # the API server rejects such a pod

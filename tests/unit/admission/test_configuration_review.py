@@ -56,8 +56,8 @@ def test_a_creation_is_checked() -> None:
 def test_requests_that_are_not_ours_have_a_reason(request_: dict[str, Any], reason: str) -> None:
     """The API server calls for other requests only if somebody changed the registration."""
     read = read_configuration_review(review(**request_), GROUP, KIND)
-    assert reason in read.ignored
-    assert read.ignored.startswith("request.")
+    assert reason in read.ignore_reason
+    assert read.ignore_reason.startswith("request.")
     assert read.unchecked_reason == ""
 
 

@@ -65,7 +65,7 @@ def test_name_of_the_pod(request_name: Any, metadata: Any, name: str) -> None:
 )
 def test_requests_that_create_no_pod_are_not_ours(changes: dict[str, Any], reason: str) -> None:
     """Such requests are allowed unchanged, so that a wrong registration does no harm."""
-    assert reason in read_review(_review(**changes)).ignored
+    assert reason in read_review(_review(**changes)).ignore_reason
 
 
 def test_absent_fields_mean_the_usual() -> None:

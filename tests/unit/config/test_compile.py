@@ -162,7 +162,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
     claims = [{"template": "nics"}, {"template": "rail", "request": "nic", "per": "pod"}]
     written = text(dra(claims=claims, match={"deviceClasses": ["h100.lab"]}))
     complete = parse_fabrics(written, "fabrics.yaml").fabrics
-    assert complete.fabrics["ib"].claims == (
+    assert complete.fabrics["ib"].claim_templates == (
         ClaimTemplateReference(template="nics", request=None, per="container"),
         ClaimTemplateReference(template="rail", request="nic", per="pod"),
     )

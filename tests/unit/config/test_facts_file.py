@@ -56,7 +56,7 @@ def test_all_forms_give_the_same_facts(tmp_path: Path) -> None:
         "# nothing\n---\n---\n" + "\n---\n".join(json.dumps(item) for item in typed),
     ]
     assert [load(tmp_path, form) for form in forms] == [expected] * len(forms)
-    assert expected.namespace("lab").memory_limit_required != ""
+    assert expected.namespace("lab").memory_limit_rejection != ""
 
 
 def test_yaml_labels_stay_strings(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_file_is_bounded() -> None:
     """The limits are 1 MiB, and as many values and fabrics as all rules check within a second."""
     values = f"{hostile.SINGLE}x: [{'a,' * 35_000}]"
     fabrics = hostile.GROWING["no fabrics"](4001)
-    assert LIMITS.octets == 1 << 20
+    assert LIMITS.size == 1 << 20
     assert judged(values)[2] == "f.yaml:6: contains more than the maximum of 35,000 values"
     assert judged(fabrics)[2] == "f.yaml:4: there are 4,001 fabrics: the maximum is 4,000"
 

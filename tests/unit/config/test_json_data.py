@@ -104,7 +104,7 @@ def nested(levels: int) -> Any:
         ({"x": nested(9_000)}, "is nested deeper than 100 levels"),
         ({"x": [1] * LIMITS.values}, "contains more than the maximum of 35,000 values"),
         (
-            {"x": "a" * LIMITS.octets},
+            {"x": "a" * LIMITS.size},
             "is larger than the maximum of 1,048,576 characters",
         ),
     ],
@@ -115,10 +115,10 @@ def test_the_limits_of_a_file_hold_for_an_object(spec: Any, message: str) -> Non
     assert problems(configured(spec=spec)) == f"{NAME}: {message}"
 
 
-@pytest.mark.parametrize("less", ["octets", "values", "depth"])
+@pytest.mark.parametrize("less", ["size", "values", "depth"])
 def test_an_object_may_be_as_large_as_its_limits(less: str) -> None:
     """Characters of JSON count, not bytes; three values: the mapping, its key and its content."""
-    limits = TextLimits(octets=10, values=3, depth=2)
+    limits = TextLimits(size=10, values=3, depth=2)
     assert JsonData({"é": "ü"}, NAME, limits).text == '{"é": "ü"}'
     smaller = limits._replace(**{less: getattr(limits, less) - 1})
     with pytest.raises(InvalidConfiguration):

@@ -237,7 +237,7 @@ def test_what_is_no_readable_file_is_reported(tmp_path: Path) -> None:
     }
     for path, message in messages.items():
         with pytest.raises(InvalidConfiguration) as caught:
-            read_file(path, LIMITS._replace(octets=4))
+            read_file(path, LIMITS._replace(size=4))
         assert str(caught.value) == f"{path}: {message}"
     with pytest.raises(InvalidConfiguration, match="cannot be read: embedded null"):
         read_file(Path("a\0b"), LIMITS)

@@ -26,7 +26,7 @@ from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.foreign_nic import FOREIGN_REMEDY
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import FACTS_UNKNOWN, NOT_OPTED_IN
-from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS
+from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS_ANNOTATION
 from webhook.model.claims import ClaimFacts
 from webhook.model.decision import Decision
 from webhook.model.fabric import ClaimTemplateReference, FabricEnv, RdmaResource
@@ -53,7 +53,7 @@ def answer(decision: Decision) -> tuple[bool, str, str]:
 
 def status(decision: Decision) -> Any:
     """Read the status annotation."""
-    return orjson.loads(decision.pod["metadata"]["annotations"][STATUS])
+    return orjson.loads(decision.pod["metadata"]["annotations"][STATUS_ANNOTATION])
 
 
 def unclaimed(name: str = "trainer", **limits: str) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def test_deciding_again_finds_everything_in_place() -> None:
 
 def test_a_status_of_the_user_is_replaced() -> None:
     """A status that the user wrote is never read, but people would believe it."""
-    decision = decide_on(pod(annotations={STATUS: '{"applied":["nvlink"]}'}))
+    decision = decide_on(pod(annotations={STATUS_ANNOTATION: '{"applied":["nvlink"]}'}))
     assert decision.patch[-1]["op"] == "replace"
     assert "nvlink" not in status(decision)["applied"]
 
@@ -549,7 +549,7 @@ def claiming(*claims: str) -> PodManifest:
 
 def test_unknown_claims_are_warned_of() -> None:
     """If a fabric has claims; at most the first three."""
-    dra = replace(V100, claims=(ClaimTemplateReference(template="nics"),))
+    dra = replace(V100, claim_templates=(ClaimTemplateReference(template="nics"),))
     namespace = NamespaceFacts(name="lab", claim_facts=ClaimFacts(claims={"mine": {}}))
     cluster = decision_input(dra, namespace=namespace)
     manifest = claiming("mine", "a", "b", "a", "c", "d")
@@ -563,7 +563,7 @@ def test_unknown_claims_are_warned_of() -> None:
             "",
             "warned",
             "ClaimUnknown",
-            f"ResourceClaim {name} could not be read; only its names were considered",
+            f"ResourceClaim {name} could not be read, so it was judged only by its names",
         )
         for name in "abc"
     ]
@@ -605,7 +605,7 @@ def test_many_containers_cost_no_more_than_they_must() -> None:
     assert len(outcomes_of(decision, "ipc-lock")) == 100
     assert sum(map(len, decision.warnings)) < 4096
     assert decision.warnings[-1] == "rdma.lab: more in annotation rdma.lab/status"
-    assert len(decision.pod["metadata"]["annotations"][STATUS]) < 4096
+    assert len(decision.pod["metadata"]["annotations"][STATUS_ANNOTATION]) < 4096
 
 
 @pytest.mark.parametrize("name", ["训练", "", "a\nb", "x" * 300])
@@ -734,12 +734,12 @@ def test_the_largest_quantities_are_counted() -> None:
 def test_a_preset_status_is_removed_where_ours_has_no_room() -> None:
     """The user's status would be wrong, so it is removed; a second call has nothing to do."""
     preset = f'{{"fabric":null,"applied":10,"config":"{HASH}"}}'
-    manifest = pod(annotations={STATUS: preset, "note": ""})
+    manifest = pod(annotations={STATUS_ANNOTATION: preset, "note": ""})
     sizes = sum(map(len, [*manifest["metadata"]["annotations"], preset, "true"]))
     manifest["metadata"]["annotations"]["note"] = "x" * (MAX_ANNOTATIONS_SIZE - sizes)
     decision = decide_on(manifest)
     assert decision.allowed
-    assert STATUS not in decision.pod["metadata"]["annotations"]
+    assert STATUS_ANNOTATION not in decision.pod["metadata"]["annotations"]
     assert decision.patch[-1] == {"op": "remove", "path": "/metadata/annotations/rdma.lab~1status"}
     assert decide_on(decision.pod).patch == ()
 

@@ -14,7 +14,7 @@ from webhook.decide.examine.fabric_choice import (
     check_name,
     resolve,
 )
-from webhook.model.annotations import FABRIC, Requests
+from webhook.model.annotations import FABRIC_ANNOTATION, Requests
 from webhook.model.claims import ClaimFacts, claims_of
 from webhook.model.decision import Denial
 from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource, build_fabrics
@@ -425,7 +425,7 @@ def test_a_default_that_does_not_fit_is_not_used() -> None:
 def test_a_second_call_keeps_the_fabric_of_the_first() -> None:
     """If the pod leaves a choice, nodes and namespace are not consulted again."""
     at = decision_input(
-        *ALL, fabric_index=NODE, namespace=NamespaceFacts(annotations={FABRIC: "north"})
+        *ALL, fabric_index=NODE, namespace=NamespaceFacts(annotations={FABRIC_ANNOTATION: "north"})
     )
     says = "annotation rdma.lab/status of an earlier call"
     assert resolved(using("nvidia.com/gpu"), at, earlier="south") == Resolution(SOUTH, says)
@@ -452,7 +452,9 @@ def test_an_earlier_call_does_not_make_peace() -> None:
 
 #: Fabrics whose NICs come through a claim.
 UP = fabric(
-    "up", device_classes=frozenset({"up.gpu.lab"}), claims=(ClaimTemplateReference(template="up"),)
+    "up",
+    device_classes=frozenset({"up.gpu.lab"}),
+    claim_templates=(ClaimTemplateReference(template="up"),),
 )
 DOWN = fabric("down", device_classes=frozenset({"down.gpu.lab"}))
 CLAIMS = ClaimFacts(templates={"g": {"all": ("down.gpu.lab",)}, "up": {"all": ("down.gpu.lab",)}})

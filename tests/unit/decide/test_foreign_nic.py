@@ -198,7 +198,7 @@ def test_a_claim_that_a_fabric_lists_is_its_nic(template: str, use: bool, foreig
     h100 = fabric(
         "h100",
         device_classes=frozenset({"nic.lab", "h100.lab"}),
-        claims=(ClaimTemplateReference(template="own"),),
+        claim_templates=(ClaimTemplateReference(template="own"),),
     )
     facts = ClaimFacts(
         templates={"by-class": {"a": ("nic.lab",)}, "gpu-nic": {"a": ("h100.lab", "rdma.other")}}

@@ -8,7 +8,12 @@ import pytest
 from tests.case_names import case_name
 from webhook.decide import VOCABULARY as REAL
 from webhook.decide.status import StatusSummary, StatusVocabulary, render
-from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS, size_of
+from webhook.model.annotations import (
+    MAX_ANNOTATIONS_SIZE,
+    MAX_STATUS_LENGTH,
+    STATUS_ANNOTATION,
+    size_of,
+)
 from webhook.model.decision import Outcome, Reason, Status, Verdict
 
 NAMES = ("first", "second", "third")
@@ -49,7 +54,7 @@ def status(
 def after(previous: Any, *outcomes: Outcome) -> dict[str, Any]:
     """Read the status that replaces a previous one."""
     written = previous if isinstance(previous, str) else orjson.dumps(previous).decode()
-    body: dict[str, Any] = orjson.loads(status(*outcomes, annotations={STATUS: written}))
+    body: dict[str, Any] = orjson.loads(status(*outcomes, annotations={STATUS_ANNOTATION: written}))
     return body
 
 
@@ -136,11 +141,11 @@ def test_what_the_first_pass_applied_carries_over() -> None:
 
 def test_a_code_that_holds_for_every_call_carries_over() -> None:
     """Even without its mutation, since it belongs to none."""
-    vocabulary = VOCABULARY._replace(persistent=frozenset({"Request"}))
+    vocabulary = VOCABULARY._replace(sticky_codes=frozenset({"Request"}))
     summary = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
-    before = {STATUS: orjson.dumps(PREVIOUS).decode()}
+    before = {STATUS_ANNOTATION: orjson.dumps(PREVIOUS).decode()}
     assert orjson.loads(render(before, (), summary, vocabulary))["warned"] == ["Request"]
-    before = {STATUS: orjson.dumps({**PREVIOUS, "warned": ["Z"]}).decode()}
+    before = {STATUS_ANNOTATION: orjson.dumps({**PREVIOUS, "warned": ["Z"]}).decode()}
     assert "warned" not in orjson.loads(render(before, (), summary, vocabulary))
 
 
@@ -157,7 +162,7 @@ def test_what_is_not_in_place_does_not_carry_over() -> None:
 def test_a_second_pass_writes_the_same_bytes() -> None:
     """Nothing is left to apply, and the status must not change once more."""
     first = status(outcome("first", "applied"), outcome("first", "warned", "W"))
-    assert status(outcome("first", "already"), annotations={STATUS: first}) == first
+    assert status(outcome("first", "already"), annotations={STATUS_ANNOTATION: first}) == first
 
 
 OURS = BEGINS + '"applied":["first"],"config":"hash"}'
@@ -218,7 +223,7 @@ def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
 def test_an_annotation_of_another_type_is_no_status() -> None:
     """Nothing is read from it."""
     for written in (["first"], 1):
-        assert status(annotations={STATUS: written}) == status()
+        assert status(annotations={STATUS_ANNOTATION: written}) == status()
 
 
 @pytest.mark.parametrize("size", [MAX_STATUS_LENGTH, MAX_STATUS_LENGTH + 1])
@@ -230,7 +235,7 @@ def test_a_status_of_the_longest_size_is_listed_and_read_back(size: int) -> None
     summary = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
     warned = (outcome("first", "applied"), outcome("first", "warned", code))
     first = render({}, warned, summary, vocabulary)
-    second = render({STATUS: first}, [outcome("first", "already")], summary, vocabulary)
+    second = render({STATUS_ANNOTATION: first}, [outcome("first", "already")], summary, vocabulary)
     if size == MAX_STATUS_LENGTH:
         assert len(first) == size
         assert second == first
@@ -249,7 +254,7 @@ def test_a_long_status_counts_instead_of_listing() -> None:
 
 def crowded(spare: int, letter: str = "x") -> dict[str, str]:
     """Fill the annotations of a pod, and leave room for a status of `spare` bytes."""
-    room = MAX_ANNOTATIONS_SIZE - len("note") - len(STATUS) - spare
+    room = MAX_ANNOTATIONS_SIZE - len("note") - len(STATUS_ANNOTATION) - spare
     size = size_of(letter)
     return {"note": letter * (room // size) + "x" * (room % size)}
 
@@ -288,7 +293,7 @@ def test_a_shortened_status_stays_so() -> None:
     """The lists are lost, so a second decision without changes keeps the counts."""
     before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
     for spare in (MAX_STATUS_LENGTH - 1, len(WIDEST)):
-        annotations = {**crowded(spare), STATUS: before}
+        annotations = {**crowded(spare), STATUS_ANNOTATION: before}
         assert status(annotations=annotations) == before
         assert status(outcome("first", "applied"), annotations=annotations) == before
 
@@ -297,7 +302,7 @@ def test_a_shortened_status_stays_so() -> None:
 def test_counts_of_none_and_of_all_mutations_are_ours(applied: int) -> None:
     """These are the least and the most."""
     before = BEGINS + f'"applied":{applied},"warned":1,"config":"hash"}}'
-    annotations = {**crowded(len(WIDEST)), STATUS: before}
+    annotations = {**crowded(len(WIDEST)), STATUS_ANNOTATION: before}
     assert status(outcome("first", "already"), annotations=annotations) == before
 
 
@@ -305,7 +310,7 @@ def test_counts_grow_with_what_a_second_decision_adds() -> None:
     """It may apply more than the first one did."""
     before = BEGINS + '"applied":1,"warned":3,"config":"hash"}'
     additional = [outcome(name, "applied") for name in NAMES]
-    assert status(*additional, annotations={**crowded(len(WIDEST)), STATUS: before}) == (
+    assert status(*additional, annotations={**crowded(len(WIDEST)), STATUS_ANNOTATION: before}) == (
         BEGINS + '"applied":3,"warned":3,"config":"hash"}'
     )
 
@@ -327,15 +332,18 @@ def test_counts_grow_with_what_a_second_decision_adds() -> None:
 def test_counts_that_cannot_be_ours_are_dropped(counts: dict[str, Any]) -> None:
     """More than the mutations, none at all, or lists together with counts."""
     before = orjson.dumps({**EQUIPPED, **counts, "config": "hash"}).decode()
-    assert status(annotations={**crowded(MAX_STATUS_LENGTH - 1), STATUS: before}) == status()
+    assert (
+        status(annotations={**crowded(MAX_STATUS_LENGTH - 1), STATUS_ANNOTATION: before})
+        == status()
+    )
 
 
 def test_counts_are_dropped_where_lists_had_room() -> None:
     """A number that a user writes into a status does not hide our lists."""
     before = BEGINS + '"applied":2,"warned":1,"config":"hash"}'
     listed = status(outcome("first", "applied"))
-    assert status(outcome("first", "applied"), annotations={STATUS: before}) == listed
-    annotations = {**crowded(MAX_STATUS_LENGTH), STATUS: before}
+    assert status(outcome("first", "applied"), annotations={STATUS_ANNOTATION: before}) == listed
+    annotations = {**crowded(MAX_STATUS_LENGTH), STATUS_ANNOTATION: before}
     assert status(outcome("first", "applied"), annotations=annotations) == listed
 
 

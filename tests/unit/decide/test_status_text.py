@@ -8,17 +8,17 @@ from tests.builders import decide_on, env, gpu, outcomes_of, pod
 from tests.case_names import case_name
 from webhook.decide.analysis import NO_CALL, EarlierCall
 from webhook.decide.status import configuration_named_in, earlier_call
-from webhook.model.annotations import NCCL_CONF, STATUS
+from webhook.model.annotations import NCCL_CONF_ANNOTATION, STATUS_ANNOTATION
 
 FULL = '{"rdma":"yes","because":"Equipped","fabric":"north","applied":[],"config":"0123456789ab"}'
 
 
 def test_an_earlier_call_is_read() -> None:
     """The hash of its configuration, and the fabric if it chose one."""
-    assert earlier_call({STATUS: FULL}) == EarlierCall("0123456789ab", "north")
+    assert earlier_call({STATUS_ANNOTATION: FULL}) == EarlierCall("0123456789ab", "north")
     none = FULL.replace('"north"', "null")
-    assert earlier_call({STATUS: none}) == EarlierCall("0123456789ab")
-    assert configuration_named_in(pod(annotations={STATUS: FULL})) == "0123456789ab"
+    assert earlier_call({STATUS_ANNOTATION: none}) == EarlierCall("0123456789ab")
+    assert configuration_named_in(pod(annotations={STATUS_ANNOTATION: FULL})) == "0123456789ab"
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def test_an_earlier_call_is_read() -> None:
 )
 def test_what_is_not_our_form_is_ignored(written: Any) -> None:
     """A user's own text is not an earlier call."""
-    assert earlier_call({STATUS: written}) == NO_CALL
+    assert earlier_call({STATUS_ANNOTATION: written}) == NO_CALL
     assert earlier_call({}) == NO_CALL
-    assert configuration_named_in(pod(annotations={STATUS: written})) == ""
+    assert configuration_named_in(pod(annotations={STATUS_ANNOTATION: written})) == ""
 
 
 @pytest.mark.parametrize("manifest", [None, 7, [], {}, {"metadata": 1}, {"metadata": {}}], ids=str)
@@ -56,7 +56,7 @@ OTHER = FULL.replace("0123456789ab", "ba9876543210")
 
 def pod_of_earlier_call(**fields: Any) -> dict[str, Any]:
     """Make a pod whose status names another configuration."""
-    annotations = {STATUS: OTHER, **fields.pop("annotations", {})}
+    annotations = {STATUS_ANNOTATION: OTHER, **fields.pop("annotations", {})}
     return pod(gpu(**fields), annotations=annotations)
 
 
@@ -70,7 +70,7 @@ def test_a_status_of_another_configuration_is_warned_of() -> None:
     assert {"name": "NCCL_IB_HCA", "value": "=mlx5_9"} in decision.pod["spec"]["containers"][0][
         "env"
     ]
-    status = decision.pod["metadata"]["annotations"][STATUS]
+    status = decision.pod["metadata"]["annotations"][STATUS_ANNOTATION]
     assert '"OtherConfiguration"' in status
     assert '"config":"0123456789ab"' in status
 
@@ -78,7 +78,9 @@ def test_a_status_of_another_configuration_is_warned_of() -> None:
 def test_the_configuration_in_use_causes_no_warning() -> None:
     """Nor does a status that we did not write."""
     for written in (FULL, "mine"):
-        assert outcomes_of(decide_on(pod(annotations={STATUS: written})), "request") == []
+        assert (
+            outcomes_of(decide_on(pod(annotations={STATUS_ANNOTATION: written})), "request") == []
+        )
 
 
 def test_the_next_call_warns_of_it_too() -> None:
@@ -86,16 +88,19 @@ def test_the_next_call_warns_of_it_too() -> None:
     first = decide_on(pod_of_earlier_call())
     second = decide_on(first.pod)
     assert second.patch == ()
-    assert "OtherConfiguration" in second.pod["metadata"]["annotations"][STATUS]
+    assert "OtherConfiguration" in second.pod["metadata"]["annotations"][STATUS_ANNOTATION]
 
 
 def test_nccl_conf_of_another_configuration_is_kept() -> None:
     """A user's own different text is denied; the text of an earlier call never is."""
-    annotations = {NCCL_CONF: "NCCL_IB_HCA==mlx5_7\n"}
+    annotations = {NCCL_CONF_ANNOTATION: "NCCL_IB_HCA==mlx5_7\n"}
     started: Any = {"command": ["/usr/sbin/sshd", "-D"]}
     decision = decide_on(pod_of_earlier_call(annotations=annotations, **started))
     assert decision.allowed
-    assert decision.pod["metadata"]["annotations"][NCCL_CONF] == annotations[NCCL_CONF]
+    assert (
+        decision.pod["metadata"]["annotations"][NCCL_CONF_ANNOTATION]
+        == annotations[NCCL_CONF_ANNOTATION]
+    )
     assert ("skipped", "AnnotationKept") in [
         outcome[1:3] for outcome in outcomes_of(decision, "config-files")
     ]

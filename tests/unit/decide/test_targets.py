@@ -331,7 +331,7 @@ def test_what_fabrics_list_makes_a_target(
     h100 = fabric(
         "h100",
         device_classes=frozenset({"h100.lab"}),
-        claims=(ClaimTemplateReference(template="own"),),
+        claim_templates=(ClaimTemplateReference(template="own"),),
     )
     user = container(resources={"claims": [{"name": "x"}]})
     manifest = pod(user, resourceClaims=[{"name": "x", "resourceClaimTemplateName": template}])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError
+from webhook.kube.api import Query, StatusError
 
 NAMESPACES = "/api/v1/namespaces"
 LIMIT_RANGES = "/api/v1/limitranges"
@@ -155,9 +155,9 @@ def gone(code: int = 410) -> dict[str, Any]:
     return {"type": "ERROR", "object": {"code": code, "message": "too old\nresource version"}}
 
 
-def refused(code: int, retry_after: float = 0.0) -> RefusedError:
+def refused(code: int, retry_after: float = 0.0) -> StatusError:
     """Return the error of a refused request."""
-    return RefusedError(code, "no", retry_after)
+    return StatusError(code, "no", retry_after)
 
 
 def _key(item: dict[str, Any]) -> tuple[str, str]:

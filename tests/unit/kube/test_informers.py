@@ -86,4 +86,4 @@ def test_without_a_connection_it_tries_again() -> None:
 def test_a_feed_keeps_up_with_the_kinds_that_it_is_given() -> None:
     """Other kinds have separate informers, and nobody waits for their lists."""
     informers = Informers(Cluster, lambda: iter(()), kinds=(watched_resources.QUOTAS,))
-    assert [reflector.kind for reflector in informers.reflectors] == [watched_resources.QUOTAS]
+    assert [reflector.watched for reflector in informers.reflectors] == [watched_resources.QUOTAS]

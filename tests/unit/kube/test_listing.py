@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.kube.cluster import NODES, Cluster, node, refused
 from webhook.kube import watched_resources
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 from webhook.kube.reflector import RETRIES, StoppedError, read_list
 
 
@@ -69,7 +69,7 @@ def test_an_api_server_that_stays_busy_is_given_up(code: int) -> None:
     """After some retries, the whole list fails, with the Retry-After in its error."""
     cluster, waits = cluster_of(1), Waits()
     cluster.failures += [refused(code, 2.0)] * (RETRIES + 1)
-    with pytest.raises(RefusedError) as raised:
+    with pytest.raises(StatusError) as raised:
         read_list(cluster, watched_resources.NODES, waits)
     assert (raised.value.code, raised.value.retry_after) == (code, 2.0)
     assert waits.seconds == [2.0] * RETRIES
@@ -79,7 +79,7 @@ def test_an_error_without_a_time_is_not_repeated() -> None:
     """The reflector's growing pauses follow."""
     cluster, waits = cluster_of(1), Waits()
     cluster.failures += [refused(429)]
-    with pytest.raises(RefusedError):
+    with pytest.raises(StatusError):
         read_list(cluster, watched_resources.NODES, waits)
     assert waits.seconds == []
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 from webhook.kube.client import Client
 from webhook.kube.pods import MpiJobs
 
@@ -49,7 +49,7 @@ def test_without_mpi_operator() -> None:
     It is an answer, so there are no retries.
     """
     message = r"the cluster has no MPIJobs .*: install mpi-operator"
-    with pytest.raises(RefusedError, match=message) as refused:
+    with pytest.raises(StatusError, match=message) as refused:
         jobs(Answering(404, MISSING)).create(JOB)
     assert refused.value.code == 404
     assert jobs(Answering(404, MISSING)).list("a=b") == []
@@ -58,7 +58,7 @@ def test_without_mpi_operator() -> None:
 def test_without_the_namespace() -> None:
     """A namespace that does not exist is another error."""
     answer = {"message": 'namespaces "lab" not found', "details": {"kind": "namespaces"}}
-    with pytest.raises(RefusedError, match='namespaces "lab" not found'):
+    with pytest.raises(StatusError, match='namespaces "lab" not found'):
         jobs(Answering(404, answer)).create(JOB)
 
 
@@ -87,5 +87,5 @@ def test_delete() -> None:
 def test_without_the_right(request_: str) -> None:
     """A rejected request is an error with the server's message."""
     mpi_jobs = jobs(Answering(403, {"message": "forbidden: you may not"}))
-    with pytest.raises(RefusedError, match="you may not"):
+    with pytest.raises(StatusError, match="you may not"):
         getattr(mpi_jobs, request_)("a=b" if request_ == "list" else JOB)

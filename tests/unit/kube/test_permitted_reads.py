@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError
+from webhook.kube.api import Query, StatusError
 from webhook.kube.cluster_reads import BestEffortReads, ReadFailure
 
 
@@ -33,7 +33,7 @@ def test_an_object() -> None:
 def test_what_cannot_be_read() -> None:
     """Its code, if the API server answered, and the message, each failure once."""
     silent = ClusterError("no\n answer.")
-    reads = BestEffortReads(Pages(RefusedError(403, "no"), RefusedError(403, "no"), silent))
+    reads = BestEffortReads(Pages(StatusError(403, "no"), StatusError(403, "no"), silent))
     assert reads.get("/x", "x") is None
     assert reads.list("/x", "x") is None
     assert reads.get("/y", "y") is None
@@ -55,7 +55,7 @@ def test_all_pages_of_a_list() -> None:
 def test_a_list_that_breaks() -> None:
     """Half of it would mislead."""
     first = {"items": [{"n": 1}], "metadata": {"continue": "more"}}
-    reads = BestEffortReads(Pages(first, RefusedError(410, "too old")))
+    reads = BestEffortReads(Pages(first, StatusError(410, "too old")))
     assert reads.list("/x", "x") is None
     assert [failure.code for failure in reads.unread] == [410]
 

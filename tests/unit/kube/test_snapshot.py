@@ -45,8 +45,8 @@ def test_rules_and_namespaces_come_in_any_order() -> None:
     assert assembly.facts == Facts(unlisted_is_unknown=True)
     assert assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))]) == {"lab", "x"}
     says = "LimitRange sizes sets max.memory"
-    assert assembly.facts.namespace("lab").memory_limit_required == says
-    assert assembly.facts.namespace("x").memory_limit_required == ""
+    assert assembly.facts.namespace("lab").memory_limit_rejection == says
+    assert assembly.facts.namespace("x").memory_limit_rejection == ""
 
 
 def test_facts_are_new_only_where_something_changed() -> None:
@@ -59,8 +59,8 @@ def test_facts_are_new_only_where_something_changed() -> None:
     assert assembly.facts is before
 
     assert assembly.take([put(QUOTAS, quota(limits_memory="1Ti"))]) == {"lab"}
-    assert before.namespace("lab").memory_limit_required == ""
-    assert assembly.facts.namespace("lab").memory_limit_required != ""
+    assert before.namespace("lab").memory_limit_rejection == ""
+    assert assembly.facts.namespace("lab").memory_limit_rejection != ""
     assert assembly.facts.namespaces["x"] is before.namespaces["x"]
     assert assembly.facts.nodes is before.nodes
 
@@ -73,11 +73,11 @@ def test_what_is_deleted_is_forgotten() -> None:
     assembly.take([put(NAMESPACES, namespace("lab")), *rules])
     assembly.take([deleted(LIMIT_RANGES, strict)])
     says = "ResourceQuota team counts limits.memory"
-    assert assembly.facts.namespace("lab").memory_limit_required == says
+    assert assembly.facts.namespace("lab").memory_limit_rejection == says
     assert assembly.take([deleted(NAMESPACES, namespace("lab"))]) == {"lab"}
     assert assembly.facts == Facts(unlisted_is_unknown=True)
     assembly.take([deleted(QUOTAS, team), put(NAMESPACES, namespace("lab"))])
-    assert assembly.facts.namespace("lab").memory_limit_required == ""
+    assert assembly.facts.namespace("lab").memory_limit_rejection == ""
 
 
 SPACES, RULES = ("a", "b"), ("x", "y")

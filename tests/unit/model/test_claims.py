@@ -11,7 +11,7 @@ from webhook.model.claims import (
     Claim,
     ClaimFacts,
     brings_gpu,
-    claims_by_user,
+    claims_by_container,
     claims_of,
     fabrics_of,
     has_nic_of,
@@ -23,15 +23,19 @@ from webhook.model.pod import Pod
 
 SITE = fabrics(
     fabric(
-        "a", claims=(ClaimTemplateReference(template="nics"),), device_classes=frozenset({"h100"})
+        "a",
+        claim_templates=(ClaimTemplateReference(template="nics"),),
+        device_classes=frozenset({"h100"}),
     ),
     fabric(
         "b",
-        claims=(ClaimTemplateReference(template="pairs"),),
+        claim_templates=(ClaimTemplateReference(template="pairs"),),
         device_classes=frozenset({"roce.b"}),
     ),
     fabric(
-        "c", claims=(ClaimTemplateReference(template="pairs"),), device_classes=frozenset({"h100"})
+        "c",
+        claim_templates=(ClaimTemplateReference(template="pairs"),),
+        device_classes=frozenset({"h100"}),
     ),
 )
 
@@ -42,7 +46,7 @@ def summaries(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None,
     return [
         (
             claim.name,
-            claim.user.name if claim.user else None,
+            claim.container.name if claim.container else None,
             "".join((claim.is_gpu * "G", claim.is_nic * "N", claim.is_domain * "D")),
         )
         for claim in claims_of(Pod(manifest))
@@ -148,7 +152,7 @@ def test_claims_are_grouped_by_the_containers_that_use_them() -> None:
         container("y", resources={"claims": used}),
         resourceClaims=[*used, {"name": "b"}],
     )
-    groups = claims_by_user(claims_of(Pod(manifest)))
+    groups = claims_by_container(claims_of(Pod(manifest)))
     named = {path: [claim.name for claim in claims] for path, claims in groups.items()}
     assert named == {("spec", "containers", 1): ["a"], (): ["b"]}
 
@@ -215,7 +219,9 @@ def test_the_class_that_a_fabrics_template_requests_is_its_nic(
     """Its GPUs are not, by their names or by `match`."""
     requested = {"gpu": ("h100.lab", "gpu.lab"), "nic": ("fast",), "other": ("slow",)}
     facts = ClaimFacts(templates={"pairs": requested})
-    claimed_fabric = fabric("a", claims=(fabric_claim,), device_classes=frozenset({"h100.lab"}))
+    claimed_fabric = fabric(
+        "a", claim_templates=(fabric_claim,), device_classes=frozenset({"h100.lab"})
+    )
     assert has_nic_of(claim("", *classes), claimed_fabric, facts) is is_nic
 
 

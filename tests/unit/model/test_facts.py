@@ -135,8 +135,8 @@ def test_two_pod_security_levels_refuse_capabilities(
 def test_rules_may_require_a_memory_limit(items: list[dict[str, Any]], reason: str) -> None:
     """A LimitRange's max or ratio, or a quota on limits.memory; always the same one of several."""
     for objects in ([namespace(), *items], [*items, namespace()]):
-        assert Facts.from_objects(objects).namespace("lab").memory_limit_required == reason
-    assert Facts.from_objects([namespace("x"), *items]).namespace("x").memory_limit_required == ""
+        assert Facts.from_objects(objects).namespace("lab").memory_limit_rejection == reason
+    assert Facts.from_objects([namespace("x"), *items]).namespace("x").memory_limit_rejection == ""
 
 
 def test_a_null_label_is_empty() -> None:
@@ -252,11 +252,11 @@ def test_more_objects_extend_facts() -> None:
     assert facts.unlisted_is_unknown
     assert facts.nodes.keys() == {"n1", "n2"}
     assert facts.namespace("lab").labels == {"a": "new"}
-    assert facts.namespace("lab").memory_limit_required == "LimitRange z-limits sets max.memory"
+    assert facts.namespace("lab").memory_limit_rejection == "LimitRange z-limits sets max.memory"
     required = "LimitRange limits sets max.memory"
     for name in ("other", "here"):
         unknown = facts.namespace(name)
-        assert (unknown.memory_limit_required, unknown.is_loaded) == (required, False)
+        assert (unknown.memory_limit_rejection, unknown.is_loaded) == (required, False)
     assert before.namespace("lab").labels == {"a": "old"}
 
 

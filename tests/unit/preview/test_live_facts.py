@@ -12,7 +12,7 @@ from webhook.config import EXAMPLE
 from webhook.config.findings import InvalidConfiguration
 from webhook.decide import decide
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError
+from webhook.kube.api import Query, StatusError
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import node_of
 from webhook.preview.dry_run import PreviewOptions, preview_documents
@@ -44,7 +44,7 @@ class PreparedReads:
         self.asked.append(path)
         answer = self._answers.get(path, 404)
         if isinstance(answer, int):
-            raise RefusedError(answer, "no")
+            raise StatusError(answer, "no")
         if isinstance(answer, ClusterError):
             raise answer
         return dict(answer)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from webhook.cli.options import add_cluster_options, cluster_client, namespace_name
 from webhook.cli.output import print_message, write_lines
 from webhook.diagnose.verify.runs.pods import RUN_LABEL, remove_pods, run_selector
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 from webhook.kube.objects import PodRecord
 from webhook.model.facts import key_of
 
@@ -89,7 +89,7 @@ def _remove_jobs(jobs: MpiJobs, selector: str) -> list[Object]:
     """
     try:
         listed = jobs.list(selector)
-    except RefusedError as error:
+    except StatusError as error:
         if error.code == HTTPStatus.FORBIDDEN:
             return []
         raise

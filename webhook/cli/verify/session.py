@@ -26,7 +26,7 @@ from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.collector import CollectOptions, Collector, PodReads
 from webhook.diagnose.why.explanation import Explanation
 from webhook.errors import ClusterError, DocumentError, WebhookError
-from webhook.kube.api import ObjectReads, RefusedError
+from webhook.kube.api import ObjectReads, StatusError
 from webhook.model.finding import Finding
 from webhook.model.names import counted
 
@@ -206,7 +206,7 @@ def _main_problem(explanation: Explanation) -> Finding | None:
 
 def print_run_error(error: ClusterError) -> None:
     """Print the error; for a missing right, name the page that lists the rights."""
-    forbidden = isinstance(error, RefusedError) and error.code == HTTPStatus.FORBIDDEN
+    forbidden = isinstance(error, StatusError) and error.code == HTTPStatus.FORBIDDEN
     hint = " (docs/verify.md lists the rights that a run needs)" if forbidden else ""
     print_message("error", f"{error}{hint}")
 

@@ -11,17 +11,22 @@ from webhook.config.rules import (
     device_claims,
     devices,
     environment,
+    hca_prefixes,
     hcas,
     matching,
     naming,
     node_labels,
+    qos,
     resources,
 )
 from webhook.config.rules.rule import ParsedSpec, Rule, Violation
 
 __all__ = ["CODES", "RULES", "ParsedSpec", "Rule", "Violation"]
 
-_MODULES = (naming, matching, resources, node_labels, hcas, devices, device_claims, environment)
+_MODULES = (
+    *(naming, matching, resources, node_labels, hcas, hca_prefixes, devices, device_claims),
+    *(environment, qos),
+)
 #: All rules, in the order of their functions, which the table in docs/configuration.md follows.
 RULES: tuple[Rule, ...] = tuple(
     value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)

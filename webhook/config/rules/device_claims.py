@@ -16,7 +16,7 @@ from webhook.model.claims import MAX_CLAIMS, MAX_FABRIC_NAME_LENGTH
 from webhook.model.pod import Path
 
 
-@rule("error", "Write at most 253 lowercase letters, digits, . and -.", per_value=True)
+@rule("error", "Write at most 253 lowercase letters, digits, . and -.", checks_single_values=True)
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject names of templates, requests and device classes that no such object can have.
 

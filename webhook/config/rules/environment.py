@@ -1,4 +1,4 @@
-"""Rules for environment variables: qos, socket interfaces and the site's `env`.
+"""Rules for environment variables: socket interfaces and the site's `env`.
 
 Sources: NCCL's env.rst, which distinguishes system configuration from debugging, and its
 misc/param.cc (nccl.conf); UCX's uct/ib configuration.
@@ -15,7 +15,7 @@ from webhook.config.model import FabricEntry
 from webhook.config.names import KNOWN_VARIABLES, OneLetterIndex
 from webhook.config.rules.rule import Violation, rule
 from webhook.model import quantity
-from webhook.model.fabric import LOOPBACK, OWN_DEVICE, SOCKET_VARIABLES, ip_interfaces
+from webhook.model.fabric import LOOPBACK, SOCKET_VARIABLES, ip_interfaces
 from webhook.model.transport_variables import allows_rdma
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
@@ -55,7 +55,7 @@ _VARIABLE_INDEX = OneLetterIndex(KNOWN_VARIABLES)
 _BY_LOWERCASE_NAME = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
-@rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", per_value=True)
+@rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", checks_single_values=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
 
@@ -74,7 +74,7 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", "Remove the variable from env.", per_value=True)
+@rule("warning", "Remove the variable from env.", checks_single_values=True)
 def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about variables in `env` that NCCL documents for debugging only.
 
@@ -88,7 +88,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Correct the name of the variable in env.", per_value=True)
+@rule("warning", "Correct the name of the variable in env.", checks_single_values=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a variable in `env` whose name is a letter off a known one, or in the wrong case.
 
@@ -103,9 +103,9 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(("env", name), f"no library reads this name (did you mean {near}?)")
 
 
-@rule("error", "Write a number from 1 to 31; NCCL's default is 20.", per_value=True)
+@rule("error", "Write a number from 1 to 31; NCCL's default is 20.", checks_single_values=True)
 def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an NCCL_IB_TIMEOUT in `env` that is not 1 to 31.
+    """Reject an NCCL_IB_TIMEOUT in `env` outside the range 1 to 31.
 
     An error: 0 and values above 31 wait forever, so a broken link hangs the job.
     """
@@ -136,7 +136,8 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
 def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
 
-    A warning: with `env`, pods with hostNetwork get the same name as others, and UCX gets none.
+    A warning: with `env`, pods with hostNetwork get the same interface name as other pods, and UCX
+    gets none.
     """
     if not _names_interface(fabric):
         for name in SOCKET_VARIABLES:
@@ -246,7 +247,7 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
     "error",
     "Write a list without spaces, such as =mlx5_0,mlx5_1 (to exclude: ^=mlx5_0), or set "
     "hcas instead.",
-    per_value=True,
+    checks_single_values=True,
 )
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_HCA in `env` that NCCL reads differently than it looks.
@@ -277,67 +278,11 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("env", "UCX_TLS"), f"{quoted(written)} has no RDMA transport")
 
 
-@rule("warning", "Remove qos.gidIndex, since NCCL 2.26 or newer finds the index.")
-def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `qos.gidIndex` where pods have their own interfaces.
-
-    A warning: there the index differs from pod to pod; NCCL 2.26 or newer finds it.
-    """
-    own_interfaces = fabric.mode in OWN_DEVICE or bool(fabric.networks)
-    own_interfaces = own_interfaces or any(resource.network for resource in fabric.resources)
-    if fabric.qos.gid_index is not None and own_interfaces:
-        yield Violation(
-            ("qos", "gidIndex"), "the index differs between pods with their own interfaces"
-        )
-
-
-@rule("error", "Remove qos.pkey, and use VLANs instead.")
-def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject `qos.pkey` on Ethernet.
-
-    An error: RoCE has no partitions; UCX fails if the key is not in the port's table.
-    """
-    if fabric.qos.pkey is not None and fabric.link_layer == "Ethernet":
-        yield Violation(("qos", "pkey"), "RoCE has no partition keys")
-
-
 @rule(
     "warning",
-    "Set env.NCCL_IB_PKEY to the index of the key (0 if the key is the first in the "
-    "table of every node).",
+    "Write a larger sharedMemory, such as 64Gi, or remove the field.",
+    checks_single_values=True,
 )
-def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `qos.pkey` without NCCL_IB_PKEY in `env`.
-
-    A warning: NCCL needs the key's index in the port's table, which only the site knows (net_ib
-    passes it as `pkey_index`); without NCCL_IB_PKEY, NCCL uses index 0.
-    """
-    if fabric.qos.pkey is not None and "nccl" in fabric.libraries:
-        if "NCCL_IB_PKEY" in fabric.env:
-            return
-        yield Violation(
-            ("qos", "pkey"),
-            f"0x{fabric.qos.pkey:04x} reaches only UCX, since NCCL takes an index",
-        )
-
-
-_MAX_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
-
-
-@rule("error", "Write a qos.serviceLevel from 0 to 7.")
-def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a `qos.serviceLevel` above 7 on Ethernet.
-
-    An error: RoCE has eight priorities, from 0.
-    """
-    level = fabric.qos.service_level
-    if level is not None and level > _MAX_PRIORITY and fabric.link_layer == "Ethernet":
-        yield Violation(
-            ("qos", "serviceLevel"), f"{level} is too large, since RoCE has priorities 0 to 7"
-        )
-
-
-@rule("warning", "Write a larger sharedMemory, such as 64Gi, or remove the field.", per_value=True)
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a `sharedMemory` below 64Mi, which every container has anyway.
 

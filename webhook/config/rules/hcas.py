@@ -17,8 +17,8 @@ from webhook.config.environment import nvshmem_prefix
 from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import OneLetterIndex
-from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
-from webhook.model.fabric import OWN_DEVICE
+from webhook.config.rules.rule import Violation, rule
+from webhook.model.fabric import MODES_WITH_OWN_DEVICE
 from webhook.model.pod import Path
 
 #: MAX_IB_DEVS of NCCL's net_ib.
@@ -58,7 +58,7 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
     "error",
     "Write each device as mlx5_0 or mlx5_0:1, exclusions in excludeHcas, and prefixes in "
     "hcaPrefixes.",
-    per_value=True,
+    checks_single_values=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject devices that are not `name[:port[:rail[:plane]]]`: globs, `=`, `^`, spaces.
@@ -78,7 +78,7 @@ def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "List each device by its name (mlx5_0, mlx5_1, ...).", per_value=True)
+@rule("error", "List each device by its name (mlx5_0, mlx5_1, ...).", checks_single_values=True)
 def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
 
@@ -90,7 +90,11 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(path, f"{quoted(name)} is read as one name")
 
 
-@rule("error", "Write each name as rdma link prints it (mlx5_0, mlx5_1, ...).", per_value=True)
+@rule(
+    "error",
+    "Write each name as rdma link prints it (mlx5_0, mlx5_1, ...).",
+    checks_single_values=True,
+)
 def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject the beginning of a name where NCCL needs the whole name: `mlx5`, `ibp`.
 
@@ -104,7 +108,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     "Write the RDMA device, as ibdev2netdev or rdma link prints it, such as mlx5_0.",
-    per_value=True,
+    checks_single_values=True,
 )
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
@@ -117,7 +121,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(path, f"{quoted(name)} looks like a network interface")
 
 
-@rule("warning", "Write the name as rdma link prints it.", per_value=True)
+@rule("warning", "Write the name as rdma link prints it.", checks_single_values=True)
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
@@ -132,7 +136,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Write the name as rdma link prints it.", per_value=True)
+@rule("warning", "Write the name as rdma link prints it.", checks_single_values=True)
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about device names that resemble, but do not match, drivers' names: `mxl5_0`, `0`.
 
@@ -170,7 +174,7 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     """
     given = any(_hcas(fabric)) or any(name in fabric.env for name in _NAMING_VARIABLES.values())
     if (
-        fabric.mode not in OWN_DEVICE
+        fabric.mode not in MODES_WITH_OWN_DEVICE
         and not given
         and not _NAMING_VARIABLES.keys().isdisjoint(fabric.libraries)
     ):
@@ -202,7 +206,7 @@ def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
 
     An error: the name differs from pod to pod, so a fixed list is wrong in most of them.
     """
-    if fabric.mode in OWN_DEVICE:
+    if fabric.mode in MODES_WITH_OWN_DEVICE:
         for key in dict.fromkeys(key for key, _, _ in _hcas(fabric)):
             yield Violation(
                 (key,),
@@ -233,63 +237,6 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
 def _port(written: str) -> str:
     """Return a device without rail and plane, which do not distinguish devices."""
     return ":".join(written.split(":", 2)[:2])
-
-
-@rule("warning", "List exact names in hcas where you can.")
-def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a prefix that also matches devices that are probably not intended.
-
-    A warning: `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0, but the
-    site's nodes may have none of those.
-    """
-    for index, prefix in enumerate(fabric.hca_prefixes):
-        if prefix[-1:].isdigit() and "_" in prefix:
-            also = f"{prefix}0 to {prefix}9"
-        elif "mlx5_bond_0".startswith(prefix):
-            also = "an Ethernet bond, mlx5_bond_0"
-        else:
-            continue
-        yield Violation(("hcaPrefixes", index), f"{quoted(prefix)} also matches {also}")
-
-
-@file_rule("warning", "Write a longer prefix, or list exact names in hcas.")
-def prefixes_of_others(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a prefix that also matches a device that another fabric names.
-
-    A warning: the two fabrics may have different nodes.
-    """
-    owners = _owners_by_prefix(spec)
-    for path, fabric in spec.fabrics():
-        for index, prefix in enumerate(fabric.hca_prefixes):
-            for owner, (key, written) in owners.get(prefix, {}).items():
-                if owner != fabric.name:
-                    yield Violation(
-                        (*path, "hcaPrefixes", index),
-                        f"{quoted(prefix)} also matches {quoted(written)} of {key} in fabric "
-                        f"{quoted(owner)}",
-                    )
-                    break
-
-
-def _owners_by_prefix(spec: ParsedSpec) -> dict[str, dict[str, tuple[str, str]]]:
-    """Return, for each prefix in the file, up to two fabrics that name a device with that prefix.
-
-    The value for a fabric is the name of the list and the device. Two, because one of them may be
-    the prefix's own fabric. Names of devices are at most 64 bytes long, so each is truncated to
-    the length of every prefix to find all matches.
-    """
-    listed = (prefix for _, fabric in spec.fabrics() for prefix in fabric.hca_prefixes)
-    by_prefix: dict[str, dict[str, tuple[str, str]]] = {
-        prefix: {} for prefix in listed if names.is_hca_prefix(prefix)
-    }
-    lengths = {len(prefix) for prefix in by_prefix}
-    for _, fabric in spec.fabrics():
-        for key, _, written in _hcas(fabric):
-            heads = (written[:length] for length in lengths if key != "hcaPrefixes")
-            for owners in (by_prefix[head] for head in heads if head in by_prefix):
-                if len(owners) < 2:  # noqa: PLR2004
-                    owners.setdefault(fabric.name, (key, written))
-    return by_prefix
 
 
 @rule("warning", "Remove the bond from this InfiniBand fabric.")

@@ -32,7 +32,7 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     "Write a glob that matches the whole label nvidia.com/gpu.product.",
-    per_value=True,
+    checks_single_values=True,
 )
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
@@ -54,7 +54,7 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
         yield ("match", "nodeLabels", PRODUCT_LABEL), glob
 
 
-@rule("warning", "Leave out -SHARED and -MIG-... in the product.", per_value=True)
+@rule("warning", "Leave out -SHARED and -MIG-... in the product.", checks_single_values=True)
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about GPU products with `-SHARED` or `-MIG-...`.
 

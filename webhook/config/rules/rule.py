@@ -60,7 +60,7 @@ class Rule(NamedTuple):
     #: Of its findings: the function's name in CamelCase, as in RoceNetworks.
     code: Code
     #: Whether it checks single values, so that it also runs on fabrics with other errors.
-    per_value: bool = False
+    checks_single_values: bool = False
 
 
 def _code(check: Check, remedy: str) -> Code:
@@ -68,19 +68,21 @@ def _code(check: Check, remedy: str) -> Code:
     return Code(name, " ".join((check.__doc__ or "").partition("\n\n")[0].split()), remedy)
 
 
-def file_rule(level: Level, remedy: str, *, per_value: bool = False) -> Callable[[Check], Rule]:
+def file_rule(
+    level: Level, remedy: str, *, checks_single_values: bool = False
+) -> Callable[[Check], Rule]:
     """Make a function of a file's parts a rule; `webhook.config.rules` finds it in its module.
 
     `remedy` is an imperative sentence, which a violation may replace by a more exact one.
     """
-    return lambda check: Rule(level, check, _code(check, remedy), per_value)
+    return lambda check: Rule(level, check, _code(check, remedy), checks_single_values)
 
 
 def rule(
-    level: Level, remedy: str, *, per_value: bool = False
+    level: Level, remedy: str, *, checks_single_values: bool = False
 ) -> Callable[[Callable[[FabricEntry], Iterable[Violation]]], Rule]:
     """Make a function of one fabric a rule for all fabrics of a file."""
-    as_rule = file_rule(level, remedy, per_value=per_value)
+    as_rule = file_rule(level, remedy, checks_single_values=checks_single_values)
     return lambda check: as_rule(_per_fabric(check))
 
 

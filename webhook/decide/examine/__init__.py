@@ -78,7 +78,7 @@ class FabricKnowledge(NamedTuple):
     @property
     def uses_foreign_nic(self) -> bool:
         """Whether the pod uses a NIC that no fabric lists, even if its GPU is on a fabric."""
-        return self.level is KnowledgeLevel.NIC
+        return self.level is KnowledgeLevel.VENDOR
 
     @property
     def skip_reason(self) -> Reason | None:
@@ -170,7 +170,10 @@ def _knowledge(
         reason = FOREIGN_NIC if analysis.targets else None
         remedy = f": {FOREIGN_REMEDY}" if reason else ""
         return FabricKnowledge(
-            KnowledgeLevel.NIC, reason, f"{foreign_nic_message}{remedy}", not_needed=reason is None
+            KnowledgeLevel.VENDOR,
+            reason,
+            f"{foreign_nic_message}{remedy}",
+            not_needed=reason is None,
         )
     if analysis.fabric is None and not analysis.targets:
         return FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)

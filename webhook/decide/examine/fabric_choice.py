@@ -24,7 +24,12 @@ from webhook.decide.examine.node_selection import (
     from_fabric_index,
     from_selector,
 )
-from webhook.model.annotations import FABRIC, INVALID_ANNOTATION, STATUS, Requests
+from webhook.model.annotations import (
+    FABRIC_ANNOTATION,
+    INVALID_ANNOTATION,
+    STATUS_ANNOTATION,
+    Requests,
+)
 from webhook.model.claims import Claim
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabric, Fabrics
@@ -57,7 +62,7 @@ FABRIC_CONFLICT = Reason(
 )
 
 #: The evidence of a second call, if the pod itself has none.
-EARLIER = f"annotation {STATUS} of an earlier call"
+EARLIER = f"annotation {STATUS_ANNOTATION} of an earlier call"
 
 
 class Resolution(NamedTuple):
@@ -88,7 +93,7 @@ class _Search:
                     raise _conflict(self.naming_evidence, piece)
                 if self.naming_evidence and self.naming_evidence[0].explicit:
                     continue
-                remedy = f"correct the pod's node selection, or set {FABRIC}"
+                remedy = f"correct the pod's node selection, or set {FABRIC_ANNOTATION}"
                 return _unknown(f"no fabric matches {piece.source}: {remedy}")
             self.candidates = remaining
             if piece.constraint.allowed:
@@ -142,7 +147,8 @@ def check_name(requests: Requests, fabrics: Fabrics) -> None:
     """Deny a pod whose annotation names an unknown fabric, even if it needs no fabric."""
     if requests.fabric is not None and requests.fabric not in fabrics.fabrics:
         have = ", ".join(fabrics.fabrics) or "none"
-        msg = f"annotation {FABRIC} names {requests.fabric!r:.80}, but the fabrics are: {have}"
+        name = f"{requests.fabric!r:.80}"
+        msg = f"annotation {FABRIC_ANNOTATION} names {name}, but the fabrics are: {have}"
         raise Denial(INVALID_ANNOTATION, msg)
 
 
@@ -195,7 +201,7 @@ def _listed_gpus(usages: ContainerUsages, fabrics: Fabrics) -> dict[str, str]:
 
 
 def _annotation_evidence(name: str) -> _Evidence:
-    source = f"annotation {FABRIC}={name}"
+    source = f"annotation {FABRIC_ANNOTATION}={name}"
     return _Evidence(source, FabricConstraint(allowed=frozenset({name})), explicit=True)
 
 
@@ -238,7 +244,7 @@ def _device_class_evidence(claims: Iterable[Claim], fabrics: Fabrics) -> list[_E
 
 
 def _claim_text(claim: Claim) -> str:
-    place = f" in container {claim.user.name}" if claim.user else ""
+    place = f" in container {claim.container.name}" if claim.container else ""
     return f"resource claim {claim.name}{place}"
 
 
@@ -264,8 +270,8 @@ def _by_default(
     namespace = decision_input.namespace
     choices = (
         (
-            namespace.annotations.get(FABRIC) if namespace.is_loaded else None,
-            f"annotation {FABRIC} of the namespace",
+            namespace.annotations.get(FABRIC_ANNOTATION) if namespace.is_loaded else None,
+            f"annotation {FABRIC_ANNOTATION} of the namespace",
         ),
         (fabrics.defaults.fabric, "defaults.fabric of the configuration"),
     )
@@ -277,10 +283,10 @@ def _by_default(
     if not naming_evidence:
         names = " or ".join(", ".join(fabrics.fabrics).rsplit(", ", 1))
         problem = _unlisted_device(usages) or "the pod's fabric cannot be determined"
-        remedy = f"set {FABRIC} to the fabric of its nodes, {names}"
+        remedy = f"set {FABRIC_ANNOTATION} to the fabric of its nodes, {names}"
         return _unknown(f"{problem}: {remedy}")
     several = " and ".join(sorted(candidates))
-    message = f"{naming_evidence[0].source} matches {several}: set {FABRIC}"
+    message = f"{naming_evidence[0].source} matches {several}: set {FABRIC_ANNOTATION}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
 
 

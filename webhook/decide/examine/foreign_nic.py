@@ -141,8 +141,8 @@ def _by_claim(analysis: PodAnalysis, chosen: Collection[Path]) -> str:
             homes |= {analysis.fabric.name}
         if any(has_nic_of(claim, fabrics[name], facts) for name in homes):
             continue
-        if claim.is_nic and claim.user is None:
+        if claim.is_nic and claim.container is None:
             return f"resource claim {claim.name} of the pod is {_NIC}"
-        if claim.is_nic and claim.user is not None and claim.user.path in chosen:
-            return f"resource claim {claim.name} in container {claim.user.name} is {_NIC}"
+        if claim.is_nic and claim.container is not None and claim.container.path in chosen:
+            return f"resource claim {claim.name} in container {claim.container.name} is {_NIC}"
     return ""

@@ -12,7 +12,12 @@ from webhook.decide.analysis import Launcher, Target
 from webhook.decide.fabric_variables import written_variables_of_all
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
-from webhook.model.annotations import CONTAINERS, FABRIC, INVALID_ANNOTATION, Requests
+from webhook.model.annotations import (
+    CONTAINERS_ANNOTATION,
+    FABRIC_ANNOTATION,
+    INVALID_ANNOTATION,
+    Requests,
+)
 from webhook.model.claims import Claim, fabrics_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabrics
@@ -21,7 +26,8 @@ from webhook.model.resources import ContainerUsages, Usage, other_extended_resou
 
 NO_TARGET = Reason(
     "NoTarget",
-    f"No container requests a GPU or an RDMA resource: set {CONTAINERS} and {FABRIC}.",
+    "No container requests a GPU or an RDMA resource: "
+    f"set {CONTAINERS_ANNOTATION} and {FABRIC_ANNOTATION}.",
     remedy=(
         "Request a GPU or an RDMA resource in the container that communicates, or set "
         "rdma.lab/containers and rdma.lab/fabric."
@@ -94,8 +100,8 @@ def _containers_with_claims(claims: Iterable[Claim], fabrics: Fabrics) -> dict[P
     """Return the containers with DRA claims: path → whether any is known as a GPU or a NIC."""
     with_claims: dict[Path, bool] = {}
     for claim in claims:
-        if claim.user is not None and not claim.is_domain:
-            path = claim.user.path
+        if claim.container is not None and not claim.is_domain:
+            path = claim.container.path
             is_device = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, fabrics))
             with_claims[path] = with_claims.get(path) or is_device
     return with_claims
@@ -149,7 +155,8 @@ def _targets_by_name(
         if name not in by_name:
             have = ", ".join(by_name) or "none"
             msg = (
-                f"annotation {CONTAINERS} names {name!r:.80}, but the pod's containers are: {have}"
+                f"annotation {CONTAINERS_ANNOTATION} names {name!r:.80}, "
+                f"but the pod's containers are: {have}"
             )
             raise Denial(INVALID_ANNOTATION, msg)
     return tuple(by_name[name] for name in names)
@@ -160,8 +167,8 @@ def _only(pod: Pod, usages: ContainerUsages) -> Target:
         return _target(pod, *usages[0])
     have = ", ".join(container.name for container, _ in usages)
     msg = (
-        f"annotation {FABRIC} is set, but no container requests a GPU or an RDMA resource: "
-        f"set {CONTAINERS} to one or more of: {have}"
+        f"annotation {FABRIC_ANNOTATION} is set, but no container requests a GPU or an RDMA "
+        f"resource: set {CONTAINERS_ANNOTATION} to one or more of: {have}"
     )
     raise Denial(CONTAINERS_REQUIRED, msg)
 
@@ -190,7 +197,8 @@ def _shared_gpu(pod: Pod, apps: ContainerUsages) -> str:
     if share is None or user not in names:
         return ""
     return (
-        f"annotation {share} gives container {user} a share of a GPU: set {CONTAINERS} and {FABRIC}"
+        f"annotation {share} gives container {user} a share of a GPU: "
+        f"set {CONTAINERS_ANNOTATION} and {FABRIC_ANNOTATION}"
     )
 
 

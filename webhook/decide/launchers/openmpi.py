@@ -1,10 +1,11 @@
 """Decide whether a launcher's words certainly run Open MPI without configuring hcoll themselves.
 
 `mpirun` is Open MPI, MPICH, Intel MPI or a site's script, and all but Open MPI reject `-mca`
-(MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So the flag is added
-only with evidence from a closed list: the launcher's name or path, an OMPI_MCA_* variable, `-mca`,
-`-x` or `--allow-run-as-root`. Open MPI before version 5 does not start if a parameter is given
-twice, so it must also be certain that the words do not configure hcoll.
+(MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So the option
+`-mca coll_hcoll_enable 0` is added only with evidence from a closed list: the launcher's name or
+path, an OMPI_MCA_* variable, `-mca`, `-x` or `--allow-run-as-root`. Open MPI before version 5 does
+not start if a parameter is given twice, so it must also be certain that the words do not configure
+hcoll.
 
 Sources: `mpirun --help full` of Open MPI 4.1.4, `mpiexec.hydra -help` of MPICH 4.0.2, and
 prterun of Open MPI 5.0.8, which takes `-mca` for the name of the program.
@@ -70,6 +71,8 @@ _HYDRA = _names(
 
 
 class _Options(NamedTuple):
+    """The options of a launcher; a Word is None if it may expand to any number of words."""
+
     names: tuple[str, ...]  #: the options that are certainly the launcher's
     values: tuple[Word, ...]  #: the first value of each; None if missing or unknown
     parameters: tuple[tuple[Word, Word], ...]  #: the names and values that `-mca` sets

@@ -19,7 +19,7 @@ from webhook.model.claims import (
     CLAIM_PREFIX,
     Claim,
     brings_gpu,
-    claims_by_user,
+    claims_by_container,
     has_nic_of,
     is_gpu_claim,
 )
@@ -68,10 +68,10 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Claim the fabric's NICs for every app container among the targets."""
     fabric = analysis.fabric
     assert fabric is not None
-    if not fabric.claims:
+    if not fabric.claim_templates:
         draft.skipped("", NOT_CONFIGURED, f"fabric {fabric.name} has no claims")
         return
-    claims = claims_by_user(analysis.claims)
+    claims = claims_by_container(analysis.claims)
     pod_claims = _PodClaims(fabric, analysis.original.resource_claims)
     for target in analysis.targets:
         available = [*claims.get(target.path, ()), *claims.get((), ())]
@@ -97,9 +97,9 @@ def _second_gpu(analysis: PodAnalysis, target: Target, claims: list[Claim], fabr
     """Return a message if a container would get GPUs in two ways; else ""."""
     facts = analysis.namespace.claim_facts
     bringing = [
-        claim.template
-        for claim in fabric.claims
-        if brings_gpu(claim.template, analysis.fabrics, facts)
+        reference.template
+        for reference in fabric.claim_templates
+        if brings_gpu(reference.template, analysis.fabrics, facts)
     ]
     sources = [f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, analysis.fabrics)]
     if target.gpus or target.shared_gpu:
@@ -129,14 +129,15 @@ def _equip(draft: Draft, analysis: PodAnalysis, target: Target, pod_claims: _Pod
 
 def _claim(draft: Draft, target: Target, pod_claims: _PodClaims) -> None:
     claimed: list[str] = []
-    for claim in pod_claims.fabric.claims:
-        name = pod_claims.shared_name(claim)
+    for reference in pod_claims.fabric.claim_templates:
+        template, request = reference.template, reference.request
+        name = pod_claims.shared_name(reference)
         if not name:
-            name = pod_claims.add(claim)
-            draft.append(_LISTED, {"name": name, "resourceClaimTemplateName": claim.template})
-        use = {"name": name, "request": claim.request} if claim.request else {"name": name}
+            name = pod_claims.add(reference)
+            draft.append(_LISTED, {"name": name, "resourceClaimTemplateName": template})
+        use = {"name": name, "request": request} if request else {"name": name}
         draft.append((*target.path, "resources", "claims"), use)
-        claimed.append(f"{claim.template} as {name}")
+        claimed.append(f"{template} as {name}")
     draft.applied(target.name, ADDED, f"claimed {', '.join(claimed)}")
 
 
@@ -155,23 +156,23 @@ class _PodClaims:
     @property
     def conflict(self) -> str:
         """A user's claim with one of the webhook's names, or ""."""
-        templates = {claim.template for claim in self.fabric.claims}
+        templates = {reference.template for reference in self.fabric.claim_templates}
         for name, template in self._template_of.items():
             number = name.removeprefix(self._prefix)
             if number != name and number.isdecimal() and template not in templates:
                 return name
         return ""
 
-    def shared_name(self, claim: ClaimTemplateReference) -> str:
+    def shared_name(self, reference: ClaimTemplateReference) -> str:
         """Return the name of the claim that the pod's containers share, or ""."""
-        return self._first.get(claim.template, "") if claim.per == "pod" else ""
+        return self._first.get(reference.template, "") if reference.per == "pod" else ""
 
-    def add(self, claim: ClaimTemplateReference) -> str:
-        """Add a claim and return its name."""
+    def add(self, reference: ClaimTemplateReference) -> str:
+        """Add a claim of a template and return its name."""
         names = (f"{self._prefix}{number}" for number in self._numbers)
         name = next(candidate for candidate in names if candidate not in self._template_of)
-        self._template_of[name] = claim.template
-        self._first.setdefault(claim.template, name)
+        self._template_of[name] = reference.template
+        self._first.setdefault(reference.template, name)
         return name
 
 

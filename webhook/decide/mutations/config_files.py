@@ -14,7 +14,7 @@ from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Targe
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import desired_env
 from webhook.decide.launchers.roles import may_lack_env
-from webhook.model.annotations import NCCL_CONF, has_room, size_of
+from webhook.model.annotations import NCCL_CONF_ANNOTATION, has_room, size_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
 from webhook.model.pod import Container, Pod
@@ -80,9 +80,9 @@ def _fits(value: str) -> bool:
 KEY = "nccl.conf"
 FILE = f"/etc/{KEY}"
 VOLUME_NAME = "rdma-lab-nccl-conf"
-ANNOTATION = ("metadata", "annotations", NCCL_CONF)
+ANNOTATION = ("metadata", "annotations", NCCL_CONF_ANNOTATION)
 
-_FIELD = {"fieldPath": f"metadata.annotations['{NCCL_CONF}']"}
+_FIELD = {"fieldPath": f"metadata.annotations['{NCCL_CONF_ANNOTATION}']"}
 _VOLUME = {"name": VOLUME_NAME, "downwardAPI": {"items": [{"path": KEY, "fieldRef": _FIELD}]}}
 #: With a subPath, so that the rest of /etc stays the image's.
 _MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": True}
@@ -169,12 +169,12 @@ LEFT_OUT = Reason(
 )
 DIFFERS = Reason(
     "AnnotationDiffers",
-    f"The pod's own {NCCL_CONF} differs from what the webhook writes.",
+    f"The pod's own {NCCL_CONF_ANNOTATION} differs from what the webhook writes.",
     remedy="Remove the annotation rdma.lab/nccl-conf; the webhook writes it.",
 )
 ANNOTATION_KEPT = Reason(
     "AnnotationKept",
-    f"The pod has {NCCL_CONF} from an earlier call; it is kept.",
+    f"The pod has {NCCL_CONF_ANNOTATION} from an earlier call; it is kept.",
     remedy=(
         "If the pod was created from the manifest of an older pod, remove the annotation "
         "rdma.lab/nccl-conf from that manifest. Otherwise, no action is needed."
@@ -182,7 +182,7 @@ ANNOTATION_KEPT = Reason(
 )
 UNUSED = Reason(
     "AnnotationUnused",
-    f"The pod has {NCCL_CONF}, but nothing mounts it.",
+    f"The pod has {NCCL_CONF_ANNOTATION}, but nothing mounts it.",
     remedy="Remove the annotation rdma.lab/nccl-conf.",
 )
 
@@ -198,7 +198,9 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
             draft.skipped(target.name, *skip_reason)
     if not targets or not _add_file(draft, analysis, targets):
         if draft.get(ANNOTATION) is not None:
-            draft.warned("", UNUSED, f"annotation {NCCL_CONF} has no effect: nothing mounts it")
+            draft.warned(
+                "", UNUSED, f"annotation {NCCL_CONF_ANNOTATION} has no effect: nothing mounts it"
+            )
         return
     for target in targets:
         if mount(draft, target):
@@ -238,14 +240,16 @@ def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> boo
         analysis.fabric,
         host_network=analysis.original.host_network,
     )
-    present, obstacle = draft.view.annotation(NCCL_CONF), _obstacle(draft.view, conf)
+    present, obstacle = draft.view.annotation(NCCL_CONF_ANNOTATION), _obstacle(draft.view, conf)
     for target in targets if obstacle else ():
         draft.skipped(target.name, *obstacle)
     if not obstacle and present not in (None, conf) and analysis.called_before:
-        draft.skipped("", ANNOTATION_KEPT, f"annotation {NCCL_CONF} from an earlier call is kept")
+        draft.skipped(
+            "", ANNOTATION_KEPT, f"annotation {NCCL_CONF_ANNOTATION} from an earlier call is kept"
+        )
     elif not obstacle and present not in (None, conf):
         requirement = f"must be absent or {conf!r}, as the webhook writes it"
-        draft.failed("", DIFFERS, f"annotation {NCCL_CONF} {requirement}")
+        draft.failed("", DIFFERS, f"annotation {NCCL_CONF_ANNOTATION} {requirement}")
     elif not obstacle and add_file_to_pod(draft, conf):
         draft.applied("", MOUNTED, f"added {FILE} to the pod, as an annotation and a volume")
     elif not obstacle:
@@ -264,7 +268,7 @@ def _obstacle(pod: Pod, conf: str) -> tuple[Reason, str] | tuple[()]:
         return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the webhook uses that name"
     if not conf:
         return NOT_CONFIGURED, "there are no NCCL variables to write"
-    if not has_room(pod.annotations, {NCCL_CONF: conf}):
+    if not has_room(pod.annotations, {NCCL_CONF_ANNOTATION: conf}):
         return NO_ROOM, "the annotations would exceed 256 KiB in total"
     return ()
 

@@ -18,15 +18,13 @@ from webhook.decide.limits import MAX_ENTRIES, too_many
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Path, Pod
 from webhook.model.pod.qos import amount_at, is_guaranteed, summed_request
-from webhook.model.pod.volumes import limited_resource
+from webhook.model.pod.volumes import referenced_resource
 
 DROPPED = Reason(
     "Dropped", "The memory limit was removed; a missing request takes its value.", remedy=""
 )
 NO_LIMIT = Reason("NoLimit", "There is no memory limit.", remedy="")
-KEPT = Reason(
-    "Kept", "The pod or the configuration is set to keep the limit.", remedy="", reportable=False
-)
+KEPT = Reason("Kept", "The pod or the configuration keeps the limit.", remedy="", reportable=False)
 UNKNOWN = Reason(
     "NamespaceUnknown",
     "The namespace's LimitRanges and quotas are unknown.",
@@ -134,9 +132,9 @@ def _keep_reason(analysis: PodAnalysis) -> tuple[Reason, str] | None:
         return KEPT, f"kept, as set by {source}"
     if not analysis.namespace.is_loaded:
         return UNKNOWN, "kept: the namespace's LimitRanges and quotas are unknown"
-    if analysis.namespace.memory_limit_required:
-        return REQUIRED, f"kept: {analysis.namespace.memory_limit_required}"
-    reader = reads_limit(analysis.original)
+    if analysis.namespace.memory_limit_rejection:
+        return REQUIRED, f"kept: {analysis.namespace.memory_limit_rejection}"
+    reader = limit_reader(analysis.original)
     if reader:
         return READ, f"kept: {reader} reads limits.memory"
     if policy == "keep-guaranteed" and is_guaranteed(analysis.original):
@@ -198,7 +196,7 @@ def _pod_level(
 MUTATION = Mutation(
     name="memory-limit",
     summary="removes the memory limit, since registered memory counts against it",
-    needs=KnowledgeLevel.NIC,
+    needs=KnowledgeLevel.VENDOR,
     reasons=(
         *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED),
         *(SHARED_GPU, POD_LIMIT_SHARED, BURSTABLE, UNBOUNDED, POOL),
@@ -213,7 +211,7 @@ MUTATION = Mutation(
 POD_LEVEL: Path = ("spec", "resources")
 
 
-def reads_limit(pod: Pod) -> str:
+def limit_reader(pod: Pod) -> str:
     """Return the reader of limits.memory through the downward API, or "".
 
     Without a limit, it would get the node's allocatable memory instead.
@@ -234,7 +232,7 @@ def _env_reader(pod: Pod) -> str:
 def _volume_reader(pod: Pod) -> str:
     read = 0
     for volume in pod.volumes("downwardAPI", "projected"):
-        for listed in volume.downward_items():
+        for listed in volume.projected_item_lists():
             read += len(listed)
             if read > MAX_ENTRIES:
                 raise too_many({"projected volume items": read})
@@ -245,7 +243,7 @@ def _volume_reader(pod: Pod) -> str:
 
 
 def _is_limit(source: object) -> bool:
-    return bool(limited_resource(source) == "limits.memory")
+    return bool(referenced_resource(source) == "limits.memory")
 
 
 def unbounded_memory_volumes(pod: Pod) -> dict[str, int]:

@@ -15,7 +15,7 @@ import orjson
 
 from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.model.annotations import NETWORKS, NETWORKS_JSON
+from webhook.model.annotations import NETWORKS_ANNOTATION, NETWORKS_JSON
 from webhook.model.decision import Reason
 from webhook.model.quantity import to_integer
 
@@ -38,7 +38,7 @@ UNREADABLE = Reason(
     remedy="Correct the annotation k8s.v1.cni.cncf.io/networks: Multus cannot read it.",
 )
 
-_PATH = ("metadata", "annotations", NETWORKS)
+_PATH = ("metadata", "annotations", NETWORKS_ANNOTATION)
 #: The maximum number of a node's devices, and so of the networks for a resource.
 _MAX_DEVICES = 256
 
@@ -57,11 +57,13 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 
 
 def _append(draft: Draft, namespace: str, required: list[str]) -> None:
-    written = draft.view.annotation(NETWORKS) or ""
+    written = draft.view.annotation(NETWORKS_ANNOTATION) or ""
     have = networks_of(written, namespace)
     if have is None:
         draft.skipped(
-            "", UNREADABLE, f"annotation {NETWORKS} is neither a comma-separated list nor JSON"
+            "",
+            UNREADABLE,
+            f"annotation {NETWORKS_ANNOTATION} is neither a comma-separated list nor JSON",
         )
         return
     missing = _missing(required, Counter(have), namespace)

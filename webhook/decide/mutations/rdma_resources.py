@@ -14,7 +14,7 @@ from operator import itemgetter
 from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.model.decision import Reason
-from webhook.model.fabric import OWN_DEVICE, Fabric, RdmaResource
+from webhook.model.fabric import MODES_WITH_OWN_DEVICE, Fabric, RdmaResource
 from webhook.model.pod import Container, Path
 from webhook.model.pod.qos import amount_at
 from webhook.model.quantity import equal, to_integer
@@ -118,7 +118,7 @@ def _keep_own_resources(
 
 def _warn_few(draft: Draft, target: Target, fabric: Fabric) -> None:
     """Warn about fewer devices than the webhook would request, unless containers share them."""
-    if fabric.mode not in OWN_DEVICE:
+    if fabric.mode not in MODES_WITH_OWN_DEVICE:
         return
     limits = draft.container(target.path).limits
     default = devices_for(target, fabric, None)

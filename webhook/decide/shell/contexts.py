@@ -20,7 +20,8 @@ TOO_MANY = "too many"
 UNCLEAR = "unclear"
 LEVELS = 64  #: the deepest nesting that the scanner follows
 
-#: The phases of a context: its kind, or the part of a compound command that the scanner is in.
+#: The constructs of contexts: the kind of each, or the part of a compound command that the scanner
+#: is in.
 SCRIPT, SUBSHELL, GROUP = "script", "(", "{"
 SUBSTITUTION, BACKTICKS, ARRAY = "$(", "`", "=("
 STRING, PARAMETER, ARITHMETIC, DOCUMENT = '"', "${", "((", "<<"
@@ -32,7 +33,7 @@ class UnreadableError(Exception):
     """A script cannot be read with certainty; the argument is TOO_DEEP, TOO_MANY or UNCLEAR."""
 
 
-def unclear(_: Scanner) -> NoReturn:
+def raise_unclear(_: Scanner) -> NoReturn:
     """Raise UnreadableError: a shell would reject the script, or shells may read it differently."""
     raise UnreadableError(UNCLEAR)
 
@@ -45,7 +46,7 @@ class Mode:
     def __init__(self, run: re.Pattern[str]) -> None:
         self.skip = run.match
         self.handlers: dict[str, Handler] = {}
-        self.other: Handler = unclear
+        self.other: Handler = raise_unclear
 
 
 START = Mode(patterns.BLANKS)  # where a command may begin, and reserved words are recognized
@@ -80,12 +81,12 @@ class ShellContext:
     """One level of nesting."""
 
     __slots__ = (
-        *("command", "depth", "here_documents", "filled", "limit", "mode", "needs", "phase"),
+        *("command", "depth", "here_documents", "filled", "limit", "mode", "needs", "construct"),
         *("quoted", "resume", "start", "then"),
     )
 
-    def __init__(self, phase: str, mode: Mode, start: int) -> None:
-        self.phase = phase
+    def __init__(self, construct: str, mode: Mode, start: int) -> None:
+        self.construct = construct
         self.mode = mode
         self.start = start  #: the offset at which it begins
         self.command = -1  #: the offset of the current simple command; -1 if there is none
@@ -160,7 +161,7 @@ class Scanner:
         """
         start = self.leave().start
         if self.here_documents and self.text.find("\n", start, end) >= 0:
-            unclear(self)
+            raise_unclear(self)
         self.closes[start] = end
         self.pos = end
 

@@ -2,7 +2,8 @@
 
 Each handler is called at the place where the scanner has stopped, and opens, ends or skips a
 context. Bash first searches only for the end of backticks and here-documents, and parses their
-content when the command runs; here their content is read only if it has a search term.
+content when the command runs; here their content is read only if it has a search term: the name
+of a launcher, or another text of `launchers/commands.py` that the commands to find contain.
 Sources: POSIX.1-2024, XCU 2.2.3, 2.6 and 2.7.4; bash(1), EXPANSION.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 
 from webhook.decide.shell import contexts, patterns
-from webhook.decide.shell.contexts import HereDocument, Scanner, ShellContext, unclear
+from webhook.decide.shell.contexts import HereDocument, Scanner, ShellContext, raise_unclear
 
 _QUOTING = frozenset("'\"\\")
 
@@ -47,12 +48,12 @@ def dollar(scanner: Scanner) -> None:
     elif following[:1] == "\\":  # not followed by a line break, see patterns.CUT
         scanner.pos += 1
     else:
-        unclear(scanner)
+        raise_unclear(scanner)
 
 
-def open_commands(scanner: Scanner, phase: str, length: int) -> None:
+def open_commands(scanner: Scanner, construct: str, length: int) -> None:
     """Open a list of commands within a word; the list has its own here-documents."""
-    inner = ShellContext(phase, contexts.START, scanner.pos)
+    inner = ShellContext(construct, contexts.START, scanner.pos)
     inner.here_documents, scanner.here_documents = scanner.here_documents, deque()
     scanner.enter(inner)
     scanner.pos += length
@@ -61,7 +62,7 @@ def open_commands(scanner: Scanner, phase: str, length: int) -> None:
 def close_commands(scanner: Scanner) -> None:
     """End a list of commands; a number sign directly after it is part of the word."""
     if scanner.here_documents:
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.here_documents = scanner.context.here_documents
     scanner.leave_word(scanner.pos + 1)
     scanner.pos = patterns.HASHES.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
@@ -76,14 +77,14 @@ def quote_in_parameter(scanner: Scanner) -> None:
     """Skip single quotes in `"${ }"` if it makes no difference if they quote or are literal."""
     quoted = patterns.HARMLESS_QUOTED.match(scanner.text, scanner.pos, scanner.limit)
     if quoted is None:
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.pos = quoted.end()
 
 
 def string_in_parameter(scanner: Scanner) -> None:
     """Open a string in `${ }`; within a here-document, shells differ."""
     if scanner.context.quoted == contexts.DOCUMENT:
-        unclear(scanner)
+        raise_unclear(scanner)
     open_string(scanner)
 
 
@@ -110,14 +111,14 @@ def close_arithmetic(scanner: Scanner) -> None:
     elif scanner.at(scanner.pos + 1) == ")":
         _leave_arithmetic(scanner)
     else:
-        unclear(scanner)
+        raise_unclear(scanner)
 
 
 def _leave_arithmetic(scanner: Scanner) -> None:
     is_command = scanner.text[scanner.context.start] == "("
     scanner.leave_word(scanner.pos + 2)
     if is_command:
-        after = contexts.LOOP_BODY if scanner.context.phase == contexts.LOOP else contexts.AFTER
+        after = contexts.LOOP_BODY if scanner.context.construct == contexts.LOOP else contexts.AFTER
         scanner.context.mode = after
         return
     scanner.pos = patterns.HASHES.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
@@ -133,13 +134,13 @@ def close_array(scanner: Scanner) -> None:
     """End the elements of an array; nothing may follow the array directly."""
     scanner.leave_word(scanner.pos + 1)
     if scanner.at(scanner.pos) not in patterns.BREAKS:
-        unclear(scanner)
+        raise_unclear(scanner)
 
 
 def open_process_substitution(scanner: Scanner) -> None:
     """Open `<(` or `>(` where a redirection is not allowed."""
     if scanner.at(scanner.pos + 1) != "(":
-        unclear(scanner)
+        raise_unclear(scanner)
     open_commands(scanner, contexts.SUBSTITUTION, 2)
 
 
@@ -152,12 +153,12 @@ def backticks(scanner: Scanner) -> None:
     start = scanner.pos
     end = patterns.BACKTICKED.match(scanner.text, start + 1, scanner.limit).end()  # type: ignore[union-attr]
     if scanner.at(end) != "`":
-        unclear(scanner)
+        raise_unclear(scanner)
     if not scanner.has_term(start, end):
         scanner.closes[start] = scanner.pos = end + 1
         return
     if patterns.BACKTICK_ESCAPE.search(scanner.text, start, end):
-        unclear(scanner)
+        raise_unclear(scanner)
     open_commands(scanner, contexts.BACKTICKS, 1)
     scanner.context.limit, scanner.limit = scanner.limit, end
 
@@ -172,12 +173,12 @@ def here_document(scanner: Scanner, operator: str) -> None:
     """Note a here-document; `scanner.pos` is after the operator and blanks."""
     word = patterns.DELIMITER.match(scanner.text, scanner.pos, scanner.limit)
     if word is None or scanner.at(word.end()) not in patterns.BREAKS:
-        unclear(scanner)
+        raise_unclear(scanner)
     raw = word.group()
     literal = not _QUOTING.isdisjoint(raw)
     delimiter = remove_quotes(raw) if literal else raw
     if not delimiter or len(delimiter) > _MAX_DELIMITER_LENGTH or delimiter[0] == "\t":
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.here_documents.append(HereDocument(delimiter, operator == "<<-", literal))
     scanner.pos = word.end()
 
@@ -254,7 +255,7 @@ def _end_of(document: HereDocument, scanner: Scanner) -> int:
     else:
         end = _end_at_margin(text, start, limit, document.delimiter)
     if end < 0 or (scanner.outer and _ends_in_parenthesis(text, start, end, document)):
-        unclear(scanner)
+        raise_unclear(scanner)
     if not document.literal and text.find("\\\n", start, end) >= 0:
         _check_joined(scanner, start, end, document.delimiter)
     return end
@@ -293,7 +294,7 @@ def _check_joined(scanner: Scanner, start: int, end: int, delimiter: str) -> Non
     for length in range(len(delimiter)):
         cut = delimiter[:length] + "\\\n"
         if any(scanner.text.find(prefix + cut, start - 1, end) >= 0 for prefix in "\n\t"):
-            unclear(scanner)
+            raise_unclear(scanner)
     body = scanner.text[start:end].removesuffix("\n")
     if (len(body) - len(body.rstrip("\\"))) % 2:
-        unclear(scanner)
+        raise_unclear(scanner)

@@ -9,7 +9,7 @@ script that defines such a function is unclear. Sources: POSIX.1-2024, XCU 2.4 (
 from __future__ import annotations
 
 from webhook.decide.shell import contexts, expansions, patterns
-from webhook.decide.shell.contexts import Mode, Scanner, ShellContext, unclear
+from webhook.decide.shell.contexts import Mode, Scanner, ShellContext, raise_unclear
 
 _CLOSED = ""  # the part after the last word of a compound command
 #: For each part of a compound command: the reserved words that end it, and the part that follows.
@@ -50,7 +50,7 @@ def _pass_subscript(scanner: Scanner, start: int) -> None:
     if name is not None:
         subscript = patterns.SUBSCRIPT.match(scanner.text, name.end(), scanner.limit)
         if subscript is None:
-            unclear(scanner)
+            raise_unclear(scanner)
         scanner.pos = max(scanner.pos, subscript.end())
 
 
@@ -65,7 +65,7 @@ def _word(scanner: Scanner) -> tuple[str, int]:
         if joined is not None:
             end = joined.end()
             if scanner.at(end) not in patterns.BREAKS:
-                unclear(scanner)
+                raise_unclear(scanner)
     return match.group(), end
 
 
@@ -79,7 +79,7 @@ def after_word(scanner: Scanner) -> None:
         return
     word, end = _word(scanner)
     if scanner.at(end) not in patterns.BREAKS:
-        unclear(scanner)
+        raise_unclear(scanner)
     _close(scanner, word, end)
 
 
@@ -87,7 +87,7 @@ def descriptor(scanner: Scanner) -> None:
     """Skip the descriptor of a redirection, where nothing else is allowed."""
     match = patterns.DESCRIPTOR.match(scanner.text, scanner.pos, scanner.limit)
     if match is None:
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.pos = match.end()
     redirection(scanner)
 
@@ -111,7 +111,7 @@ def semicolon(scanner: Scanner) -> None:
         _end_case_part(scanner)
         return
     if context.mode is contexts.START:
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.end_command()
     context.mode = contexts.START
     scanner.pos += 1
@@ -119,8 +119,8 @@ def semicolon(scanner: Scanner) -> None:
 
 def _end_case_part(scanner: Scanner) -> None:
     context = scanner.context
-    if context.phase != contexts.CASE_BODY or context.needs:
-        unclear(scanner)
+    if context.construct != contexts.CASE_BODY or context.needs:
+        raise_unclear(scanner)
     scanner.end_command()
     scanner.pos += 3 if scanner.text.startswith(";;&", scanner.pos) else 2
     context.mode = contexts.CASE_NEXT
@@ -146,7 +146,7 @@ def bar(scanner: Scanner) -> None:
 def _operator(scanner: Scanner, length: int, needs: str) -> None:
     context = scanner.context
     if context.mode is contexts.START:
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.end_command()
     context.mode = contexts.START
     context.needs = needs
@@ -156,14 +156,14 @@ def _operator(scanner: Scanner, length: int, needs: str) -> None:
 def close_parenthesis(scanner: Scanner) -> None:
     """End `( )`, `$( )` or `<( )`; `( )` must not be empty."""
     context = scanner.context
-    if context.needs or context.phase not in (contexts.SUBSHELL, contexts.SUBSTITUTION):
-        unclear(scanner)
+    if context.needs or context.construct not in (contexts.SUBSHELL, contexts.SUBSTITUTION):
+        raise_unclear(scanner)
     scanner.end_command()
-    if context.phase == contexts.SUBSTITUTION:
+    if context.construct == contexts.SUBSTITUTION:
         expansions.close_commands(scanner)
         return
     if not context.filled:
-        unclear(scanner)
+        raise_unclear(scanner)
     _leave(scanner, scanner.pos + 1)
 
 
@@ -193,9 +193,9 @@ def redirection(scanner: Scanner) -> None:
     following = scanner.at(scanner.pos)
     process = following in "<>" and scanner.at(scanner.pos + 1) == "("
     if following in "\n|&;()<>#" and not process:
-        unclear(scanner)
+        raise_unclear(scanner)
     if patterns.DESCRIPTOR.match(scanner.text, scanner.pos, scanner.limit):
-        unclear(scanner)
+        raise_unclear(scanner)
     _redirect(scanner, start)
     if operator.group() in ("<<", "<<-"):
         expansions.here_document(scanner, operator.group())
@@ -220,7 +220,7 @@ def argument_parenthesis(scanner: Scanner) -> None:
     assert name is not None
     blanks = patterns.BLANKS.match(text, name.end(), scanner.limit)
     if not name.group() or blanks is None or blanks.end() != scanner.pos:
-        unclear(scanner)
+        raise_unclear(scanner)
     context.command = -1
     begin_function(scanner, name.group(), scanner.pos)
 
@@ -238,13 +238,13 @@ def begin_function(scanner: Scanner, name: str, end: int) -> None:
     """Begin the definition of a function, at the parentheses after its name."""
     parentheses = patterns.EMPTY_PARENTHESES.match(scanner.text, end, scanner.limit)
     if parentheses is None:
-        unclear(scanner)
+        raise_unclear(scanner)
     _define(scanner, name, parentheses.end())
 
 
 def _define(scanner: Scanner, name: str, end: int) -> None:
     if any(word in name for word in scanner.search_terms):
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.context.mode = contexts.FUNCTION
     scanner.pos = end
 
@@ -253,7 +253,7 @@ def function_body(scanner: Scanner) -> None:
     """Begin the compound command that is the body of a function."""
     word, end = _word(scanner)
     if scanner.at(end) not in patterns.BREAKS or word not in _COMPOUND:
-        unclear(scanner)
+        raise_unclear(scanner)
     _RESERVED[word](scanner, word, end)
 
 
@@ -272,9 +272,9 @@ def _begin(scanner: Scanner) -> None:
     scanner.context.needs = ""
 
 
-def _open(scanner: Scanner, phase: str, end: int, mode: Mode = contexts.START) -> ShellContext:
+def _open(scanner: Scanner, construct: str, end: int, mode: Mode = contexts.START) -> ShellContext:
     _begin(scanner)
-    inner = ShellContext(phase, mode, scanner.pos)
+    inner = ShellContext(construct, mode, scanner.pos)
     scanner.enter(inner)
     scanner.pos = end
     return inner
@@ -288,14 +288,14 @@ def _open_list(scanner: Scanner, word: str, end: int) -> None:
 def _close(scanner: Scanner, word: str, end: int) -> None:
     """Go on to the next part of a compound command, or end it."""
     context = scanner.context
-    part = _NEXT.get(context.phase, _NONE).get(word)
-    empty = not context.filled and context.phase != contexts.CASE_BODY
+    part = _NEXT.get(context.construct, _NONE).get(word)
+    empty = not context.filled and context.construct != contexts.CASE_BODY
     if part is None or context.needs or empty:
-        unclear(scanner)
+        raise_unclear(scanner)
     elif part == _CLOSED:
         _leave(scanner, end)
     else:
-        context.phase = part
+        context.construct = part
         context.mode = contexts.START
         context.filled = False
         scanner.pos = end
@@ -314,7 +314,7 @@ def close_condition(scanner: Scanner) -> None:
         and scanner.at(start + 2) in patterns.BREAKS
     ):
         if scanner.here_documents and text.find("\n", scanner.context.start, start) >= 0:
-            unclear(scanner)
+            raise_unclear(scanner)
         _leave(scanner, start + 2)
         return
     scanner.pos += 1
@@ -323,7 +323,7 @@ def close_condition(scanner: Scanner) -> None:
 def condition_and(scanner: Scanner) -> None:
     """Skip `&&` within a condition."""
     if scanner.at(scanner.pos + 1) != "&":
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.pos += 2
 
 
@@ -341,7 +341,7 @@ def _open_loop(scanner: Scanner, word: str, end: int) -> None:
         return
     inner = _open(scanner, contexts.LOOP, name.end(), contexts.LOOP_BODY)
     if scanner.here_documents:
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.pos = patterns.EMPTY.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
     following, word_end = _word(scanner)
     if following == "in" and scanner.at(word_end) in patterns.BREAKS:
@@ -354,7 +354,7 @@ def _open_loop(scanner: Scanner, word: str, end: int) -> None:
 def _open_arithmetic_loop(scanner: Scanner, word: str, end: int) -> None:
     end = patterns.BLANKS.match(scanner.text, end, scanner.limit).end()  # type: ignore[union-attr]
     if word != "for" or not scanner.text.startswith("((", end):
-        unclear(scanner)
+        raise_unclear(scanner)
     _open(scanner, contexts.LOOP, end)
     expansions.arithmetic(scanner, 2)
 
@@ -376,7 +376,7 @@ def end_of_listed_line(scanner: Scanner) -> None:
 def loop_semicolon(scanner: Scanner) -> None:
     """Skip the semicolon after `for (( ))`."""
     if scanner.context.filled:
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.context.filled = True
     scanner.pos += 1
 
@@ -385,8 +385,8 @@ def loop_body(scanner: Scanner) -> None:
     """Begin a loop's body: `do`, or in bash also `{`."""
     word, end = _word(scanner)
     if scanner.at(end) not in patterns.BREAKS or word not in ("do", "{"):
-        unclear(scanner)
-    scanner.context.phase = word
+        raise_unclear(scanner)
+    scanner.context.construct = word
     scanner.context.mode = contexts.START
     scanner.context.filled = False
     scanner.pos = end
@@ -397,14 +397,14 @@ def _open_case(scanner: Scanner, _: str, end: int) -> None:
     inner.then = contexts.CASE_IN
     scanner.pos = patterns.BLANKS.match(scanner.text, end, scanner.limit).end()  # type: ignore[union-attr]
     if scanner.at(scanner.pos) in "\n|&;()<>#":
-        unclear(scanner)
+        raise_unclear(scanner)
 
 
 def case_in(scanner: Scanner) -> None:
     """Skip the `in` of a `case`."""
     word, end = _word(scanner)
     if scanner.at(end) not in patterns.BREAKS or word != "in":
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.context.mode = contexts.CASE_NEXT
     scanner.pos = end
 
@@ -422,14 +422,14 @@ def case_parenthesis(scanner: Scanner) -> None:
     """Skip the optional parenthesis before the patterns of a `case`."""
     scanner.pos = patterns.BLANKS.match(scanner.text, scanner.pos + 1, scanner.limit).end()  # type: ignore[union-attr]
     if scanner.at(scanner.pos) == ")":
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.context.mode = contexts.CASE_PATTERNS
 
 
 def end_of_patterns(scanner: Scanner) -> None:
     """Begin the commands after the patterns of a `case`."""
     context = scanner.context
-    context.phase = contexts.CASE_BODY
+    context.construct = contexts.CASE_BODY
     context.mode = contexts.START
     context.filled = False
     context.needs = ""
@@ -452,21 +452,21 @@ def word_angle(scanner: Scanner) -> None:
 def word_backslash(scanner: Scanner) -> None:
     """Skip a backslash and line break, which join two lines within a word."""
     if not scanner.text.startswith("\\\n", scanner.pos):
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.pos += 2
 
 
 def _define_by_word(scanner: Scanner, _: str, end: int) -> None:
     name = patterns.FUNCTION_NAME.match(scanner.text, end, scanner.limit)
     if name is None:
-        unclear(scanner)
+        raise_unclear(scanner)
     _define(scanner, name.group(1), name.end())
 
 
 def _negate(scanner: Scanner, _: str, end: int) -> None:
     """Handle `!`: a command follows. In a pipeline, `!` is allowed only at the beginning."""
     if scanner.context.needs == "|":
-        unclear(scanner)
+        raise_unclear(scanner)
     _precede(scanner, end)
 
 
@@ -489,7 +489,7 @@ def _timed_program(scanner: Scanner, end: int) -> None:
     scanner.begin_command(scanner.pos)
     scanner.pos = patterns.BLANKS.match(scanner.text, end, scanner.limit).end()  # type: ignore[union-attr]
     if scanner.at(scanner.pos) in patterns.BREAKS:
-        unclear(scanner)
+        raise_unclear(scanner)
 
 
 def _coproc(scanner: Scanner, _: str, end: int) -> None:
@@ -499,7 +499,7 @@ def _coproc(scanner: Scanner, _: str, end: int) -> None:
 
 
 def _reject_misplaced(scanner: Scanner, _word: str, _end: int) -> None:
-    unclear(scanner)
+    raise_unclear(scanner)
 
 
 _COMPOUND = {

@@ -23,7 +23,7 @@ from webhook.decide.shell.contexts import (
     Scanner,
     ShellContext,
     UnreadableError,
-    unclear,
+    raise_unclear,
 )
 from webhook.decide.shell.words import Command, command
 
@@ -58,18 +58,18 @@ def _end(scanner: Scanner, context: ShellContext) -> bool:
 
     The script is unclear if only a word or character can end that context.
     """
-    if context.phase == contexts.DOCUMENT:
+    if context.construct == contexts.DOCUMENT:
         expansions.close_document(scanner)
         return False
     mode = context.then if context.mode is contexts.SINGLE_WORD else context.mode
     if context.needs or scanner.here_documents or mode not in _ENDS:
-        unclear(scanner)
+        raise_unclear(scanner)
     scanner.end_command()
-    if context.phase == contexts.BACKTICKS:
+    if context.construct == contexts.BACKTICKS:
         expansions.close_backticks(scanner)
-    elif context.phase != contexts.SCRIPT:
-        unclear(scanner)
-    return context.phase == contexts.SCRIPT
+    elif context.construct != contexts.SCRIPT:
+        raise_unclear(scanner)
+    return context.construct == contexts.SCRIPT
 
 
 _WITHIN_WORDS: dict[str, Handler] = {
@@ -93,7 +93,7 @@ _PROCESSES: dict[str, Handler] = {
 _LINES: dict[str, Handler] = {"\n": expansions.line_end, "#": grammar.comment}
 
 
-def _set(mode: contexts.Mode, handlers: dict[str, Handler], other: Handler = unclear) -> None:
+def _set(mode: contexts.Mode, handlers: dict[str, Handler], other: Handler = raise_unclear) -> None:
     mode.handlers, mode.other = handlers, other
 
 
@@ -311,9 +311,9 @@ def _is_uncertain(script: str) -> bool:
 
 def _commands(scanner: Scanner) -> ScriptReading:
     if _is_uncertain(scanner.text):
-        unclear(scanner)
+        raise_unclear(scanner)
     scan(scanner)
     candidates = [command(scanner, start, end) for _, start, end in sorted(scanner.commands)]
     if any("alias" in candidate.words[:1] for candidate in candidates):
-        unclear(scanner)
+        raise_unclear(scanner)
     return ScriptReading(tuple(candidate for candidate in candidates if candidate.words))

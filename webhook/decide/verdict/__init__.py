@@ -49,7 +49,7 @@ from webhook.decide.verdict.pod_settings import (
     judge_pod_network,
     judge_pod_sandbox,
 )
-from webhook.model.annotations import FABRIC
+from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.decision import Reason, Verdict
 
 EQUIPPED = Reason(
@@ -116,7 +116,7 @@ def _equipped_message(pod: JudgedPod) -> str:
 def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
     for launcher in launchers:
         if not launcher.elsewhere:
-            message = f"if the ranks run in this pod, set {FABRIC} ({launcher.evidence})"
+            message = f"if the ranks run in this pod, set {FABRIC_ANNOTATION} ({launcher.evidence})"
             return Verdict.of(RANKS_UNKNOWN, message)
     return Verdict.of(LAUNCHER, f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}")
 

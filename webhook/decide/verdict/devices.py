@@ -66,7 +66,7 @@ def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         request = f"container {judged.target.name} requests {requested[0]}"
         message = f"{request}, which fabric {fabric.name} does not have: remove that resource"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    if fabric.claims and claims_nic(pod, judged, fabric):
+    if fabric.claim_templates and claims_nic(pod, judged, fabric):
         return None
     if not fabric.inject_resources or (
         judged.container.privileged and fabric.mode not in _EXCLUSIVE_MODES
@@ -98,7 +98,7 @@ def _verdict_without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: lis
 def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> Verdict:
     """Return the verdict on a target without a device."""
     target = judged.target
-    mutation = CLAIMS.name if fabric.claims else RDMA_RESOURCES.name
+    mutation = CLAIMS.name if fabric.claim_templates else RDMA_RESOURCES.name
     if pod.analysis.requests.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
     paths = pod.sidecar_and_host_paths.infiniband_volumes
@@ -115,7 +115,7 @@ def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric
         obstacle = f"rdma.lab/skip lists {mutation}"
     elif target.rdma:
         obstacle = f"it requests {target.rdma[0]} with quantity 0"
-    elif fabric.claims:
+    elif fabric.claim_templates:
         obstacle = next(outcome.message for outcome in pod.outcomes if _explains(outcome, target))
     else:
         obstacle = f"fabric {fabric.name} has no resources, and the container is not privileged"
@@ -175,7 +175,9 @@ def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         return None
     used = {claim.template for claim in judged.claims}
     verdicts = [
-        _template_verdict(pod, claim) for claim in pod.fabric.claims if claim.template in used
+        _template_verdict(pod, claim)
+        for claim in pod.fabric.claim_templates
+        if claim.template in used
     ]
     problems = [verdict for verdict in verdicts if verdict is not None]
     return min(problems, key=lambda verdict: verdict.rdma, default=None)  # "no" before "unsure"

@@ -9,7 +9,7 @@ from webhook.decide.admission_warnings import SidecarAndHostPaths
 from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examination, FabricKnowledge
-from webhook.model.claims import Claim, claims_by_user, claims_of
+from webhook.model.claims import Claim, claims_by_container, claims_of
 from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
 from webhook.model.nodes import FabricIndex
@@ -88,9 +88,9 @@ class JudgedPod(NamedTuple):
 def _claims(pod: Pod, analysis: PodAnalysis) -> Claims:
     if "resourceClaims" not in pod.spec:
         return _NO_CLAIMS
-    if analysis.fabric is None or not analysis.fabric.claims:  # then no mutation adds one
-        return claims_by_user(analysis.claims)
-    return claims_by_user(claims_of(pod, analysis.namespace.claim_facts))
+    if analysis.fabric is None or not analysis.fabric.claim_templates:  # then no mutation adds one
+        return claims_by_container(analysis.claims)
+    return claims_by_container(claims_of(pod, analysis.namespace.claim_facts))
 
 
 def _judged_targets(analysis: PodAnalysis) -> Sequence[Target]:

@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from webhook.decide.verdict.judged_pod import JudgedPod
-from webhook.model.annotations import FABRIC
+from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import Fabric
 from webhook.model.nodes import GPU_MODEL_LABELS, PRODUCT, FabricIndex
@@ -179,7 +179,7 @@ def judge_gpu_model(pod: JudgedPod) -> Verdict | None:
             continue
         if not any(_is_on(fabric, key, value, pod) for value in values):
             selection = f"selects GPU {values[0]:.30}, which may not be on fabric {fabric.name}"
-            message = f"the pod {selection}: set {FABRIC} (label {key})"
+            message = f"the pod {selection}: set {FABRIC_ANNOTATION} (label {key})"
             return Verdict.of(GPU_MODEL_UNKNOWN, message)
     return None
 

@@ -15,7 +15,7 @@ from webhook.decide.mutations.ipc_lock import (
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
 from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.model.decision import Reason, Verdict
-from webhook.model.fabric import OWN_DEVICE, Fabric
+from webhook.model.fabric import MODES_WITH_OWN_DEVICE, Fabric
 from webhook.model.pod.sandbox import is_gvisor, is_kata
 
 MEMLOCK_LIMITED = Reason(
@@ -150,7 +150,7 @@ def _mode_verdict(pod: JudgedPod, fabric: Fabric) -> Verdict | None:
 
 
 def _host_network_verdict(fabric: Fabric) -> Verdict | None:
-    if fabric.mode not in OWN_DEVICE:
+    if fabric.mode not in MODES_WITH_OWN_DEVICE:
         return None
     message = (
         f"fabric {fabric.name} ({fabric.mode}) does not work in the host network: remove "

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.diagnose.discover.site import ClaimableDevices, KubeNode
 from webhook.errors import ClusterError
-from webhook.kube.api import ApiReader, RefusedError
+from webhook.kube.api import ApiReader, StatusError
 from webhook.model.claims import is_nic_class
 from webhook.model.finding import Code, Finding, Location
 
@@ -277,7 +277,7 @@ def read_cluster(reads: ApiReader) -> LiveCluster:
         name = path.rpartition("/")[2]
         try:
             items += _all(reads, path, kind)
-        except RefusedError as error:
+        except StatusError as error:
             if name == _NEEDED:
                 raise ClusterError(_refusal_of_nodes(error)) from error
             if error.code != _NO_SUCH_KIND:
@@ -285,7 +285,7 @@ def read_cluster(reads: ApiReader) -> LiveCluster:
     return LiveCluster(tuple(items), tuple(unread))
 
 
-def _refusal_of_nodes(error: RefusedError) -> str:
+def _refusal_of_nodes(error: StatusError) -> str:
     needed = "; --nodes needs only the right to list nodes" if error.code == _FORBIDDEN else ""
     return f"cannot list nodes: {error}{needed}"
 

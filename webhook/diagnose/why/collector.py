@@ -21,7 +21,7 @@ from webhook.diagnose.why.evidence import (
 )
 from webhook.diagnose.why.file_collector import in_order
 from webhook.errors import ClusterError, WebhookError
-from webhook.kube.api import ObjectReads, Query, RefusedError
+from webhook.kube.api import ObjectReads, Query, StatusError
 from webhook.kube.cluster_reads import (
     FORBIDDEN,
     NOT_FOUND,
@@ -121,7 +121,7 @@ class Collector:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         try:
             return PodRecord.read({"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})})
-        except RefusedError as error:
+        except StatusError as error:
             if error.code == NOT_FOUND:
                 raise NoPodError(self._absent(namespace, name)) from None
             if error.code == FORBIDDEN:
@@ -204,7 +204,7 @@ class Collector:
         try:
             claim = self._reads.get(path, {})
         except ClusterError as error:
-            if isinstance(error, RefusedError) and error.code == NOT_FOUND:
+            if isinstance(error, StatusError) and error.code == NOT_FOUND:
                 # An API server without this version of the kind also answers 404, without a name.
                 return ClaimFailure(name) if f'"{name}" not found' in str(error) else None
             self._best_effort.record_failure(f"ResourceClaim {name}", error)

@@ -24,7 +24,7 @@ from webhook.kube.objects import (
     WebhookConfiguration,
 )
 from webhook.kube.records import Record, Text
-from webhook.model.annotations import ENABLE, STATUS
+from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 
@@ -127,9 +127,9 @@ class PodEvidence:
 
         The webhook writes no status into a pod that did not opt in, so such a status was copied.
         """
-        if self.annotations.get(ENABLE) in (None, "false"):
+        if self.annotations.get(ENABLE_ANNOTATION) in (None, "false"):
             return None
-        return read_status(self.annotations.get(STATUS, ""))
+        return read_status(self.annotations.get(STATUS_ANNOTATION, ""))
 
 
 def _codes(value: object) -> tuple[str, ...] | int:

@@ -14,7 +14,12 @@ from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.reasons import REASONS
 from webhook.diagnose.why.webhook_call import STATUS_UNREADABLE
 from webhook.kube.objects import Container, PodSpec
-from webhook.model.annotations import ENABLE, PREFIX, STATUS, WEBHOOK_ANNOTATIONS
+from webhook.model.annotations import (
+    ENABLE_ANNOTATION,
+    PREFIX,
+    STATUS_ANNOTATION,
+    WEBHOOK_ANNOTATIONS,
+)
 from webhook.model.finding import Code, Finding
 from webhook.model.names import counted
 from webhook.model.quantity import is_zero
@@ -24,7 +29,7 @@ NO_DEVICE_REQUESTED = Code(
 )
 REQUESTS = Code("Requests", "A container requests extended resources, such as GPUs and NICs.")
 ANNOTATIONS = Code("Annotations", "The pod has annotations of the webhook, other than its status.")
-NO_ANNOTATIONS = Code("NoAnnotations", f"The pod has no annotation {ENABLE}.")
+NO_ANNOTATIONS = Code("NoAnnotations", f"The pod has no annotation {ENABLE_ANNOTATION}.")
 
 _MAX_VALUE = 120
 
@@ -128,7 +133,7 @@ def applied_findings(evidence: PodEvidence, called: Finding) -> Iterator[Finding
     """
     status = evidence.status
     if called.code == STATUS_UNREADABLE.code:
-        yield called._replace(text=f"Unknown: {STATUS} cannot be read.")
+        yield called._replace(text=f"Unknown: {STATUS_ANNOTATION} cannot be read.")
         return
     if status is None:
         yield NOTHING.finding("info", "Nothing, since it was not called.")

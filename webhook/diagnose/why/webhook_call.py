@@ -11,7 +11,7 @@ from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_template import template_title
 from webhook.kube.objects import KubernetesObject
-from webhook.model.annotations import ENABLE, STATUS, opted_in
+from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION, opted_in
 from webhook.model.decision import Denial, Reason
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.finding import Code, Finding
@@ -26,15 +26,16 @@ STATUS_UNREADABLE = Code(
 )
 OPTED_OUT = Code(
     "OptedOut",
-    f'The pod sets {ENABLE}: "false".',
-    f'If the pod needs RDMA, set {ENABLE}: "true" in its template, and create the pod again.',
+    f'The pod sets {ENABLE_ANNOTATION}: "false".',
+    f'If the pod needs RDMA, set {ENABLE_ANNOTATION}: "true" in its template, and create the pod '
+    "again.",
 )
 ANNOTATION_MISSPELLED = Code(
     "AnnotationMisspelled",
-    f"The pod or its controller has a key similar to {ENABLE}, or has {ENABLE} where it has no "
-    "effect.",
-    f'Set {ENABLE}: "true" under metadata.annotations of the pod template, and create the pod '
-    "again.",
+    f"The pod or its controller has a key similar to {ENABLE_ANNOTATION}, or has "
+    f"{ENABLE_ANNOTATION} where it has no effect.",
+    f'Set {ENABLE_ANNOTATION}: "true" under metadata.annotations of the pod template, and create '
+    "the pod again.",
 )
 NAMESPACE_EXCLUDED = Code(
     "NamespaceExcluded",
@@ -64,7 +65,7 @@ CREATED_BEFORE_WEBHOOK = Code(
 )
 ANNOTATED_LATER = Code(
     "AnnotatedLater",
-    f"The annotation {ENABLE} was set after the pod was created.",
+    f"The annotation {ENABLE_ANNOTATION} was set after the pod was created.",
     "Set the annotation in the pod's template, and create the pod again.",
 )
 CREATED_BEFORE_LABEL = Code(
@@ -115,15 +116,16 @@ def call_finding(evidence: PodEvidence) -> Finding:
     annotations = evidence.annotations
     if malformed := _malformed_value(evidence):
         return malformed
-    if annotations.get(ENABLE) in (None, "false"):
+    if annotations.get(ENABLE_ANNOTATION) in (None, "false"):
         return _not_opted_in(evidence)
     if never := _exclusion(evidence):
         return never
     if evidence.status is not None:
         return CALLED.finding("ok", "Yes: the webhook has set rdma.lab/status on the pod.")
-    if STATUS in annotations:
+    if STATUS_ANNOTATION in annotations:
         text = (
-            f"Not certain: the pod has an {STATUS} that this version of rdma-webhook cannot read."
+            f"Not certain: the pod has an {STATUS_ANNOTATION} that this version of rdma-webhook "
+            "cannot read."
         )
         return STATUS_UNREADABLE.finding("unsure", text, _remove_status(evidence))
     return next(_not_called_reasons(evidence))
@@ -135,7 +137,9 @@ def _malformed_value(evidence: PodEvidence) -> Finding | None:
         opted_in(evidence.pod.metadata.annotations)
     except Denial as denial:
         text = f"No: {denial}. The webhook denies such pods, so it was not called for this one."
-        remedy = f'Set {ENABLE}: "true" in {template_title(evidence)}, and {_CREATE_AGAIN}.'
+        remedy = (
+            f'Set {ENABLE_ANNOTATION}: "true" in {template_title(evidence)}, and {_CREATE_AGAIN}.'
+        )
         return _not_called(denial.reason, text, remedy)
     return None
 
@@ -167,14 +171,17 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
     """Return why a pod has not opted in: no annotation, or a misspelled or misplaced one."""
     hint = _hint(evidence)
     copied = (
-        " Its rdma.lab/status was copied or set by hand." if STATUS in evidence.annotations else ""
+        " Its rdma.lab/status was copied or set by hand."
+        if STATUS_ANNOTATION in evidence.annotations
+        else ""
     )
     template = template_title(evidence)
-    remedy = f'Set {ENABLE}: "true" under metadata.annotations of {template}, and {_CREATE_AGAIN}.'
+    place = f"metadata.annotations of {template}"
+    remedy = f'Set {ENABLE_ANNOTATION}: "true" under {place}, and {_CREATE_AGAIN}.'
     if not hint:
-        text = f"No: the pod has no annotation {ENABLE}.{copied}"
+        text = f"No: the pod has no annotation {ENABLE_ANNOTATION}.{copied}"
         return _not_called(NOT_OPTED_IN, text, remedy)
-    has_opted_out = evidence.annotations.get(ENABLE) == "false"
+    has_opted_out = evidence.annotations.get(ENABLE_ANNOTATION) == "false"
     code = OPTED_OUT if has_opted_out else ANNOTATION_MISSPELLED
     return _not_called(code, f"No: {hint}.{copied}", remedy)
 
@@ -195,7 +202,7 @@ def _templates(source: KubernetesObject, *, is_pod: bool) -> list[Template]:
 
 
 def _remove_status(evidence: PodEvidence) -> str:
-    return f"Remove {STATUS} from {template_title(evidence)}, and {_CREATE_AGAIN}."
+    return f"Remove {STATUS_ANNOTATION} from {template_title(evidence)}, and {_CREATE_AGAIN}."
 
 
 def _not_called_reasons(evidence: PodEvidence) -> Iterator[Finding]:
@@ -242,7 +249,7 @@ def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
     labeled = (
         evidence.namespace.metadata.label_written_at(OPT_IN_LABEL) if evidence.namespace else ""
     )
-    annotated = evidence.pod.metadata.annotation_written_at(ENABLE)
+    annotated = evidence.pod.metadata.annotation_written_at(ENABLE_ANNOTATION)
     installed = min((webhook.created for webhook in evidence.webhooks or ()), default="")
     if installed > created:
         text = (
@@ -252,8 +259,8 @@ def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
         yield _not_called(CREATED_BEFORE_WEBHOOK, text)
     if annotated > created:
         text = (
-            f"No: the annotation {ENABLE} was set at {annotated}, after the pod was created at "
-            f"{created}; the webhook changes pods only when they are created."
+            f"No: the annotation {ENABLE_ANNOTATION} was set at {annotated}, after the pod was "
+            f"created at {created}; the webhook changes pods only when they are created."
         )
         remedy = f"Set it in {template_title(evidence)}, and {_CREATE_AGAIN}."
         yield _not_called(ANNOTATED_LATER, text, remedy)

@@ -60,8 +60,11 @@ class Volume:
             for item in (listed if isinstance(listed, list) else ())
         ]
 
-    def downward_items(self) -> Iterator[list[JsonObject]]:
-        """Yield its lists of downward API items, and the projected sources, which also count."""
+    def projected_item_lists(self) -> Iterator[list[JsonObject]]:
+        """Yield each list of downward API items, and each list of projected sources.
+
+        The sources count towards the same limit.
+        """
         if "downwardAPI" in self.manifest:
             yield items(self.manifest, ("downwardAPI", "items"))
         if "projected" in self.manifest:
@@ -72,7 +75,7 @@ class Volume:
                     yield items(source, ("downwardAPI", "items"))
 
 
-def limited_resource(source: Json) -> Json:
+def referenced_resource(source: Json) -> Json:
     """Return the resource that an item of the downward API, or a `valueFrom`, refers to."""
     return at(source, ("resourceFieldRef", "resource"))
 

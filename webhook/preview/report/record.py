@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from webhook.decide.admission_warnings import sentences
+from webhook.decide.admission_warnings import warning_sentences
 from webhook.decide.examine import HOST_NETWORK_MISSING
 from webhook.decide.reasons import ALL_MUTATIONS_RAN, NOT_OPTED_IN
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
@@ -174,7 +174,7 @@ def _pod_remarks(preview: Preview) -> Iterator[tuple[str, str]]:
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
         reason = None if decision.reason in ALL_MUTATIONS_RAN else decision.reason
-        warnings = sentences(decision.verdict, reason, decision.message, decision.outcomes)
+        warnings = warning_sentences(decision.verdict, reason, decision.message, decision.outcomes)
         yield from (("warning", warning) for warning in dict.fromkeys(warnings))
 
 

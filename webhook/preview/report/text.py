@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from webhook.decide.examine.targets import TAKEN_FOR_LAUNCHER
 from webhook.decide.verdict import EQUIPPED
-from webhook.model.annotations import ENABLE
+from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.decision import Decision, Outcome, Status, Verdict
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
@@ -191,8 +191,8 @@ def _verdict_reason(preview: Preview, wording: Wording) -> str:
         )
     if verdict is None:
         return (
-            f'add {ENABLE}: "true" to {preview.annotations_location}; to preview the pod as if it '
-            f"had opted in, use {wording.enable}"
+            f'add {ENABLE_ANNOTATION}: "true" to {preview.annotations_location}; to preview the '
+            f"pod as if it had opted in, use {wording.enable}"
         )
     return "" if verdict.rdma == "yes" else verdict.message
 

@@ -59,7 +59,7 @@ def work(requests: BinaryIO, answers: BinaryIO) -> None:
     """Report that the worker is ready, then answer requests until the input ends."""
     operations = Operations()
     _send(answers, Reply({"status": 200}))
-    while (request := read_frame(requests.read, DOCUMENT_LIMITS.octets)) is not None:
+    while (request := read_frame(requests.read, DOCUMENT_LIMITS.size)) is not None:
         allow_seconds()
         _send(answers, operations.answer(*request))
 

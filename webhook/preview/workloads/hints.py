@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 
 from webhook.kube.records import Record, Text
-from webhook.model.annotations import ENABLE, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
+from webhook.model.annotations import ENABLE_ANNOTATION, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
 from webhook.model.names import first_names
 from webhook.model.pod import Path, dotted
 from webhook.preview.workloads.objects import Header, below, nodes_on
@@ -27,7 +27,7 @@ from webhook.preview.workloads.templates import (
 _METADATA = ("metadata",)
 #: `rdma.lab/enable` and its misspellings: two parts with a separator between them.
 _KEY_PARTS = re.compile(r"(.+)[/._-]([^/._-]+)")
-_PREFIX, _NAME = ENABLE.split("/")
+_PREFIX, _NAME = ENABLE_ANNOTATION.split("/")
 #: The least similarity of the parts: `rdma` and `rdma.lab` have .67, `enabled` and `enable` .92.
 _MIN_PREFIX_SIMILARITY, _MIN_NAME_SIMILARITY = 0.65, 0.8
 _MAX_KEY_LENGTH = 80
@@ -48,8 +48,8 @@ class OptInHints:
         The pod's own metadata comes first, then the surrounding objects', nearest first.
         """
         pod_metadata = (*template.path, *_METADATA)
-        if Header.of(template.pod).annotations.get(ENABLE) == "false":
-            return f'{dotted((*pod_metadata, "annotations"))} sets {ENABLE}: "false"'
+        if Header.of(template.pod).annotations.get(ENABLE_ANNOTATION) == "false":
+            return f'{dotted((*pod_metadata, "annotations"))} sets {ENABLE_ANNOTATION}: "false"'
         for size, header in self._headers(template.path):
             for field, metadata in (("annotations", header.annotations), ("labels", header.labels)):
                 key = self._opt_in_key(metadata)
@@ -73,12 +73,14 @@ class OptInHints:
             return None
         if id(metadata) not in self._keys:
             likely = (key for key in islice(metadata, _MAX_KEYS) if _resembles_enable(key))
-            self._keys[id(metadata)] = ENABLE if ENABLE in metadata else next(likely, None)
+            self._keys[id(metadata)] = (
+                ENABLE_ANNOTATION if ENABLE_ANNOTATION in metadata else next(likely, None)
+            )
         return self._keys[id(metadata)]
 
 
 def _resembles_enable(key: str) -> bool:
-    if key == ENABLE:
+    if key == ENABLE_ANNOTATION:
         return True
     parts = _KEY_PARTS.fullmatch(key.strip().lower()) if len(key) <= _MAX_KEY_LENGTH else None
     if parts is None or key in USER_ANNOTATIONS or key in WEBHOOK_ANNOTATIONS:
@@ -121,7 +123,7 @@ def annotations_location(template: Template) -> str:
 
 
 def _suggestion(key: str) -> str:
-    return "" if key == ENABLE else f" (did you mean {ENABLE}?)"
+    return "" if key == ENABLE_ANNOTATION else f" (did you mean {ENABLE_ANNOTATION}?)"
 
 
 # Sentences on the parts of a document that pods are made from without a pod template.
@@ -131,7 +133,7 @@ def _suggestion(key: str) -> str:
 # LLMInferenceService to its pods (v0.16, pkg/controller/v1alpha1/llmisvc/workload_single_node.go,
 # propagateDeploymentMetadata).
 
-_IF_OPTED_IN = f'patched at admission if they have the annotation {ENABLE}: "true"'
+_IF_OPTED_IN = f'patched at admission if they have the annotation {ENABLE_ANNOTATION}: "true"'
 _NOT_EDITED = f"not edited here; the pods are {_IF_OPTED_IN}"
 _CONTAINER_FIELDS = frozenset(
     (

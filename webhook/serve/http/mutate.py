@@ -31,7 +31,7 @@ from webhook.admission.response import allow_unchanged, answer, failure
 from webhook.admission.review import AdmissionRequest, read_review
 from webhook.decide.analysis import DecisionInput
 from webhook.errors import RequestError, crash_summary
-from webhook.model.annotations import ENABLE
+from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision
 from webhook.model.pod import PodManifest, at
@@ -130,7 +130,7 @@ class Mutate:
     def _missing_facts(self, request: AdmissionRequest) -> list[str]:
         """Return the keys of missing facts that a watch may still deliver."""
         snapshot = self._state.snapshot
-        if snapshot.current is None or self._state.pending_facts is None or request.ignored:
+        if snapshot.current is None or self._state.pending_facts is None or request.ignore_reason:
             return []
         namespace, claims = request.namespace, snapshot.claims
         missing = [] if snapshot.facts.namespace(namespace).is_loaded else [namespace]
@@ -153,9 +153,9 @@ class Mutate:
             return Answer(*defect_answer(request.uid, error, request.pod, MAX_DEPTH - _ABOVE_POD))
 
     def _decision_answer(self, request: AdmissionRequest) -> Answer:
-        if request.ignored:
-            unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
-            return Answer(200, unchanged, request=request, problem=request.ignored)
+        if request.ignore_reason:
+            unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignore_reason))
+            return Answer(200, unchanged, request=request, problem=request.ignore_reason)
         decision_input = self._state.decision_input_for(request.namespace, request.pod)
         if decision_input is None:
             problem = f"{NOT_CONFIGURED}{self._state.snapshot.reason_without_fabrics}"
@@ -204,7 +204,7 @@ class Mutate:
 
 def _has_opted_in(pod: PodManifest) -> bool:
     """Return whether a pod opted in; other pods are not delayed."""
-    return at(pod, ("metadata", "annotations", ENABLE)) not in (None, "false")
+    return at(pod, ("metadata", "annotations", ENABLE_ANNOTATION)) not in (None, "false")
 
 
 def _log_fields(request: AdmissionRequest, decision: Decision) -> dict[str, object]:

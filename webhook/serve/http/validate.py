@@ -71,7 +71,7 @@ _ABOVE_OBJECT = 2  # `request.object`
 _GROUP = API_VERSION.partition("/")[0]
 #: More bytes than an object of the maximum length can have: UTF-8 uses up to four bytes per
 #: character.
-_TOO_LARGE = 4 * LIMITS.octets
+_TOO_LARGE = 4 * LIMITS.size
 #: The unchecked fields, which may be large and come mostly from the API server.
 _UNCHECKED = ("metadata", "status")
 
@@ -207,9 +207,9 @@ def _read_body(body: bytes) -> ValidationAnswer | PendingValidation:
     if isinstance(read, ErrorAnswer):
         return _error_answer(read)
     request = read._replace(object={})
-    if request.ignored:
-        unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignored))
-        return ValidationAnswer(200, unchanged, problem=request.ignored, request=request)
+    if request.ignore_reason:
+        unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignore_reason))
+        return ValidationAnswer(200, unchanged, problem=request.ignore_reason, request=request)
     if request.unchecked_reason:
         accepted = orjson.dumps(configuration_answer(request.uid, {}, ConfigurationErrors()))
         return ValidationAnswer(200, accepted, request=request)
@@ -242,7 +242,7 @@ def _object_reference(request: ConfigurationRequest) -> dict[str, str]:
 
 
 def _too_large(request: ConfigurationRequest) -> ValidationAnswer:
-    message = f"is larger than the maximum of {LIMITS.octets:,} characters"
+    message = f"is larger than the maximum of {LIMITS.size:,} characters"
     faults = ConfigurationErrors(errors=[("the object", message)])
     answer = configuration_answer(request.uid, _object_reference(request), faults)
     return ValidationAnswer(200, orjson.dumps(answer), request=request, counts=(1, 0))

@@ -133,7 +133,7 @@ class _ClaimWatch:
     @property
     def _problem(self) -> str:
         problems = (
-            f"{reflector.kind.resource}: {reflector.problem}"
+            f"{reflector.watched.resource}: {reflector.problem}"
             for reflector in self.informers.reflectors
             if reflector.problem
         )
@@ -170,7 +170,7 @@ class _ClaimWatch:
         kind_unavailable = any(
             reflector.absent
             for reflector in self.informers.reflectors
-            if reflector.kind.resource == resource
+            if reflector.watched.resource == resource
         )
         return resource in self._listed and not kind_unavailable
 

@@ -75,7 +75,7 @@ class InformersLog:
     def problem(self) -> str:
         """The current problem of one of the watches; "" if all is well."""
         problems = (
-            f"{reflector.kind.resource}: {reflector.problem}"
+            f"{reflector.watched.resource}: {reflector.problem}"
             for reflector in self._informers.reflectors
             if reflector.problem
         )
@@ -107,7 +107,7 @@ class InformersLog:
 
     def _objects(self) -> dict[str, int]:
         return {
-            reflector.kind.resource: reflector.object_count
+            reflector.watched.resource: reflector.object_count
             for reflector in self._informers.reflectors
         }
 

@@ -26,7 +26,7 @@ from webhook.text.yaml.values import LocatedKey, Values, read_json
 
 #: 8 MiB is the cap of a request body, too; 200,000 values are about a thousand pods, or two
 #: seconds of work.
-DOCUMENT_LIMITS = TextLimits(octets=8 << 20, values=200_000, depth=200)
+DOCUMENT_LIMITS = TextLimits(size=8 << 20, values=200_000, depth=200)
 
 # All characters that YAML 1.1 does not allow in a stream (5.1), as libyaml checks it.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -102,7 +102,7 @@ def join_documents(texts: list[str]) -> str:
 def _decode(data: bytes | str, name: str) -> str:
     try:
         encoded = data.encode() if isinstance(data, str) else data
-        if len(encoded) > DOCUMENT_LIMITS.octets:
+        if len(encoded) > DOCUMENT_LIMITS.size:
             raise DocumentError(f"{name}: longer than the maximum of 8 MiB")
         text = data if isinstance(data, str) else data.decode()
     except UnicodeEncodeError as error:
@@ -169,7 +169,7 @@ def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document |
         syntax="yaml",
         problems=(
             *_duplicate_key_problems(name, index, lines, values.duplicates),
-            *_misread_key_problems(name, index, lines, values.misread),
+            *_misread_key_problems(name, index, lines, values.suspicious_keys),
         ),
     )
 

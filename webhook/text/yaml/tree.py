@@ -22,13 +22,13 @@ TAG = "tag:yaml.org,2002:"
 _BLOCK_SCALARS = ("|", ">")
 
 Kind = Literal["scalar", "mapping", "sequence", "alias"]
-Limit = Literal["octets", "values", "depth"]
+Limit = Literal["size", "values", "depth"]
 
 
 class TextLimits(NamedTuple):
     """The limits of a readable text; each use of an alias counts as much as its anchor."""
 
-    octets: int  #: the bytes of the text, and the characters of its scalars
+    size: int  #: the bytes of the text, and the characters of its scalars
     values: int  #: the number of scalars, keys included, and of collections
     depth: int  #: the levels of collections
 
@@ -81,9 +81,9 @@ class OverLimitError(UnreadableTextError):
 
 
 def _limit_messages(limits: TextLimits) -> dict[Limit, str]:
-    maximum = f"{limits.octets >> 20} MiB"
+    maximum = f"{limits.size >> 20} MiB"
     return {
-        "octets": f"longer than the maximum of {maximum}, with aliases expanded",
+        "size": f"longer than the maximum of {maximum}, with aliases expanded",
         "values": f"more than the maximum of {limits.values:,} values, with aliases expanded",
         "depth": f"nested deeper than {limits.depth} levels",
     }
@@ -254,8 +254,8 @@ class _TreeBuilder:
         self._length += node.length
         if self._value_count > self._limits.values:
             raise OverLimitError(node.start, self._limits, "values")
-        if self._length > self._limits.octets:
-            raise OverLimitError(node.start, self._limits, "octets")
+        if self._length > self._limits.size:
+            raise OverLimitError(node.start, self._limits, "size")
 
     def _attach(self, node: YamlNode) -> None:
         if not self._open:

@@ -35,7 +35,7 @@ class Values:
 
     def __init__(self) -> None:
         self.duplicates: list[LocatedKey] = []  #: repeated keys in the order of the text
-        self.misread: list[LocatedKey] = []  #: keys that people write by mistake
+        self.suspicious_keys: list[LocatedKey] = []  #: keys that people write by mistake
         self._anchored: dict[YamlNode, Json] = {}
 
     def of(self, node: YamlNode) -> Json:
@@ -74,7 +74,7 @@ class Values:
 
     def _check(self, offset: int, key: str) -> None:
         if misread_key(key):
-            self.misread.append(LocatedKey(offset, key))
+            self.suspicious_keys.append(LocatedKey(offset, key))
 
 
 def _merge(node: YamlNode, value: Json, mapping: JsonObject) -> None:

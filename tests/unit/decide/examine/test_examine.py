@@ -96,7 +96,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     assert (examination.evidence, examination.knowledge) == (
         "",
         FabricKnowledge(
-            KnowledgeLevel.NIC,
+            KnowledgeLevel.VENDOR,
             FOREIGN_NIC,
             f"vpc.amazonaws.com/efa in container b is {CLAIMED_BY_NONE}",
         ),

@@ -12,7 +12,7 @@ from webhook.decide.mutations.memory_limit import (
     containers_without_limit,
     first_mounted_volume,
     is_limited,
-    reads_limit,
+    limit_reader,
     unbounded_memory_volumes,
 )
 from webhook.errors import ShapeError
@@ -74,7 +74,7 @@ def sized(limits: Any = None, requests: Any = None) -> dict[str, Any]:
 )
 def test_readers_of_the_limit_are_named(manifest: dict[str, Any], reader: str) -> None:
     """In env or in any volume: without a limit the reader would get the node's memory."""
-    assert reads_limit(Pod(manifest)) == reader
+    assert limit_reader(Pod(manifest)) == reader
 
 
 def test_what_volumes_project_is_bounded() -> None:
@@ -84,10 +84,10 @@ def test_what_volumes_project_is_bounded() -> None:
     first = {"name": "v", "projected": {"sources": sources}}
     last = {"name": "w", "downwardAPI": {"items": [{"path": "b"}]}}
     largest_pod = pod(volumes=[first, last])
-    assert reads_limit(Pod(largest_pod)) == ""
+    assert limit_reader(Pod(largest_pod)) == ""
     larger_pod = pod(volumes=[first, last, last])
     with pytest.raises(Denial) as raised:
-        reads_limit(Pod(larger_pod))
+        limit_reader(Pod(larger_pod))
     assert str(raised.value) == str(too_many({"projected volume items": MAX_ENTRIES + 1}))
     assert "projected volume items" in str(raised.value)
 
@@ -179,4 +179,4 @@ def test_a_volume_of_another_field_reads_no_limit() -> None:
         {"name": "all", "projected": {"sources": [secret, {"downwardAPI": {"items": files}}]}},
     ]
     manifest = pod(container(), volumes=volumes)
-    assert reads_limit(Pod(manifest)) == ""
+    assert limit_reader(Pod(manifest)) == ""

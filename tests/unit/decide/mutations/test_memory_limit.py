@@ -141,7 +141,7 @@ def test_it_is_kept_where_the_namespace_requires_it() -> None:
     """The pod would be rejected without a limit; there is a warning."""
     requirement = "LimitRange sizes sets max.memory"
     cluster = decision_input(
-        namespace=NamespaceFacts(name="lab", memory_limit_required=requirement)
+        namespace=NamespaceFacts(name="lab", memory_limit_rejection=requirement)
     )
     assert outcomes(pod(limited()), cluster) == [
         ("trainer", "skipped", "LimitRequired", f"kept: {requirement}"),

@@ -23,7 +23,7 @@ def with_templates(
 ) -> DecisionInput:
     """Make a decision input with a fabric of mode dra, and these templates in the namespace."""
     facts = ClaimFacts(templates=templates or {}, complete=complete)
-    h100 = fabric("h100", gpu_resources=frozenset({GPU}), mode="dra", claims=(NICS, RAIL))
+    h100 = fabric("h100", gpu_resources=frozenset({GPU}), mode="dra", claim_templates=(NICS, RAIL))
     return decision_input(h100, namespace=NamespaceFacts(name=namespace, claim_facts=facts))
 
 

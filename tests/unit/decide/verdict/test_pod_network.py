@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import V100, decision_input, fabric, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
-from webhook.model.annotations import NETWORKS
+from webhook.model.annotations import NETWORKS_ANNOTATION
 from webhook.model.fabric import Fabric, RdmaResource
 
 EQUIPPED = ("yes", "Equipped")
@@ -51,7 +51,7 @@ def test_shared_roce_needs_networks() -> None:
 def test_networks_that_could_not_be_added_are_missed() -> None:
     """The pod's own annotation is unreadable, or the pod leaves the mutation out."""
     cluster = decision_input(on(networks=("lab/net",)))
-    unreadable = verdict_on(pod(annotations={NETWORKS: "[{"}), cluster)
+    unreadable = verdict_on(pod(annotations={NETWORKS_ANNOTATION: "[{"}), cluster)
     assert (unreadable.rdma, unreadable.because.code) == ("unsure", "NetworksNotAdded")
     assert unreadable.message == (
         "the fabric's networks were not added, because annotation k8s.v1.cni.cncf.io/networks is "
@@ -59,7 +59,7 @@ def test_networks_that_could_not_be_added_are_missed() -> None:
     )
     skipped = pod(annotations={"rdma.lab/skip": "networks"})
     assert judged(skipped, cluster) == ("unsure", "NetworksNotAdded")
-    assert judged(pod(gpu(), annotations={NETWORKS: "lab/net"}), cluster) == EQUIPPED
+    assert judged(pod(gpu(), annotations={NETWORKS_ANNOTATION: "lab/net"}), cluster) == EQUIPPED
 
 
 def test_istios_proxy_may_separate_ranks() -> None:

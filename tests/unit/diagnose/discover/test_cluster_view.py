@@ -8,7 +8,7 @@ import pytest
 
 from webhook.diagnose.discover.cluster import cluster_findings, items_of, kube_nodes, read_cluster
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError
+from webhook.kube.api import Query, StatusError
 
 NODE = {
     "kind": "Node",
@@ -79,7 +79,7 @@ class _Api:
 
     def get(self, path: str, query: Query) -> dict[str, Any]:
         if path not in self._lists:
-            raise RefusedError(self._code, "refused")
+            raise StatusError(self._code, "refused")
         pages = self._lists[path]
         at = int(query.get("continue", 0))
         after = {"continue": str(at + 1)} if at + 1 < len(pages) else {}

@@ -28,7 +28,7 @@ from webhook.diagnose.why.evidence import (
     RdmaProcess,
 )
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, RefusedError
+from webhook.kube.api import Query, StatusError
 from webhook.kube.objects import KubernetesObject, PodRecord
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference
@@ -56,7 +56,7 @@ class FakeCluster:
         if callable(answer):
             answer = answer(query)
         if isinstance(answer, int):
-            raise RefusedError(answer, "no")
+            raise StatusError(answer, "no")
         if isinstance(answer, ClusterError):
             raise answer
         return dict(answer)
@@ -169,7 +169,7 @@ def test_for_what_would_be_decided() -> None:
     assert evidence.unread == ()
     assert evidence.nodes is None
     assert list(evidence.facts.nodes) == ["n"]
-    required = evidence.facts.namespace("lab").memory_limit_required
+    required = evidence.facts.namespace("lab").memory_limit_rejection
     assert required == "ResourceQuota q counts limits.memory"
     assert "node" not in str(evidence.facts.namespace("lab").claim_facts)
 
@@ -183,7 +183,7 @@ def test_claims_count_where_a_fabric_has_them() -> None:
         f"{resource}/resourceclaims": listed(),
     }
     api = FakeCluster(answers)
-    claimed = replace(V100, claims=(ClaimTemplateReference(template="nics"),))
+    claimed = replace(V100, claim_templates=(ClaimTemplateReference(template="nics"),))
     collector = Collector(api, api, CollectOptions(fabrics=fabrics(claimed)))
     first, second = (collector.collect("lab", "train-0") for _ in range(2))
     assert first.facts.namespace("lab").claim_facts == ClaimFacts(
@@ -228,11 +228,11 @@ def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -
     created = {"name": "made", "resourceClaimTemplateName": "nics"}
     pod = live(phase=phase, spec={"nodeName": node, "resourceClaims": [*claims, created]})
     answers = {
-        "mine": RefusedError(404, 'resourceclaims.resource.k8s.io "mine" not found'),
+        "mine": StatusError(404, 'resourceclaims.resource.k8s.io "mine" not found'),
         "ending": {"metadata": {"name": "ending", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
         "there": {"metadata": {"name": "there"}},
-        "of-others": RefusedError(403, 'forbidden: RBAC: role "of-others" not found'),
-        "of-another-version": RefusedError(404, "the server could not find the requested resource"),
+        "of-others": StatusError(403, 'forbidden: RBAC: role "of-others" not found'),
+        "of-another-version": StatusError(404, "the server could not find the requested resource"),
     }
     path = "/apis/resource.k8s.io/v1/namespaces/lab/resourceclaims"
     api = FakeCluster({**everything(pod), **{f"{path}/{key}": answers[key] for key in answers}})
@@ -333,7 +333,7 @@ def test_a_pod_that_may_not_be_read() -> None:
 
 def test_other_refusals() -> None:
     """An error of the API server does not count as a missing pod, and later reads continue."""
-    with pytest.raises(RefusedError):
+    with pytest.raises(StatusError):
         collect(FakeCluster({f"{LAB}/pods/train-0": 500}))
     answers = everything(live()) | {f"{LAB}/events": ClusterError("it is silent")}
     assert collect(FakeCluster(answers)).unread == (
@@ -444,7 +444,7 @@ def test_long_logs() -> None:
 
 def test_logs_that_may_not_be_read() -> None:
     """There is a single sentence for each container."""
-    api = FakeCluster(everything(running(restarts=1)), log=RefusedError(403, "no"))
+    api = FakeCluster(everything(running(restarts=1)), log=StatusError(403, "no"))
     evidence = collect(api, logs=True)
     assert evidence.logs == ()
     assert evidence.unread == (

@@ -138,7 +138,7 @@ NICS = fabric(
     gpu_resources=frozenset({"nvidia.com/h100"}),
     mode="dra",
     device_classes=frozenset({"rdma.example.com"}),
-    claims=(ClaimTemplateReference(template="nics"),),
+    claim_templates=(ClaimTemplateReference(template="nics"),),
 )
 CLAIMING = pod(
     gpu(resources={**quantities({"nvidia.com/h100": "1"}), "claims": [{"name": "mine"}]}),

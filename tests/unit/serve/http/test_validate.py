@@ -284,12 +284,12 @@ def test_a_deep_object_is_rejected() -> None:
 def test_a_large_object_is_rejected() -> None:
     """It has a maximum, like a file; an object far above it does not reach the worker."""
     for server, size in (
-        (Server(), LIMITS.octets),
-        (Server(Instead(lambda: pytest.fail("too large"))), 4 * LIMITS.octets),
+        (Server(), LIMITS.size),
+        (Server(Instead(lambda: pytest.fail("too large"))), 4 * LIMITS.size),
     ):
         answer = server.post(review(item("x" * size)))
         message = answer.response["status"]["message"]
-        assert message == f"the object: is larger than the maximum of {LIMITS.octets:,} characters"
+        assert message == f"the object: is larger than the maximum of {LIMITS.size:,} characters"
         assert (answer.status, answer.response["uid"]) == (200, UID)
         (line,) = server.lines.read()
         assert (line["msg"], line["allowed"], line["name"]) == ("validated", False, "default")
@@ -369,7 +369,7 @@ def test_a_flood_from_an_address_ends() -> None:
     assert sorted(answer.status for answer in answers) == [200] * EACH_PENDING + [503]
     (refused,) = (answer.text for answer in answers if answer.status == 503)
     assert "too many validations at once from your address" in refused
-    assert 4 * LIMITS.octets <= EACH_BYTES
+    assert 4 * LIMITS.size <= EACH_BYTES
 
 
 def test_other_addresses_are_not_concerned_by_a_flood() -> None:

@@ -23,7 +23,9 @@ from webhook.serve.state import ConfigurationLearned, PendingFacts, State, claim
 
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
 CLAIMED = "/apis/resource.k8s.io/v1/resourceclaims"
-BY_CLAIM = fabrics(fabric("h100", mode="dra", claims=(ClaimTemplateReference(template="nics"),)))
+BY_CLAIM = fabrics(
+    fabric("h100", mode="dra", claim_templates=(ClaimTemplateReference(template="nics"),))
+)
 
 
 def template(name: str = "nics", space: str = "lab", **classes: str) -> dict[str, Any]:

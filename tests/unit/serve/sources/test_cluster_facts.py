@@ -79,7 +79,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     server.run(server.synced)
     after = server.facts.check()
     assert (after.ready, after.detail) == (True, "1 namespace, last update 0 s ago")
-    assert server.knows("lab").memory_limit_required == "LimitRange sizes sets max.memory"
+    assert server.knows("lab").memory_limit_rejection == "LimitRange sizes sets max.memory"
     assert server.knows("other").is_loaded is False
     assert isinstance(server.state.pending_facts, PendingFacts)
     assert server.poll() == ["facts synced"]

@@ -25,7 +25,7 @@ def chosen(options: ServeOptions, environment: dict[str, str]) -> tuple[type[Any
     source = configuration.configuration_source(options, state, metrics, in_use, environment)
     assert [probe().name for probe in state.probes] == ["configuration"]
     watched = [
-        reflector.kind.resource
+        reflector.watched.resource
         for informers in metrics.watches._informers
         for reflector in informers.reflectors
     ]

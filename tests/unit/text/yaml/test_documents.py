@@ -247,9 +247,9 @@ def test_many_values_are_refused() -> None:
 def test_a_long_input_is_refused() -> None:
     """8 MiB are read, and one more byte is too many."""
     assert (
-        refusal(b"#" * (DOCUMENT_LIMITS.octets + 1)) == "pod.yaml: longer than the maximum of 8 MiB"
+        refusal(b"#" * (DOCUMENT_LIMITS.size + 1)) == "pod.yaml: longer than the maximum of 8 MiB"
     )
-    assert read_documents(b"#" * DOCUMENT_LIMITS.octets) == []
+    assert read_documents(b"#" * DOCUMENT_LIMITS.size) == []
 
 
 def test_a_number_of_thousands_of_digits_is_refused() -> None:

@@ -17,7 +17,7 @@ from webhook.text.yaml.tree import (
     roots_of,
 )
 
-LIMITS = TextLimits(octets=1 << 20, values=1000, depth=100)
+LIMITS = TextLimits(size=1 << 20, values=1000, depth=100)
 NBSP = "a no-break space (U+00A0) looks like a space, but is read as a letter; write a space"
 
 

@@ -13,7 +13,7 @@ from webhook.text.yaml.tree import (
     roots_of,
 )
 
-LIMITS = TextLimits(octets=20, values=8, depth=3)
+LIMITS = TextLimits(size=20, values=8, depth=3)
 
 
 def failure(text: str) -> UnreadableTextError:
@@ -32,8 +32,8 @@ def failure(text: str) -> UnreadableTextError:
         ("[&a [1,2],*a,*a]", "values", 13),
         ("1\n--- 2\n--- [3,4,5,6,7,8]", "values", 23),
         ("- aaaaaaaaaa\n- aaaaaaaaaa", "", 0),
-        ("- aaaaaaaaaaa\n- aaaaaaaaaa", "octets", 16),
-        ("- &a aaaaaaaaaaa\n- *a", "octets", 19),
+        ("- aaaaaaaaaaa\n- aaaaaaaaaa", "size", 16),
+        ("- &a aaaaaaaaaaa\n- *a", "size", 19),
         ("[[[]]]", "", 0),
         ("[[[[]]]]", "depth", 3),
         ("- &a [[]]\n- *a", "", 0),

@@ -3,7 +3,8 @@
 It needs a privileged container, which sees all GPUs of the node, and a command in the spec, since
 the entrypoint of an image is unknown. Obstacles are: a choice of devices by the user, in `env` or
 in the command; an sshd, whose children do not inherit CUDA_VISIBLE_DEVICES and would see all GPUs;
-MIG and shared GPUs; and a ComputeDomain, whose fabric handles need none of this.
+MIG and shared GPUs; and a ComputeDomain, where CUDA's fabric memory handles (IMEX) need none of
+this.
 """
 
 from __future__ import annotations
@@ -214,7 +215,7 @@ def host_id(pod: Pod, analysis: PodAnalysis, target: Target) -> list[dict[str, o
 
 
 def _needs_host_id(pod: Pod, analysis: PodAnalysis, target: Target) -> bool:
-    """Return whether NCCL lacks only NCCL_HOSTID; with hostNetwork hostnames are equal."""
+    """Return whether NCCL lacks only NCCL_HOSTID; with hostNetwork, hostnames are equal."""
     return (
         not analysis.original.host_network
         and pod.host_ipc

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from webhook.diagnose.verify.runs.pods import NAME_LABEL, NCCL_CONTAINER, RUN_LABEL, VERIFY
-from webhook.model.annotations import ENABLE, FABRIC
+from webhook.model.annotations import ENABLE_ANNOTATION, FABRIC_ANNOTATION
 from webhook.model.fabric import Fabric
 from webhook.model.json import JsonObject
 
@@ -95,7 +95,7 @@ def _template(plan: NcclPlan, command: list[str], resources: JsonObject) -> Json
     }
     if plan.pull_secrets:
         spec["imagePullSecrets"] = [{"name": secret} for secret in plan.pull_secrets]
-    annotations = {ENABLE: "true", FABRIC: plan.fabric.name}
+    annotations = {ENABLE_ANNOTATION: "true", FABRIC_ANNOTATION: plan.fabric.name}
     return {"metadata": {"labels": _labels(plan), "annotations": annotations}, "spec": spec}
 
 

@@ -38,7 +38,7 @@ class MpiJobAccess(Protocol):
     """MPIJobs; `webhook.kube.pods` implements them over HTTP."""
 
     def create(self, job: Manifest) -> None:
-        """Create a job; raise RefusedError if the cluster has no MPIJobs, or rejects it."""
+        """Create a job; raise StatusError if the cluster has no MPIJobs, or rejects it."""
 
     def list(self, selector: str) -> list[Manifest]:
         """Return the jobs with these labels."""
@@ -70,7 +70,7 @@ class NcclRun:
     def measure(self) -> Evaluation:
         """Run the job to its end, and grade its output.
 
-        Raises RefusedError if the job is refused, for instance without mpi-operator, and
+        Raises StatusError if the job is refused, for instance without mpi-operator, and
         ClusterError if the API server stays silent.
         """
         try:

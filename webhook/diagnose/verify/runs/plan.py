@@ -153,7 +153,7 @@ class RunPlan(NamedTuple):
 class RunPods(Protocol):
     """The pods of a namespace.
 
-    Raises RefusedError if the API server rejects a request, ClusterError if it is silent.
+    Raises StatusError if the API server rejects a request, ClusterError if it is silent.
     """
 
     def create(self, pod: Manifest) -> Manifest:

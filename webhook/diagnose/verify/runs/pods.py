@@ -13,10 +13,15 @@ from typing import Literal, TypeVar
 from webhook.diagnose.verify.results import NodePair
 from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan, RunPods
 from webhook.errors import ClusterError
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 from webhook.kube.objects import ContainerStatus, PodRecord
 from webhook.kube.records import Record, Text
-from webhook.model.annotations import DEVICES, ENABLE, FABRIC, STATUS
+from webhook.model.annotations import (
+    DEVICES_ANNOTATION,
+    ENABLE_ANNOTATION,
+    FABRIC_ANNOTATION,
+    STATUS_ANNOTATION,
+)
 from webhook.model.json import JsonObject
 
 #: The label of the pods of all runs, and the label whose value is the name of a run.
@@ -76,9 +81,9 @@ def _arguments(plan: RunPlan, role: Role, address: str, count: int) -> list[str]
 
 
 def _pod(plan: RunPlan, number: int, role: Role, node: str) -> JsonObject:
-    annotations = {ENABLE: "true", FABRIC: plan.fabric.name}
+    annotations = {ENABLE_ANNOTATION: "true", FABRIC_ANNOTATION: plan.fabric.name}
     if plan.devices is not None:
-        annotations[DEVICES] = str(plan.devices)
+        annotations[DEVICES_ANNOTATION] = str(plan.devices)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -184,7 +189,7 @@ class _StatusAnnotation(Record):
 
 def rdma_of(pod: PodRecord) -> str | None:
     """Return the verdict in the status of a pod; None if the webhook was not called for it."""
-    written = pod.metadata.annotations.get(STATUS)
+    written = pod.metadata.annotations.get(STATUS_ANNOTATION)
     if not isinstance(written, str):
         return None
     try:
@@ -278,7 +283,7 @@ class PodPoll:
     def with_retries(self, request: Callable[[], _T]) -> _T:
         """Make a request, and repeat it while the API server does not answer.
 
-        Raises RefusedError if the API server rejects it, and ClusterError if the API server stays
+        Raises StatusError if the API server rejects it, and ClusterError if the API server stays
         silent, or the run must end.
         """
         deadline = self._environment.now() + _SILENCE
@@ -286,7 +291,7 @@ class PodPoll:
             try:
                 return request()
             except ClusterError as error:
-                silent = not isinstance(error, RefusedError) or error.code in _BUSY
+                silent = not isinstance(error, StatusError) or error.code in _BUSY
                 if (
                     not silent
                     or self._environment.now() > deadline

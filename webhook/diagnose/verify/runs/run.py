@@ -30,7 +30,7 @@ from webhook.diagnose.verify.runs.pods import (
     server_pod,
 )
 from webhook.errors import ClusterError
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 from webhook.kube.objects import Manifest, PodRecord
 from webhook.model.finding import Finding, severity
 
@@ -166,7 +166,7 @@ class PairRun:
             pod = PodRecord.read(
                 self._pod_poll.with_retries(lambda: self._environment.pods.create(manifest))
             )
-        except RefusedError as error:
+        except StatusError as error:
             if error.code == _FORBIDDEN and "cannot create resource" in str(error):
                 raise
             raise errors.pod_rejection(role, node, str(error)) from None

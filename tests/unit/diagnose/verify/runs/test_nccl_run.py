@@ -16,7 +16,7 @@ from tests.unit.diagnose.verify.runs.fake_operator import (
 )
 from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.errors import ClusterError
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 from webhook.model.finding import Finding
 
 
@@ -147,7 +147,7 @@ def test_a_launcher_that_never_ran() -> None:
 
 def test_a_log_that_cannot_be_read() -> None:
     """Without the right to logs, the result has the error."""
-    result = the_only(FakeOperator(errors={"log": RefusedError(403, "forbidden")}))
+    result = the_only(FakeOperator(errors={"log": StatusError(403, "forbidden")}))
     assert (result.finding.code, "could not be read: " in result.finding.text) == (
         "LogUnreadable",
         True,
@@ -172,6 +172,6 @@ def test_interrupted() -> None:
 
 def test_no_mpi_jobs() -> None:
     """An error of the cluster is raised to the caller."""
-    operator = FakeOperator(errors={"create": RefusedError(403, "forbidden")})
+    operator = FakeOperator(errors={"create": StatusError(403, "forbidden")})
     with pytest.raises(ClusterError):
         operator.run()

@@ -32,7 +32,7 @@ from webhook.diagnose.verify.results import BenchmarkResult, NodePair
 from webhook.diagnose.verify.runs.plan import all_pair_rounds
 from webhook.diagnose.verify.runs.pods import remove_pods, run_selector
 from webhook.errors import ClusterError
-from webhook.kube.api import RefusedError
+from webhook.kube.api import StatusError
 from webhook.model.finding import Finding, Location
 
 PAIR = NodePair("a", "b")
@@ -234,13 +234,13 @@ def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
             "The client on a did not end within 80 s.",
         ),
         (
-            FakePods(errors={"create": [RefusedError(403, "exceeded quota: pods")]}),
+            FakePods(errors={"create": [StatusError(403, "exceeded quota: pods")]}),
             "unsure",
             "PodRejected",
             "The server for b was not created: the API server answered 403: exceeded quota: pods",
         ),
         (
-            FakePods(errors={"log": [RefusedError(500, "no kubelet")] * 2}),
+            FakePods(errors={"log": [StatusError(500, "no kubelet")] * 2}),
             "unsure",
             "LogUnreadable",
             "The log of the client on a could not be read: the API server answered 500: no kubelet",
@@ -269,7 +269,7 @@ def test_a_pod_that_somebody_deletes(role: str) -> None:
 def test_a_server_whose_log_is_lost() -> None:
     """The measurement of the client counts."""
     pods = FakePods(logs=logs(client_log()))
-    pods.errors["log"] = [RefusedError(404, "gone"), None]
+    pods.errors["log"] = [StatusError(404, "gone"), None]
     report = FakeEnvironment(pods).run(plan_of()).report
     assert [result.finding.code for result in report.pairs[0].results] == ["AtRate", "AtRate"]
 
@@ -314,14 +314,14 @@ def test_a_status_that_is_not_understood() -> None:
 def test_a_right_that_is_lacking_ends_the_run() -> None:
     """The error has the API server's message, which names the right."""
     message = 'pods is forbidden: User "x" cannot create resource "pods" in API group ""'
-    pods = FakePods(errors={"create": [RefusedError(403, message)]})
-    with pytest.raises(RefusedError, match="cannot create resource"):
+    pods = FakePods(errors={"create": [StatusError(403, message)]})
+    with pytest.raises(StatusError, match="cannot create resource"):
         FakeEnvironment(pods).run(plan_of())
 
 
 @pytest.mark.parametrize("request_", ["create", "list", "delete", "log"])
 @pytest.mark.parametrize(
-    "error", [ClusterError("timed out"), RefusedError(503, "busy")], ids=["silent", "busy"]
+    "error", [ClusterError("timed out"), StatusError(503, "busy")], ids=["silent", "busy"]
 )
 def test_an_api_server_that_is_silent_for_a_while(request_: str, error: Exception) -> None:
     """The request is repeated, and the run continues."""

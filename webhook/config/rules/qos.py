@@ -1,0 +1,68 @@
+"""Rules for `qos`: the GID index, partition keys and priorities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.config.model import FabricEntry
+from webhook.config.rules.rule import Violation, rule
+from webhook.model.fabric import MODES_WITH_OWN_DEVICE
+
+_MAX_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
+
+
+@rule("warning", "Remove qos.gidIndex, since NCCL 2.26 or newer finds the index.")
+def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
+    """Warn about `qos.gidIndex` where pods have their own interfaces.
+
+    A warning: there the index differs from pod to pod; NCCL 2.26 or newer finds it.
+    """
+    own_interfaces = fabric.mode in MODES_WITH_OWN_DEVICE or bool(fabric.networks)
+    own_interfaces = own_interfaces or any(resource.network for resource in fabric.resources)
+    if fabric.qos.gid_index is not None and own_interfaces:
+        yield Violation(
+            ("qos", "gidIndex"), "the index differs between pods with their own interfaces"
+        )
+
+
+@rule("error", "Remove qos.pkey, and use VLANs instead.")
+def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
+    """Reject `qos.pkey` on Ethernet.
+
+    An error: RoCE has no partitions; UCX fails if the key is not in the port's table.
+    """
+    if fabric.qos.pkey is not None and fabric.link_layer == "Ethernet":
+        yield Violation(("qos", "pkey"), "RoCE has no partition keys")
+
+
+@rule(
+    "warning",
+    "Set env.NCCL_IB_PKEY to the index of the key (0 if the key is the first in the "
+    "table of every node).",
+)
+def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
+    """Warn about `qos.pkey` without NCCL_IB_PKEY in `env`.
+
+    A warning: NCCL needs the key's index in the port's table, which only the site knows (net_ib
+    passes it as `pkey_index`); without NCCL_IB_PKEY, NCCL uses index 0.
+    """
+    if fabric.qos.pkey is not None and "nccl" in fabric.libraries:
+        if "NCCL_IB_PKEY" in fabric.env:
+            return
+        yield Violation(
+            ("qos", "pkey"),
+            f"0x{fabric.qos.pkey:04x} reaches only UCX, since NCCL takes an index",
+        )
+
+
+@rule("error", "Write a qos.serviceLevel from 0 to 7.")
+def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
+    """Reject a `qos.serviceLevel` above 7 on Ethernet.
+
+    An error: RoCE has eight priorities, from 0.
+    """
+    level = fabric.qos.service_level
+    if level is not None and level > _MAX_PRIORITY and fabric.link_layer == "Ethernet":
+        yield Violation(
+            ("qos", "serviceLevel"), f"{level} is too large, since RoCE has priorities 0 to 7"
+        )
