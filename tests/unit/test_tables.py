@@ -189,4 +189,4 @@ def test_every_option_of_serve_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     serve.run(command.parse_args(list(_given(command))))
     (options,) = caught
     assert set(_unchanged(options, DEFAULTS)) == FOR_TESTS
-    assert list(_unchanged(options.durations, DEFAULTS.durations)) == ["idle"]
+    assert list(_unchanged(options.durations, DEFAULTS.durations)) == ["idle_connection"]
