@@ -276,7 +276,8 @@ def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) 
     for note in plugin.notes:
         print_message("warning", note)
     if not plugin.files:
-        print_message("note", f"{folder}: nothing written, since no fabric needs a device plugin")
+        cause = "needs a device plugin" if discovery.fabrics else "was found"
+        print_message("note", f"{folder}: nothing written, since no fabric {cause}")
     for file in plugin.files:
         _write_new(folder / file.name, visible_lines(file.text))
 

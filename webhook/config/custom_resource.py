@@ -29,7 +29,7 @@ from webhook.text.yaml.tree import TextLimits
 
 #: Fields of every Kubernetes object, besides `spec`.
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "status")
-_FIELDS_HERE = ": the fields here are apiVersion, kind, metadata and spec"
+_FIELDS_HERE = "; the fields here are apiVersion, kind, metadata and spec"
 #: The only name that the webhook reads.
 NAME = "default"
 #: Fields of the configuration.

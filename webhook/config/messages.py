@@ -177,14 +177,22 @@ class Row(NamedTuple):
 def _unknown_field(path: tuple[int | str, ...]) -> str:
     word, parent_path = str(path[-1]), _parent_path(path[:-1])
     fields = [row.name for row in rows() if _parent(row) == parent_path]
-    elsewhere = [row for row in rows() if row.name == word]
     if written := misread_key(word):
         return f"unknown field ({written})"
-    if elsewhere:
-        return f"unknown field here: it belongs in {_parent(elsewhere[0]) or 'spec'}"
+    parents = [_parent(row) for row in rows() if row.name == word]
+    # The name alone may be meant in another sense: only an adjacent place is likely.
+    if len(parents) == 1 and (
+        parents[0] == _above(parent_path) or _above(parents[0]) == parent_path
+    ):
+        return f"unknown field here: it belongs in {parents[0] or 'spec'}"
     return (
-        f"unknown field{suggestion(word, fields) or ': the fields here are ' + ', '.join(fields)}"
+        f"unknown field{suggestion(word, fields) or '; the fields here are ' + ', '.join(fields)}"
     )
+
+
+def _above(path: str) -> str:
+    """Return the path of the mapping that contains another."""
+    return path.rpartition(".")[0]
 
 
 def _description(path: tuple[int | str, ...]) -> str:

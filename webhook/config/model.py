@@ -248,8 +248,8 @@ class ClaimEntry(Entry):
 
     template: Text
     """Name of a ResourceClaimTemplate, which must exist in each namespace with pods on the fabric;
-    without it, they stay Pending. It requests only NICs, or GPUs with their NICs; in that case,
-    containers must not request other GPUs."""
+    without the template, those pods stay Pending. A template requests either only NICs, or GPUs
+    with their NICs. In the second case, containers must not request other GPUs."""
 
     request: Text | None = None
     """Name of the request in the template whose devices a container gets. Without it, a container

@@ -122,7 +122,7 @@ def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
         subject = (
             f"namespace {analysis.namespace.name}" if analysis.namespace.name else "the namespace"
         )
-        consequence = f"memory limits stay, and its {FABRIC_ANNOTATION} is ignored"
+        consequence = f"memory limits stay, and any {FABRIC_ANNOTATION} on it has no effect"
         draft.warned("", FACTS_UNKNOWN, f"nothing is known about {subject}: {consequence}")
     fabric = analysis.namespace.annotations.get(FABRIC_ANNOTATION)
     exists = isinstance(fabric, str) and fabric in analysis.fabrics.fabrics

@@ -76,7 +76,8 @@ UNKNOWN_ANNOTATION = Reason(
 )
 FACTS_UNKNOWN = Reason(
     "NamespaceUnknown",
-    "Nothing is known about the namespace: memory limits stay, and its rdma.lab/fabric is ignored.",
+    "Nothing is known about the namespace: memory limits stay, and any rdma.lab/fabric on it "
+    "has no effect.",
     remedy=LIMITS_UNKNOWN.remedy,
 )
 CLAIM_UNKNOWN = Reason(

@@ -97,7 +97,10 @@ def _effect(rows: tuple[CodeRow, ...], rdma: Rdma | None) -> str:
     """Return what a code says about a pod's RDMA; "" for codes that are not reasons."""
     if rows[0].tool not in (_WEBHOOK, _PREVIEW):
         return ""
-    return _DENIED if rows[0].code.code in _DENIALS else EFFECTS[rdma]
+    code = rows[0].code.code
+    if code == FABRIC_AMBIGUOUS.code:
+        return f"{EFFECTS[rdma]} If `onAmbiguous` is `deny`, the webhook denies the pod instead."
+    return _DENIED if code in _DENIALS else EFFECTS[rdma]
 
 
 def unknown_code(word: str) -> str:

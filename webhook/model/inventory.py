@@ -150,13 +150,14 @@ _FABRIC_WITHOUT_NODES = Code(
 _RESOURCE_NOT_OFFERED = Code(
     "ResourceNotOffered",
     "No node of the fabric offers one of the fabric's RDMA resources.",
-    "Check the name of the resource in the configuration, and whether the RDMA device plugin runs "
-    "on the nodes.",
+    "Check the name of the resource in the configuration, and whether the device plugin "
+    "that offers it runs on the nodes.",
 )
 _NODE_WITHOUT_RESOURCE = Code(
     "NodeWithoutResource",
     "Some nodes of the fabric lack one of its RDMA resources.",
-    "Check whether the RDMA device plugin runs on these nodes; rdma-webhook fabrics names them.",
+    "Check whether the device plugin that offers the resource runs on these nodes; rdma-webhook "
+    "fabrics names them.",
 )
 _NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",

@@ -77,7 +77,9 @@ def _changes(pairs: Iterable[tuple[Preview, Preview]]) -> Iterator[PodChange]:
     for old, new in pairs:
         before, after = _side(old), _side(new)
         differences = differences_between(_without_status(old), _without_status(new))
-        if differences or before != after:
+        # A denial for the same reason leaves the pod denied, whatever its message.
+        denied = not before.allowed and not after.allowed and before.because == after.because
+        if differences or (before != after and not denied):
             yield PodChange(
                 kind=old.kind,
                 namespace=old.namespace,

@@ -85,7 +85,7 @@ class Sheet:
         ]
         last = self._width - indent - sum(widths) - _GAP * len(widths)
         if last < _MIN_LAST_WIDTH:
-            self._write_paragraphs(escaped, indent)
+            self._write_paragraphs(columns, escaped, indent)
             return
         for row in cells:
             self._write_row(row, [*widths, last], " " * indent)
@@ -116,11 +116,17 @@ class Sheet:
             filled = [line or none for line, none in zip(lines, empty, strict=True)]
             self._lines.append((lead + (" " * _GAP).join(filled)).rstrip(" "))
 
-    def _write_paragraphs(self, rows: Sequence[Sequence[Span]], indent: int) -> None:
-        for *cells, last in rows:
-            spans = [part for cell in cells if cell.text for part in (cell, Span(" "))]
-            spans[-1] = Span(": ")
-            self.paragraph(*spans, last, indent=indent)
+    def _write_paragraphs(
+        self, columns: Sequence[TableColumn], rows: Sequence[Sequence[Span]], indent: int
+    ) -> None:
+        """Write each row as its first cell, then the others after their headings."""
+        for first, *cells in rows:
+            spans = [first]
+            for column, cell in zip(columns[1:], cells, strict=True):
+                if cell.text:
+                    mark = ": " if len(spans) == 1 else "; "
+                    spans += [Span(f"{mark}{column.heading} "), cell]
+            self.paragraph(*spans, indent=indent)
 
     def _pad(self, cell: Span, width: int) -> list[str]:
         pieces = [cell.text[start:end] for start, end in lines_of(cell.text, width)]

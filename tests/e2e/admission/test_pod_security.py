@@ -31,8 +31,8 @@ def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level:
     assert answer.status["because"] == "MemlockUnknown"
     assert answer.warnings == [
         (
-            "RDMA not certain: container trainer does not run as root: it needs nodes that raise "
-            "memlock"
+            "RDMA not certain: container trainer does not run as root: it needs nodes with "
+            "LimitMEMLOCK=infinity"
         ),
         says,
     ]

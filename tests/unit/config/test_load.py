@@ -353,14 +353,20 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
         ),
         (
             {"match": {"nvlink": 1}},
-            ("spec.fabrics[0].match.nvlink", "unknown field here: it belongs in spec"),
+            (
+                "spec.fabrics[0].match.nvlink",
+                (
+                    "unknown field; the fields here are gpuResources, deviceClasses, "
+                    "gpuProducts, nodeLabels"
+                ),
+            ),
         ),
         (
             {"qos": {"zzz": None}},
             (
                 "spec.fabrics[0].qos.zzz",
                 (
-                    "unknown field: the fields here are trafficClass, serviceLevel, "
+                    "unknown field; the fields here are trafficClass, serviceLevel, "
                     "fifoTrafficClass, gidIndex, pkey"
                 ),
             ),

@@ -55,7 +55,7 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         (
             below_spec("fabrics: []\n") + "zzz: {}\n",
             "zzz",
-            "unknown field: the fields here are apiVersion, kind, metadata and spec",
+            "unknown field; the fields here are apiVersion, kind, metadata and spec",
         ),
         (
             below_spec("fabrics: []\n") + "metadata: {name: site}\n",

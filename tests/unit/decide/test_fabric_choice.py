@@ -92,7 +92,12 @@ def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
     """The message names the gap in the configuration; a quantity of zero is not a device."""
     assert resolved(using("example.com/npu", name)).message == (
         f"container trainer requests {name}, which no fabric lists: "
-        "set rdma.lab/fabric to the fabric of its nodes, north, south or east"
+        + (
+            "rename it to the fabric's resource, or remove it and set rdma.lab/fabric and "
+            "rdma.lab/containers"
+            if name.startswith("rdma/")
+            else "set rdma.lab/fabric to the fabric of its nodes, north, south or east"
+        )
     )
     without_device = pod(container(resources=quantities({name: "0"})))
     assert resolved(without_device).message.startswith("the pod's fabric cannot be determined: ")

@@ -99,13 +99,20 @@ def test_a_code_that_decides() -> None:
     """It has an effect on RDMA."""
     explanation = explain_code("FabricAmbiguous")
     assert explanation.rdma == "no"
-    assert explanation.effect == EFFECTS["no"]
+    assert explanation.effect.startswith(EFFECTS["no"])
     assert [row.part for row in explanation.rows] == ["verdict", "decision", "request"]
 
 
 def test_a_code_that_denies_a_pod() -> None:
     """Its effect does not mention traffic over sockets: there is no pod."""
     assert explain_code("InvalidAnnotation").effect.startswith("The webhook denies the pod")
+
+
+def test_a_code_that_denies_a_pod_only_if_configured() -> None:
+    """Its effect names both verdicts."""
+    effect = explain_code("FabricAmbiguous").effect
+    assert effect.startswith(EFFECTS["no"])
+    assert "`onAmbiguous` is `deny`" in effect
 
 
 def test_a_code_of_two_tools() -> None:
@@ -181,7 +188,7 @@ def test_the_text_of_a_code() -> None:
 def test_places_with_the_same_meaning_share_a_line() -> None:
     """The text does not repeat a sentence."""
     text = code_text(explain_code("FabricAmbiguous"), width=300)
-    assert text.count("  In a verdict, a decision, the check of a pod's request: ") == 1
+    assert text.count("  In a verdict, a decision or the check of a pod's request: ") == 1
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -117,6 +117,13 @@ def test_a_pod_that_would_be_denied() -> None:
     assert "RDMA yes (Equipped) → denied (InvalidAnnotation)" in changes_text(comparison)
 
 
+def test_a_pod_that_stays_denied_for_the_same_reason() -> None:
+    """Only the message may differ, as it lists the fabrics: that is no other decision."""
+    value = job("train", pod(annotations={"rdma.lab/fabric": "x"}))
+    value["spec"]["template"]["metadata"]["annotations"]["rdma.lab/fabric"] = "x"
+    assert comparing(fabrics(H100), value).changes == ()
+
+
 def test_pods_that_did_not_opt_in_are_not_compared() -> None:
     """Nor are pods for which the API server does not call the webhook."""
     value = job("train", pod())

@@ -66,10 +66,12 @@ def test_a_table_gives_the_last_column_what_is_left() -> None:
 
 
 def test_a_table_too_narrow_to_read_is_written_as_paragraphs() -> None:
-    """A column with one word on each line is hard to read."""
+    """A column with one word on each line is hard to read; each cell follows its heading."""
     sheet = Sheet(24)
     sheet.table(COLUMNS, ROWS, indent=2)
-    assert sheet.text == "  a one, two: because of\n  these reasons\n  b b: b\n"
+    assert sheet.text == (
+        "  a: whom one, two; why\n  because of these\n  reasons\n  b: whom b; why b\n"
+    )
 
 
 def test_a_grid_has_a_line_for_each_row() -> None:

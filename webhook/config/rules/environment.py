@@ -16,6 +16,7 @@ from webhook.config.names import KNOWN_VARIABLES, OneLetterIndex
 from webhook.config.rules.rule import Violation, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK, SOCKET_VARIABLES, ip_interfaces
+from webhook.model.libraries import VARIABLES
 from webhook.model.transport_variables import allows_rdma
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).
@@ -23,6 +24,12 @@ _MAX_NCCL_BYTES = 1023
 #: The number of characters shown of a value that is too long.
 _MAX_SHOWN = 40
 _MAX_HCAS = 32
+#: The variables that name HCAs; `qos` sets all other variables that fields imply.
+_HCA_VARIABLES = frozenset(
+    variable.name
+    for variable in VARIABLES
+    if variable.value in ("nccl hcas", "nvshmem prefix", "nvshmem hcas", "mooncake hcas")
+)
 #: From env.rst, "Debugging" ("should generally not be set in production"), and causes of hangs.
 _DEBUGGING_VARIABLES = frozenset(
     {
@@ -208,17 +215,27 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove the variable from env, or the field that sets it.")
 def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a variable in `env` that `hcas` or `qos` sets to another value.
+    """Warn about a variable in `env` that `hcas`, `excludeHcas`, `hcaPrefixes` or `qos` also sets.
 
-    A warning: the value in `env` wins, so the field has no effect on that library.
+    A warning, if the values differ: the one in `env` wins, so the field has no effect on that
+    library.
     """
     for name, value in library_variables(fabric):
         if name in fabric.env and fabric.env[name] != value:
             yield Violation(
                 ("env", name),
-                f"{quoted(fabric.env[name])} overrides {quoted(value)}, the value from hcas and "
-                "qos",
+                f"{quoted(fabric.env[name])} overrides {quoted(value)}, the value from "
+                f"{_field_of(name, fabric)}",
             )
+
+
+def _field_of(name: str, fabric: FabricEntry) -> str:
+    """Return the field that sets a library's variable."""
+    if name not in _HCA_VARIABLES:
+        return "qos"
+    if fabric.exclude_hcas:
+        return "excludeHcas"
+    return "hcas" if fabric.hcas else "hcaPrefixes"
 
 
 @rule("error", "Write a single line of at most 1023 bytes, without leading or trailing spaces.")

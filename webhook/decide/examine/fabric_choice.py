@@ -25,6 +25,7 @@ from webhook.decide.examine.node_selection import (
     from_selector,
 )
 from webhook.model.annotations import (
+    CONTAINERS_ANNOTATION,
     FABRIC_ANNOTATION,
     INVALID_ANNOTATION,
     STATUS_ANNOTATION,
@@ -61,6 +62,11 @@ FABRIC_CONFLICT = Reason(
     rdma="no",
 )
 
+#: Setting the fabric alone would not help: the pod would still request the unknown resource.
+UNLISTED_RDMA_REMEDY = (
+    "rename it to the fabric's resource, or remove it and set "
+    f"{FABRIC_ANNOTATION} and {CONTAINERS_ANNOTATION}"
+)
 #: The evidence of a second call, if the pod itself has none.
 EARLIER = f"annotation {STATUS_ANNOTATION} of an earlier call"
 
@@ -248,7 +254,7 @@ def _claim_text(claim: Claim) -> str:
     return f"resource claim {claim.name}{place}"
 
 
-def _unlisted_device(usages: ContainerUsages) -> str:
+def _unlisted_device(usages: ContainerUsages, gpu_remedy: str) -> str:
     """Name a GPU, or else an RDMA resource, of a pod without evidence for a fabric; or "".
 
     No fabric lists such a device, or it would be evidence.
@@ -256,7 +262,10 @@ def _unlisted_device(usages: ContainerUsages) -> str:
     for container, usage in usages:
         names = [*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))]
         if names:
-            return f"container {container.name} requests {names[0]}, which no fabric lists"
+            remedy = gpu_remedy if usage.gpus else UNLISTED_RDMA_REMEDY
+            return (
+                f"container {container.name} requests {names[0]}, which no fabric lists: {remedy}"
+            )
     return ""
 
 
@@ -282,9 +291,9 @@ def _by_default(
         return _unknown("no fabric is configured")
     if not naming_evidence:
         names = " or ".join(", ".join(fabrics.fabrics).rsplit(", ", 1))
-        problem = _unlisted_device(usages) or "the pod's fabric cannot be determined"
         remedy = f"set {FABRIC_ANNOTATION} to the fabric of its nodes, {names}"
-        return _unknown(f"{problem}: {remedy}")
+        message = f"the pod's fabric cannot be determined: {remedy}"
+        return _unknown(_unlisted_device(usages, remedy) or message)
     several = " and ".join(sorted(candidates))
     message = f"{naming_evidence[0].source} matches {several}: set {FABRIC_ANNOTATION}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)

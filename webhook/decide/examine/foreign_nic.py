@@ -29,7 +29,7 @@ from webhook.model.resources import ContainerUsages
 FOREIGN_NIC = Reason(
     "ForeignNIC",
     "The pod uses a NIC that no fabric lists. If it belongs to a fabric, set rdma.lab/fabric to "
-    'its name, and rdma.lab/devices to "0".',
+    'the name of that fabric, and rdma.lab/devices to "0".',
     remedy=(
         "If the NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
         'rdma.lab/devices: "0". If the pod is meant to use another kind of NIC, no action is '
@@ -38,7 +38,8 @@ FOREIGN_NIC = Reason(
     rdma="unsure",
 )
 FOREIGN_REMEDY = (
-    'if it belongs to a fabric, set rdma.lab/fabric to its name, and rdma.lab/devices to "0"'
+    "if it belongs to a fabric, set rdma.lab/fabric to the name of that fabric, and "
+    'rdma.lab/devices to "0"'
 )
 
 _NIC = "a NIC that no fabric lists"

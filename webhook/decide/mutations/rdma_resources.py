@@ -72,7 +72,9 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
         if target.shared_gpu:
             _warn_virtual(draft, target)
     for name, alias in strays(analysis.original.containers, analysis.targets, aliases):
-        message = f"no node offers {alias}, and container {name} needs no RDMA: remove the resource"
+        message = (
+            f"the alias {alias} is replaced only in containers that need RDMA: remove the resource"
+        )
         draft.warned(name, OTHER, message)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webhook.decide.analysis import Target
+from webhook.decide.examine.fabric_choice import UNLISTED_RDMA_REMEDY
 from webhook.decide.mutations.claims import MUTATION as CLAIMS
 from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
 from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
@@ -90,7 +91,7 @@ def _verdict_without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: lis
     assert reason is not None  # a pod with targets but without a fabric always has a reason
     if requested and not pod.knowledge.uses_foreign_nic:
         request = f"container {judged.target.name} requests {requested[0]}"
-        message = f"{request}, which no fabric has: remove the resource, or correct its name"
+        message = f"{request}, which no fabric lists: {UNLISTED_RDMA_REMEDY}"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     return Verdict.of(reason, pod.knowledge.message)
 

@@ -49,7 +49,7 @@ def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         return None
     memlock, subject = pod.analysis.fabrics.defaults.memlock, f"container {name}"
     if memlock == "unknown":
-        message = f"{subject} {obstacle}: it needs nodes that raise memlock"
+        message = f"{subject} {obstacle}: it needs nodes with LimitMEMLOCK=infinity"
         return Verdict.of(MEMLOCK_UNKNOWN, message)
     if memlock == "limited":
         return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and the nodes limit memlock")

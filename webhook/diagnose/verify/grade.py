@@ -271,7 +271,7 @@ def _collective(measurement: Measurement, log: LogReport) -> Finding:
         text = f"{figure} within one node. No cable was tested."
         return LOOPBACK.finding("unsure", text, "Run the benchmark on at least two nodes.")
     if log.transport == "yes":
-        text = f"{figure} over RDMA, without wrong results. Its bandwidth is not graded."
+        text = f"{figure} over RDMA, without wrong results. The bandwidth is not graded."
         return OVER_RDMA.finding("ok", text)
     text = f"{figure}; the output does not show which network was used."
     return TRANSPORT_UNKNOWN.finding("unsure", text)

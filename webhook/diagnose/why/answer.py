@@ -28,7 +28,7 @@ from webhook.diagnose.why.runtime_evidence import (
     process_findings,
     transport_evidence,
 )
-from webhook.diagnose.why.webhook_call import CALLED, call_finding
+from webhook.diagnose.why.webhook_call import CALLED, STATUS_UNREADABLE, call_finding
 from webhook.model.decision import Rdma
 from webhook.model.finding import Code, Finding
 
@@ -79,19 +79,24 @@ def _answer(evidence: PodEvidence, called: Finding) -> tuple[Rdma, Finding]:
     return _by_call(called, requests)
 
 
+_NOT_CALLED = "the webhook was not called"
+
+
 def _by_call(called: Finding, requests: list[str]) -> tuple[Rdma, Finding]:
-    """Return the answer for a pod that the webhook was not called for."""
+    """Return the answer for a pod that the webhook was not called for, as far as is known."""
     if requests:
+        unreadable = called.code == STATUS_UNREADABLE.code
+        call = "it is not known whether the webhook was called" if unreadable else _NOT_CALLED
         text = (
-            f"RDMA is not certain: the webhook was not called, but the pod requests {requests[0]} "
-            "itself. Whether it has everything else that RDMA needs was not checked."
+            f"RDMA is not certain: {call}, but the pod requests {requests[0]} itself. Whether it "
+            "has everything else that RDMA needs was not checked."
         )
         return "unsure", called._replace(level="unsure", text=text)
     if called.level == "unsure":
         reason = called.text.removeprefix("Not certain: ")
         return "unsure", called._replace(text=f"RDMA is not certain: {reason}")
     reason = called.text.removeprefix("No: ")
-    return "no", called._replace(text=f"No RDMA, since the webhook was not called: {reason}")
+    return "no", called._replace(text=f"No RDMA, since {_NOT_CALLED}: {reason}")
 
 
 def _by_status(status: StatusAnnotation) -> Finding:

@@ -109,7 +109,7 @@ def code_text(explanation: CodeExplanation, *, width: int = 100, color: bool = F
         meanings.setdefault(row.code.meaning, []).append(row.label)
     for remedy, meanings in labels.items():
         for meaning, parts in meanings.items():
-            place = Span(f"In {', '.join(parts)}: ", "dim")
+            place = Span(f"In {' or '.join(', '.join(parts).rsplit(', ', 1))}: ", "dim")
             sheet.paragraph(place, Span(meaning), indent=_INDENT)
         write_remedy(sheet, remedy or _NO_ACTION)
     return sheet.text

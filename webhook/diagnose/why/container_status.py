@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.kube.objects import ContainerStatus, PodRecord, Terminated
+from webhook.model.annotations import MEMORY_LIMIT_ANNOTATION
 from webhook.model.finding import Code, Finding
 
 _CHECK_IMAGE = (
@@ -154,9 +155,11 @@ def _oom(pod: PodRecord, name: str, times: str) -> Finding:
             f"Container {name} used more memory than its limit of {limit} and was killed "
             f"(OOMKilled){times}. Registered memory counts against the limit."
         )
+        keeps = pod.metadata.annotations.get(MEMORY_LIMIT_ANNOTATION) == "keep"
+        deletion = f"delete the annotation {MEMORY_LIMIT_ANNOTATION}: keep, and " * keeps
         remedy = (
-            "Raise limits.memory. Or let the webhook remove the limit: delete the annotation "
-            "rdma.lab/memory-limit: keep, and use a namespace that does not require a limit."
+            f"Raise limits.memory. Or let the webhook remove the limit: {deletion}use a namespace "
+            "that does not require a limit."
         )
     else:
         text = f"Container {name} was killed because the node ran out of memory (OOMKilled){times}."

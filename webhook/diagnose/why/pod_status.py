@@ -141,7 +141,7 @@ def _insufficient(evidence: PodEvidence, name: str, message: str) -> Finding:
     start = f"The pod is waiting for {name}"
     report = f" The scheduler reports: {message}"
     if evidence.nodes is None:
-        text = f"{start}: no node has enough of it free, or none offers it.{report}"
+        text = f"{start}: no node that the pod may use has enough of it free.{report}"
         remedy = (
             f"Check whether a node offers it: kubectl get nodes -o yaml | grep {name}. If one "
             "does, wait until it is free; if none does, the name is wrong, or the device plugin "

@@ -9,6 +9,7 @@ from webhook.admission.registration import EXCLUDED_NAMESPACES
 from webhook.decide.examine import MIRROR_POD, WINDOWS_POD
 from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.pod_status import NO_STATUS
 from webhook.diagnose.why.pod_template import template_title
 from webhook.kube.objects import KubernetesObject
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION, opted_in
@@ -207,6 +208,12 @@ def _remove_status(evidence: PodEvidence) -> str:
 
 def _not_called_reasons(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the reasons why a pod with the annotation was missed, the most certain first."""
+    if not evidence.pod.status.phase:
+        yield _not_called(
+            NO_STATUS,
+            "No: the manifest has no status, so this pod was never created.",
+            "Use rdma-webhook preview to see what the webhook would change.",
+        )
     yield from _missing_label(evidence)
     yield from _missing_installation(evidence)
     yield from _newer_prerequisites(evidence)

@@ -310,6 +310,9 @@ BROKEN = {
     ],
     "rendered_twice": [
         text(fabric(env={"NCCL_IB_HCA": "=mlx5_1"})),
+        text(fabric(hcas=[], excludeHcas=["mlx5_9"], env={"NCCL_IB_HCA": "=mlx5_1"})),
+        text(fabric(hcas=[], hcaPrefixes=["mlx5_"], env={"NCCL_IB_HCA": "=mlx5_1"})),
+        text(fabric(qos={"trafficClass": 106}, env={"NCCL_IB_TC": "96"})),
     ],
     "nccl_values": [
         text(fabric(env={"NCCL_TOPO_FILE": "/" + "x" * 1023})),

@@ -39,7 +39,7 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
     """The message has the obstacle; the verdict is certain if the nodes' memlock is known."""
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
-        f"container trainer {obstacle}: it needs nodes that raise memlock"
+        f"container trainer {obstacle}: it needs nodes with LimitMEMLOCK=infinity"
     )
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"}))
@@ -147,8 +147,8 @@ def test_an_image_of_another_user_is_in_the_message() -> None:
     """Its name is the evidence; the pod's securityContext takes precedence."""
     manifest = pod(gpu(image="lab/ray"))
     assert verdict_on(manifest, images("lab/ray")).message == (
-        "container trainer has an image that does not run as root: it needs nodes that raise "
-        "memlock"
+        "container trainer has an image that does not run as root: it needs nodes with "
+        "LimitMEMLOCK=infinity"
     )
     assert judged(manifest, images("lab/ray", memlock="limited")) == ("no", "MemlockLimited")
     assert judged(manifest, images("lab/ray", memlock="nri")) == EQUIPPED

@@ -26,8 +26,8 @@ def test_a_resource_of_no_fabric_is_unknown() -> None:
     assert judged(pod(gpu(limits={"rdma/other": "1"}))) == ("unsure", "ResourceUnknown")
     alone = pod(container(resources=quantities({"rdma/other": "1"})))
     assert verdict_on(alone).message == (
-        "container trainer requests rdma/other, which no fabric has: remove the "
-        "resource, or correct its name"
+        "container trainer requests rdma/other, which no fabric lists: rename it to the "
+        "fabric's resource, or remove it and set rdma.lab/fabric and rdma.lab/containers"
     )
     alone["metadata"]["annotations"]["rdma.lab/fabric"] = "v100-ib"
     assert verdict_on(alone).because.code == "ResourceUnknown"  # a fabric's name changes nothing

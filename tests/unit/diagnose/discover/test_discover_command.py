@@ -216,6 +216,15 @@ def test_files_are_written_besides_the_output(discover: Discover) -> None:
     assert discover(*words).code == 0
 
 
+def test_without_a_fabric_there_is_no_plugin(discover: Discover) -> None:
+    """The note does not name fabrics that need no device plugin."""
+    Path("nodes.yaml").write_text(NODES)
+    assert (
+        "nothing written, since no fabric was found"
+        in discover("--nodes", "nodes.yaml", "--plugin", "p").err
+    )
+
+
 def test_a_plugin_file_that_differs_is_not_overwritten(discover: Discover) -> None:
     """A person may have changed it."""
     Path("n1.txt").write_text(IBSTAT)

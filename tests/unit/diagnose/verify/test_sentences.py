@@ -22,7 +22,7 @@ def test_digits(gbps: float, digits: str) -> None:
 def test_a_collective_says_its_bandwidth() -> None:
     """The reason has the bus bandwidth, if there is any, and no ratio."""
     over_rdma = TRANSPORTS[0].example
-    ending = "over RDMA, without wrong results. Its bandwidth is not graded."
+    ending = "over RDMA, without wrong results. The bandwidth is not graded."
     assert (
         only_result(nccl_tests() + over_rdma).finding.text == f"Bus bandwidth 373.2 Gb/s {ending}"
     )

@@ -32,8 +32,8 @@ def test_the_whole_document() -> None:
       <failure type="PortDown" message="{down.text}">{down.text} {down.remedy}</failure>
     </testcase>
     <testcase classname="All runs" name="NotTested">
-      <skipped message="NotTested: 1 HCA of the fabric has no result: mlx5_5. Run the \
-benchmark on each HCA that has no result; the option -d names the HCA." />
+      <skipped message="NotTested: 1 HCA of the fabric has no result: mlx5_5. Run \
+ib_write_bw -d HCA on each HCA that has no result (nccl-tests uses NCCL_IB_HCA)." />
     </testcase>
   </testsuite>
 </testsuites>

@@ -111,7 +111,11 @@ def test_a_pod_that_equips_itself() -> None:
     """A pod that requests an RDMA resource itself may have RDMA without the webhook."""
     explanation = explain(live({}, limits={"rdma/rdma_v100": "1"}))
     assert (explanation.rdma, explanation.answer.level) == ("unsure", "unsure")
-    assert "requests rdma/rdma_v100 itself" in explanation.answer.text
+    assert "the webhook was not called, but the pod requests rdma/rdma_v100 itself" in (
+        explanation.answer.text
+    )
+    unreadable = explain(live({**ASKED, "rdma.lab/status": "x"}, limits={"rdma/rdma_v100": "1"}))
+    assert "it is not known whether the webhook was called, but" in unreadable.answer.text
 
 
 def test_an_unreadable_status() -> None:

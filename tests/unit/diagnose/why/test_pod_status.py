@@ -41,7 +41,7 @@ def test_each_lacking_resource_is_reported() -> None:
     """Without the nodes, it is unknown whether any of them offers it."""
     findings = now(pending())
     assert [finding.code for finding in findings] == ["Insufficient", "Insufficient"]
-    assert "waiting for nvidia.com/v100: no node has enough of it free, or none" in findings[0].text
+    assert "waiting for nvidia.com/v100: no node that the pod may use has" in findings[0].text
     assert "waiting for rdma/rdma_v100:" in findings[1].text
     assert "1 Insufficient nvidia.com/v100, 2 Insufficient rdma/rdma_v100." in findings[1].text
     assert "kubectl get nodes -o yaml | grep rdma/rdma_v100" in findings[1].remedy
@@ -183,7 +183,10 @@ def test_a_container_that_exceeded_its_limit() -> None:
     _, finding = now(pod)
     assert "used more memory than its limit of 16Gi" in finding.text
     assert "Registered memory counts" in finding.text
-    assert "rdma.lab/memory-limit" in finding.remedy
+    assert "rdma.lab/memory-limit" not in finding.remedy
+    pod["metadata"]["annotations"] = {"rdma.lab/memory-limit": "keep"}
+    _, finding = now(pod)
+    assert "delete the annotation rdma.lab/memory-limit: keep" in finding.remedy
 
 
 def test_an_init_container_that_exceeded_its_limit() -> None:

@@ -295,6 +295,15 @@ def test_other_values(value: object, says: str) -> None:
     )
 
 
+def test_a_manifest_without_a_status() -> None:
+    """Its pod was never created, so the webhook cannot have been called."""
+    pod = live(ASKED)
+    del pod["status"]
+    finding = called(pod, namespace=None, webhooks=None)
+    assert (finding.code, finding.level) == ("NoStatus", "error")
+    assert "rdma-webhook preview" in finding.remedy
+
+
 def test_a_status_that_cannot_be_read() -> None:
     """It does not count as a status of the webhook."""
     finding = called(live({**ASKED, "rdma.lab/status": "green"}))
