@@ -352,6 +352,10 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             ("spec.fabrics[0].gpuResources", "unknown field here: it belongs in fabrics[].match"),
         ),
         (
+            {"match": {"hcas": []}},
+            ("spec.fabrics[0].match.hcas", "unknown field here: it belongs in fabrics[]"),
+        ),
+        (
             {"match": {"nvlink": 1}},
             (
                 "spec.fabrics[0].match.nvlink",
