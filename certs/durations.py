@@ -38,8 +38,8 @@ class Durations:
     def resync(self) -> timedelta:
         """The time between two reads while the objects are watched and nothing changes.
 
-        The reads find changes that a watch lost. The time is far below a drain: a replica that
-        missed the beginning of a revocation can still follow it.
+        The reads find changes that a watch missed. The time is much shorter than a drain: a replica
+        that missed the beginning of a revocation can still follow it.
         """
         return self.drain / 2
 

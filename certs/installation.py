@@ -39,7 +39,7 @@ class Watch(Protocol):
         """
 
     def stop(self) -> None:
-        """Stop; does not wait for that."""
+        """Stop, without waiting for the watch to end."""
 
     @property
     def current(self) -> bool:

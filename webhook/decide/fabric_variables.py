@@ -103,8 +103,8 @@ def _pod_values(
 def _may_include(user_env: Mapping[str, str | None]) -> bool:
     """Return whether Open MPI's TCP may be limited to interfaces: the user excludes none.
 
-    Open MPI aborts if it gets both lists, and if an interface is absent: not in the host's network,
-    where nodes differ (opal/mca/btl/tcp; run with 4.1.4).
+    Open MPI aborts if it gets both lists, or if an interface is absent, so the list is not set in
+    the host's network, where nodes differ (opal/mca/btl/tcp; run with 4.1.4).
     """
     return not any(name in user_env for name in EXCLUDE_VARIABLES)
 

@@ -92,7 +92,7 @@ def _add_measurement_options(command: argparse.ArgumentParser) -> None:
     add_nodes_option(command)
     pairs = command.add_mutually_exclusive_group()
     pairs.add_argument(
-        "--ring", action="store_true", help="measure each node with the next one (default)"
+        "--ring", action="store_true", help="measure each node against the next one (default)"
     )
     pairs.add_argument(
         "--all-pairs", action="store_true", help="measure each node with every other node"

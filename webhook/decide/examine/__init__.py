@@ -161,7 +161,7 @@ def examine(
 def _knowledge(
     analysis: PodAnalysis, selection: Selection, resolution: Resolution, foreign_nic_message: str
 ) -> FabricKnowledge:
-    """Assess the knowledge; messages begin with the specifics, since warnings are cut at 120."""
+    """Assess the knowledge; messages begin with the specifics, since warnings are cut."""
     if selection.reason is not None:
         by_foreign = (FOREIGN_NIC, f"{foreign_nic_message}: {FOREIGN_REMEDY}")
         explanation = by_foreign if foreign_nic_message else (selection.reason, selection.message)

@@ -192,9 +192,9 @@ def _template_verdict(pod: JudgedPod, claim: ClaimTemplateReference) -> Verdict 
     if requests is not None and request in (None, *requests):
         return None
     if requests is not None:
-        message = f"ResourceClaimTemplate {template} has no request {request}, only"
         have = ", ".join(requests) or "none"
-        return Verdict.of(REQUEST_MISSING, f"{message} {have}")
+        message = f"ResourceClaimTemplate {template} has no request {request}; its requests: {have}"
+        return Verdict.of(REQUEST_MISSING, message)
     if facts.complete:
         message = f"{subject} has no ResourceClaimTemplate {template}: create the template"
         return Verdict.of(TEMPLATE_MISSING, f"{message}; the pod waits for it")

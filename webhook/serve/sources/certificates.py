@@ -71,7 +71,7 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
         raise ConfigError(
             "no certificate: use --tls-cert and --tls-key, or --dev to try it on your own "
-            "computer; in a cluster, or with --kubeconfig, it manages its own"
+            "computer; in a cluster, or with --kubeconfig, the webhook manages its own"
         )
     if options.kubeconfig is not None and not options.kubeconfig.is_file():
         raise ConfigError(f"cannot read --kubeconfig {options.kubeconfig}: no such file")

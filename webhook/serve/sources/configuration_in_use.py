@@ -72,7 +72,7 @@ class ConfigurationInUse:
     def use(
         self, loaded: Loaded, prepared: PreparedConfiguration | None, *, reason_without_fabrics: str
     ) -> None:
-        """Decide by a prepared configuration from now on, or by none if it has no fabrics.
+        """Use a prepared configuration from now on, or none if it has no fabrics.
 
         `reason_without_fabrics`: why no pod can be decided in that case.
         """
@@ -113,7 +113,7 @@ class ConfigurationInUse:
         self._measure()
 
     def lose(self, reason: str) -> None:
-        """Decide by no configuration from now on."""
+        """Use no configuration from now on."""
         self.loaded, self.error = None, ""
         self._use_none(reason)
 

@@ -89,7 +89,8 @@ def _wrap(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
         draft.insert((*target.path, "command"), 0, *wrapping(target.gpus))
     if own_id or not wrapped:
         message = (
-            f"the command now runs with CUDA_VISIBLE_DEVICES set to its own {target.gpus} GPUs"
+            "the command now runs with CUDA_VISIBLE_DEVICES set to the container's own GPUs "
+            f"({target.gpus})"
         )
         draft.applied(target.name, WRAPPED, message)
     else:
