@@ -92,6 +92,7 @@ class FakePods:
             written = json.dumps({"rdma": self.rdma})
             created_pod["metadata"]["annotations"]["rdma.lab/status"] = written
         created_pod["metadata"]["namespace"] = "lab"
+        created_pod["status"] = {"phase": "Pending"}  # as the API server answers
         name = created_pod["metadata"]["name"]
         assert name not in self.pods
         self.pods[name] = created_pod
