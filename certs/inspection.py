@@ -19,7 +19,7 @@ from certs.ca_bundle import BundleContent, BundleContents, CaBundles
 from certs.clock import Clock
 from certs.errors import ApiError
 from certs.installation import Api, Installation, Object
-from certs.pem import dns_names, fingerprint, load_certificates
+from certs.pem import MALFORMED, dns_names, fingerprint, has_certificate_key, load_certificates
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 
 _Roles = list[tuple[str, x509.Certificate]]
@@ -211,9 +211,11 @@ def _handshake(probe_result: ProbeResult, roles: _Roles) -> Handshake:
 
 
 def _is_issued_by(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
+    if not has_certificate_key(ca):
+        return False
     try:
         leaf.verify_directly_issued_by(ca)
-    except (InvalidSignature, TypeError, ValueError):
+    except (InvalidSignature, *MALFORMED):
         return False
     return True
 

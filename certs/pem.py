@@ -91,9 +91,14 @@ def _is_certificate_key(label: bytes, text: bytes) -> bool:
     return not label and _PKCS8.match(der) is not None
 
 
+def has_certificate_key(certificate: x509.Certificate) -> bool:
+    """Return whether the public key may be parsed: others take as long as such private keys."""
+    return certificate.public_key_algorithm_oid in _ALGORITHMS
+
+
 def belongs_to(key: PrivateKeyTypes, certificate: x509.Certificate) -> bool:
     """Return whether a key is that of a certificate, which may have a key of any kind."""
-    if certificate.public_key_algorithm_oid not in _ALGORITHMS:  # parsed as slowly as such a key
+    if not has_certificate_key(certificate):
         return False
     try:
         return key.public_key() == certificate.public_key()
