@@ -7,8 +7,9 @@ import pytest
 
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.serve import status
-from webhook.serve.status import PATH, Condition, StatusUpdate, StatusWriter
+from webhook.serve.status import writer as status_writer
+from webhook.serve.status.content import Condition, StatusUpdate
+from webhook.serve.status.writer import PATH, StatusWriter
 
 VALID = Condition("Valid", True, "Accepted", "all is well")
 BROKEN = Condition("Valid", False, "NotUsable", "spec.fabrics[0]: wrong")
@@ -162,7 +163,7 @@ def test_a_problem_is_reported_once_and_is_not_the_end() -> None:
 
 def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next replica thus need not wait until the Lease expires."""
-    monkeypatch.setattr(status, "WRITE_INTERVAL", 0.01)
+    monkeypatch.setattr(status_writer, "WRITE_INTERVAL", 0.01)
     replica = Replica()
     replica.writer.start()
     until(lambda: bool(replica.written))
@@ -173,7 +174,7 @@ def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.Monke
 
 def test_without_a_connection_there_is_no_lease_to_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """The credentials may be unreadable at first."""
-    monkeypatch.setattr(status, "WRITE_INTERVAL", 0.01)
+    monkeypatch.setattr(status_writer, "WRITE_INTERVAL", 0.01)
     problems: list[str] = []
 
     def connect() -> Any:

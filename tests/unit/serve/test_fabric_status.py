@@ -23,12 +23,11 @@ from webhook.model.facts import Facts
 from webhook.model.finding import Finding, Location
 from webhook.model.inventory import FabricInventory, build_inventory
 from webhook.model.nodes import Node
-from webhook.serve import status as configuration_status
-from webhook.serve import status as fabric_status
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.state import PreparedConfiguration, State
-from webhook.serve.status import Condition, NodeSummary, status_update, status_writer
+from webhook.serve.status import content, status_writer
+from webhook.serve.status.content import Condition, NodeSummary, status_update
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
@@ -148,7 +147,7 @@ def test_equal_nodes_and_fabrics_are_not_summed_again(monkeypatch: pytest.Monkey
         counted.append((nodes, used))
         return build_inventory(nodes, used)
 
-    monkeypatch.setattr(fabric_status, "build_inventory", noted)
+    monkeypatch.setattr(content, "build_inventory", noted)
     first, second = fabrics(), fabrics()
     small, large = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
     on_nodes = NodeSummary()
@@ -263,8 +262,8 @@ class ApiServer:
 def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) -> None:
     """It writes in its own name, while it holds the Lease; a problem is logged once."""
     api, used, lines = ApiServer(), fabrics(), Lines()
-    monkeypatch.setattr(configuration_status, "WRITE_INTERVAL", 0.01)
-    monkeypatch.setattr(fabric_status, "_RELEASE", waiting.PATIENCE)
+    monkeypatch.setattr("webhook.serve.status.writer.WRITE_INTERVAL", 0.01)
+    monkeypatch.setattr("webhook.serve.status._RELEASE", waiting.PATIENCE)
     monkeypatch.setattr("webhook.kube.client.Client", api.client)
     monkeypatch.setattr("webhook.kube.lease.Lease", api.lease)
     facts = Facts(nodes={"n1": node(v100=8, rdma=2)})

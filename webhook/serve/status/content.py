@@ -1,0 +1,126 @@
+"""The content of the status: whether the object is valid and in use, and the nodes' resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from webhook.config.findings import text_after_path
+from webhook.config.load import Loaded
+from webhook.model.fabric import Fabrics
+from webhook.model.inventory import FabricCapacity, build_inventory
+from webhook.model.json import JsonObject
+from webhook.serve.sources.configuration_object import ObservedObject
+from webhook.serve.state import Nodes, PreparedConfiguration
+from webhook.text.findings import text_with_nodes
+
+#: Characters of a message: the API allows 32,768, and people read the first.
+_MAX_MESSAGE_LENGTH = 4096
+
+
+class Condition(NamedTuple):
+    """A condition of the status, without its time."""
+
+    type: str
+    holds: bool
+    #: A word in CamelCase.
+    reason: str
+    message: str
+
+
+class StatusUpdate(NamedTuple):
+    """The content of the status."""
+
+    #: metadata.generation of its object.
+    generation: int
+    conditions: Sequence[Condition]
+    #: The other fields of the status.
+    fields: JsonObject
+
+
+def status_update(
+    observed: ObservedObject | None, used: PreparedConfiguration | None, node_summary: NodeSummary
+) -> StatusUpdate | None:
+    """Return the content of the status; None without an object."""
+    if observed is None:
+        return None
+    names = observed.loaded.fabrics.fabrics if observed.loaded else ()
+    fields = {"fabricNames": ", ".join(names), **node_summary.of(used)}
+    return StatusUpdate(observed.generation, (_valid(observed), _active(observed, used)), fields)
+
+
+def _valid(observed: ObservedObject) -> Condition:
+    if observed.loaded is None:
+        return Condition("Valid", False, "NotUsable", _cut(observed.problem))
+    warnings = "\n".join(_warnings(observed.loaded))
+    return Condition("Valid", True, "Accepted", _cut(warnings or "There are no findings."))
+
+
+def _warnings(loaded: Loaded) -> Iterator[str]:
+    for finding in loaded.findings:
+        path = finding.location.path
+        yield f"{path}: {text_after_path(finding)}" if path else finding.text
+    if left_out := loaded.truncation.text():
+        yield left_out
+
+
+def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Condition:
+    if used is None:
+        message = "No fabrics are in use, so failurePolicy decides on pods that opted in."
+        return Condition("Active", False, "NothingInUse", message)
+    in_use = f"config {used.config_hash}"
+    if observed.loaded is None:
+        message = f"The last good configuration stays in use ({in_use})."
+        return Condition("Active", False, "LastGoodInUse", message)
+    if observed.loaded.fabrics.config_hash != used.config_hash:
+        message = f"It takes effect in a moment; until then the previous one is used ({in_use})."
+        return Condition("Active", False, "ComesIntoUse", message)
+    return Condition("Active", True, "InUse", f"The webhook uses it ({in_use}).")
+
+
+class NodeSummary:
+    """The status's summary of the nodes, cached while nodes and fabrics are the same objects."""
+
+    def __init__(self) -> None:
+        self._nodes: Nodes | None = None
+        self._fabrics: Fabrics | None = None
+        self._summary: JsonObject = {}
+
+    def of(self, used: PreparedConfiguration | None) -> JsonObject:
+        """Return the nodes' resources on each fabric; {} while the nodes are unknown."""
+        if used is None or not used.nodes:
+            return {}
+        nodes, fabrics = used.nodes, used.fabrics
+        if nodes is not self._nodes or fabrics is not self._fabrics:
+            self._summary = _summary_of(nodes, fabrics)
+            self._nodes, self._fabrics = nodes, fabrics
+        return self._summary
+
+
+def _summary_of(nodes: Nodes, fabrics: Fabrics) -> JsonObject:
+    capacities = build_inventory(nodes, fabrics).fabrics
+    members = {node for fabric in capacities for node in fabric.nodes}
+    return {"nodes": len(members), "fabrics": [_row(fabric, nodes) for fabric in capacities]}
+
+
+def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
+    return {
+        "name": capacity.name,
+        "nodes": len(capacity.nodes),
+        "gpus": sum(capacity.gpus.values()),
+        "resources": [
+            {
+                "name": name,
+                "allocatable": amount,
+                "nodes": sum(name in nodes[node].resources for node in capacity.nodes),
+            }
+            for name, amount in capacity.resources.items()
+        ],
+        "problems": [text_with_nodes(finding) for finding in capacity.findings],
+    }
+
+
+def _cut(message: str) -> str:
+    return (
+        message if len(message) <= _MAX_MESSAGE_LENGTH else f"{message[: _MAX_MESSAGE_LENGTH - 1]}…"
+    )
