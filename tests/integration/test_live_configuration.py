@@ -61,7 +61,7 @@ def test_decisions_follow_the_object(api: LiveApi, tls: Certificates) -> None:
         assert message(server) == f"{NOT_CONFIGURED}{NO_OBJECT}"
         assert server.post(b"kind: Pod", "/preview").status == 503
         api.cluster.put(PATH, written())
-        ready("[+] configuration: generation 1, config ")
+        ready("[+] configuration: load 1, config ")
         assert message(server) == ""
         api.cluster.put(PATH, written("roce"))
         ready("(roce)\n")

@@ -166,9 +166,7 @@ def test_ready_and_alive(server: Running) -> None:
     ready = server.get("/readyz")
 
     assert (server.get("/healthz").status, ready.status) == (200, 200)
-    assert re.search(
-        r"\[\+\] configuration: generation 1, config [0-9a-f]{12} \(ib\)\n", ready.text
-    )
+    assert re.search(r"\[\+\] configuration: load 1, config [0-9a-f]{12} \(ib\)\n", ready.text)
 
 
 def test_preview_over_https(server: Running) -> None:

@@ -80,12 +80,12 @@ def failure_reporter(
         delays,
         lambda problem: log.write("warning", "could not record the event", problem=problem),
     )
-    return lambda generation, problem: events.warn(
-        RecordedWarning("ConfigurationNotUsable", "Load", problem, str(generation))
+    return lambda load_count, problem: events.warn(
+        RecordedWarning("ConfigurationNotUsable", "Load", problem, str(load_count))
     )
 
 
-def _report_nothing(_generation: int, _problem: str) -> None:
+def _report_nothing(_load_count: int, _problem: str) -> None:
     """Do nothing: the log and the metric show the failure."""
 
 

@@ -265,9 +265,10 @@ class ConfigurationGauges:
             "rdma_webhook_configured",
             "1 if the webhook has fabrics, 0 if failurePolicy decides on each pod that opted in.",
         )
-        self.generation = gauge(
+        self.load_count = gauge(
             "rdma_webhook_config_generation",
-            "Number of configurations that have been loaded since the start.",
+            "Number of configurations that have come into use since the start; this is not "
+            "metadata.generation.",
         )
         self._info = gauge(
             "rdma_webhook_config_info",

@@ -116,11 +116,11 @@ def _worker(metrics: Metrics) -> None:
 
 def _configured(metrics: Metrics) -> None:
     """Load a configuration, replace it, and refuse the next."""
-    for generation, config in enumerate(("c0ffee", "decade"), start=1):
+    for load_count, config in enumerate(("c0ffee", "decade"), start=1):
         metrics.configuration.configured.set(True)
         metrics.configuration.show_hash(config)
-        metrics.configuration.generation.set(generation)
-        metrics.configuration.reloaded.set(NOW - 1000 + generation / 8)
+        metrics.configuration.load_count.set(load_count)
+        metrics.configuration.reloaded.set(NOW - 1000 + load_count / 8)
     metrics.configuration.successful.set(False)
 
 

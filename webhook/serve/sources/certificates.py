@@ -166,7 +166,7 @@ class SelfManagedCertificate:
         """Report the current state: one line for each change."""
         before, now = self._reported, self._managed.status
         self._reported = now
-        self._measure(now, metrics)
+        self._set_gauges(now, metrics)
         for note in self._notes:
             log.write("info", "certificates changed", what=note)
         self._notes.clear()
@@ -181,7 +181,7 @@ class SelfManagedCertificate:
         elif now.trusted and (before.problem or not before.trusted):
             log.write("info", "certificate trusted", not_after=now.not_after)
 
-    def _measure(self, now: Status, metrics: Metrics) -> None:
+    def _set_gauges(self, now: Status, metrics: Metrics) -> None:
         metrics.certificates.not_after.set(_seconds(now.not_after))
         metrics.certificates.successful.set(not now.problem)
         metrics.certificates.ca_not_after.set(_seconds(now.ca_not_after))

@@ -64,7 +64,7 @@ class FileConfiguration:
     def __init__(self, file: PolledConfigFile, state: State, in_use: ConfigurationInUse) -> None:
         self._file = file
         self._in_use = in_use
-        self._applied_generation = 0
+        self._applied_load_count = 0
         self._prepared: PreparedConfiguration | None = None
         self._not_usable = f"{file.path} is not usable, for the reason in the webhook's log"
         self._no_fabrics = f"{file.path} has no fabrics: add them under spec.fabrics"
@@ -80,15 +80,15 @@ class FileConfiguration:
         """Read the file, and return whether anything changed; blocks the calling thread."""
         file = self._file
         changed = file.poll()
-        if changed and file.loaded is not None and file.generation != self._applied_generation:
+        if changed and file.loaded is not None and file.load_count != self._applied_load_count:
             self._prepared = self._in_use.prepare(file.loaded)
         return changed
 
     def apply(self, _metrics: Metrics, _log: Log) -> None:
         """Use the result of `poll`, in the event loop."""
         file = self._file
-        if file.loaded is not None and file.generation != self._applied_generation:
-            self._applied_generation = file.generation
+        if file.loaded is not None and file.load_count != self._applied_load_count:
+            self._applied_load_count = file.load_count
             self._in_use.use(file.loaded, self._prepared, reason_without_fabrics=self._no_fabrics)
         if file.error:
             self._in_use.refuse(file.error, reason_without_fabrics=self._not_usable)
@@ -131,7 +131,7 @@ class PolledConfigFile:
         #: The last good configuration; None before the first.
         self.loaded: Loaded | None = None
         #: The number of good configurations so far.
-        self.generation = 0
+        self.load_count = 0
         #: The time of reading `loaded`, in seconds since the epoch.
         self.loaded_at: float | None = None
         #: The reasons why the current file is not in use, one per line; "" if it is in use.
@@ -145,7 +145,7 @@ class PolledConfigFile:
 
         Never raises.
         """
-        before = self.generation, self.error
+        before = self.load_count, self.error
         try:
             content = read_file(self.path, LIMITS)
         except InvalidConfiguration as error:
@@ -154,7 +154,7 @@ class PolledConfigFile:
             if content != self._tried_content:
                 self._tried_content = content
                 self.error = "" if content == self._good_content else self._take(content)
-        return (self.generation, self.error) != before
+        return (self.load_count, self.error) != before
 
     def _take(self, content: bytes) -> str:
         """Use new content; return a problem, or ""."""
@@ -166,5 +166,5 @@ class PolledConfigFile:
         except Exception as error:  # noqa: BLE001 - not even a defect here may end the watch
             return visible(f"{name}: {error!r}")
         self.loaded, self.loaded_at, self._good_content = loaded, loaded_at, content
-        self.generation += 1
+        self.load_count += 1
         return ""

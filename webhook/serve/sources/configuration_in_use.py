@@ -33,7 +33,7 @@ class ConfigurationInUse:
         #: The last good configuration; None before the first, or without an object.
         self.loaded: Loaded | None = None
         #: The number of configurations that have come into use.
-        self.generation = 0
+        self.load_count = 0
         #: The reasons why the latest configuration is not in use, one per line; "" if it is.
         self.error = ""
         self._state = state
@@ -54,7 +54,7 @@ class ConfigurationInUse:
             return error or self.reason_without_fabrics
         used = self.loaded.fabrics
         names = shortened_list(list(used.fabrics), _MAX_NAMES) or self.reason_without_fabrics
-        detail = f"generation {self.generation}, config {used.config_hash} ({names})"
+        detail = f"load {self.load_count}, config {used.config_hash} ({names})"
         if error:
             return f"{detail}; still in use, because a newer one cannot be used: {error}"
         return detail
@@ -77,11 +77,11 @@ class ConfigurationInUse:
         `reason_without_fabrics`: why no pod can be decided in that case.
         """
         self.loaded, self.error = loaded, ""
-        self.generation += 1
+        self.load_count += 1
         self._log.write(
             "info",
             "configuration loaded",
-            generation=self.generation,
+            load_count=self.load_count,
             config=loaded.fabrics.config_hash,
             fabrics=list(loaded.fabrics.fabrics)[:_MAX_NAMES],
             warnings=_warnings(loaded) or None,
@@ -89,7 +89,7 @@ class ConfigurationInUse:
         self._metrics.configuration.reloaded.set(time.time())
         if prepared is not None:
             self._state.send(ConfigurationApplied(prepared))
-            self._measure()
+            self._set_gauges()
         else:
             self._use_none(reason_without_fabrics)
 
@@ -102,15 +102,15 @@ class ConfigurationInUse:
             return
         self.error = error
         self._log.write("error", "configuration not usable", problem=error)
-        self._report_failure(self.generation, error)
+        self._report_failure(self.load_count, error)
         if self.loaded is None:
             self._state.send(ConfigurationMissing(reason_without_fabrics))
-        self._measure()
+        self._set_gauges()
 
     def clear_error(self) -> None:
         """Report that the latest configuration is in use again."""
         self.error = ""
-        self._measure()
+        self._set_gauges()
 
     def lose(self, reason: str) -> None:
         """Use no configuration from now on."""
@@ -120,14 +120,14 @@ class ConfigurationInUse:
     def _use_none(self, reason: str) -> None:
         self._state.send(ConfigurationMissing(reason))
         self._log.write("warning", "no fabrics", problem=reason)
-        self._report_failure(self.generation, reason)
-        self._measure()
+        self._report_failure(self.load_count, reason)
+        self._set_gauges()
 
-    def _measure(self) -> None:
+    def _set_gauges(self) -> None:
         current = self._state.snapshot.current
         self._metrics.configuration.configured.set(current is not None)
         self._metrics.configuration.show_hash(current.config_hash if current else "")
-        self._metrics.configuration.generation.set(self.generation)
+        self._metrics.configuration.load_count.set(self.load_count)
         self._metrics.configuration.successful.set(not self.error)
 
 

@@ -17,7 +17,7 @@ def _health(*checks: ReadinessCheck, draining: bool = False) -> Health:
     return Health(state, Metrics())
 
 
-CONFIGURATION = ReadinessCheck("configuration", True, "generation 1 (ib)")
+CONFIGURATION = ReadinessCheck("configuration", True, "load 1 (ib)")
 CERTIFICATE = ReadinessCheck("certificate", True, "valid until 2030-01-01T00:00:00Z")
 
 
@@ -35,7 +35,7 @@ def test_ready_with_a_line_for_each_check() -> None:
     assert (answer.status, answer.text) == (
         200,
         (
-            "[+] configuration: generation 1 (ib)\n"
+            "[+] configuration: load 1 (ib)\n"
             "[+] certificate: valid until 2030-01-01T00:00:00Z\n"
             "[+] serving: ok\n"
             "ready\n"

@@ -61,7 +61,7 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
     current = server.state.snapshot.current
     assert current is not None
     used = current.config_hash
-    detail = f"generation 1, config {used} (v100-ib, a100-ib)"
+    detail = f"load 1, config {used} (v100-ib, a100-ib)"
     assert server.configuration.check() == ReadinessCheck("configuration", True, detail)
     assert list(current.fabrics.fabrics) == ["v100-ib", "a100-ib"]
     assert [server.value("generation"), server.value("last_reload_successful")] == [1, 1]
@@ -87,8 +87,8 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     assert "fabrics[0].rateGbps" in broken.detail
     assert "\n" not in broken.detail
     assert [server.value("generation"), server.value("last_reload_successful")] == [1, 0]
-    ((generation, problem),) = server.broken
-    assert (generation, "fabrics[0].rateGbps" in problem) == (1, True)
+    ((load_count, problem),) = server.broken
+    assert (load_count, "fabrics[0].rateGbps" in problem) == (1, True)
     server.file.write_text(VALID)
     server.poll()
     assert server.configuration.check().detail == detail

@@ -164,7 +164,7 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
     assert check == (
         "configuration",
         True,
-        f"generation 1, config {used} (v100-ib, a100-ib)",
+        f"load 1, config {used} (v100-ib, a100-ib)",
     )
     assert [server.value(name) for name in ("configured", "config_generation")] == [1, 1]
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info", {"config": used})
@@ -412,8 +412,8 @@ def test_an_unusable_object_leaves_the_last_valid_object_in_use(server: Server) 
     assert f"{OBJECT}: spec.fabrics[0].rateGbps" in check.detail
     assert "\n" not in check.detail
     assert [server.value("configured"), server.value("config_last_reload_successful")] == [1, 0]
-    ((generation, problem),) = server.broken
-    assert (generation, "fabrics[0].rateGbps" in problem) == (1, True)
+    ((load_count, problem),) = server.broken
+    assert (load_count, "fabrics[0].rateGbps" in problem) == (1, True)
     assert server.logged() == ["configuration loaded", "configuration not usable"]
 
 

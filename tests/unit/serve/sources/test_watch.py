@@ -21,7 +21,7 @@ def watch(path: Path) -> PolledConfigFile:
 def state(of: PolledConfigFile) -> tuple[list[str] | None, int, float | None, str]:
     """Return what a server reads from the watch."""
     names = list(of.loaded.fabrics.fabrics) if of.loaded else None
-    return names, of.generation, of.loaded_at, of.error
+    return names, of.load_count, of.loaded_at, of.error
 
 
 def swap(folder: Path, number: int, content: str) -> None:
@@ -92,7 +92,7 @@ def test_an_invalid_file_keeps_the_last_valid_file(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_missing_for_a_moment_changes_nothing(tmp_path: Path) -> None:
-    """If the same content comes back, it is not a new generation."""
+    """If the same content comes back, it is not a new load."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(text(fabric("a")))
     config = watch(path)
@@ -129,7 +129,7 @@ def test_polling_survives_any_exception(tmp_path: Path) -> None:
     config.path = path.with_name("x" * 300)
     assert config.poll()
     assert config.error == f"{config.path}: cannot be read: File name too long"
-    assert config.generation == 1
+    assert config.load_count == 1
 
     faulty = PolledConfigFile(path, clock=lambda: 1 / 0)
     assert faulty.poll()
