@@ -37,7 +37,7 @@ from webhook.kube.api import StatusError
 from webhook.kube.client import Client
 from webhook.kube.reads import ApiReads
 from webhook.serve.sources import cluster as cluster_facts
-from webhook.serve.state import PendingFacts
+from webhook.serve.waiting_requests import WaitingRequests
 
 MAX: Any = {"max": {"memory": "1Gi"}}
 #: Failures of the three watches together: enough for the pauses of each to grow.
@@ -86,13 +86,13 @@ def test_a_pod_that_comes_before_its_namespace_waits_for_it(
     api: LiveApi, tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request is decided by the namespace's rules, once the watch has delivered them."""
-    pending = PendingFacts(seconds=600)
-    monkeypatch.setattr(cluster_facts, "PendingFacts", lambda: pending)
+    waiting = WaitingRequests(seconds=600)
+    monkeypatch.setattr(cluster_facts, "WaitingRequests", lambda: waiting)
     config = fabrics(tmp_path)
     with Running(tls, config, kubeconfig=api.kubeconfig) as server, ThreadPoolExecutor() as pool:
         until(lambda: server.get("/readyz").status == 200)
         early = pool.submit(keeps_limit, server, "new")
-        until(lambda: "new" in pending._arrivals)
+        until(lambda: "new" in waiting._arrivals)
         assert not early.done()
         api.cluster.put(NAMESPACES, namespace("new"))
         assert early.result() is False

@@ -20,7 +20,7 @@ from webhook.kube.api import ApiReader, Query
 from webhook.kube.informers import Informers
 from webhook.model.decision import Decision, Outcome, Reason, Status, Verdict
 from webhook.serve.metrics import WORKER_ENDS, Metrics
-from webhook.serve.state import PendingFacts, PendingFactsMetric
+from webhook.serve.waiting_requests import WaitingRequests, WaitingRequestsMetric
 
 EXPECTED = Path(__file__).parent / "metrics.txt"
 NOW = 1_800_000_000.0
@@ -168,9 +168,9 @@ def _watches(metrics: Metrics) -> None:
     for reflector in (namespaces, quotas, nodes, nodes):
         reflector.attempt()
     namespaces.heard = 39.75
-    pending = PendingFacts()
-    metrics.registry.register(PendingFactsMetric(pending))
-    pending.counts[False] += 3
+    waiting = WaitingRequests()
+    metrics.registry.register(WaitingRequestsMetric(waiting))
+    waiting.counts[False] += 3
 
 
 class _Watched(Cluster):

@@ -23,9 +23,9 @@ from webhook.serve.http.review_body import MAX_DEPTH, MAX_OBJECTS, MAX_VALUES
 from webhook.serve.listener import LIMITS
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
-from webhook.serve.state import PendingFacts, PendingFactsMetric
 from webhook.serve.transport.accept import HANDSHAKE_SECONDS
 from webhook.serve.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
+from webhook.serve.waiting_requests import WaitingRequests, WaitingRequestsMetric
 
 PAGE = DOCS / "operation.md"
 REASON = Reason("Added", "It was added.", "")
@@ -41,7 +41,7 @@ def _families() -> list[Metric]:
     metrics.connection_closed("mutate", "ended")
     metrics.count_decision(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
     metrics.watches.add(Informers(_nobody, delays))
-    metrics.registry.register(PendingFactsMetric(PendingFacts()))
+    metrics.registry.register(WaitingRequestsMetric(WaitingRequests()))
     metrics.configuration.show_hash("c0ffee")
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 

@@ -283,10 +283,10 @@ def test_any_call_sees_today_s_namespaces_and_claims(
 
 def test_the_configurations_that_keep_up_with_nodes() -> None:
     """The current and the upcoming ones do; a retired configuration keeps its nodes."""
-    assert Snapshot().live == []
-    assert using(current=SMALL, retired=RETIRED_LARGE).live == [SMALL]
-    assert Snapshot(upcoming={SECOND: LARGE}, retired=RETIRED_SMALL).live == [LARGE]
-    assert using(current=SMALL, upcoming={SECOND: LARGE}).live == [SMALL, LARGE]
+    assert Snapshot().current_and_upcoming == []
+    assert using(current=SMALL, retired=RETIRED_LARGE).current_and_upcoming == [SMALL]
+    assert Snapshot(upcoming={SECOND: LARGE}, retired=RETIRED_SMALL).current_and_upcoming == [LARGE]
+    assert using(current=SMALL, upcoming={SECOND: LARGE}).current_and_upcoming == [SMALL, LARGE]
 
 
 def test_a_state_changes_by_events_at_the_time_of_its_clock() -> None:

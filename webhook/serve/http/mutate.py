@@ -15,7 +15,7 @@ pool would only add waiting, since nothing here does I/O.
     without a configuration that has fabrics   503, a Status: failurePolicy decides
 
 If a watch has not delivered the pod's namespace yet, or a ResourceClaim that the pod names, the
-request waits; see `PendingFacts`.
+request waits; see `WaitingRequests`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ from webhook.serve.http.review_body import (
 )
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.state import State, claim_key
+from webhook.serve.state import State
+from webhook.serve.waiting_requests import claim_key
 
 PATH = "/mutate"
 #: Bytes of memory for each structural character of a parsed request that waits.
@@ -129,8 +130,8 @@ class Mutate:
 
     def _missing_facts(self, request: AdmissionRequest) -> list[str]:
         """Return the keys of missing facts that a watch may still deliver."""
-        snapshot = self._state.snapshot
-        if snapshot.current is None or self._state.pending_facts is None or request.ignore_reason:
+        snapshot, waiting = self._state.snapshot, self._state.waiting_requests
+        if snapshot.current is None or waiting is None or request.ignore_reason:
             return []
         namespace, claims = request.namespace, snapshot.claims
         missing = [] if snapshot.facts.namespace(namespace).is_loaded else [namespace]
@@ -141,9 +142,9 @@ class Mutate:
 
     async def _wait_for(self, missing: list[str], body: bytes) -> None:
         """Wait until the watches have delivered these facts, or for the longest wait allowed."""
-        assert self._state.pending_facts is not None
+        assert self._state.waiting_requests is not None
         octets = len(body) + count_structural_characters(body) * VALUE_BYTES
-        await self._state.pending_facts.wait_for(missing, octets)
+        await self._state.waiting_requests.wait_for(missing, octets)
 
     def _answer_to(self, request: AdmissionRequest) -> Answer:
         """Return the answer to a readable request; never raises."""

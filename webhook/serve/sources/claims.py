@@ -21,7 +21,8 @@ from webhook.model.claims import ClaimFacts, KnownClaims, RequestedClasses
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.source import ProblemLog
-from webhook.serve.state import RETENTION, ClaimsChanged, State, claim_key
+from webhook.serve.state import RETENTION, ClaimsChanged, State
+from webhook.serve.waiting_requests import claim_key
 
 #: Seconds of collecting changes before their use.
 _WINDOW = 0.01
@@ -83,7 +84,8 @@ class ClusterClaims:
     @property
     def _uses_claims(self) -> bool:
         """Whether a current or upcoming fabric has NICs requested through claims."""
-        return any(configuration.fabrics.uses_claims for configuration in self._state.snapshot.live)
+        configurations = self._state.snapshot.current_and_upcoming
+        return any(configuration.fabrics.uses_claims for configuration in configurations)
 
     @property
     def _must_stop(self) -> bool:
@@ -107,8 +109,8 @@ class ClusterClaims:
             return
         arrived = watch.take()
         self._state.send(ClaimsChanged(watch.claims))
-        if self._state.pending_facts is not None:
-            self._state.pending_facts.resume(arrived)
+        if self._state.waiting_requests is not None:
+            self._state.waiting_requests.resume(arrived)
 
 
 class _ClaimWatch:

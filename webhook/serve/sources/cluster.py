@@ -31,11 +31,10 @@ from webhook.serve.state import (
     NamespacesChanged,
     Nodes,
     NodesChanged,
-    PendingFacts,
-    PendingFactsMetric,
     ReadinessCheck,
     State,
 )
+from webhook.serve.waiting_requests import WaitingRequests, WaitingRequestsMetric
 
 # Namespaces, LimitRanges and quotas.
 
@@ -48,7 +47,7 @@ class ClusterFacts:
 
     def __init__(self, informers: Informers, state: State, metrics: Metrics) -> None:
         self._informers = informers
-        self._pending = PendingFacts()
+        self._waiting = WaitingRequests()
         self._state = state
         self._assembly = FactsStore()
         self._listed: set[str] = set()
@@ -58,7 +57,7 @@ class ClusterFacts:
         state.send(NamespacesChanged(Facts(unlisted_is_unknown=True)))
         state.probes.append(self.check)
         metrics.watches.add(informers)
-        metrics.registry.register(PendingFactsMetric(self._pending))
+        metrics.registry.register(WaitingRequestsMetric(self._waiting))
 
     def start(self) -> None:
         """Start the informers; call this in the event loop."""
@@ -82,8 +81,8 @@ class ClusterFacts:
         if not self.synced:
             return
         self._state.send(NamespacesChanged(self._assembly.facts))
-        self._state.pending_facts = self._pending
-        self._pending.resume(changed)
+        self._state.waiting_requests = self._waiting
+        self._waiting.resume(changed)
 
     @property
     def synced(self) -> bool:
@@ -210,10 +209,9 @@ class ClusterNodes:
 
     def _without(self, nodes: Nodes) -> dict[str, Fabrics]:
         """Return configuration hash → fabrics without an index of these nodes."""
-        live = self._state.snapshot.live
         return {
             configuration.config_hash: configuration.fabrics
-            for configuration in live
+            for configuration in self._state.snapshot.current_and_upcoming
             if configuration.nodes is not nodes
         }
 

@@ -23,7 +23,8 @@ from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import Facts
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.metrics import Metrics
-from webhook.serve.state import ClaimsChanged, NamespacesChanged, PendingFacts, claim_key
+from webhook.serve.state import ClaimsChanged, NamespacesChanged
+from webhook.serve.waiting_requests import WaitingRequests, claim_key
 
 LIMITED = pod(gpu(resources=quantities({"nvidia.com/v100": "1", "memory": "64Gi"})))
 STRICT = "LimitRange sizes sets max.memory"
@@ -35,7 +36,7 @@ class Server:
     def __init__(self, seconds: float) -> None:
         self.decided = 0
         self.state = configured(fabrics(), Facts(unlisted_is_unknown=True))
-        self.state.pending_facts = PendingFacts(seconds)
+        self.state.waiting_requests = WaitingRequests(seconds)
         self._app = Mutate(self.state, Metrics(), Lines().log, self._decide)
 
     def _decide(self, manifest: Any, decision_input: DecisionInput) -> Decision:
@@ -62,8 +63,8 @@ class Server:
             ]
         )
         self.state.send(NamespacesChanged(Facts.from_objects(items)))
-        if self.state.pending_facts is not None:
-            self.state.pending_facts.resume({name})
+        if self.state.waiting_requests is not None:
+            self.state.waiting_requests.resume({name})
 
 
 def why_kept(answer: Answer) -> list[str]:
@@ -124,7 +125,7 @@ def test_where_nothing_is_watched_nothing_waits(complete: bool) -> None:
 
     async def run() -> None:
         server = Server(seconds=600)
-        server.state.pending_facts = None
+        server.state.waiting_requests = None
         server.state.send(NamespacesChanged(Facts(unlisted_is_unknown=complete)))
         answer = await server.ask()
         assert answer.response["allowed"]
@@ -161,8 +162,8 @@ class ClaimServer(Server):
         facts = ClaimFacts(templates={"nics": {}}, claims=by_name, complete=True)
         elsewhere = ClaimFacts(complete=True)
         self.state.send(ClaimsChanged(KnownClaims({"lab": facts}, elsewhere, are_watched)))
-        assert self.state.pending_facts is not None
-        self.state.pending_facts.resume(claim_key("lab", name) for name in claims)
+        assert self.state.waiting_requests is not None
+        self.state.waiting_requests.resume(claim_key("lab", name) for name in claims)
 
 
 def codes(answer: Answer, key: str) -> list[str]:

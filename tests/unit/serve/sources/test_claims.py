@@ -19,7 +19,8 @@ from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference, Fabrics
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.claims import ClusterClaims, _ClaimWatch
-from webhook.serve.state import ConfigurationLearned, PendingFacts, State, claim_key
+from webhook.serve.state import ConfigurationLearned, State
+from webhook.serve.waiting_requests import WaitingRequests, claim_key
 
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
 CLAIMED = "/apis/resource.k8s.io/v1/resourceclaims"
@@ -282,7 +283,7 @@ def test_a_request_for_a_claim_continues_when_it_comes() -> None:
     cluster = Cluster()
     server = Server(cluster)
     server.use(BY_CLAIM)
-    server.state.pending_facts = waiting = PendingFacts(seconds=600)
+    server.state.waiting_requests = waiting = WaitingRequests(seconds=600)
     tasks: list[asyncio.Task[bool]] = []
 
     def asks() -> bool:

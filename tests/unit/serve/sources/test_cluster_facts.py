@@ -25,7 +25,8 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.cluster import ClusterFacts, fact_sources
 from webhook.serve.sources.source import STALE
-from webhook.serve.state import PendingFacts, Snapshot, State
+from webhook.serve.state import Snapshot, State
+from webhook.serve.waiting_requests import WaitingRequests
 
 
 class Server:
@@ -73,7 +74,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     before = server.facts.check()
     assert (before.ready, before.detail) == (False, "some lists have not been read yet")
     assert server.knows("lab") == NamespaceFacts(name="lab", is_loaded=False)
-    waits = server.state.pending_facts
+    waits = server.state.waiting_requests
     assert waits is None
 
     server.run(server.synced)
@@ -81,7 +82,7 @@ def test_ready_as_soon_as_all_lists_are_there() -> None:
     assert (after.ready, after.detail) == (True, "1 namespace, last update 0 s ago")
     assert server.knows("lab").memory_limit_rejection == "LimitRange sizes sets max.memory"
     assert server.knows("other").is_loaded is False
-    assert isinstance(server.state.pending_facts, PendingFacts)
+    assert isinstance(server.state.waiting_requests, WaitingRequests)
     assert server.poll() == ["facts synced"]
     assert server.poll() == []
 
@@ -233,4 +234,4 @@ def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
     facts = state.snapshot.facts
     assert facts.namespace("lab") == NamespaceFacts(name="lab", labels={"a": "b"})
     assert facts.nodes == {"n1": Node(labels={"c": "d"}, resources={})}
-    assert state.pending_facts is None
+    assert state.waiting_requests is None

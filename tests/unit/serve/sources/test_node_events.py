@@ -20,7 +20,8 @@ from webhook.model.facts import Facts
 from webhook.model.nodes import Node, build_fabric_index
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.metrics import Metrics
-from webhook.serve.state import PendingFacts, State
+from webhook.serve.state import State
+from webhook.serve.waiting_requests import WaitingRequests
 
 EVENTS = 600
 #: The number of the event after which a watch breaks, and events are lost.
@@ -89,7 +90,7 @@ class Rolling:
         self.server = Server(self.cluster, configured=False)
         state = self.server.state
         learn(state, FACTS)
-        state.pending_facts = PendingFacts(seconds=600)
+        state.waiting_requests = WaitingRequests(seconds=600)
         use(state, FABRICS)
         self._app = application(state)
         self.products = dict.fromkeys(NAMES, "")

@@ -4,7 +4,7 @@ import asyncio
 
 from prometheus_client.registry import CollectorRegistry
 
-from webhook.serve.state import PendingFacts, PendingFactsMetric, claim_key
+from webhook.serve.waiting_requests import WaitingRequests, WaitingRequestsMetric, claim_key
 
 #: Seconds; a test that waits this long hangs.
 NEVER = 600.0
@@ -20,7 +20,7 @@ def test_requests_continue_when_the_namespace_comes() -> None:
     """All requests for it continue at once; others keep waiting, and time out."""
 
     async def run() -> list[bool]:
-        waiting = PendingFacts(seconds=NEVER)
+        waiting = WaitingRequests(seconds=NEVER)
         tasks = [asyncio.create_task(waiting.wait_for([name], 5_000)) for name in ("lab", "lab")]
         await asyncio.sleep(0)
         waiting._seconds = 0.05
@@ -38,7 +38,7 @@ def test_a_request_that_gives_up_leaves_the_others() -> None:
     """A later request still continues when the namespace comes."""
 
     async def run() -> tuple[bool, bool]:
-        waiting = PendingFacts(seconds=0.05)
+        waiting = WaitingRequests(seconds=0.05)
         first = asyncio.create_task(waiting.wait_for(["lab"], 5_000))
         await asyncio.sleep(0)
         waiting._seconds = NEVER
@@ -55,7 +55,7 @@ def test_a_client_that_goes_away_does_not_count() -> None:
     """The wait of a canceled request has no result."""
 
     async def run() -> None:
-        waiting = PendingFacts(seconds=20)
+        waiting = WaitingRequests(seconds=20)
         request = asyncio.create_task(waiting.wait_for(["lab"], 5_000))
         await asyncio.sleep(0)
         request.cancel()
@@ -70,7 +70,7 @@ def test_the_memory_of_waiting_requests_is_limited() -> None:
     """Waiting bodies take memory, so a request beyond 32 MiB is decided at once."""
 
     async def run() -> None:
-        waiting = PendingFacts(seconds=NEVER)
+        waiting = WaitingRequests(seconds=NEVER)
         large = (8 << 20) - (16 << 10)
         names = [f"n{number}" for number in range(4)]
         tasks = [asyncio.create_task(waiting.wait_for([name], large)) for name in names]
@@ -95,7 +95,7 @@ def test_a_thousand_typical_requests_wait() -> None:
     """They come from pods in a namespace that was created with them."""
 
     async def run() -> None:
-        waiting = PendingFacts(seconds=NEVER)
+        waiting = WaitingRequests(seconds=NEVER)
         tasks = [asyncio.create_task(waiting.wait_for(["lab"], 16_000)) for _ in range(1000)]
         await settled()
         waiting.resume(["lab"])
@@ -106,14 +106,14 @@ def test_a_thousand_typical_requests_wait() -> None:
 
 def test_no_request_waits_longer_than_a_watch_needs() -> None:
     """That is some milliseconds, and the API server waits for the answer."""
-    assert PendingFacts()._seconds == 0.3
+    assert WaitingRequests()._seconds == 0.3
 
 
 def test_requests_that_end_leave_nothing_behind() -> None:
     """This holds however they end: names that never arrive do not take memory."""
 
     async def run() -> None:
-        waiting = PendingFacts(seconds=0.05)
+        waiting = WaitingRequests(seconds=0.05)
         late = asyncio.create_task(waiting.wait_for(["lab", "other"], 0))
         await settled()
         waiting._seconds = NEVER
@@ -134,7 +134,7 @@ def test_a_request_for_several_facts_continues_when_all_have_come() -> None:
     """There is a single wait, as long as for a single fact."""
 
     async def run() -> tuple[bool, bool]:
-        waiting = PendingFacts(seconds=NEVER)
+        waiting = WaitingRequests(seconds=NEVER)
         task = asyncio.create_task(waiting.wait_for(["lab", claim_key("lab", "mine")], 0))
         await settled()
         for arrived in (
@@ -159,10 +159,10 @@ def test_a_request_for_several_facts_continues_when_all_have_come() -> None:
 
 def test_the_metric_counts_requests_by_result() -> None:
     """The page on operation has the labels."""
-    waiting = PendingFacts()
+    waiting = WaitingRequests()
     waiting.counts.update({True: 3, False: 2})
     registry = CollectorRegistry()
-    registry.register(PendingFactsMetric(waiting))
+    registry.register(WaitingRequestsMetric(waiting))
     name = "rdma_webhook_namespace_waits_total"
     assert registry.get_sample_value(name, {"arrived": "true"}) == 3
     assert registry.get_sample_value(name, {"arrived": "false"}) == 2
