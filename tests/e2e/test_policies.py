@@ -34,7 +34,7 @@ from webhook.model.annotations import (
     MEMORY_LIMIT_ANNOTATION,
     NVLINK_ANNOTATION,
     opted_in,
-    parse_requests,
+    parse_annotations,
 )
 from webhook.model.decision import Denial
 from webhook.model.facts import NamespaceFacts
@@ -343,7 +343,7 @@ def test_advice_and_webhook_agree_on_values(cluster: Cluster, key: str, value: s
     annotations = {ENABLE: "true", key: value}
     try:
         assert opted_in(annotations)
-        parse_requests(annotations, frozenset(mutation.name for mutation in MUTATIONS))
+        parse_annotations(annotations, frozenset(mutation.name for mutation in MUTATIONS))
         denied = False
     except Denial:
         denied = True

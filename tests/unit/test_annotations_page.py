@@ -19,7 +19,7 @@ from webhook.model.annotations import (
     USER_ANNOTATIONS,
     WEBHOOK_ANNOTATIONS,
     opted_in,
-    parse_requests,
+    parse_annotations,
 )
 from webhook.model.decision import Denial
 
@@ -52,7 +52,7 @@ def _denial(key: str, value: str) -> Denial | None:
     """Return the denial of a pod with this annotation; None if it is accepted."""
     try:
         opted_in({key: value})
-        parse_requests({key: value}, frozenset(mutation.name for mutation in MUTATIONS))
+        parse_annotations({key: value}, frozenset(mutation.name for mutation in MUTATIONS))
     except Denial as denial:
         return denial
     return None

@@ -18,7 +18,7 @@ from os.path import commonprefix
 from webhook.config.model import FabricEntry
 from webhook.config.names import split_hca
 from webhook.model.fabric import FabricEnv
-from webhook.model.libraries import OF_POD, VARIABLES, Configured, OfPod
+from webhook.model.libraries import POD_SOURCES, VARIABLES, ValueSource
 
 _DEFAULT_PREFIX = "mlx5"
 _LETTERS_BEFORE_NUMBER = re.compile(r"[^0-9]*")
@@ -38,7 +38,7 @@ def fabric_env(fabric: FabricEntry) -> FabricEnv:
 def library_variables(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
     """Yield every variable that the fields imply, whether `env` has it or not."""
     for library, name, value in VARIABLES:
-        if library in fabric.libraries and value not in OF_POD:
+        if library in fabric.libraries and value not in POD_SOURCES:
             written = RENDER[value](fabric)
             if written:
                 yield name, written
@@ -119,8 +119,8 @@ def _number(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
-#: The kind of value in a row of VARIABLES → the function that renders it; "" without a value.
-RENDER: Mapping[Configured | OfPod, Callable[[FabricEntry], str]] = {
+#: The source in a row of VARIABLES → the function that renders it; "" without a value.
+RENDER: Mapping[ValueSource, Callable[[FabricEntry], str]] = {
     "nccl hcas": nccl_ib_hca,
     "nvshmem prefix": _nvshmem_prefix,
     "nvshmem hcas": _nvshmem_hcas,

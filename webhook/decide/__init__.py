@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide.admission_warnings import SidecarAndHostPaths, warn_of_hazards, warning_lines
+from webhook.decide.admission_warnings import IstioAndHostPaths, warn_of_hazards, warning_lines
 from webhook.decide.analysis import DecisionInput, PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
@@ -49,7 +49,7 @@ from webhook.model.annotations import (
     OTHER_INJECTORS,
     STATUS_ANNOTATION,
     opted_in,
-    parse_requests,
+    parse_annotations,
 )
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision, Denial, Outcome, Reason, Verdict
@@ -89,20 +89,21 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
         return admit_unchanged(pod, exclusion, decision_input)
     check_size(pod)
     earlier = earlier_call(annotations)
-    examination = examine(pod, parse_requests(annotations, _NAMES), decision_input, earlier)
+    examination = examine(pod, parse_annotations(annotations, _NAMES), decision_input, earlier)
     draft = Draft(manifest, pod)
     _note_request(draft, examination.analysis, examination.knowledge)
     for sentence in examination.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    sidecar_and_host_paths = warn_of_hazards(draft, examination.analysis)
+    istio_and_host_paths = warn_of_hazards(draft, examination.analysis)
     _mutate(draft, examination.analysis, examination.knowledge)
-    return conclude(draft, examination, sidecar_and_host_paths)
+    return conclude(draft, examination, istio_and_host_paths)
 
 
 def _note_request(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> None:
+    """Record remarks about the pod, its namespace and claims: outcomes of no mutation."""
     draft.mutation_name = "request"
     _note_launchers(draft, analysis, knowledge)
-    for sentence in analysis.requests.unknown:
+    for sentence in analysis.annotations.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if analysis.other_configuration:
         draft.warned("", OTHER_CONFIGURATION, OTHER_CONFIGURATION.clause)
@@ -155,7 +156,7 @@ def _mutate(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> 
     """Run the mutations in order; without targets, only the mutations for launchers."""
     if not analysis.targets and not analysis.launchers:
         return
-    skip, launchers_only = analysis.requests.skip, not analysis.targets
+    skip, launchers_only = analysis.annotations.skip, not analysis.targets
     level, skip_reason = knowledge.level, knowledge.skip_reason
     for mutation in MUTATIONS:
         if launchers_only and not mutation.on_launchers:
@@ -210,7 +211,7 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, decision_input: DecisionInp
 
 
 def conclude(
-    draft: Draft, examination: Examination, sidecar_and_host_paths: SidecarAndHostPaths
+    draft: Draft, examination: Examination, istio_and_host_paths: IstioAndHostPaths
 ) -> Decision:
     """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
     analysis, knowledge = examination.analysis, examination.knowledge
@@ -218,10 +219,10 @@ def conclude(
     for outcome in outcomes:
         if outcome.status == "failed":
             return _failure(outcomes, outcome, analysis.original.manifest)
-    # A pod with another vendor's NIC uses no fabric, even if its GPU is on one.
+    # A pod with a NIC that no fabric lists uses no fabric, even if its GPU is on one.
     used = None if knowledge.uses_foreign_nic else analysis.fabric
     fabric, config_hash = used.name if used else None, analysis.fabrics.config_hash
-    verdict = judge(draft, examination, sidecar_and_host_paths)
+    verdict = judge(draft, examination, istio_and_host_paths)
     summary = StatusSummary(verdict, fabric, knowledge.reason, config_hash)
     _write_status(draft, analysis.original.annotations, summary)
     return Decision(

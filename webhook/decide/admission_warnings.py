@@ -15,7 +15,7 @@ from typing import NamedTuple
 from webhook.decide.analysis import PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.model.decision import Outcome, Rdma, Reason, Verdict
-from webhook.model.pod.sandbox import istio_sidecar, lacks_cluster_dns
+from webhook.model.pod.sandbox import istio_evidence, lacks_cluster_dns
 
 MAX_LENGTH = 120
 MAX_TOTAL_LENGTH = 4096
@@ -94,26 +94,26 @@ HOST_PATH = Reason(
 HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
-class SidecarAndHostPaths(NamedTuple):
+class IstioAndHostPaths(NamedTuple):
     """The properties of a pod, outside its containers, that affect RDMA on any fabric."""
 
     #: The evidence that Istio adds its proxy to the pod, or "".
-    sidecar: str = ""
+    istio: str = ""
     #: The volumes with RDMA devices of the node: name → the node's path.
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
 
 
-def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> SidecarAndHostPaths:
-    """Warn about a sidecar, DNS in the host's network, and devices by hostPath.
+def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> IstioAndHostPaths:
+    """Warn about Istio's proxy, DNS in the host's network, and devices by hostPath.
 
     Return these hazards; the verdict depends on them.
     """
     pod = analysis.original
     if not analysis.targets and not analysis.launchers:
-        return SidecarAndHostPaths()
-    sidecar = istio_sidecar(pod, analysis.namespace.labels or {})
-    if sidecar:
-        message = f'Istio ({sidecar}) proxies TCP; set sidecar.istio.io/inject: "false"'
+        return IstioAndHostPaths()
+    istio = istio_evidence(pod, analysis.namespace.labels or {})
+    if istio:
+        message = f'Istio ({istio}) proxies TCP; set sidecar.istio.io/inject: "false"'
         draft.warned("", ISTIO, message)
     if lacks_cluster_dns(pod):
         message = (
@@ -128,4 +128,4 @@ def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> SidecarAndHostPaths:
             access = "only a device plugin's resource gives access"
             message = f"hostPath {paths[volume]} shows devices, but {access}"
             draft.warned(target.name, HOST_PATH, message)
-    return SidecarAndHostPaths(sidecar, paths)
+    return IstioAndHostPaths(istio, paths)

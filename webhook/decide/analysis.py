@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.model.annotations import Requests
+from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import Claim, brings_gpu, may_claim_gpu
 from webhook.model.decision import Reason
 from webhook.model.fabric import Fabric, Fabrics
@@ -47,13 +47,12 @@ class Launcher(NamedTuple):
 
 
 class KnowledgeLevel(IntEnum):
-    """The knowledge about a pod's fabric that is available, or that a mutation needs."""
+    """The knowledge about a pod's network; a mutation needs its own level or a higher one."""
 
-    #: No fabric is known or needed.
     NOTHING = 0
-    #: The vendor of the pod's NIC. As the level of a pod: it is another vendor's NIC, on no fabric.
-    VENDOR = 1
-    #: The fabric, which also means the vendor.
+    #: The pod uses an RDMA NIC; if no more is known, it is a NIC that no fabric lists.
+    NIC = 1
+    #: The fabric of the pod's NIC.
     FABRIC = 2
 
 
@@ -93,7 +92,7 @@ class PodAnalysis(NamedTuple):
     fabric: Fabric | None
     targets: tuple[Target, ...]
     launchers: tuple[Launcher, ...]
-    requests: Requests
+    annotations: UserAnnotations
     namespace: NamespaceFacts
     fabrics: Fabrics
     #: The incoming pod.

@@ -19,7 +19,7 @@ from webhook.model.fabric import (
     Fabrics,
     ip_interfaces,
 )
-from webhook.model.libraries import VARIABLES, Configured, OfPod
+from webhook.model.libraries import VARIABLES, ValueSource
 from webhook.model.pod.container import env_item
 from webhook.model.transport_variables import allows_rdma
 
@@ -31,7 +31,7 @@ CHECK_ENV_FROM = (
 
 UCX_TLS = "UCX_TLS"
 #: The lists of the interfaces that Open MPI may use.
-OPEN_MPI = tuple(row.name for row in VARIABLES if row.value == "interfaces of mpi")
+OPEN_MPI = tuple(row.name for row in VARIABLES if row.source == "interfaces of mpi")
 #: Their opposites: Open MPI aborts if it gets both.
 EXCLUDE_VARIABLES = tuple(name.replace("_include", "_exclude") for name in OPEN_MPI)
 
@@ -76,7 +76,7 @@ def desired_env(
     site = fabric.env.site
     if site:
         site = _without_sockets(site, user_env)
-        # UCX uses the site's interface too: a second review sees it in the container's `env`,
+        # UCX uses the site's interface too: a second call sees it in the container's `env`,
         # and must come to the same result.
         user_env = {**dict(site), **user_env}
     mpi = not (host_network or excludes_interfaces) and _may_include(user_env)
@@ -88,7 +88,7 @@ def desired_env(
 
 def _pod_values(
     devices: str, user_env: Mapping[str, str | None], interface: str | None, *, mpi: bool
-) -> dict[Configured | OfPod, str]:
+) -> dict[ValueSource, str]:
     """Return the values that depend on the pod; `devices` are UCX's, `interface` the fabric's."""
     interfaces = ",".join(ip_interfaces(interface, user_env))
     ucx = devices and interfaces and _uses_rdma(user_env)
@@ -109,13 +109,16 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
     return not any(name in user_env for name in EXCLUDE_VARIABLES)
 
 
-def written_variables_of_all(fabrics: Fabrics) -> frozenset[str]:
-    """Return the variables that any fabric may write; in a pod they are not evidence."""
-    return frozenset[str]().union(*map(written_variables_of, fabrics.fabrics.values()))
+def inconclusive_variables_of_all(fabrics: Fabrics) -> frozenset[str]:
+    """Return the inconclusive variables of all fabrics."""
+    return frozenset[str]().union(*map(inconclusive_variables, fabrics.fabrics.values()))
 
 
-def written_variables_of(fabric: Fabric) -> frozenset[str]:
-    """Return the variables of the site's `env`, and Open MPI's variables that the fabric writes."""
+def inconclusive_variables(fabric: Fabric) -> frozenset[str]:
+    """Return the variables that would be evidence of a launcher, if the webhook did not write them.
+
+    These are the variables of the site's `env`, and Open MPI's.
+    """
     names = frozenset(name for name, _ in fabric.env.site)
     return names.union(OPEN_MPI) if "openmpi" in fabric.libraries else names
 

@@ -19,7 +19,7 @@ from webhook.decide.examine.targets import (
 from webhook.decide.limits import POD_TOO_LARGE
 from webhook.decide.mutations.env import USER_REASONS
 from webhook.decide.mutations.memory_limit import UNKNOWN as LIMITS_UNKNOWN
-from webhook.decide.verdict import REASONS as VERDICTS
+from webhook.decide.verdict import JUDGE_REASONS
 from webhook.model.annotations import INVALID_ANNOTATION
 from webhook.model.decision import Reason
 
@@ -118,7 +118,7 @@ VERDICT_REASONS = tuple(
     dict.fromkeys(
         reason
         for reason in (
-            *VERDICTS,
+            *JUDGE_REASONS,
             *DECISION_REASONS,
             HOST_NETWORK_MISSING,
             *USER_REASONS,
@@ -127,8 +127,7 @@ VERDICT_REASONS = tuple(
         if reason.rdma is not None
     )
 )
-#: The reasons that the pipeline records instead of a mutation, or for the pod's requests
-#: (`request`).
+#: The reasons that are recorded before any mutation runs ("request"), or instead of a mutation.
 PIPELINE_REASONS = (
     SKIPPED_BY_USER,
     TAKEN_FOR_LAUNCHER,

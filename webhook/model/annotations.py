@@ -82,8 +82,8 @@ def has_room(annotations: Mapping[str, object], added: Mapping[str, str]) -> boo
     return total + ours + size_of(STATUS_ANNOTATION) + MAX_STATUS_LENGTH <= MAX_ANNOTATIONS_SIZE
 
 
-class Requests(NamedTuple):
-    """The requests in a pod's annotations; None leaves the choice to the webhook."""
+class UserAnnotations(NamedTuple):
+    """The values of a user's annotations on a pod; None leaves the choice to the webhook."""
 
     fabric: str | None = None
     containers: tuple[str, ...] | None = None
@@ -105,12 +105,14 @@ def opted_in(annotations: Mapping[str, object]) -> bool:
     raise _malformed(ENABLE_ANNOTATION, value, '"true" or "false"')
 
 
-def parse_requests(annotations: Mapping[str, object], mutations: frozenset[str]) -> Requests:
-    """Read all requests; raise Denial for a malformed one, naming annotation, value and remedy."""
+def parse_annotations(
+    annotations: Mapping[str, object], mutations: frozenset[str]
+) -> UserAnnotations:
+    """Read the user's annotations; raise Denial for an invalid value, with a remedy."""
     ours = {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
     if len(ours) <= 1 and ENABLE_ANNOTATION in ours:
-        return _NO_REQUESTS
-    return Requests(
+        return _NO_ANNOTATIONS
+    return UserAnnotations(
         fabric=_word(ours, FABRIC_ANNOTATION, "the name of a fabric"),
         containers=_names(ours, CONTAINERS_ANNOTATION, "container names separated by commas"),
         devices=_count(ours),
@@ -121,7 +123,7 @@ def parse_requests(annotations: Mapping[str, object], mutations: frozenset[str])
     )
 
 
-_NO_REQUESTS = Requests()
+_NO_ANNOTATIONS = UserAnnotations()
 
 
 def _malformed(key: str, value: object, expected: str) -> Denial:
@@ -196,8 +198,8 @@ def _unknown_key_messages(ours: Iterable[str]) -> Iterable[str]:
         key for key in ours if key not in USER_ANNOTATIONS and key not in WEBHOOK_ANNOTATIONS
     ]
     for key in unknown[:_MAX_LISTED]:
-        requests = [word.removeprefix(PREFIX) for word in USER_ANNOTATIONS]
-        meant = suggestion(key.removeprefix(PREFIX), requests, PREFIX)
+        known = [annotation.removeprefix(PREFIX) for annotation in USER_ANNOTATIONS]
+        meant = suggestion(key.removeprefix(PREFIX), known, PREFIX)
         yield f"unknown annotation {key!r:.80}{meant}"
     if len(unknown) > _MAX_LISTED:
         unlisted = counted(len(unknown) - _MAX_LISTED, "more unknown annotation")

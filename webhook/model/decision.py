@@ -80,6 +80,7 @@ class Verdict(NamedTuple):
 class Outcome(NamedTuple):
     """The effect of one mutation on one container ("" for the pod), with its reason."""
 
+    #: The name of a mutation; "request" for a remark about the pod before any mutation runs.
     mutation: str
     container: str
     status: Status

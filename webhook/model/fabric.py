@@ -13,7 +13,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Literal
 
-from webhook.model.libraries import OF_POD, VARIABLES, Configured, OfPod
+from webhook.model.libraries import POD_SOURCES, VARIABLES, ValueSource
 
 # The globs of a configuration, compiled once, to match the names in a pod.
 #
@@ -143,16 +143,16 @@ class Fabric:
     pin: Mapping[str, str] | None = None
     #: The libraries' variables in their order: name, kind of value, and value ("" if it depends on
     #: the pod).
-    variables: tuple[tuple[str, Configured | OfPod, str], ...] = field(
+    variables: tuple[tuple[str, ValueSource, str], ...] = field(
         init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
         values = dict(self.env.library_variables)
         variables = tuple(
-            (row.name, row.value, values.get(row.name, ""))
+            (row.name, row.source, values.get(row.name, ""))
             for row in VARIABLES
-            if row.library in self.libraries and (row.name in values or row.value in OF_POD)
+            if row.library in self.libraries and (row.name in values or row.source in POD_SOURCES)
         )
         object.__setattr__(self, "variables", variables)
 

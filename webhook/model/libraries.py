@@ -1,6 +1,6 @@
 """The environment variables that the webhook sets for RDMA libraries, in one table.
 
-A row has the library, the name and the kind of value. The rest follows from the table: the
+A row has the library, the name and the source of the value. The rest follows from the table: the
 variables of a pod and their order, the names that `check-config` accepts as correctly spelled, and
 the names that tests allow in a patch.
 """
@@ -19,8 +19,8 @@ LIBRARIES: dict[Library, str] = {
     "mooncake": "Mooncake",
     "openmpi": "Open MPI",
 }
-#: Values that depend on the configuration alone; `webhook.config.environment` renders them.
-Configured = Literal[
+#: Sources of values that depend on the fabric alone; `webhook.config.environment` renders them.
+FabricSource = Literal[
     "nccl hcas",
     "nvshmem prefix",
     "nvshmem hcas",
@@ -31,9 +31,10 @@ Configured = Literal[
     "gid index",
     "ucx pkey",
 ]
-#: Values that also depend on the pod; `webhook.decide.fabric_variables` computes them.
-OfPod = Literal["socket", "hcas and interfaces", "interfaces", "interfaces of mpi"]
-OF_POD: frozenset[str] = frozenset(get_args(OfPod))
+#: Sources of values that also depend on the pod; `webhook.decide.fabric_variables` computes them.
+PodSource = Literal["socket", "hcas and interfaces", "interfaces", "interfaces of mpi"]
+POD_SOURCES: frozenset[str] = frozenset(get_args(PodSource))
+ValueSource = FabricSource | PodSource
 
 
 class Variable(NamedTuple):
@@ -41,7 +42,7 @@ class Variable(NamedTuple):
 
     library: Library
     name: str
-    value: Configured | OfPod
+    source: ValueSource
 
 
 #: In their order in a pod.

@@ -116,7 +116,7 @@ def _policy() -> list[Document]:
         "failurePolicy": "Fail",
         "reinvocationPolicy": "IfNeeded",
         "matchConstraints": matches,
-        # A second pass must not add them again.
+        # A second call must not add them again.
         "matchConditions": [
             {
                 "name": "not-yet",

@@ -77,7 +77,7 @@ def what_is_loaded_can_be_used(observed: Loading) -> None:
             for change in forbidden(pod, decision.pod, names_of(fabrics)):
                 broken(f"{change!r:.300}", f"{change.kind} {shapes([dotted(change.path)])}")
             if decision.allowed and decide(decision.pod, decision_input).patch:
-                broken("a second pass changes something", "idempotent")
+                broken("a second call changes something", "idempotent")
 
 
 def the_hash_is_stable(observed: Loading) -> None:

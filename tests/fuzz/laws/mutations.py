@@ -89,7 +89,7 @@ class Answered(Costing):
         return json.dumps(review).encode()
 
     @cached_property
-    def second_pass(self) -> tuple[Answer, ...]:
+    def second_call(self) -> tuple[Answer, ...]:
         """The answers about the resulting pod, of this replica and of another."""
         return tuple(replica.answer(self.body_after) for replica in self.replicas)
 
@@ -197,11 +197,11 @@ def the_patch_applies(observed: Answered) -> None:
             broken("the pod of the decision is not what the patch makes")
 
 
-def a_second_pass_changes_nothing(observed: Answered) -> None:
+def a_second_call_changes_nothing(observed: Answered) -> None:
     """Called again for the result, neither this replica nor another changes anything."""
     if not observed.decided:
         return
-    for name, answer in zip(("here", "elsewhere"), observed.second_pass, strict=True):
+    for name, answer in zip(("here", "elsewhere"), observed.second_call, strict=True):
         if answer.error is not None:
             raise answer.error
         response = orjson.loads(answer.body)["response"]
@@ -340,7 +340,7 @@ _ANNOTATIONS, _MAX_STATUS_LENGTH = 256 * 1024, 4096
 
 
 def defaults_in_between_change_nothing(observed: Answered) -> None:
-    """If the API server adds its defaults after the webhook, a second pass changes nothing."""
+    """If the API server adds its defaults after the webhook, a second call changes nothing."""
     if not observed.decided or not _is_typed(observed.pod):
         return
     body = observed.about(defaulted(observed.after))
@@ -371,7 +371,7 @@ MUTATE_LAWS = (
     keys_keep_their_order,
     a_pod_without_opt_in_is_untouched,
     a_changed_pod_has_a_status,
-    a_second_pass_changes_nothing,
+    a_second_call_changes_nothing,
     defaults_in_between_change_nothing,
     costs_little_memory,
 )

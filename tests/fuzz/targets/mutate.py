@@ -71,7 +71,7 @@ def observe(parts: Parts) -> Answered:
 def codes(observed: Answered) -> Iterable[str]:
     """Yield the codes: the HTTP status, the pod's reason, and the reasons of its mutations."""
     yield f"HTTP {observed.answer.status}"
-    for answer in (observed.answer, *(observed.second_pass if observed.decided else ())):
+    for answer in (observed.answer, *(observed.second_call if observed.decided else ())):
         decision = answer.decision
         if decision is not None:
             yield decision.reason.code

@@ -9,7 +9,7 @@ from webhook.config.environment import RENDER
 from webhook.config.model import FabricEntry, QosEntry
 from webhook.decide.fabric_variables import desired_env
 from webhook.model.fabric import SOCKET_VARIABLES, FabricEnv
-from webhook.model.libraries import LIBRARIES, OF_POD, VARIABLES, Configured, Library
+from webhook.model.libraries import LIBRARIES, POD_SOURCES, VARIABLES, FabricSource, Library
 
 #: The fields of `qos` in webhook/config/model.py, and the names of their values in VARIABLES.
 QOS = {
@@ -35,23 +35,23 @@ def test_each_library_has_a_name_for_people() -> None:
 
 def test_each_value_of_the_configuration_is_rendered() -> None:
     """RENDER in webhook/config/environment.py has a function for each."""
-    assert RENDER.keys() == set(get_args(Configured))
+    assert RENDER.keys() == set(get_args(FabricSource))
 
 
 def test_each_value_of_the_pod_is_made() -> None:
-    """`_of_pod` in webhook/decide/fabric_variables.py makes each: a name would get nothing."""
+    """`_pod_values` in webhook/decide/fabric_variables.py makes each: a name would get nothing."""
     everything = fabric(
         libraries=frozenset(LIBRARIES),
         socket_interface="eth0",
         env=FabricEnv(ucx_devices="mlx5_0:1"),
     )
     written = {name for name, _ in desired_env(everything, {}, host_network=False)}
-    assert written == {row.name for row in VARIABLES if row.value in OF_POD}
+    assert written == {row.name for row in VARIABLES if row.source in POD_SOURCES}
 
 
 def test_the_group_of_sockets_is_what_a_user_chooses_together() -> None:
     """SOCKET_VARIABLES in webhook/model/fabric.py are the rows that yield to the user's choice."""
-    assert {row.name for row in VARIABLES if row.value == "socket"} == set(SOCKET_VARIABLES)
+    assert {row.name for row in VARIABLES if row.source == "socket"} == set(SOCKET_VARIABLES)
 
 
 @pytest.mark.parametrize(("field", "value"), QOS.items(), ids=QOS)
@@ -59,7 +59,7 @@ def test_a_field_of_qos_says_which_variables_it_sets(field: str, value: str) -> 
     """The string below the field in webhook/config/model.py names each, for the reference."""
     assert QOS.keys() == QosEntry.model_fields.keys(), "add the field to QOS in this file"
     text = QosEntry.model_fields[field].description or ""
-    names = [row.name for row in VARIABLES if row.value == value]
+    names = [row.name for row in VARIABLES if row.source == value]
     assert [name for name in names if name not in text] == []
 
 

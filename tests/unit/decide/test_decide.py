@@ -274,7 +274,7 @@ def test_each_mutation_has_a_single_verdict_for_a_container() -> None:
 
 
 def test_deciding_again_finds_everything_in_place() -> None:
-    """The second pass adds no operation, and the status stays the same, byte for byte."""
+    """The second call adds no operation, and the status stays the same, byte for byte."""
     first = decide_on(defaulted(pod(gpu(limits={"memory": "64Gi"}))))
     second = decide_on(defaulted(first.pod))
     assert answer(second) == (True, "AlreadyPatched", "")
@@ -629,7 +629,7 @@ def test_two_containers_of_equal_name_both_get_the_set() -> None:
 @pytest.mark.parametrize("variable", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
 @pytest.mark.parametrize("command", [["train"], ["/usr/sbin/sshd", "-D"], ["mpirun", "-version"]])
 def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str]) -> None:
-    """A pod that names its fabric has the same target on the second pass."""
+    """A pod that names its fabric has the same target on the second call."""
     env = FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0"),), site=((variable, "launcher"),))
     cluster = decision_input(fabric("lab", env=env))
     manifest = pod(

@@ -14,7 +14,7 @@ from webhook.decide.examine.fabric_choice import (
     check_name,
     resolve,
 )
-from webhook.model.annotations import FABRIC_ANNOTATION, Requests
+from webhook.model.annotations import FABRIC_ANNOTATION, UserAnnotations
 from webhook.model.claims import ClaimFacts, claims_of
 from webhook.model.decision import Denial
 from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource, build_fabrics
@@ -54,7 +54,7 @@ def resolved(
     pod = Pod(manifest)
     usages = [(app, usage_of(app, at.fabrics)) for app in pod.containers]
     claims = claims_of(pod, at.namespace.claim_facts)
-    return resolve(pod, usages, Requests(fabric=annotated), at, earlier, claims=claims)
+    return resolve(pod, usages, UserAnnotations(fabric=annotated), at, earlier, claims=claims)
 
 
 def using(*names: str, **spec: Any) -> PodManifest:
@@ -288,7 +288,7 @@ def test_three_may_contradict_each_other_only_together() -> None:
 def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) -> None:
     """The message lists the names that would do."""
     with pytest.raises(Denial) as raised:
-        check_name(Requests(fabric="nort"), build_fabrics(fabrics))
+        check_name(UserAnnotations(fabric="nort"), build_fabrics(fabrics))
     assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
         f"annotation rdma.lab/fabric names 'nort', but the fabrics are: {names}",
@@ -298,7 +298,7 @@ def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) ->
 @pytest.mark.parametrize("name", [None, "south"])
 def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
     """Only a name of no fabric is wrong."""
-    check_name(Requests(fabric=name), build_fabrics(ALL))
+    check_name(UserAnnotations(fabric=name), build_fabrics(ALL))
 
 
 def no_fabric_matches(source: str) -> str:

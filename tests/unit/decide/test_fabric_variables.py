@@ -10,8 +10,8 @@ from tests.case_names import case_name
 from webhook.decide.fabric_variables import (
     desired_env,
     fabric_by_setting,
-    written_variables_of,
-    written_variables_of_all,
+    inconclusive_variables,
+    inconclusive_variables_of_all,
 )
 from webhook.model.fabric import Fabric, FabricEnv, build_fabrics
 
@@ -180,7 +180,7 @@ def test_the_site_adds_its_own_variables() -> None:
 def test_ucx_uses_the_sites_interface() -> None:
     """UCX uses the interface of the site's variables.
 
-    The second pass reads it as the pod's own, and UCX must get the same value then.
+    The second call reads it as the pod's own, and UCX must get the same value then.
     """
     env = FabricEnv(ucx_devices="mlx5_0:1", site=(("NCCL_SOCKET_IFNAME", "=eth1"),))
     with_site_socket = fabric(env=env)
@@ -241,9 +241,10 @@ def test_the_sites_own_value_is_not_repeated() -> None:
 def test_what_a_fabric_writes_is_not_evidence() -> None:
     """The site's names, and Open MPI's if the fabric writes them, may be ours in a pod."""
     plain = fabric(env=FabricEnv(site=(("A", "b"),)))
-    assert written_variables_of(plain) == {"A"}
-    assert written_variables_of(full()) == set(OPEN_MPI)
-    assert written_variables_of_all(build_fabrics((plain, full(name="full")))) == {"A", *OPEN_MPI}
+    assert inconclusive_variables(plain) == {"A"}
+    assert inconclusive_variables(full()) == set(OPEN_MPI)
+    fabrics = build_fabrics((plain, full(name="full")))
+    assert inconclusive_variables_of_all(fabrics) == {"A", *OPEN_MPI}
 
 
 def test_each_value_has_the_first_fabric_that_writes_it() -> None:

@@ -18,7 +18,7 @@ from tests.builders import (
 from tests.case_names import case_name
 from webhook.decide.examine import FABRIC_NOT_NEEDED, examine
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
-from webhook.model.annotations import Requests
+from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference
 from webhook.model.facts import NamespaceFacts
@@ -35,9 +35,9 @@ MPIRUN = ["mpirun", "-H", "a,b"]
 CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 
 
-def evidence(manifest: PodManifest, requests: Requests | None = None) -> str:
+def evidence(manifest: PodManifest, annotations: UserAnnotations | None = None) -> str:
     """Return the evidence for a NIC that no fabric lists, with the verb; "" without any."""
-    knowledge = examine(Pod(manifest), requests or Requests(), CLUSTER).knowledge
+    knowledge = examine(Pod(manifest), annotations or UserAnnotations(), CLUSTER).knowledge
     if not knowledge.uses_foreign_nic:
         return ""
     assert knowledge.skip_reason in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
@@ -157,17 +157,17 @@ def test_launchers_show_what_their_ranks_use(fields: dict[str, Any], sign: str) 
 def test_a_launchers_own_fabric_outweighs_its_libraries() -> None:
     """An image made for EFA may run on another fabric; a variable that chooses EFA may not."""
     library = container(command=["/opt/amazon/openmpi/bin/mpirun", "-H", "a", "x"])
-    assert evidence(pod(library), Requests(fabric="v100-ib")) == ""
+    assert evidence(pod(library), UserAnnotations(fabric="v100-ib")) == ""
     chosen = container(command=[*MPIRUN, "-x", "FI_PROVIDER=efa", "x"])
-    assert evidence(pod(chosen), Requests(fabric="v100-ib")) != ""
+    assert evidence(pod(chosen), UserAnnotations(fabric="v100-ib")) != ""
 
 
 def test_the_user_may_declare_the_nic_a_fabrics() -> None:
     """A fabric's name and no devices declare the NIC that fabric's; either alone does not."""
     manifest = pod(gpu(limits={"vpc.amazonaws.com/efa": "1"}))
-    assert evidence(manifest, Requests(fabric="v100-ib", devices=0)) == ""
-    for requests in (Requests(fabric="v100-ib"), Requests(devices=0)):
-        assert evidence(manifest, requests) == "vpc.amazonaws.com/efa in container trainer is"
+    assert evidence(manifest, UserAnnotations(fabric="v100-ib", devices=0)) == ""
+    for declared in (UserAnnotations(fabric="v100-ib"), UserAnnotations(devices=0)):
+        assert evidence(manifest, declared) == "vpc.amazonaws.com/efa in container trainer is"
 
 
 def test_a_pod_without_targets_may_have_a_nic_all_the_same() -> None:

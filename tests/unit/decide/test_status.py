@@ -128,10 +128,10 @@ PREVIOUS = {
 DONE = (outcome("first", "already"), outcome("third", "already"))
 
 
-def test_what_the_first_pass_applied_carries_over() -> None:
-    """With its warnings, which the second pass cannot repeat; but without a request's."""
-    second_pass = (*DONE, outcome("second", "applied"), outcome("first", "warned", "A"))
-    assert after(PREVIOUS, *second_pass) == {
+def test_what_the_first_call_applied_carries_over() -> None:
+    """With its warnings, which the second call cannot repeat; but without a request's."""
+    second_call = (*DONE, outcome("second", "applied"), outcome("first", "warned", "A"))
+    assert after(PREVIOUS, *second_call) == {
         **EQUIPPED,
         "applied": ["first", "second", "third"],
         "warned": ["A", "Z"],
@@ -159,7 +159,7 @@ def test_what_is_not_in_place_does_not_carry_over() -> None:
     }
 
 
-def test_a_second_pass_writes_the_same_bytes() -> None:
+def test_a_second_call_writes_the_same_bytes() -> None:
     """Nothing is left to apply, and the status must not change once more."""
     first = status(outcome("first", "applied"), outcome("first", "warned", "W"))
     assert status(outcome("first", "already"), annotations={STATUS_ANNOTATION: first}) == first
@@ -228,7 +228,7 @@ def test_an_annotation_of_another_type_is_no_status() -> None:
 
 @pytest.mark.parametrize("size", [MAX_STATUS_LENGTH, MAX_STATUS_LENGTH + 1])
 def test_a_status_of_the_longest_size_is_listed_and_read_back(size: int) -> None:
-    """With one byte more, it has counts; the second pass writes the same as the first."""
+    """With one byte more, it has counts; the second call writes the same as the first."""
     code = "x" * (size - len(BEGINS + '"applied":["first"],"warned":[""],"config":"hash"}'))
     names = dict.fromkeys(NAMES, frozenset({code}))
     vocabulary = StatusVocabulary(mutations=names, codes=(code,), verdicts={"Fine": "yes"})

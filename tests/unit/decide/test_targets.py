@@ -10,14 +10,14 @@ from webhook.decide.analysis import Launcher, Target
 from webhook.decide.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
 from webhook.decide.launchers.commands import Commands
 from webhook.errors import ShapeError
-from webhook.model.annotations import Requests
+from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import NO_CLAIM_FACTS, ClaimFacts, claims_of
 from webhook.model.decision import Denial
 from webhook.model.fabric import ClaimTemplateReference, FabricEnv, Fabrics
 from webhook.model.pod import Pod, PodManifest
 from webhook.model.resources import usage_of
 
-FABRIC = Requests(fabric="v100-ib")
+FABRIC = UserAnnotations(fabric="v100-ib")
 MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
 SHARED = (
     "annotation {} gives container {} a share of a GPU: set rdma.lab/containers and rdma.lab/fabric"
@@ -26,7 +26,7 @@ SHARED = (
 
 def chosen(
     manifest: PodManifest,
-    requests: Requests | None = None,
+    annotations: UserAnnotations | None = None,
     site: Fabrics | None = None,
     facts: ClaimFacts = NO_CLAIM_FACTS,
 ) -> Selection:
@@ -35,7 +35,7 @@ def chosen(
     pod = Pod(manifest)
     usages = [(candidate, usage_of(candidate, site)) for candidate in pod.containers]
     claims = claims_of(pod, facts)
-    return select(pod, usages, requests or Requests(), Commands(pod), site, claims=claims)
+    return select(pod, usages, annotations or UserAnnotations(), Commands(pod), site, claims=claims)
 
 
 def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:
@@ -208,7 +208,7 @@ def test_named_containers_are_the_targets_in_any_case() -> None:
         container("b", command=MPIRUN),
         initContainers=[container("setup"), container("proxy", restartPolicy="Always")],
     )
-    assert chosen(manifest, Requests(containers=("proxy", "b", "setup"))) == Selection(
+    assert chosen(manifest, UserAnnotations(containers=("proxy", "b", "setup"))) == Selection(
         (
             Target("proxy", ("spec", "initContainers", 1), "sidecar", 0, shared_gpu=False),
             app("b", 1),
@@ -229,7 +229,7 @@ def test_named_containers_are_the_targets_in_any_case() -> None:
 def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
     """The message lists the names that would do; ephemeral containers never do."""
     with pytest.raises(Denial) as raised:
-        chosen(manifest, Requests(containers=("x",)))
+        chosen(manifest, UserAnnotations(containers=("x",)))
     assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
         f"annotation rdma.lab/containers names 'x', but the pod's containers are: {have}",

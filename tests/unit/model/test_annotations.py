@@ -4,22 +4,22 @@ from typing import Any
 
 import pytest
 
-from webhook.model.annotations import Requests, opted_in, parse_requests
+from webhook.model.annotations import UserAnnotations, opted_in, parse_annotations
 from webhook.model.decision import Denial
 
 MUTATIONS = frozenset({"env", "hcoll", "ipc-lock"})
 
 
-def requests(**words: Any) -> Requests:
+def parsed(**words: Any) -> UserAnnotations:
     """Parse annotations given without their prefix, with `_` for `-`."""
     written = {f"rdma.lab/{name.replace('_', '-')}": value for name, value in words.items()}
-    return parse_requests({"rdma.lab/enable": "true", "other/key": "x", **written}, MUTATIONS)
+    return parse_annotations({"rdma.lab/enable": "true", "other/key": "x", **written}, MUTATIONS)
 
 
 def denial(**words: Any) -> tuple[str, str]:
     """Return the reason code and the message of the denial of these annotations."""
     with pytest.raises(Denial) as raised:
-        requests(**words)
+        parsed(**words)
     return raised.value.reason.code, str(raised.value)
 
 
@@ -74,22 +74,22 @@ def test_what_is_no_string_should_be_quoted(value: Any, quoted: str) -> None:
 
 def test_nothing_asked_for_leaves_every_choice_to_us() -> None:
     """Null values and annotations that the webhook wrote request nothing either."""
-    assert requests() == Requests()
-    assert requests(fabric=None, devices=None, skip=None) == Requests()
-    assert requests(status="{}", nccl_conf="x") == Requests()
-    assert parse_requests({}, MUTATIONS) == Requests()
+    assert parsed() == UserAnnotations()
+    assert parsed(fabric=None, devices=None, skip=None) == UserAnnotations()
+    assert parsed(status="{}", nccl_conf="x") == UserAnnotations()
+    assert parse_annotations({}, MUTATIONS) == UserAnnotations()
 
 
 def test_every_word_is_read() -> None:
     """Blanks around names and repeated names are ignored."""
-    assert requests(
+    assert parsed(
         fabric=" north ",
         containers="a, b ,a",
         devices="0",
         memory_limit="keep",
         skip="env,ipc-lock",
         nvlink="share",
-    ) == Requests(
+    ) == UserAnnotations(
         fabric="north",
         containers=("a", "b"),
         devices=0,
@@ -102,13 +102,13 @@ def test_every_word_is_read() -> None:
 @pytest.mark.parametrize("devices", ["0", "1", "08", "9999"])
 def test_devices_are_a_whole_number(devices: str) -> None:
     """The number has up to four digits, more than any node has devices."""
-    assert requests(devices=devices).devices == int(devices)
+    assert parsed(devices=devices).devices == int(devices)
 
 
 @pytest.mark.parametrize("choice", ["drop", "keep"])
 def test_the_memory_limit_is_dropped_or_kept(choice: str) -> None:
     """These are the only two values."""
-    assert requests(memory_limit=choice).memory_limit == choice
+    assert parsed(memory_limit=choice).memory_limit == choice
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
 
 def test_unknown_keys_are_reported_with_a_guess() -> None:
     """Unknown keys only cause a warning, since a newer release may support them."""
-    assert requests(enabled="x", zzz="x").unknown == (
+    assert parsed(enabled="x", zzz="x").unknown == (
         "unknown annotation 'rdma.lab/enabled' (did you mean rdma.lab/enable?)",
         "unknown annotation 'rdma.lab/zzz'",
     )
@@ -181,20 +181,20 @@ def test_unknown_keys_are_reported_with_a_guess() -> None:
 
 def test_a_long_word_gets_no_guess() -> None:
     """Nobody misspells `env` with more than 64 letters, and each letter adds to the cost."""
-    assert requests(**{f"enable{'d' * 59}": ""}).unknown == (
+    assert parsed(**{f"enable{'d' * 59}": ""}).unknown == (
         f"unknown annotation 'rdma.lab/enable{'d' * 59}'",
     )
-    assert "did you mean" in requests(**{f"memory-limi{'t' * 10}": ""}).unknown[0]
+    assert "did you mean" in parsed(**{f"memory-limi{'t' * 10}": ""}).unknown[0]
     assert "did you mean" not in denial(skip=f"ipc-lock{'k' * 100}")[1]
 
 
 def test_very_many_unknown_keys_are_counted() -> None:
     """Suggesting a key for each of thousands would block decisions for seconds."""
-    unknown = requests(**{f"{index:04}": "" for index in range(5000)}).unknown
+    unknown = parsed(**{f"{index:04}": "" for index in range(5000)}).unknown
     assert len(unknown) == 9
     assert unknown[0] == "unknown annotation 'rdma.lab/0000'"
     assert unknown[-1] == "4,992 more unknown annotations rdma.lab/*"
-    unknown = requests(**{f"{index:04}": "" for index in range(9)}).unknown
+    unknown = parsed(**{f"{index:04}": "" for index in range(9)}).unknown
     assert unknown[-1] == "1 more unknown annotation rdma.lab/*"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.case_names import case_name
 from webhook.model.pod import Pod
-from webhook.model.pod.sandbox import istio_sidecar, lacks_cluster_dns
+from webhook.model.pod.sandbox import istio_evidence, lacks_cluster_dns
 
 INJECT = "sidecar.istio.io/inject"
 ENABLED = {"istio-injection": "enabled"}
@@ -18,7 +18,7 @@ def evidence(namespace: dict[str, str] | None = None, **spec: Any) -> str:
     """Return the evidence of a sidecar in a pod with these labels, annotations and containers."""
     metadata = {key: spec.pop(key) for key in ("labels", "annotations") if key in spec}
     pod = {"metadata": metadata, "spec": {"containers": [{"name": "a"}], **spec}}
-    return istio_sidecar(Pod(pod), namespace or {})
+    return istio_evidence(Pod(pod), namespace or {})
 
 
 def test_a_pod_may_have_no_sidecar() -> None:

@@ -28,7 +28,7 @@ _MAX_HCAS = 32
 _HCA_VARIABLES = frozenset(
     variable.name
     for variable in VARIABLES
-    if variable.value in ("nccl hcas", "nvshmem prefix", "nvshmem hcas", "mooncake hcas")
+    if variable.source in ("nccl hcas", "nvshmem prefix", "nvshmem hcas", "mooncake hcas")
 )
 #: From env.rst, "Debugging" ("should generally not be set in production"), and causes of hangs.
 _DEBUGGING_VARIABLES = frozenset(

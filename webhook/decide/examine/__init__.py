@@ -14,7 +14,7 @@ from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, fore
 from webhook.decide.examine.node_selection import unknown_label_messages
 from webhook.decide.examine.targets import Selection, select
 from webhook.decide.launchers.commands import Commands
-from webhook.model.annotations import Requests
+from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import claims_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.nodes import FabricIndex
@@ -78,7 +78,7 @@ class FabricKnowledge(NamedTuple):
     @property
     def uses_foreign_nic(self) -> bool:
         """Whether the pod uses a NIC that no fabric lists, even if its GPU is on a fabric."""
-        return self.level is KnowledgeLevel.VENDOR
+        return self.level is KnowledgeLevel.NIC
 
     @property
     def skip_reason(self) -> Reason | None:
@@ -111,29 +111,29 @@ def ineligible(pod: Pod) -> Ineligible | None:
 
 def examine(
     pod: Pod,
-    requests: Requests,
+    annotations: UserAnnotations,
     decision_input: DecisionInput,
     earlier: EarlierCall = NO_CALL,
 ) -> Examination:
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
     fabrics = decision_input.fabrics
-    check_name(requests, fabrics)
+    check_name(annotations, fabrics)
     usages = [(container, usage_of(container, fabrics)) for container in pod.containers]
     commands = Commands(pod)
     claims = claims_of(pod, decision_input.namespace.claim_facts)
-    selection = select(pod, usages, requests, commands, fabrics, claims=claims)
+    selection = select(pod, usages, annotations, commands, fabrics, claims=claims)
     # All containers count: a GPU of any container determines the pod's node.
     other = earlier.config not in ("", fabrics.config_hash)
     before = None if other else earlier.fabric
     if selection.reason:
         resolution = _NOT_RESOLVED
     else:
-        resolution = resolve(pod, usages, requests, decision_input, before, claims=claims)
+        resolution = resolve(pod, usages, annotations, decision_input, before, claims=claims)
     analysis = PodAnalysis(
         fabric=resolution.fabric,
         targets=selection.targets,
         launchers=selection.launchers,
-        requests=requests,
+        annotations=annotations,
         namespace=decision_input.namespace,
         fabrics=fabrics,
         original=pod,
@@ -170,7 +170,7 @@ def _knowledge(
         reason = FOREIGN_NIC if analysis.targets else None
         remedy = f": {FOREIGN_REMEDY}" if reason else ""
         return FabricKnowledge(
-            KnowledgeLevel.VENDOR,
+            KnowledgeLevel.NIC,
             reason,
             f"{foreign_nic_message}{remedy}",
             not_needed=reason is None,

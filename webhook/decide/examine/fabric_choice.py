@@ -29,7 +29,7 @@ from webhook.model.annotations import (
     FABRIC_ANNOTATION,
     INVALID_ANNOTATION,
     STATUS_ANNOTATION,
-    Requests,
+    UserAnnotations,
 )
 from webhook.model.claims import Claim
 from webhook.model.decision import Denial, Reason
@@ -119,7 +119,7 @@ class _Evidence(NamedTuple):
 def resolve(
     pod: Pod,
     usages: ContainerUsages,
-    requests: Requests,
+    annotations: UserAnnotations,
     decision_input: DecisionInput,
     earlier: str | None = None,
     *,
@@ -134,7 +134,7 @@ def resolve(
     search = _Search(fabrics)
     gpus = _listed_gpus(usages, fabrics)
     devices = _device_evidence(usages, claims, gpus, fabrics)
-    unresolved = search.narrow(_pod_evidence(pod, requests, devices, fabrics))
+    unresolved = search.narrow(_pod_evidence(pod, annotations, devices, fabrics))
     if unresolved is not None:
         return unresolved
     if earlier is not None and earlier in search.candidates:
@@ -149,19 +149,19 @@ def resolve(
     return _by_default(search.candidates, search.naming_evidence, decision_input, usages)
 
 
-def check_name(requests: Requests, fabrics: Fabrics) -> None:
+def check_name(annotations: UserAnnotations, fabrics: Fabrics) -> None:
     """Deny a pod whose annotation names an unknown fabric, even if it needs no fabric."""
-    if requests.fabric is not None and requests.fabric not in fabrics.fabrics:
+    if annotations.fabric is not None and annotations.fabric not in fabrics.fabrics:
         have = ", ".join(fabrics.fabrics) or "none"
-        name = f"{requests.fabric!r:.80}"
+        name = f"{annotations.fabric!r:.80}"
         msg = f"annotation {FABRIC_ANNOTATION} names {name}, but the fabrics are: {have}"
         raise Denial(INVALID_ANNOTATION, msg)
 
 
 def _pod_evidence(
-    pod: Pod, requests: Requests, devices: list[_Evidence], fabrics: Fabrics
+    pod: Pod, annotations: UserAnnotations, devices: list[_Evidence], fabrics: Fabrics
 ) -> list[_Evidence]:
-    evidence = [] if requests.fabric is None else [_annotation_evidence(requests.fabric)]
+    evidence = [] if annotations.fabric is None else [_annotation_evidence(annotations.fabric)]
     evidence += devices
     evidence += [_Evidence(*constraint) for constraint in from_selector(pod, fabrics)]
     affinity = from_affinity(pod, fabrics)

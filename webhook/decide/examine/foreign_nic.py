@@ -61,7 +61,7 @@ def foreign_nic(analysis: PodAnalysis, usages: ContainerUsages) -> str:
     `usages` are its containers, each with its requests. Only targets and launchers count; in a pod
     without either, its app containers do.
     """
-    if analysis.requests.fabric is not None and analysis.requests.devices == 0:
+    if analysis.annotations.fabric is not None and analysis.annotations.devices == 0:
         return ""
     chosen = {target.path for target in analysis.targets}
     chosen.update(launcher.path for launcher in analysis.launchers)
@@ -106,7 +106,7 @@ def _by_variable(analysis: PodAnalysis) -> str:
     for launcher in analysis.launchers:
         evidence = _chosen_network(analysis, launcher.path)
         if (
-            analysis.requests.fabric is None
+            analysis.annotations.fabric is None
         ):  # a library of EFA is weaker evidence than the annotation
             evidence = evidence or _efa(analysis, launcher.path)
         if evidence:

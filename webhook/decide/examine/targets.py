@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from webhook.decide.analysis import Launcher, Target
-from webhook.decide.fabric_variables import written_variables_of_all
+from webhook.decide.fabric_variables import inconclusive_variables_of_all
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
 from webhook.model.annotations import (
     CONTAINERS_ANNOTATION,
     FABRIC_ANNOTATION,
     INVALID_ANNOTATION,
-    Requests,
+    UserAnnotations,
 )
 from webhook.model.claims import Claim, fabrics_of
 from webhook.model.decision import Denial, Reason
@@ -68,15 +68,15 @@ class Selection(NamedTuple):
 def select(
     pod: Pod,
     usages: ContainerUsages,
-    requests: Requests,
+    annotations: UserAnnotations,
     commands: Commands,
     fabrics: Fabrics,
     *,
     claims: Iterable[Claim] = (),
 ) -> Selection:
     """Choose the targets; raise Denial for an unknown container name, or for an unclear choice."""
-    if requests.containers is not None:
-        return Selection(_targets_by_name(pod, usages, requests.containers))
+    if annotations.containers is not None:
+        return Selection(_targets_by_name(pod, usages, annotations.containers))
     apps = [pair for pair in usages if pair[0].kind == "app"]
     targets = [_target(pod, *pair) for pair in apps if pair[1].gpus]
     if targets:
@@ -90,8 +90,8 @@ def select(
     free = [pair for pair in apps if pair[0].path not in with_claims]
     launchers = _launchers(pod, [container for container, _ in free], commands, fabrics)
     if launchers:
-        return _ranks(pod, free, launchers, requests)
-    if requests.fabric is not None and apps:
+        return _ranks(pod, free, launchers, annotations)
+    if annotations.fabric is not None and apps:
         return Selection((_only(pod, apps),))
     return _no_targets(pod, apps, fabrics, by_claim=bool(with_claims))
 
@@ -111,7 +111,7 @@ def _launchers(
     pod: Pod, containers: list[Container], commands: Commands, fabrics: Fabrics
 ) -> tuple[Launcher, ...]:
     """List the containers that start ranks, each with the evidence."""
-    starting = launchers_of(pod, commands, written_variables_of_all(fabrics))
+    starting = launchers_of(pod, commands, inconclusive_variables_of_all(fabrics))
     return tuple(
         Launcher(container.name, container.path, *starting[container.path[-1]])
         for container in containers
@@ -120,14 +120,14 @@ def _launchers(
 
 
 def _ranks(
-    pod: Pod, usages: ContainerUsages, launchers: tuple[Launcher, ...], requests: Requests
+    pod: Pod, usages: ContainerUsages, launchers: tuple[Launcher, ...], annotations: UserAnnotations
 ) -> Selection:
     """Select launchers, or as targets the containers that run ranks themselves on a named fabric.
 
     A container that requests 0 of an RDMA resource needs none. It is left out if there are others,
     and it is also left out once these have their resource.
     """
-    if requests.fabric is None or any(launcher.elsewhere for launcher in launchers):
+    if annotations.fabric is None or any(launcher.elsewhere for launcher in launchers):
         return Selection(launchers=launchers)
     paths = {launcher.path for launcher in launchers}
     running = [pair for pair in usages if pair[0].path in paths]

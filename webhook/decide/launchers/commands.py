@@ -112,7 +112,7 @@ class Commands:
         if not any(map(text.__contains__, OTHER_LAUNCHER_TERMS)):
             return ()
         runs = self._runs(path, OTHER_LAUNCHER_TERMS)
-        return tuple(run.words for run in runs if run.words and _starts(run))
+        return tuple(run.words for run in runs if run.words and _is_other_launcher(run))
 
     def runs_sshd(self, path: Path) -> bool:
         """Return whether a container certainly runs sshd: its children do not inherit `env`."""
@@ -146,7 +146,7 @@ class Commands:
         while index is not None:
             script = script_at(argv, index)
             if script is None:
-                problem = "" if search.scripts.allows(len(argv)) else TOO_MANY
+                problem = "" if search.scripts.charge(len(argv)) else TOO_MANY
                 words = () if problem else tuple(argv)
                 yield _Run(_word_path(index, split), None, words[:index], words[index:], problem)
                 return
@@ -181,7 +181,8 @@ def _launch(run: _Run) -> LauncherCommand | None:
     return None
 
 
-def _starts(run: _Run) -> bool:
+def _is_other_launcher(run: _Run) -> bool:
+    """Return whether a run starts a launcher of another framework, or the head of a Ray cluster."""
     name = basename(run.words[0] or "")
     program, verb, option = RAY_HEAD
     if name == program:

@@ -110,7 +110,7 @@ def _second_gpu(analysis: PodAnalysis, target: Target, claims: list[Claim], fabr
 
 
 def _equip(draft: Draft, analysis: PodAnalysis, target: Target, pod_claims: _PodClaims) -> None:
-    devices = analysis.requests.devices
+    devices = analysis.annotations.devices
     if not pod_claims.fabric.inject_resources:
         draft.skipped(target.name, ELSEWHERE, "another injector adds the claim")
     elif devices == 0:

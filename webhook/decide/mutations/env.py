@@ -17,8 +17,8 @@ from webhook.decide.fabric_variables import (
     CHECK_ENV_FROM,
     desired_env,
     fabric_by_setting,
+    inconclusive_variables,
     plan_for,
-    written_variables_of,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
 from webhook.model import transport_variables
@@ -228,14 +228,14 @@ def _leave_to_files(
 def _files_allowed(analysis: PodAnalysis) -> bool:
     return (
         analysis.fabrics.defaults.config_files != "never"
-        and "config-files" not in analysis.requests.skip
+        and "config-files" not in analysis.annotations.skip
     )
 
 
 def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher) -> None:
     assert analysis.fabric is not None
-    path, written_variables = launcher.path, written_variables_of(analysis.fabric)
-    names = [name for name in analysis.containers[path].env if name not in written_variables]
+    path, inconclusive = launcher.path, inconclusive_variables(analysis.fabric)
+    names = [name for name in analysis.containers[path].env if name not in inconclusive]
     forwarded = "UCX_NET_DEVICES" in analysis.commands.text(path)
     if not forwarded and forwards_by_ssh(analysis.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: add -x UCX_NET_DEVICES to mpirun"

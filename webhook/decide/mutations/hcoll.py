@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from webhook.decide.analysis import KnowledgeLevel, Launcher, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.decide.fabric_variables import CHECK_ENV_FROM, written_variables_of
+from webhook.decide.fabric_variables import CHECK_ENV_FROM, inconclusive_variables
 from webhook.decide.launchers.commands import LauncherCommand
 from webhook.decide.launchers.launches import launches_accepting_flag
 from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
@@ -154,11 +154,9 @@ def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
 
 def _flag(draft: Draft, analysis: PodAnalysis, path: Path) -> str:
     """Insert the flag after launchers of Open MPI; return the places, or the reason against it."""
-    # Variables that an earlier pass may have added are not evidence.
-    written_variables = (
-        written_variables_of(analysis.fabric) if analysis.fabric else frozenset[str]()
-    )
-    names = [name for name in analysis.containers[path].env if name not in written_variables]
+    # Variables that an earlier call may have added are not evidence.
+    inconclusive = inconclusive_variables(analysis.fabric) if analysis.fabric else frozenset[str]()
+    names = [name for name in analysis.containers[path].env if name not in inconclusive]
     launches, refusal = launches_accepting_flag(analysis.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)

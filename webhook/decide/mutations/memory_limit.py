@@ -119,13 +119,13 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 
 
 def _target_keep_reason(analysis: PodAnalysis, target: Target) -> tuple[Reason, str] | None:
-    if target.shared_gpu and analysis.requests.memory_limit is None:
+    if target.shared_gpu and analysis.annotations.memory_limit is None:
         return SHARED_GPU, "kept: other pods share the GPU, and so the node's memory"
     return None
 
 
 def _keep_reason(analysis: PodAnalysis) -> tuple[Reason, str] | None:
-    requested = analysis.requests.memory_limit
+    requested = analysis.annotations.memory_limit
     policy = requested or analysis.fabrics.defaults.memory_limit
     if policy == "keep":
         source = "the pod" if requested else "the configuration"
@@ -196,7 +196,7 @@ def _pod_level(
 MUTATION = Mutation(
     name="memory-limit",
     summary="removes the memory limit, since registered memory counts against it",
-    needs=KnowledgeLevel.VENDOR,
+    needs=KnowledgeLevel.NIC,
     reasons=(
         *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED),
         *(SHARED_GPU, POD_LIMIT_SHARED, BURSTABLE, UNBOUNDED, POOL),

@@ -79,10 +79,10 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 
 
 def _add(draft: Draft, analysis: PodAnalysis, target: Target, fabric: Fabric) -> None:
-    requested = devices_for(target, fabric, analysis.requests.devices)
+    requested = devices_for(target, fabric, analysis.annotations.devices)
     if not fabric.inject_resources:
         draft.skipped(target.name, ELSEWHERE, "another injector adds the resource")
-    elif analysis.requests.devices == 0:
+    elif analysis.annotations.devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif not requested:
         draft.skipped(target.name, NOT_CONFIGURED, f"fabric {fabric.name} has no resources")
@@ -113,7 +113,7 @@ def _keep_own_resources(
     else:
         draft.already(target.name, PRESENT, f"already requests {', '.join(names)}")
     _warn_other(draft, target, fabric, [aliases.get(name, name) for name in names])
-    if analysis.requests.devices is None:
+    if analysis.annotations.devices is None:
         _warn_few(draft, target, fabric)
     return True
 

@@ -50,7 +50,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
         draft.skipped("", NOT_CONFIGURED, "the fabric sets no sharedMemory")
     elif draft.view.host_ipc:
         draft.skipped("", HOST_IPC, "with hostIPC, /dev/shm is the node's own")
-    elif analysis.requests.nvlink:
+    elif analysis.annotations.nvlink:
         draft.skipped("", NVLINK, "NVLink between pods needs the node's own /dev/shm")
     else:
         _mount(draft, analysis, size)

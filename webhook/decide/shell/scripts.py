@@ -240,7 +240,7 @@ class Scripts:
             reading = self._results[script] = self._read(script)
         return reading
 
-    def allows(self, words: int) -> bool:
+    def charge(self, words: int) -> bool:
         """Charge a list of words to the limits; return False if that exceeds them."""
         if words > self._steps:
             return False

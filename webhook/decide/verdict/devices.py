@@ -100,9 +100,9 @@ def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric
     """Return the verdict on a target without a device."""
     target = judged.target
     mutation = CLAIMS.name if fabric.claim_templates else RDMA_RESOURCES.name
-    if pod.analysis.requests.devices == 0:
+    if pod.analysis.annotations.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    paths = pod.sidecar_and_host_paths.infiniband_volumes
+    paths = pod.istio_and_host_paths.infiniband_volumes
     volume = next(judged.container.mounted_volumes(paths), None)
     if volume is not None:
         message = (
@@ -112,7 +112,7 @@ def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
         obstacle = "only app containers get devices"
-    elif mutation in pod.analysis.requests.skip:
+    elif mutation in pod.analysis.annotations.skip:
         obstacle = f"rdma.lab/skip lists {mutation}"
     elif target.rdma:
         obstacle = f"it requests {target.rdma[0]} with quantity 0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.decide.admission_warnings import SidecarAndHostPaths
+from webhook.decide.admission_warnings import IstioAndHostPaths
 from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examination, FabricKnowledge
@@ -54,13 +54,13 @@ class JudgedPod(NamedTuple):
     targets: tuple[JudgedTarget, ...]
     outcomes: tuple[Outcome, ...]
     fabric_index: FabricIndex
-    sidecar_and_host_paths: SidecarAndHostPaths
+    istio_and_host_paths: IstioAndHostPaths
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
 
     @classmethod
     def of(
-        cls, draft: Draft, examination: Examination, sidecar_and_host_paths: SidecarAndHostPaths
+        cls, draft: Draft, examination: Examination, istio_and_host_paths: IstioAndHostPaths
     ) -> JudgedPod:
         """Return the view of a pod after all mutations."""
         analysis, knowledge = examination.analysis, examination.knowledge
@@ -79,7 +79,7 @@ class JudgedPod(NamedTuple):
             ),
             outcomes=tuple(draft.outcomes),
             fabric_index=examination.fabric_index,
-            sidecar_and_host_paths=sidecar_and_host_paths,
+            istio_and_host_paths=istio_and_host_paths,
             has_gpu=any(target.gpus or target.shared_gpu for target in analysis.targets)
             or analysis.has_gpu,
         )

@@ -172,7 +172,7 @@ def judge_gpu_model(pod: JudgedPod) -> Verdict | None:
     fabric = pod.fabric
     if fabric is None:
         return None
-    if pod.analysis.requests.fabric is not None:  # the user declares where such nodes are
+    if pod.analysis.annotations.fabric is not None:  # the user declares where such nodes are
         return None
     for key, values in pod.analysis.original.required_labels():
         if not values or key not in GPU_MODEL_LABELS or _is_listed(key, fabric):

@@ -121,15 +121,15 @@ POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_A
 def judge_pod_network(pod: JudgedPod) -> Verdict | None:
     """Return the problem with the pod's network, or None."""
     fabric = pod.fabric
-    return (_mode_verdict(pod, fabric) if fabric is not None else None) or _sidecar_verdict(pod)
+    return (_mode_verdict(pod, fabric) if fabric is not None else None) or _istio_verdict(pod)
 
 
-def _sidecar_verdict(pod: JudgedPod) -> Verdict | None:
-    sidecar = pod.sidecar_and_host_paths.sidecar
-    if not sidecar:
+def _istio_verdict(pod: JudgedPod) -> Verdict | None:
+    istio = pod.istio_and_host_paths.istio
+    if not istio:
         return None
     # Short, since a warning is cut after 120 characters.
-    message = f'Istio ({sidecar}) proxies TCP; set sidecar.istio.io/inject: "false"'
+    message = f'Istio ({istio}) proxies TCP; set sidecar.istio.io/inject: "false"'
     return Verdict.of(ISTIO, message)
 
 

@@ -24,8 +24,8 @@ class CodeRow(NamedTuple):
 
     #: "webhook" for decisions on pods, else the command that prints the code.
     tool: str
-    #: Of a decision: a mutation, "verdict", "decision", or "request" for the pod's annotations and
-    #: namespace. "log" for a line of a library's log. Else "".
+    #: Of a decision: a mutation, "verdict", "decision", or "request" for remarks about the
+    #: pod. "log" for a line of a library's log. Else "".
     part: str
     code: Code
     #: The verdict that the code explains, if any.

@@ -13,7 +13,7 @@ from webhook.model.decision import Reason
 class ReasonRow(NamedTuple):
     """A row of docs/reasons.md: a reason, in one part of a decision."""
 
-    #: A mutation, "verdict", "decision", or "request" for the pod's annotations and namespace.
+    #: A mutation, "verdict", "decision", or "request" for remarks about the pod.
     origin: str
     reason: Reason
 

@@ -10,14 +10,14 @@ from webhook.model.pod.pod import Pod
 
 #: On a pod, a label or the older annotation; `false` disables the namespace's injection.
 _INJECT = "sidecar.istio.io/inject"
-#: Labels of a namespace that make Istio inject its sidecar into all pods.
+#: Labels of a namespace that make Istio inject its proxy into all pods.
 _NAMESPACE = {"istio-injection": "enabled"}
 _PROXY = "istio-proxy"
 #: Policies with which names of Services resolve in the host's network, or as the user specifies.
 _RESOLVING = ("ClusterFirstWithHostNet", "None")
 
 
-def istio_sidecar(pod: Pod, namespace: Mapping[str, str]) -> str:
+def istio_evidence(pod: Pod, namespace: Mapping[str, str]) -> str:
     """Return the evidence that Istio injects its proxy into a pod, or "".
 
     `namespace` has the namespace's labels. The proxy takes over all TCP connections of the pod,

@@ -19,7 +19,7 @@ from webhook.decide.examine import (
 from webhook.decide.examine.fabric_choice import FABRIC_UNKNOWN
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY
 from webhook.decide.examine.targets import NO_TARGET
-from webhook.model.annotations import Requests
+from webhook.model.annotations import UserAnnotations
 from webhook.model.decision import Denial
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod, PodManifest
@@ -30,9 +30,9 @@ PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu: a GPU's product 
 CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 
 
-def examined(manifest: PodManifest, requests: Requests | None = None) -> Examination:
+def examined(manifest: PodManifest, annotations: UserAnnotations | None = None) -> Examination:
     """Examine a pod with the two fabrics."""
-    return examine(Pod(manifest), requests or Requests(), decision_input())
+    return examine(Pod(manifest), annotations or UserAnnotations(), decision_input())
 
 
 @pytest.mark.parametrize(
@@ -79,24 +79,24 @@ def test_only_true_is_the_host_network(written: Any) -> None:
 def test_a_gpu_outside_the_targets_is_evidence_too() -> None:
     """A GPU in a container that is not a target counts: all containers run on one node."""
     manifest = pod(gpu("a"), container("b"))
-    examination = examined(manifest, Requests(containers=("b",)))
+    examination = examined(manifest, UserAnnotations(containers=("b",)))
     assert (examination.analysis.fabric, examination.evidence) == (
         V100,
         "nvidia.com/v100 in container a",
     )
     with pytest.raises(Denial, match="implies fabric h100-roce, but"):
-        examined(manifest, Requests(containers=("b",), fabric="h100-roce"))
+        examined(manifest, UserAnnotations(containers=("b",), fabric="h100-roce"))
 
 
 def test_a_foreign_nic_counts_in_targets_only() -> None:
     """A sidecar's own NIC does not matter."""
     nic = container("b", resources=quantities({"vpc.amazonaws.com/efa": "1"}))
     assert examined(pod(gpu("a"), nic)).knowledge.reason is None
-    examination = examined(pod(gpu("a"), nic), Requests(containers=("a", "b")))
+    examination = examined(pod(gpu("a"), nic), UserAnnotations(containers=("a", "b")))
     assert (examination.evidence, examination.knowledge) == (
         "",
         FabricKnowledge(
-            KnowledgeLevel.VENDOR,
+            KnowledgeLevel.NIC,
             FOREIGN_NIC,
             f"vpc.amazonaws.com/efa in container b is {CLAIMED_BY_NONE}",
         ),

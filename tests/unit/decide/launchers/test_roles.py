@@ -192,7 +192,7 @@ def test_with_a_label_the_ranks_run_elsewhere() -> None:
 
 @pytest.mark.parametrize("name", ["OMPI_MCA_btl", "HYDRA_HOST_FILE", "K_MPI_JOB_ROLE"])
 def test_what_a_fabric_writes_is_no_evidence(name: str) -> None:
-    """On the second pass, every target has the fabric's own env."""
+    """On the second call, every target has the fabric's own env."""
     pod = Pod({"spec": {"containers": [container(env={name: "launcher"})]}})
     commands = Commands(pod)
     assert list(launchers_of(pod, commands)) == [0]

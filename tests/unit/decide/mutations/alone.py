@@ -11,7 +11,7 @@ import jsonpatch
 from webhook.decide.analysis import Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.model.annotations import Requests
+from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import claims_of
 from webhook.model.fabric import Defaults, Fabric, build_fabrics
 from webhook.model.facts import NamespaceFacts
@@ -24,7 +24,7 @@ def run(
     *,
     fabric: Fabric | None = None,
     defaults: Defaults | None = None,
-    requests: Requests | None = None,
+    annotations: UserAnnotations | None = None,
     allowed: tuple[str, ...] = (),
     shared_gpu: bool = False,
 ) -> Draft:
@@ -47,7 +47,7 @@ def run(
             if container.kind == "app"
         ),
         launchers=(),
-        requests=requests or Requests(),
+        annotations=annotations or UserAnnotations(),
         namespace=NamespaceFacts(name="lab"),
         fabrics=build_fabrics(
             (fabric,) if fabric else (),

@@ -159,7 +159,7 @@ def test_the_text_has_the_values_of_the_environment(
 
 @pytest.mark.parametrize("name", PODS)
 def test_a_second_decision_finds_the_same(name: str) -> None:
-    """On the second pass, env has the variables of `env`, and the volume has its defaults."""
+    """On the second call, env has the variables of `env`, and the volume has its defaults."""
     first = decide(PODS[name])
     second = decide(defaulted(first.pod))
     assert second.ops == []

@@ -330,7 +330,7 @@ SITE_SOCKET = fabric(
     ids=case_name,
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest, member: Fabric) -> None:
-    """The second pass finds our variables and adds no warning."""
+    """The second call finds our variables and adds no warning."""
     first = decide_on(defaulted(manifest), member)
     assert decide_on(defaulted(first.pod), member).patch == ()
 

@@ -237,7 +237,7 @@ def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, pr
 
 
 def test_the_sites_variables_prove_nothing() -> None:
-    """The webhook writes a fabric's env, so on a second pass it would look like evidence."""
+    """The webhook writes a fabric's env, so on a second call it would look like evidence."""
     site = FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))
     cluster = decision_input(
         fabric(

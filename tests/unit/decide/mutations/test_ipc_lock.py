@@ -256,7 +256,7 @@ def ulimits(manifest: PodManifest, cluster: DecisionInput | None = None) -> dict
 def test_nri_raises_memlock_where_the_capability_does_nothing(
     security: Any, spec: Any, outcome: tuple[str, str]
 ) -> None:
-    """The plugin's version determines which key it reads; a second pass finds both."""
+    """The plugin's version determines which key it reads; a second call finds both."""
     cluster = decision_input(defaults=NRI)
     manifest = secured(security, **spec)
     first = decide_on(manifest, cluster)
@@ -399,7 +399,7 @@ def test_the_fabric_need_not_be_known() -> None:
 
 
 def test_deciding_again_changes_nothing() -> None:
-    """The second pass finds what the first one added, and the status stays the same."""
+    """The second call finds what the first one added, and the status stays the same."""
     manifest = secured({"capabilities": {"add": ["CAP_IPC_LOCK"]}, "runAsUser": 5})
     first = decide_on(defaulted(manifest))
     second = decide_on(defaulted(first.pod))

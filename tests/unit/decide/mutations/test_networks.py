@@ -203,6 +203,6 @@ def test_an_annotation_of_another_type_denies_the_pod() -> None:
 @pytest.mark.parametrize("written", [None, "mine", '[{"name":"mine"}]', "[1]"], ids=repr)
 @pytest.mark.parametrize("member", [STORAGE, RAILS], ids=("storage", "rails"))
 def test_deciding_again_changes_nothing(member: Any, written: str | None) -> None:
-    """The second pass finds all networks in place."""
+    """The second call finds all networks in place."""
     first = decide_on(attached(written, gpu(count=4)), decision_input(member))
     assert decide_on(defaulted(first.pod), decision_input(member)).patch == ()

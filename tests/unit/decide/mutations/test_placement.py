@@ -91,6 +91,6 @@ def test_other_keys_of_the_selector_stay() -> None:
     "manifest", [pod(), pod(nodeSelector={"site.lab/rail": "r2"})], ids=case_name
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
-    """The second pass finds our selector in the pod."""
+    """The second call finds our selector in the pod."""
     first = decide_on(defaulted(manifest), PINNED)
     assert decide_on(defaulted(first.pod), PINNED).patch == ()

@@ -241,7 +241,7 @@ def test_what_is_no_quantity_denies_the_pod() -> None:
     ids=case_name,
 )
 def test_deciding_again_changes_nothing(manifest: PodManifest) -> None:
-    """This holds whether the API server's defaults are set before or after the first pass."""
+    """This holds whether the API server's defaults are set before or after the first call."""
     first = decide_on(defaulted(manifest))
     assert decide_on(defaulted(first.pod)).patch == ()
     early = decide_on(manifest)

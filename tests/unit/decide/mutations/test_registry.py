@@ -37,7 +37,7 @@ def test_each_needs_as_much_of_the_fabric_as_documented() -> None:
     """The needs match the documented cases: fabric known, foreign NIC, fabric unknown."""
     documented = {
         **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], KnowledgeLevel.NOTHING),
-        "memory-limit": KnowledgeLevel.VENDOR,
+        "memory-limit": KnowledgeLevel.NIC,
         **dict.fromkeys(
             ["rdma-resources", "claims", "networks", "env", "config-files", "placement"],
             KnowledgeLevel.FABRIC,

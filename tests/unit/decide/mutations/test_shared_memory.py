@@ -5,7 +5,7 @@ import pytest
 from tests.builders import container, defaulted, pod
 from tests.unit.decide.mutations.alone import codes, run, verdicts
 from webhook.decide.mutations.shared_memory import MUTATION
-from webhook.model.annotations import Requests
+from webhook.model.annotations import UserAnnotations
 from webhook.model.fabric import Fabric
 
 FABRIC = Fabric(name="v100-ib", shared_memory="16Gi")
@@ -75,7 +75,7 @@ def test_the_nodes_own_shared_memory_stays() -> None:
 
 def test_nvlink_between_pods_excludes_it() -> None:
     """NCCL compares st_dev of /dev/shm; also if nvlink is skipped, so that both calls agree."""
-    draft = run(MUTATION, pod(container()), fabric=FABRIC, requests=Requests(nvlink=True))
+    draft = run(MUTATION, pod(container()), fabric=FABRIC, annotations=UserAnnotations(nvlink=True))
     assert verdicts(draft) == ["skipped NVLinkRequested"]
 
 

@@ -45,7 +45,7 @@ PART_OF_NODE = Reason(
 
 def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Wrap the command of every container with GPUs, or report every obstacle."""
-    if not analysis.requests.nvlink:
+    if not analysis.annotations.nvlink:
         draft.skipped("", NOT_REQUESTED, "the pod does not request it")
         return
     targets = [target for target in analysis.targets if target.gpus > 0]
@@ -82,12 +82,12 @@ def _share(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> None:
 
 def _wrap(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
     wrapped = remap_word_count(draft.container(target.path).command)
-    own_id = host_id(draft.view, analysis, target)
-    if own_id:
-        draft.append((*target.path, "env"), *own_id)
+    host_id_variable = host_id(draft.view, analysis, target)
+    if host_id_variable:
+        draft.append((*target.path, "env"), *host_id_variable)
     if not wrapped:
         draft.insert((*target.path, "command"), 0, *wrapping(target.gpus))
-    if own_id or not wrapped:
+    if host_id_variable or not wrapped:
         message = (
             "the command now runs with CUDA_VISIBLE_DEVICES set to the container's own GPUs "
             f"({target.gpus})"

@@ -8,7 +8,7 @@ from tests.unit.decide.mutations.alone import codes, run, verdicts
 from webhook.decide.draft import Draft
 from webhook.decide.mutations.nvlink import MUTATION
 from webhook.decide.mutations.nvlink.remap import wrapping
-from webhook.model.annotations import Requests
+from webhook.model.annotations import UserAnnotations
 from webhook.model.pod import PodManifest
 
 HOST_ID = {"name": "NCCL_HOSTID", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
@@ -50,9 +50,8 @@ def sharing_tmp(**fields: Any) -> PodManifest:
 
 def share(manifest: PodManifest, **options: Any) -> Draft:
     """Run the mutation as requested, in an allowed namespace."""
-    return run(
-        MUTATION, manifest, **{"requests": Requests(nvlink=True), "allowed": ("lab",), **options}
-    )
+    annotations = UserAnnotations(nvlink=True)
+    return run(MUTATION, manifest, **{"annotations": annotations, "allowed": ("lab",), **options})
 
 
 def own_env(draft: Draft) -> Any:
