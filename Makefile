@@ -57,7 +57,7 @@ MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps promtool cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -144,6 +144,9 @@ DEBIAN := openmpi-bin mpich busybox-static curl fish zsh ucx-utils iproute2
 test-deps:  ## install the Debian packages that the integration tests run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(DEBIAN); }
+
+promtool: $(DEV)  ## build Prometheus' promtool, which evaluates the alert rules in integration tests (Go 1.26)
+	@$(BIN)/python -m tests.cluster build promtool
 
 # The packages that a cluster needs besides Go 1.26, which builds Kubernetes itself.
 # tests/cluster/missing.py lists which package has which program.

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from tests.cluster import lifetime, progress, state
-from tests.cluster.binaries import binary
+from tests.cluster.binaries import binary, provide
 from tests.cluster.cluster import ERRORS, Cluster, attach, up
 from tests.cluster.install import equip, install
 from tests.cluster.missing import missing
@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     loading.add_argument("archive", type=Path)
     loading.add_argument("directory", nargs="?", type=_absolute, default=state.home() / "cluster")
     loading.set_defaults(run=_load, interrupted=_RUNS)
+    building = verbs.add_parser("build", help="build programs that are not in the cache yet")
+    building.add_argument("programs", nargs="+", metavar="PROGRAM")
+    building.set_defaults(run=_build, interrupted="what was built stays in the cache")
     return parser
 
 
@@ -106,6 +109,11 @@ def _install(arguments: argparse.Namespace) -> int:
 
 def _load(arguments: argparse.Namespace) -> int:
     _running(arguments.directory).load(arguments.archive)
+    return 0
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    provide(arguments.programs)
     return 0
 
 

@@ -151,7 +151,8 @@ def _build(module: Module, names: Sequence[str], folder: Path, lock: int) -> Non
     new.mkdir()
     packages = {name: module.commands[name] for name in names}
     linker = ["-ldflags", linker_flags(module.stamps)]
-    arguments = ["build", *_FLAGS, *linker, "-o", f"{new}/", *packages.values()]
+    tags = [f"-tags={','.join(module.tags)}"] if module.tags else []
+    arguments = ["build", *_FLAGS, *tags, *linker, "-o", f"{new}/", *packages.values()]
     programs = names[0] if len(names) == 1 else f"{len(names)} programs"
     with progress.step(f"building {programs} ({module.name} {module.version})"):
         # Go inherits the lock, so it is held even while a Go that outlives this process runs.

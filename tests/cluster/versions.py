@@ -12,7 +12,7 @@ versions wherever they can: building JobSet after LWS then takes seconds, not mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 #: The oldest Go that can build the modules.
@@ -45,6 +45,8 @@ class Module:
     """The package of each command, in that module or in ours; none if only its CRDs are used."""
     stamps: Mapping[str, str] = field(default_factory=dict)
     """The variables that the linker sets (`-X`)."""
+    tags: Sequence[str] = ()
+    """The build tags."""
 
 
 def _kubernetes(minor: str) -> Module:
@@ -158,6 +160,15 @@ _INDEPENDENT = (
         version="v0.8.0",
         commands={"kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"},
         stamps={"main.version": "v0.8.0"},
+    ),
+    # Prometheus 3.13.5: as a Go module, it has the version v0.313.5.
+    Module(
+        name="prometheus",
+        path="github.com/prometheus/prometheus",
+        version="v0.313.5",
+        commands={"promtool": "github.com/prometheus/prometheus/cmd/promtool"},
+        stamps={"github.com/prometheus/common/version.Version": "3.13.5"},
+        tags=("remove_all_sd",),  # without the clients of two dozen clouds
     ),
 )
 

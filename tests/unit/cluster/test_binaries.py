@@ -90,6 +90,12 @@ def test_a_build(log: Path, tmp_path: Path) -> None:
     )
 
 
+def test_a_build_with_tags(log: Path) -> None:
+    """Go gets the module's build tags, so promtool has no clients of clouds."""
+    binary("promtool")
+    assert " -tags=remove_all_sd -ldflags " in log.read_text()
+
+
 def test_the_cache_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """If XDG_CACHE_HOME is unset or empty, the cache is in ~/.cache."""
     monkeypatch.setenv("HOME", "/home/a")

@@ -60,7 +60,8 @@ def test_no_module_is_left_over() -> None:
 def test_locks_hold_no_address() -> None:
     """Modules are named by path only; each machine configures where to download them."""
     for file in MODULE_FILES.glob("*/go.*"):
-        assert "://" not in file.read_text(), file
+        # A checksum may begin with slashes: h1://QW6SD9…
+        assert not re.search("[a-z]://", file.read_text()), file
 
 
 @pytest.mark.parametrize("minor", KUBERNETES)
