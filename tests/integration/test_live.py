@@ -42,7 +42,7 @@ from webhook.serve.waiting_requests import WaitingRequests
 MAX: Any = {"max": {"memory": "1Gi"}}
 #: Failures of the three watches together: enough for the pauses of each to grow.
 TRIES = 12
-WAITS = "rdma_webhook_namespace_waits_total"
+WAITS = "rdma_webhook_facts_waits_total"
 UNREACHABLE = r"^cannot reach the API server http://127\.0\.0\.1:\d+: "
 TIMED_OUT = UNREACHABLE + "timed out$"
 

@@ -163,7 +163,7 @@ def test_no_document_holds_up_mutate(shared: Process, body: bytes) -> None:
 
 def test_a_client_that_leaves_ends_its_preview(shared: Process) -> None:
     """If the client leaves, its process is killed, and the next preview gets a new one."""
-    ends = 'rdma_webhook_preview_worker_ends_total{reason="client"}'
+    ends = 'rdma_webhook_worker_ends_total{reason="client"}'
     before = shared.metric(ends)
     worker = _stopped(shared)
     with _connected(shared, "preview") as client:

@@ -113,7 +113,7 @@ def test_configuration_is_reloaded(tls: Certificates, tmp_path: Path) -> None:
     with Running(tls, config) as server:
         mount(tmp_path, FABRICS.replace("name: ib", "name: roce"))
         until(lambda: "(roce)\n" in server.get("/readyz").text)
-        assert server.metric("rdma_webhook_config_generation") == 2
+        assert server.metric("rdma_webhook_config_loads_total") == 2
 
 
 def test_broken_configuration_keeps_the_last_good(tls: Certificates, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_a_long_field_ends_no_work_of_others(process: Process, field: str, value
 
 
 def _lost_workers(process: Process) -> list[float | None]:
-    name = "rdma_webhook_preview_worker_ends_total"
+    name = "rdma_webhook_worker_ends_total"
     return [process.metric(f'{name}{{reason="{reason}"}}') for reason in ("crash", "malformed")]
 
 

@@ -12,21 +12,22 @@ from webhook.kube.events import OwnerEvents, OwnPod, PodEvents, RecordedWarning,
 from webhook.model.decision import Decision
 from webhook.model.pod import owners_of
 from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 
 #: Called with each decided request after its answer; does not block.
 NotifyOwner = Callable[[AdmissionRequest, Decision], None]
 
 
-def owner_notifier(options: ServeOptions, log: Log, environment: Mapping[str, str]) -> NotifyOwner:
+def owner_notifier(
+    options: ServeOptions, metrics: Metrics, log: Log, environment: Mapping[str, str]
+) -> NotifyOwner:
     """Return a function that notifies owners; it does nothing outside a pod."""
     reporter = environment.get(POD_VARIABLES["name"], "")
     if not reporter:
         return notify_nobody
     events = OwnerEvents(
-        reporter,
-        lambda: events_client(options.kubeconfig),
-        lambda problem: log.write("warning", "could not record the event", problem=problem),
+        reporter, lambda: events_client(options.kubeconfig), loss_reporter(metrics, log)
     )
 
     def notify(request: AdmissionRequest, decision: Decision) -> None:
@@ -68,7 +69,7 @@ ReportFailure = Callable[[int, str], None]
 
 
 def failure_reporter(
-    options: ServeOptions, log: Log, environment: Mapping[str, str]
+    options: ServeOptions, metrics: Metrics, log: Log, environment: Mapping[str, str]
 ) -> ReportFailure:
     """Return a function that reports a broken configuration; it does nothing outside a pod."""
     pod_fields = {field: environment.get(variable, "") for field, variable in POD_VARIABLES.items()}
@@ -78,7 +79,7 @@ def failure_reporter(
         OwnPod(**pod_fields),
         lambda: events_client(options.kubeconfig),
         delays,
-        lambda problem: log.write("warning", "could not record the event", problem=problem),
+        loss_reporter(metrics, log),
     )
     return lambda load_count, problem: events.warn(
         RecordedWarning("ConfigurationNotUsable", "Load", problem, str(load_count))
@@ -87,6 +88,16 @@ def failure_reporter(
 
 def _report_nothing(_load_count: int, _problem: str) -> None:
     """Do nothing: the log and the metric show the failure."""
+
+
+def loss_reporter(metrics: Metrics, log: Log) -> Callable[[str], None]:
+    """Return a function that reports why an Event could not be created; for any thread."""
+
+    def report(problem: str) -> None:
+        metrics.event_failures.inc()
+        log.write("warning", "could not record the event", problem=problem)
+
+    return report
 
 
 def events_client(kubeconfig: Path | None) -> Client:

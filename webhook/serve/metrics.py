@@ -1,18 +1,26 @@
 """The metrics of a server, in its own registry.
 
-Label values come from closed sets (endpoints, status codes, names and reason codes of the
-code), never from a request, so the number of series is bounded.
+Label values come from closed sets (endpoints, status codes, names and reason codes of the code,
+fabrics of the configuration), never from a request, so the number of series is bounded.
+docs/operation.md has the rule of their names.
 """
 
 from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
@@ -21,6 +29,8 @@ from webhook import __version__
 from webhook.kube.informers import Informers
 from webhook.kube.reflector import Reflector
 from webhook.model.decision import Decision
+
+disable_created_metrics()  # a second series for each counter, which nobody needs
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: A decision takes a tenth of a millisecond; the API server gives up after seconds.
@@ -31,6 +41,13 @@ _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 #: too long.
 WorkerEnd = Literal["client", "crash", "malformed", "stop", "timeout"]
 WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
+
+
+class FabricNodeCounts(NamedTuple):
+    """The numbers of nodes of a fabric: of all, and of those without an RDMA resource of it."""
+
+    nodes: int
+    without_resource: int
 
 
 class Metrics:
@@ -49,6 +66,11 @@ class Metrics:
             "Internal errors (defects of the webhook), each answered with HTTP 500.",
             registry=self.registry,
         )
+        self.event_failures = Counter(
+            "rdma_webhook_event_failures",
+            "Kubernetes Events that could not be created; the log has the reason.",
+            registry=self.registry,
+        )
         self.guarded = Gauge(
             "rdma_webhook_guarded",
             "1 if dry runs confirm that the webhook's account can change only caBundle of its "
@@ -58,7 +80,8 @@ class Metrics:
             registry=self.registry,
         )
         self.worker = WorkerMetrics(self.registry)
-        self.configuration = ConfigurationGauges(self.registry)
+        self.configuration = ConfigurationMetrics(self.registry)
+        self.fabrics = FabricGauges(self.registry)
         self.certificates = CertificateGauges(self.registry)
         _show_versions(self.registry)
 
@@ -149,11 +172,8 @@ class _Traffic(Collector):
         self.durations("mutate")  # an alert needs the series before the first request
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics without the series `_created`, which would double their number."""
+        """Yield the metrics."""
         for family in self._registry.collect():
-            family.samples = [
-                sample for sample in family.samples if not sample.name.endswith("_created")
-            ]
             for sample in family.samples:
                 if "le" in sample.labels:  # the library writes 1.0: another series than 1
                     sample.labels["le"] = sample.labels["le"].removesuffix(".0")
@@ -236,7 +256,7 @@ class WorkerMetrics:
             registry=registry,
         )
         ends = Counter(
-            "rdma_webhook_preview_worker_ends",
+            "rdma_webhook_worker_ends",
             "Exits of the process that computes previews and validations; the next request starts "
             "another.",
             ["reason"],
@@ -256,19 +276,19 @@ class WorkerMetrics:
         self._ends[reason].inc()
 
 
-class ConfigurationGauges:
-    """Gauges of the configuration in use: its hash, its age, and whether it is the latest one."""
+class ConfigurationMetrics:
+    """Metrics of the configuration in use: its hash, its age, and whether it is the latest one."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge = partial(Gauge, registry=registry)
+        self.loads = Counter(
+            "rdma_webhook_config_loads",
+            "Configurations that have come into use.",
+            registry=registry,
+        )
         self.configured = gauge(
             "rdma_webhook_configured",
             "1 if the webhook has fabrics, 0 if failurePolicy decides on each pod that opted in.",
-        )
-        self.load_count = gauge(
-            "rdma_webhook_config_generation",
-            "Number of configurations that have come into use since the start; this is not "
-            "metadata.generation.",
         )
         self._info = gauge(
             "rdma_webhook_config_info",
@@ -290,6 +310,26 @@ class ConfigurationGauges:
         self._info.clear()
         if config_hash:
             self._info.labels(config_hash).set(1)
+
+
+class FabricGauges:
+    """Gauges of the nodes of each fabric in use; they have no series while nodes are unknown."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        gauge = partial(Gauge, labelnames=["fabric"], registry=registry)
+        self._nodes = gauge("rdma_webhook_fabric_nodes", "Nodes of the fabric.")
+        self._without_resource = gauge(
+            "rdma_webhook_fabric_nodes_without_resource",
+            "Nodes of the fabric that lack one of its RDMA resources.",
+        )
+
+    def show(self, nodes: Mapping[str, FabricNodeCounts]) -> None:
+        """Replace all series by these; the keys are names of fabrics."""
+        self._nodes.clear()
+        self._without_resource.clear()
+        for fabric, counts in nodes.items():
+            self._nodes.labels(fabric).set(counts.nodes)
+            self._without_resource.labels(fabric).set(counts.without_resource)
 
 
 class CertificateGauges:
@@ -316,7 +356,7 @@ class CertificateGauges:
             "otherwise 0.",
         )
         self.watched = gauge(
-            "rdma_webhook_certificates_watched",
+            "rdma_webhook_certificate_watched",
             "1 while the webhook watches the Secret and the configurations that its own "
             "certificates depend on, 0 if it reads them every few seconds instead.",
         )

@@ -47,6 +47,7 @@ from webhook.serve.sources.certificates import certificate_of
 from webhook.serve.sources.cluster import fact_sources
 from webhook.serve.sources.configuration import configuration_source
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
+from webhook.serve.sources.fabric_nodes import FabricNodes
 from webhook.serve.sources.permission_check import permission_check_of
 from webhook.serve.sources.source import Source
 from webhook.serve.state import State
@@ -98,12 +99,12 @@ class WebhookServer:
         self.log = Log(options.log_level, buffered=options.dev and os.isatty(1))
         self.metrics = Metrics()
         self.state = State()
-        report_failure = failure_reporter(options, self.log, os.environ)
+        report_failure = failure_reporter(options, self.metrics, self.log, os.environ)
         in_use = ConfigurationInUse(self.state, self.metrics, self.log, report_failure)
         self._configuration = configuration_source(
             options, self.state, self.metrics, in_use, os.environ
         )
-        self._notify_owner = owner_notifier(options, self.log, os.environ)
+        self._notify_owner = owner_notifier(options, self.metrics, self.log, os.environ)
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         #: The sources of the state; some use threads besides the event loop.
@@ -111,6 +112,7 @@ class WebhookServer:
             self._configuration,
             certificate,
             *fact_sources(options, self.state, self.metrics, os.environ),
+            FabricNodes(self.state),
             *permission_check_of(options, self.state, os.environ),
             *status_writer(options, self._configuration, self.state, self.log, os.environ),
         )

@@ -75,7 +75,7 @@ class WaitingRequestsMetric(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metric with the current counts, for a scrape."""
         waits = CounterMetricFamily(
-            "rdma_webhook_namespace_waits",
+            "rdma_webhook_facts_waits",
             "Requests that waited for a namespace or a ResourceClaim that had not been read yet, "
             "by result.",
             labels=["arrived"],

@@ -38,7 +38,7 @@ from tests.waiting import until
 #: Of each kind.
 OBJECTS = 10_000
 _STORED_NODES = 'rdma_webhook_facts_objects{resource="nodes"}'
-_WAITED = 'rdma_webhook_namespace_waits_total{arrived="false"}'
+_WAITED = 'rdma_webhook_facts_waits_total{arrived="false"}'
 #: The priority of the replica and its clients, on a machine that others use; see sched(7).
 _PRIORITY = 10
 _LIST = "/api/v1/nodes?limit=10"

@@ -65,7 +65,7 @@ def _published(webhook: Webhook, name: str) -> None:
 def test_nothing_is_read_all_the_time(webhook: Webhook) -> None:
     """The rights of the manifests are enough to watch the Secret and both configurations."""
     replicas = len(webhook.replicas())
-    until(lambda: webhook.counted("rdma_webhook_certificates_watched")[()] == replicas)
+    until(lambda: webhook.counted("rdma_webhook_certificate_watched")[()] == replicas)
 
 
 def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Space) -> None:

@@ -73,11 +73,11 @@ def test_an_applied_change_is_used_by_all_replicas(restored: Webhook, lab: Lab) 
     assert {lab.ask().status["config"] for _ in range(10)} == {config}
     print(f"used after {took:.1f} s")  # noqa: T201
 
-    counts = [replica.metric("rdma_webhook_config_generation") for replica in replicas(restored)]
+    counts = [replica.metric("rdma_webhook_config_loads_total") for replica in replicas(restored)]
     status = {"status": {"nodes": 7}}
     assert send(restored.cluster, "PATCH", f"{PATH}/status", status, MERGE).code == 200
     in_use(restored, apply_fabrics(restored.cluster, changed(400)))
-    after = [replica.metric("rdma_webhook_config_generation") for replica in replicas(restored)]
+    after = [replica.metric("rdma_webhook_config_loads_total") for replica in replicas(restored)]
     assert after == [count + 1 for count in counts]
 
 

@@ -32,7 +32,7 @@ def test_a_pod_right_after_its_namespace(webhook: Webhook, clean: ExitStack) -> 
     outcomes = Counter(
         _outcome(_create_and_ask(webhook, f"live-new-{number}", clean)) for number in range(ROUNDS)
     )
-    waited = webhook.counted("rdma_webhook_namespace_waits_total", "arrived")
+    waited = webhook.counted("rdma_webhook_facts_waits_total", "arrived")
     print(  # noqa: T201
         f"pods right behind their namespaces: {dict(outcomes)}; waits by `arrived`: {dict(waited)}"
     )

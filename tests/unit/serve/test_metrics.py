@@ -3,7 +3,7 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from webhook.model.decision import Decision, Outcome, Reason, Verdict
-from webhook.serve.metrics import Metrics
+from webhook.serve.metrics import WORKER_ENDS, Metrics
 
 ADDED = Reason("Added", "It was added.", "")
 PATCHED = Reason("Patched", "It was changed.", "")
@@ -44,11 +44,13 @@ def test_series_are_there_from_the_start() -> None:
 
     assert {
         ("rdma_webhook_internal_errors_total",),
-        ("rdma_webhook_config_generation",),
+        ("rdma_webhook_event_failures_total",),
+        ("rdma_webhook_config_loads_total",),
         ("rdma_webhook_config_last_reload_successful",),
         ("rdma_webhook_config_last_reload_success_timestamp_seconds",),
         ("rdma_webhook_certificate_not_after_timestamp_seconds",),
         ("rdma_webhook_request_duration_seconds_count", "mutate"),
+        *(("rdma_webhook_worker_ends_total", reason) for reason in WORKER_ENDS),
     } <= samples.keys()
 
 

@@ -19,7 +19,7 @@ from webhook.kube import watched_resources
 from webhook.kube.api import ApiReader, Query
 from webhook.kube.informers import Informers
 from webhook.model.decision import Decision, Outcome, Reason, Status, Verdict
-from webhook.serve.metrics import WORKER_ENDS, Metrics
+from webhook.serve.metrics import WORKER_ENDS, FabricNodeCounts, Metrics
 from webhook.serve.waiting_requests import WaitingRequests, WaitingRequestsMetric
 
 EXPECTED = Path(__file__).parent / "metrics.txt"
@@ -73,6 +73,7 @@ def _traffic(metrics: Metrics) -> None:
     metrics.count_request("other", 404, 0.0002)
     metrics.count_request("mutate", 500, 0.2)
     metrics.internal_errors.inc()
+    metrics.event_failures.inc()
     metrics.connection_closed("mutate", "idle")
     metrics.connection_closed("health", "ended")
     metrics.connection_closed("preview", "handshake")
@@ -119,9 +120,17 @@ def _configured(metrics: Metrics) -> None:
     for load_count, config in enumerate(("c0ffee", "decade"), start=1):
         metrics.configuration.configured.set(True)
         metrics.configuration.show_hash(config)
-        metrics.configuration.load_count.set(load_count)
+        metrics.configuration.loads.inc()
         metrics.configuration.reloaded.set(NOW - 1000 + load_count / 8)
     metrics.configuration.successful.set(False)
+
+
+def _nodes(metrics: Metrics) -> None:
+    """Count the nodes of two fabrics, and then of others: the first one is gone."""
+    before = {"gone": FabricNodeCounts(3, 1), "v100-ib": FabricNodeCounts(4, 0)}
+    after = {"v100-ib": FabricNodeCounts(2, 1), "h100-roce": FabricNodeCounts(0, 0)}
+    for counts in (before, after):
+        metrics.fabrics.show(counts)
 
 
 def _lost(metrics: Metrics) -> None:
@@ -198,6 +207,7 @@ SCRIPT: dict[str, Callable[[Metrics], AbstractContextManager[None] | None]] = {
     "after decisions": _decisions,
     "after previews and validations": _worker,
     "with a configuration that is not usable": _configured,
+    "with nodes": _nodes,
     "without a configuration": _lost,
     "during a rotation of the CA": _certificates,
     "after the rotation": _settled,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from prometheus_client import Metric
 
@@ -21,7 +23,7 @@ from webhook.serve.http.preview import BYTES, EACH_BYTES, EACH_PENDING, PENDING,
 from webhook.serve.http.query import PARAMETERS
 from webhook.serve.http.review_body import MAX_DEPTH, MAX_OBJECTS, MAX_VALUES
 from webhook.serve.listener import LIMITS
-from webhook.serve.metrics import Metrics
+from webhook.serve.metrics import FabricNodeCounts, Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.transport.accept import HANDSHAKE_SECONDS
 from webhook.serve.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
@@ -43,6 +45,7 @@ def _families() -> list[Metric]:
     metrics.watches.add(Informers(_nobody, delays))
     metrics.registry.register(WaitingRequestsMetric(WaitingRequests()))
     metrics.configuration.show_hash("c0ffee")
+    metrics.fabrics.show({"v100-ib": FabricNodeCounts(2, 0)})
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
 
@@ -60,6 +63,40 @@ def _table() -> str:
         written = ", ".join(f"`{label}`" for label in labels)
         lines.append(f"| `{name}` | {family.type} | {written} | {family.documentation} |")
     return "\n".join([*lines, ""])
+
+
+#: The labels of all metrics: single words.
+LABELS = {
+    *("allowed", "arrived", "code", "config", "endpoint", "fabric", "kind", "le", "listener"),
+    *("mutation", "python", "rdma", "reason", "resource", "status", "version", "webhook"),
+}
+
+#: The rule of the page: for each kind of metric, its type, how its name ends, and how its
+#: description begins. A state is one word, or a subject and one word.
+NAMES = (
+    ("counter", r"\w+s(_[a-z]+ed)?", ""),
+    ("histogram", r"\w+_duration_seconds", "Time "),
+    ("gauge", r"\w+_info", "Always 1; "),
+    ("gauge", r"\w+_timestamp_seconds", "Time at which "),
+    ("gauge", r"\w+_last_[a-z]+_successful", "1 if "),
+    ("gauge", r"([a-z]+_)?[a-z]+(ed|ing|held)", "1 "),
+    ("gauge", r"([a-z]+_)?[a-z]+s(_[a-z_]+)?", ""),
+)
+
+
+@pytest.mark.parametrize("family", _families(), ids=lambda family: family.name)
+def test_names_follow_the_rule(family: Metric) -> None:
+    """Each of our metrics is of one of the kinds on the page."""
+    name = family.name.removeprefix("rdma_webhook_")
+    kinds = [
+        (kind, pattern, beginning)
+        for kind, pattern, beginning in NAMES
+        if kind == family.type
+        and re.fullmatch(pattern, name)
+        and family.documentation.startswith(beginning)
+    ]
+    assert kinds or name.startswith("process_")
+    assert {label for sample in family.samples for label in sample.labels} <= LABELS
 
 
 def test_metrics_are_up_to_date() -> None:

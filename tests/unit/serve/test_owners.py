@@ -13,6 +13,7 @@ from webhook.kube.events import WithoutRdma
 from webhook.model.pod import OwnerReference
 from webhook.serve import events
 from webhook.serve.events import owner_notices, owner_notifier
+from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "7", "controller": True}
@@ -58,11 +59,11 @@ def test_no_other_owner_is_notified(admission: AdmissionRequest) -> None:
     assert owner_notices(admission, decide_on(admission.pod)) == []
 
 
-def test_a_notifier_that_fails_logs_the_reason(tmp_path: Path) -> None:
-    """The log gets a line with the reason."""
-    lines, file = Lines(), tmp_path / "config"
+def test_a_notifier_that_fails_reports_the_reason(tmp_path: Path) -> None:
+    """The log gets a line with the reason; a metric counts the missing Event."""
+    lines, file, metrics = Lines(), tmp_path / "config", Metrics()
     admission = request(OFF)
-    tell = owner_notifier(ServeOptions(kubeconfig=file), lines.log, {"POD_NAME": "x"})
+    tell = owner_notifier(ServeOptions(kubeconfig=file), metrics, lines.log, {"POD_NAME": "x"})
     tell(admission, decide_on(admission.pod))
     lines_read: list[dict[str, object]] = []
 
@@ -73,6 +74,7 @@ def test_a_notifier_that_fails_logs_the_reason(tmp_path: Path) -> None:
     until(logged)
     assert lines_read[0]["msg"] == "could not record the event"
     assert str(lines_read[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")
+    assert metrics.registry.get_sample_value("rdma_webhook_event_failures_total") == 1
 
 
 def test_a_replica_notifies_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,5 +92,6 @@ def test_a_replica_notifies_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> 
     admission = request(OFF)
     decision = decide_on(admission.pod)
     for environment in ({}, {"POD_NAME": "rdma-webhook-x"}):
-        owner_notifier(ServeOptions(), Lines().log, environment)(admission, decision)
+        notify = owner_notifier(ServeOptions(), Metrics(), Lines().log, environment)
+        notify(admission, decision)
     assert notices == [("rdma-webhook-x", notice) for notice in owner_notices(admission, decision)]

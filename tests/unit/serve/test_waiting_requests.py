@@ -163,6 +163,6 @@ def test_the_metric_counts_requests_by_result() -> None:
     waiting.counts.update({True: 3, False: 2})
     registry = CollectorRegistry()
     registry.register(WaitingRequestsMetric(waiting))
-    name = "rdma_webhook_namespace_waits_total"
+    name = "rdma_webhook_facts_waits_total"
     assert registry.get_sample_value(name, {"arrived": "true"}) == 3
     assert registry.get_sample_value(name, {"arrived": "false"}) == 2

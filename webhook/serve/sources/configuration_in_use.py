@@ -78,6 +78,7 @@ class ConfigurationInUse:
         """
         self.loaded, self.error = loaded, ""
         self.load_count += 1
+        self._metrics.configuration.loads.inc()
         self._log.write(
             "info",
             "configuration loaded",
@@ -127,7 +128,6 @@ class ConfigurationInUse:
         current = self._state.snapshot.current
         self._metrics.configuration.configured.set(current is not None)
         self._metrics.configuration.show_hash(current.config_hash if current else "")
-        self._metrics.configuration.load_count.set(self.load_count)
         self._metrics.configuration.successful.set(not self.error)
 
 

@@ -126,7 +126,7 @@ def test_what_is_measured() -> None:
 
 def test_whether_it_watches_is_measured() -> None:
     """Without a watch, the objects are read every few seconds."""
-    server, watched = Server(), "rdma_webhook_certificates_watched"
+    server, watched = Server(), "rdma_webhook_certificate_watched"
     server.round()
     assert server.metrics.registry.get_sample_value(watched) == 0
     server.managed = SelfManaged(

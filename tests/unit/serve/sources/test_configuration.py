@@ -64,7 +64,7 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
     detail = f"load 1, config {used} (v100-ib, a100-ib)"
     assert server.configuration.check() == ReadinessCheck("configuration", True, detail)
     assert list(current.fabrics.fabrics) == ["v100-ib", "a100-ib"]
-    assert [server.value("generation"), server.value("last_reload_successful")] == [1, 1]
+    assert [server.value("loads_total"), server.value("last_reload_successful")] == [1, 1]
     assert [line["msg"] for line in server.lines.read()] == [
         "configuration not usable",
         "configuration loaded",
@@ -86,7 +86,7 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     assert broken.detail.startswith(f"{detail}; still in use, because")
     assert "fabrics[0].rateGbps" in broken.detail
     assert "\n" not in broken.detail
-    assert [server.value("generation"), server.value("last_reload_successful")] == [1, 0]
+    assert [server.value("loads_total"), server.value("last_reload_successful")] == [1, 0]
     ((load_count, problem),) = server.broken
     assert (load_count, "fabrics[0].rateGbps" in problem) == (1, True)
     server.file.write_text(VALID)

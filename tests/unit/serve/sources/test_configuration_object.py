@@ -166,7 +166,7 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
         True,
         f"load 1, config {used} (v100-ib, a100-ib)",
     )
-    assert [server.value(name) for name in ("configured", "config_generation")] == [1, 1]
+    assert [server.value(name) for name in ("configured", "config_loads_total")] == [1, 1]
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info", {"config": used})
     assert server.poll() == ["configuration loaded"]
     assert server.source.reason_without_fabrics == ""
@@ -288,7 +288,7 @@ def test_changes_take_effect_in_order_each_after_its_own_delay(server: Server) -
         note_rate(server, rates),
     )
     assert rates == [200, 200, 400]
-    assert server.value("config_generation") == 3
+    assert server.value("config_loads_total") == 3
 
 
 def test_the_timer_puts_a_change_into_effect(
@@ -303,7 +303,7 @@ def test_the_timer_puts_a_change_into_effect(
         return True
 
     server.run(server.watching, change, lambda: server.rate() == 400)
-    assert server.value("config_generation") == 3
+    assert server.value("config_loads_total") == 3
 
 
 def test_a_timer_that_is_early_looks_again(server: Server) -> None:
@@ -374,7 +374,7 @@ def test_a_change_of_labels_is_read_once(server: Server) -> None:
         return True
 
     server.run(server.watching, note, server.put(written(200)), server.later(DELAY), lambda: True)
-    assert server.value("config_generation") == 2
+    assert server.value("config_loads_total") == 2
 
 
 def test_a_change_of_status_changes_nothing(server: Server) -> None:
@@ -395,7 +395,7 @@ def test_a_change_of_status_changes_nothing(server: Server) -> None:
         note_rate(server, rates),
     )
     assert rates == [200]
-    assert server.value("config_generation") == 2
+    assert server.value("config_loads_total") == 2
 
 
 def test_an_unusable_object_leaves_the_last_valid_object_in_use(server: Server) -> None:

@@ -94,7 +94,7 @@ class Bench:
 
     def ends(self, reason: str) -> float | None:
         """Return how often a child has ended for a reason."""
-        name = "rdma_webhook_preview_worker_ends_total"
+        name = "rdma_webhook_worker_ends_total"
         return self.metrics.registry.get_sample_value(name, {"reason": reason})
 
     async def ended(self) -> dict[str, Any]:
