@@ -16,6 +16,7 @@ import yaml
 
 from tests.cluster.cluster import Cluster, KubectlError
 from tests.e2e.renderings import MANIFESTS
+from tests.e2e.wire import send
 from tests.waiting import until
 from webhook.config import EXAMPLE
 from webhook.config.crd import definition
@@ -240,3 +241,31 @@ def test_fields_outside_spec_are_refused(kind: Cluster) -> None:
     document |= document.pop("spec")
     message = refused(kind, json.dumps(document))
     assert "spec: Required value: defaults, nvlink, foreignNics and fabrics belong in it" in message
+
+
+@pytest.fixture(params=["view", "edit", "admin"])
+def reader(kind: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Give a user one of Kubernetes' own ClusterRoles in the whole cluster; return its name."""
+    role = str(request.param)
+    kind.kubectl("create", "clusterrolebinding", "kind-test", f"--clusterrole={role}", "--user=kim")
+    yield role
+    kind.kubectl("delete", "clusterrolebinding", "kind-test")
+
+
+def test_the_usual_roles_include_the_configuration(kind: Cluster, reader: str) -> None:
+    """A user with `view` reads it; one with `edit` or `admin` also writes it; neither its status.
+
+    A controller adds the rules to these roles a moment after they are applied.
+    """
+    path = "/apis/rdma.lab/v1alpha1/fabricconfigurations"
+    until(lambda: send(kind, "GET", path, user="kim").code == 200)
+    writes = {"view": 403}.get(reader)
+    # A name that the schema refuses: it is read only after the user's rights.
+    document = yaml.safe_load(configuration("rdma.lab", name="other"))
+    refusal = send(kind, "POST", f"{path}?dryRun=All", document, user="kim")
+    assert refusal.code == (writes or 422), refusal
+    missing = f"{path}/missing?dryRun=All"
+    assert send(kind, "DELETE", missing, user="kim").code == (writes or 404)
+    merge = "application/merge-patch+json"
+    status = send(kind, "PATCH", f"{path}/missing/status", {"status": {}}, merge, user="kim")
+    assert status.code == 403
