@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 HASH = "0123456789ab"
+#: The conditions of a node whose kubelet reports that it is ready.
+READY = [{"type": "Ready", "status": "True"}]
 
 V100 = Fabric(
     name="v100-ib",

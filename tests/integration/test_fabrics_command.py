@@ -11,6 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from tests.builders import READY
 from tests.integration.command_desk import Desk, command_desk
 from webhook.admission.registration import SHIPPED
 from webhook.config import EXAMPLE
@@ -28,7 +29,8 @@ def node(name: str, product: str, **offered: str) -> dict[str, Any]:
         for key, amount in offered.items()
     }
     labels = {"nvidia.com/gpu.product": product}
-    return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": amounts}}
+    status = {"allocatable": amounts, "conditions": READY}
+    return {"metadata": {"name": name, "labels": labels}, "status": status}
 
 
 V100 = [node(f"v{n}", "Tesla-V100-SXM2", v100="8", rdma_v100="63") for n in range(3)]

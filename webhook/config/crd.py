@@ -42,7 +42,7 @@ _RULES = (
 #: Name → type, JSON path, description: the columns of `kubectl get` besides the name.
 _COLUMNS = {
     "Fabrics": ("string", ".status.fabricNames", "Names of the fabrics."),
-    "Nodes": ("integer", ".status.nodes", "Number of nodes that belong to a fabric."),
+    "Nodes": ("integer", ".status.nodes", "Number of nodes of a fabric that take pods."),
     "Valid": (
         "string",
         '.status.conditions[?(@.type=="Valid")].status',
@@ -182,21 +182,29 @@ _CONDITION = _mapping(
 _RESOURCE = _mapping(
     {
         "name": _field("string", "Name of the extended resource, e.g. `rdma/rdma_v100`."),
-        "allocatable": _count("Devices that the fabric's nodes can allocate, in total."),
-        "nodes": _count("Number of the fabric's nodes that offer the resource."),
+        "allocatable": _count("Devices that these nodes can allocate, in total."),
+        "nodes": _count("Number of these nodes that offer the resource."),
     },
     "name",
 )
 _FABRIC = _mapping(
     {
         "name": _field("string", "Name of the fabric."),
-        "nodes": _count("Number of nodes that belong to the fabric."),
+        "nodes": _count("Number of nodes that belong to the fabric and take pods."),
+        "unavailableNodes": _count(
+            "Number of nodes that belong to the fabric but take no pods: they are cordoned or not "
+            "ready, or Kubernetes has tainted them. `problems` names them."
+        ),
         "gpus": _count("GPUs that these nodes can allocate, in total."),
-        "resources": _map("The RDMA resources that the fabric's nodes offer.", "name", _RESOURCE),
+        "resources": _map("The RDMA resources that these nodes offer.", "name", _RESOURCE),
         "problems": {
             **_field(
                 "array", "What keeps pods from using the fabric, one sentence for each problem."
             ),
+            "items": {"type": "string"},
+        },
+        "notes": {
+            **_field("array", "Taints of the fabric's nodes for which pods need tolerations."),
             "items": {"type": "string"},
         },
     },
@@ -211,7 +219,7 @@ STATUS_SCHEMA: Schema = {
                 "Whether the configuration is valid, and in use.", "type", _CONDITION
             ),
             "fabricNames": _field("string", "Names of the fabrics, as `kubectl get` shows them."),
-            "nodes": _count("Number of nodes that belong to a fabric."),
+            "nodes": _count("Number of nodes that belong to a fabric and take pods."),
             "fabrics": _map("What the cluster's nodes offer on each fabric.", "name", _FABRIC),
         }
     ),

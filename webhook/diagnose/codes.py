@@ -18,7 +18,7 @@ from webhook.diagnose.why import codes as why
 from webhook.diagnose.why.code_output import CodeExplanation, CodeRow
 from webhook.diagnose.why.reasons import REASON_ROWS
 from webhook.errors import WebhookError
-from webhook.model import inventory
+from webhook.model import fabric_findings
 from webhook.model.decision import Rdma, Reason
 from webhook.model.finding import Code
 from webhook.model.nearest import nearest
@@ -60,7 +60,7 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     _reason_row(_PREVIEW, "", NOT_CALLED),
     *_rows("why", (Code(cause.code, cause.meaning, cause.remedy) for cause in CAUSES), "log"),
     *_rows("why", why.CODES),
-    *_rows("fabrics", inventory.CODES),
+    *_rows("fabrics", fabric_findings.CODES),
     *_rows("discover", discover.CODES),
     *_rows("verify", verify.CODES),
     *_rows(_CHECK_CONFIG, FILE_CODES),

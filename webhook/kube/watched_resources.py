@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Generic, TypeVar, overload
 from weakref import WeakValueDictionary
 
@@ -23,6 +24,7 @@ from webhook.model.facts import (
     namespace_of,
     quota_reason,
 )
+from webhook.model.node_availability import Availability
 from webhook.model.nodes import Node, node_of
 from webhook.model.objects import ClusterObject
 
@@ -117,7 +119,14 @@ def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
 
 def _node(manifest: Item) -> Node:
     node = node_of(manifest)
-    return replace(node, labels=SharedLabels.of(node.labels))
+    shared = _shared(node.availability)
+    return replace(node, labels=SharedLabels.of(node.labels), availability=shared)
+
+
+@lru_cache(maxsize=1024)
+def _shared(availability: Availability) -> Availability:
+    """Return the same object for equal availabilities: a few are those of thousands of nodes."""
+    return availability
 
 
 def _claim(manifest: Item) -> tuple[RequestedClasses, ...]:

@@ -1,4 +1,4 @@
-"""The inventory: fabrics with their nodes, GPUs, RDMA resources and problems.
+"""The inventory: fabrics with their nodes that take pods, GPUs, RDMA resources and problems.
 
 It is computed for groups of nodes that the fabrics do not distinguish, so that thousands of nodes
 take a few milliseconds.
@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
-from webhook.model.finding import Code, Finding, Location
+from webhook.model.fabric_findings import (
+    NODE_IN_SEVERAL_FABRICS,
+    NODE_WITHOUT_FABRIC,
+    findings_of,
+)
+from webhook.model.finding import Finding, Location
 from webhook.model.names import counted, natural_key
 from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, product_of
 from webhook.model.pod import Pod, at
@@ -36,10 +41,10 @@ class UnassignedNodes(NamedTuple):
         location = Location(nodes=self.nodes)
         if self.fits:
             text = f"{subject} {' and '.join(self.fits)}: {self.why}"
-            return _NODE_IN_SEVERAL_FABRICS.finding("error", text, location=location)
+            return NODE_IN_SEVERAL_FABRICS.finding("error", text, location=location)
         nearest = f" (nearest: {self.nearest})" if self.nearest else ""
         text = f"{subject} no fabric{nearest}: {self.why}"
-        return _NODE_WITHOUT_FABRIC.finding("error", text, location=location)
+        return NODE_WITHOUT_FABRIC.finding("error", text, location=location)
 
 
 def unassigned_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[UnassignedNodes, ...]:
@@ -138,77 +143,22 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
     return "nothing in `match` distinguishes them"
 
 
-# What is wrong with fabrics and their nodes. A text only counts nodes, since not every reader may
-# see their names; these are in the finding's location.
-
-_FABRIC_WITHOUT_NODES = Code(
-    "FabricWithoutNodes",
-    "No node belongs to the fabric.",
-    "Compare the fabric's `match` with the nodes that should belong to it: their labels, and the "
-    "GPUs and RDMA resources that they offer.",
-)
-_RESOURCE_NOT_OFFERED = Code(
-    "ResourceNotOffered",
-    "No node of the fabric offers one of the fabric's RDMA resources.",
-    "Check the name of the resource in the configuration, and whether the device plugin "
-    "that offers it runs on the nodes.",
-)
-_NODE_WITHOUT_RESOURCE = Code(
-    "NodeWithoutResource",
-    "Some nodes of the fabric lack one of its RDMA resources.",
-    "Check whether the device plugin that offers the resource runs on these nodes; rdma-webhook "
-    "fabrics names them.",
-)
-_NODE_WITHOUT_FABRIC = Code(
-    "NodeWithoutFabric",
-    "Nodes with GPUs, RDMA resources or labels of a fabric belong to no fabric.",
-    "If the nearest fabric is the right one, give the node the missing label or resource, or "
-    "extend the fabric's `match`.",
-)
-_NODE_IN_SEVERAL_FABRICS = Code(
-    "NodeInSeveralFabrics",
-    "Nodes fit several fabrics.",
-    "Give the fabrics `gpuProducts` or `nodeLabels` that distinguish their nodes.",
-)
-CODES = (
-    _FABRIC_WITHOUT_NODES,
-    _RESOURCE_NOT_OFFERED,
-    _NODE_WITHOUT_RESOURCE,
-    _NODE_WITHOUT_FABRIC,
-    _NODE_IN_SEVERAL_FABRICS,
-)
-
-
-def findings_of(fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics) -> Iterator[Finding]:
-    """Yield what is wrong with a fabric whose nodes are these groups."""
-    if not groups:
-        yield _FABRIC_WITHOUT_NODES.finding("error", "no node belongs to the fabric")
-        return
-    for resource in fabric.resources:
-        name = resource.name
-        lacking = [group for group in groups if name not in group.resources]
-        if len(lacking) == len(groups):
-            yield _RESOURCE_NOT_OFFERED.finding("error", f"no node offers {name}")
-            continue
-        for group in lacking:
-            gpus = sorted(gpu for gpu in group.resources if is_gpu(gpu, fabrics))
-            defect = f"the GPU {gpus[0]}, but not {name}" if gpus else f"no {name}"
-            verb = "has" if len(group.names) == 1 else "have"
-            text = f"{counted(len(group.names), 'node')} {verb} {defect}"
-            location = Location(nodes=tuple(group.names))
-            yield _NODE_WITHOUT_RESOURCE.finding("error", text, location=location)
-
+# The amounts.
 
 #: Node → resource → amount that its pods have reserved.
 Reserved = Mapping[str, Mapping[str, int]]
 
 
 class FabricCapacity(NamedTuple):
-    """The nodes of one fabric, and their total resources."""
+    """The nodes of one fabric, and the total resources of those that take pods."""
 
     name: str
-    #: In natural order: node-2 before node-10.
+    #: The nodes that take pods, in natural order: node-2 before node-10.
     nodes: tuple[str, ...]
+    #: The nodes that take no pods: cordoned, not ready, or kept free by a taint of Kubernetes.
+    unavailable_nodes: tuple[str, ...]
+    #: Those of `nodes` that lack an RDMA resource of the fabric.
+    nodes_without_resource: tuple[str, ...]
     #: GPU resource → allocatable amount.
     gpus: Mapping[str, int]
     #: RDMA resource of the fabric → allocatable amount.
@@ -216,6 +166,16 @@ class FabricCapacity(NamedTuple):
     #: GPUs and RDMA resources that no pod has reserved; None if the pods are unknown.
     free: Mapping[str, int] | None
     findings: tuple[Finding, ...]
+
+    @property
+    def problems(self) -> tuple[Finding, ...]:
+        """The findings that are more than information."""
+        return tuple(finding for finding in self.findings if finding.level != "info")
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """The findings that are information: taints for which pods need tolerations."""
+        return tuple(finding for finding in self.findings if finding.level == "info")
 
 
 class FabricInventory(NamedTuple):
@@ -230,7 +190,7 @@ class FabricInventory(NamedTuple):
     @property
     def is_healthy(self) -> bool:
         """Whether nothing is wrong."""
-        return not self.unassigned_nodes and not any(fabric.findings for fabric in self.fabrics)
+        return not self.unassigned_nodes and not any(fabric.problems for fabric in self.fabrics)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -268,20 +228,27 @@ def build_inventory(
 def _capacity(
     fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics, reserved: Reserved | None
 ) -> FabricCapacity:
+    available = [group for group in groups if group.takes_pods]
     gpus = sorted({name for group in groups for name in group.resources if is_gpu(name, fabrics)})
     resources = [resource.name for resource in fabric.resources]
-    names = sorted((name for group in groups for name in group.names), key=natural_key)
+    lacking = [group for group in available if not group.resources.keys() >= {*resources}]
     free = None
     if reserved is not None:
-        free = {name: _free(groups, name, reserved) for name in (*gpus, *resources)}
+        free = {name: _free(available, name, reserved) for name in (*gpus, *resources)}
     return FabricCapacity(
         name=fabric.name,
-        nodes=tuple(names),
-        gpus=_totals(groups, gpus),
-        resources=_totals(groups, resources),
+        nodes=_node_names(available),
+        unavailable_nodes=_node_names(group for group in groups if not group.takes_pods),
+        nodes_without_resource=_node_names(lacking),
+        gpus=_totals(available, gpus),
+        resources=_totals(available, resources),
         free=free,
         findings=tuple(findings_of(fabric, groups, fabrics)),
     )
+
+
+def _node_names(groups: Iterable[NodeGroup]) -> tuple[str, ...]:
+    return tuple(sorted((name for group in groups for name in group.names), key=natural_key))
 
 
 def _totals(groups: Iterable[NodeGroup], names: Iterable[str]) -> dict[str, int]:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from webhook.errors import ShapeError
 from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.node_availability import AVAILABLE, Availability, availability_of
 from webhook.model.objects import ClusterNode
 from webhook.model.pod import Path, dotted
 from webhook.model.pod.reading import as_text
@@ -41,6 +42,7 @@ class Node:
 
     labels: Mapping[str, str]
     resources: Mapping[str, int]  #: extended resource → allocatable amount, above zero
+    availability: Availability = AVAILABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ class FabricIndex:
 
 
 class NodeGroup(NamedTuple):
-    """Nodes with the same resources, and the same values of the labels that matter."""
+    """Nodes with equal resources and availability, and the same values of labels that matter."""
 
     names: list[str]
     #: The labels of the nodes that fabrics list, or that name a GPU model.
@@ -74,6 +76,12 @@ class NodeGroup(NamedTuple):
     resources: Mapping[str, int]
     #: Names of the fabrics that the nodes may belong to.
     fabric_names: frozenset[str]
+    availability: Availability = AVAILABLE
+
+    @property
+    def takes_pods(self) -> bool:
+        """Whether the scheduler places pods on the nodes, perhaps only pods with tolerations."""
+        return not self.availability.obstacles
 
 
 def node_of(item: Mapping[str, object]) -> Node:
@@ -87,7 +95,9 @@ def node_of(item: Mapping[str, object]) -> Node:
     path = ("status", field)
     amounts = {name: _amount(offered[name], (*path, name)) for name in offered if "/" in name}
     return Node(
-        labels=labels, resources={name: amount for name, amount in amounts.items() if amount}
+        labels=labels,
+        resources={name: amount for name, amount in amounts.items() if amount},
+        availability=availability_of(node),
     )
 
 
@@ -104,14 +114,16 @@ def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGro
     groups: dict[tuple[object, ...], NodeGroup] = {}
     for name, node in nodes.items():
         values = tuple(map(node.labels.get, keys))
-        signature = (values, tuple(node.resources.items()))
+        signature = (values, tuple(node.resources.items()), node.availability)
         group = groups.get(signature)
         if group is None:
             labels = {
                 key: value for key, value in zip(keys, values, strict=True) if value is not None
             }
             fabric_names = _fabric_names(labels, node.resources, fabrics)
-            group = groups[signature] = NodeGroup([], labels, node.resources, fabric_names)
+            group = groups[signature] = NodeGroup(
+                [], labels, node.resources, fabric_names, node.availability
+            )
         group.names.append(name)
     return list(groups.values())
 
@@ -125,7 +137,7 @@ def build_fabric_index(nodes: Mapping[str, Node], fabrics: Fabrics) -> FabricInd
     offering: dict[str, dict[str, int]] = {}
     together: dict[tuple[str, str], frozenset[str]] = {}
     by_model: dict[tuple[str, str], frozenset[str]] = {}
-    for _, labels, resources, fabric_names in groups:
+    for _, labels, resources, fabric_names, _ in groups:
         for gpu in resources.keys() & fabrics.by_gpu.keys():
             _add(by_gpu, gpu, fabric_names & fabrics.by_gpu[gpu])
         for resource, amount in resources.items():

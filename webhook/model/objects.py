@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from webhook.model.json import JsonObject
-from webhook.model.pod.reading import Field, Path, as_items, as_mapping, as_text, at
+from webhook.model.pod.reading import Field, Path, as_flag, as_items, as_mapping, as_text, at
 
 
 class ClusterObject:
@@ -48,6 +48,18 @@ class ClusterNode(ClusterObject):
     #: Its resources for pods, and in total: resource → unparsed quantity.
     allocatable = Field(as_mapping, "status", "allocatable")
     capacity = Field(as_mapping, "status", "capacity")
+    #: Whether it is cordoned.
+    unschedulable = Field(as_flag, "spec", "unschedulable")
+    taints = Field(as_items, "spec", "taints")
+    _conditions = Field(as_items, "status", "conditions")
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its kubelet reports that it is ready; False if the kubelet never reported."""
+        return any(
+            condition.get("type") == "Ready" and condition.get("status") == "True"
+            for condition in self._conditions
+        )
 
 
 class LimitRange(ClusterObject):

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from tests.builders import READY
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, StatusError
 
@@ -39,7 +40,8 @@ def node(name: str, product: str = "", **offered: str) -> dict[str, Any]:
     if product:
         labels["nvidia.com/gpu.product"] = product
     amounts = {f"nvidia.com/{key}": amount for key, amount in offered.items()}
-    return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": amounts}}
+    status = {"allocatable": amounts, "conditions": READY}
+    return {"metadata": {"name": name, "labels": labels}, "status": status}
 
 
 class Stream:

@@ -51,8 +51,22 @@ def test_a_heartbeat_is_not_a_change_of_a_node() -> None:
     before = NODES.project(node("a", "Tesla-V100", v100="8"))
     beat = node("a", "Tesla-V100", v100="8")
     beat["metadata"] |= {"resourceVersion": "7", "annotations": {"x": "y"}, "managedFields": [{}]}
-    beat["status"] |= {"conditions": [{"type": "Ready"}], "images": [{"names": ["a"]}]}
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
+    beat["status"] |= {"conditions": [ready], "images": [{"names": ["a"]}]}
     beat["status"]["allocatable"] |= {"cpu": "64", "ephemeral-storage": "1"}
     assert NODES.project(beat) == before
     assert NODES.project(node("a", "Tesla-V100", v100="7")) != before
     assert NODES.project(node("a", "Tesla-A100", v100="8")) != before
+    ready["status"] = "Unknown"
+    assert NODES.project(beat) != before
+
+
+def test_equal_availabilities_are_kept_once() -> None:
+    """A tainted pool may have thousands of nodes; each document has its own strings."""
+    taint = {"key": "example.org/pool", "effect": "NoSchedule"}
+    written = orjson.dumps({**node("a"), "spec": {"taints": [taint]}})
+    first, second = NODES.project(orjson.loads(written)), NODES.project(orjson.loads(written))
+    assert first is not None
+    assert second is not None
+    assert first.availability.taints == ("example.org/pool",)
+    assert first.availability is second.availability

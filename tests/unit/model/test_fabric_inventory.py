@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, container, fabric, fabrics
+from tests.builders import H100, READY, V100, container, fabric, fabrics
 from tests.growth import DOUBLE, lines
 from webhook.model.fabric import Fabrics
 from webhook.model.finding import Location
@@ -16,6 +16,7 @@ from webhook.model.inventory import (
     reservation_of,
     reserved_on_nodes,
 )
+from webhook.model.node_availability import CORDONED, NOT_READY, Availability
 from webhook.model.nodes import Node, node_of
 
 PRODUCT = "nvidia.com/gpu.product"
@@ -23,16 +24,27 @@ VOLTA = "Tesla-V100-SXM2"
 
 
 def node(product: str = "", labels: dict[str, str] | None = None, **offered: int) -> Node:
-    """Make a node; `v100=8` is nvidia.com/v100, `rdma=63` is rdma/v100."""
+    """Make a node that takes pods; `v100=8` is nvidia.com/v100, `rdma=63` is rdma/v100."""
     full = {"rdma": "rdma/v100", "rail": "nvidia.com/rail0"}
     amounts = {full.get(key, f"nvidia.com/{key}"): count for key, count in offered.items()}
     all_labels = {**({PRODUCT: product} if product else {}), **(labels or {})}
-    return node_of({"metadata": {"labels": all_labels}, "status": {"allocatable": amounts}})
+    status = {"allocatable": amounts, "conditions": READY}
+    return node_of({"metadata": {"labels": all_labels}, "status": status})
 
 
 def volta(**offered: int) -> Node:
     """Make a node of the fabric v100-ib."""
     return node(VOLTA, None, **{"v100": 8, "rdma": 63, **offered})
+
+
+def cordoned(like: Node) -> Node:
+    """Cordon a node."""
+    return replace(like, availability=Availability((CORDONED,), ()))
+
+
+def tainted(like: Node, *keys: str) -> Node:
+    """Taint a node."""
+    return replace(like, availability=Availability((), keys))
 
 
 def build(nodes: dict[str, Node], site: Fabrics | None = None) -> FabricInventory:
@@ -108,6 +120,96 @@ def test_pods_that_are_finished_or_not_scheduled_have_reserved_nothing() -> None
         waiting,
     ]
     assert reserved_on_nodes(filter(None, map(reservation_of, pods))) == {"a": {"rdma/v100": 3}}
+
+
+def test_nodes_that_take_no_pods_add_nothing() -> None:
+    """They are apart: neither their GPUs nor their RDMA resources count, free or not."""
+    lacking = node(VOLTA, v100=4)
+    nodes = {"n10": volta(), "n9": volta(), "n2": cordoned(volta()), "n1": cordoned(lacking)}
+    (capacity,) = build_inventory({**nodes, "n3": lacking}, fabrics(V100), {}).fabrics
+    assert capacity.nodes == ("n3", "n9", "n10")
+    assert capacity.unavailable_nodes == ("n1", "n2")
+    assert capacity.nodes_without_resource == ("n3",)
+    assert capacity.gpus == {"nvidia.com/v100": 20}
+    assert capacity.resources == {"rdma/v100": 126}
+    assert capacity.free == {"nvidia.com/v100": 20, "rdma/v100": 126}
+
+
+def described(inventory: FabricInventory) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Return level, code, text and nodes of each finding of the first fabric."""
+    return [
+        (finding.level, finding.code, finding.text, finding.location.nodes)
+        for finding in inventory.fabrics[0].findings
+    ]
+
+
+def test_why_nodes_take_no_pods() -> None:
+    """A node is named for each reason, in natural order, whatever else distinguishes the nodes."""
+    pressure = "node.kubernetes.io/disk-pressure"
+    both = replace(volta(), availability=Availability((CORDONED, NOT_READY, pressure), ()))
+    nodes = {"n10": both, "n9": cordoned(volta(v100=4)), "ok": volta()}
+    inventory = build(nodes, fabrics(V100))
+    assert described(inventory) == [
+        ("warning", "NodeCordoned", "2 nodes are cordoned", ("n9", "n10")),
+        ("error", "NodeNotReady", "1 node is not ready", ("n10",)),
+        ("error", "NodeTaintedByKubernetes", f"1 node has the taint {pressure}", ("n10",)),
+    ]
+    assert not inventory.is_healthy
+
+
+def test_a_fabric_whose_nodes_take_no_pods() -> None:
+    """With the only node cordoned, all amounts are zero, and the fabric has a problem."""
+    inventory = build({"a": cordoned(volta())}, fabrics(V100))
+    assert described(inventory) == [
+        ("error", "NoNodeTakesPods", "no node of the fabric takes pods", ()),
+        ("warning", "NodeCordoned", "1 node is cordoned", ("a",)),
+    ]
+    (capacity,) = inventory.fabrics
+    assert (capacity.gpus, capacity.resources) == ({"nvidia.com/v100": 0}, {"rdma/v100": 0})
+    assert (capacity.nodes, capacity.problems) == ((), capacity.findings)
+
+
+def test_the_only_nodes_with_the_resource_take_no_pods() -> None:
+    """Then no pod gets it, although a node offers it."""
+    inventory = build({"a": cordoned(volta()), "b": node(VOLTA, v100=8)}, fabrics(V100))
+    lacking = "1 node has the GPU nvidia.com/v100, but not rdma/v100"
+    assert [finding[1:] for finding in described(inventory)] == [
+        ("NodeCordoned", "1 node is cordoned", ("a",)),
+        ("ResourceNotOffered", "no node that takes pods offers rdma/v100", ()),
+        ("NodeWithoutResource", lacking, ("b",)),
+    ]
+
+
+def test_a_taint_is_a_note() -> None:
+    """Pods that tolerate it run there, so the nodes count; nothing is wrong."""
+    inventory = build({"b": tainted(volta(), "dedicated"), "a": volta()}, fabrics(V100))
+    text = "1 node has the taint dedicated, so only pods that tolerate it run there"
+    assert described(inventory) == [("info", "NodeTainted", text, ("b",))]
+    (capacity,) = inventory.fabrics
+    assert (capacity.nodes, capacity.problems) == (("a", "b"), ())
+    assert capacity.notes == capacity.findings
+    assert inventory.is_healthy
+
+
+@pytest.mark.parametrize("key", ["nvidia.com/gpu", "nvidia.com/v100", "rdma/v100"])
+def test_taints_named_like_a_resource_are_tolerated(key: str) -> None:
+    """Pods that request the resource have the toleration, from a cloud or an admission plugin."""
+    assert described(build({"a": tainted(volta(), key)}, fabrics(V100))) == []
+
+
+def test_many_taints_are_summed_up() -> None:
+    """Each node might have a taint of its own, and the status has limited space."""
+    nodes = {f"n{number}": tainted(volta(), f"pool-{number}") for number in range(4)}
+    last = tainted(volta(), "pool-1", "pool-5", "pool-6")
+    findings = build({**nodes, "n4": last, "n5": last}, fabrics(V100)).fabrics[0].findings
+    assert [finding.text.partition(",")[0] for finding in findings] == [
+        "1 node has the taint pool-0",
+        "3 nodes have the taint pool-1",
+        "1 node has the taint pool-2",
+        "1 node has the taint pool-3",
+        "2 nodes have still other taints",
+    ]
+    assert findings[-1].location.nodes == ("n4", "n5")
 
 
 def test_a_fabric_without_nodes() -> None:

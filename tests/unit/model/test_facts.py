@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, fabric, fabrics
+from tests.builders import H100, READY, V100, fabric, fabrics
 from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts, NamespaceFacts
@@ -38,7 +38,8 @@ def node(name: str, product: str = "", status: Any = None, **resources: Any) -> 
         key if "/" in key else f"nvidia.com/{key}": count for key, count in resources.items()
     }
     offered = {"allocatable": {"cpu": "64", **amounts}} if status is None else status
-    return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": offered}
+    metadata = {"name": name, "labels": labels}
+    return {"kind": "Node", "metadata": metadata, "status": {"conditions": READY, **offered}}
 
 
 def test_no_objects_are_facts_too() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, fabric, fabrics
+from tests.builders import H100, READY, V100, fabric, fabrics
 from webhook.model.fabric import Fabric, RdmaResource
 from webhook.model.nodes import Node, NodeGroup, build_fabric_index, groups_of_nodes, node_of
 
@@ -14,7 +14,8 @@ PRODUCT = "nvidia.com/gpu.product"
 def node(labels: dict[str, str], **offered: Any) -> Any:
     """Make the facts of a node."""
     amounts = {f"nvidia.com/{name}": count for name, count in offered.items()}
-    return node_of({"metadata": {"labels": labels}, "status": {"allocatable": amounts}})
+    status = {"allocatable": amounts, "conditions": READY}
+    return node_of({"metadata": {"labels": labels}, "status": status})
 
 
 def test_nodes_that_are_the_same_to_the_fabrics_are_a_group() -> None:
@@ -32,6 +33,21 @@ def test_nodes_that_are_the_same_to_the_fabrics_are_a_group() -> None:
         NodeGroup(["c"], volta, {"nvidia.com/v100": 7}, fabric_names),
         NodeGroup(["d"], {}, {}, frozenset()),
     ]
+
+
+def test_nodes_that_take_no_pods_are_evidence() -> None:
+    """A cordon makes a group of its own, but changes nothing about fabrics."""
+    volta = {"metadata": {"labels": {PRODUCT: "Tesla-V100-SXM2"}}}
+    status = {"allocatable": {"nvidia.com/v100": "8", "rdma/v100": "1"}, "conditions": READY}
+    free = node_of({**volta, "status": status})
+    cordoned = node_of({**volta, "spec": {"unschedulable": True}, "status": status})
+    groups = groups_of_nodes({"a": free, "b": cordoned}, fabrics(V100))
+    assert [(group.names, group.takes_pods) for group in groups] == [(["a"], True), (["b"], False)]
+    indexes = [
+        build_fabric_index({"a": first, "b": free}, fabrics(V100)) for first in (free, cordoned)
+    ]
+    assert indexes[0] == indexes[1]
+    assert indexes[0].by_node["a"] == {"v100-ib"}
 
 
 def listing(name: str, *resources: str, **match: Any) -> Fabric:

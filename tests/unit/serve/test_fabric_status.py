@@ -22,6 +22,7 @@ from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.finding import Finding, Location
 from webhook.model.inventory import FabricInventory, build_inventory
+from webhook.model.node_availability import AVAILABLE, CORDONED, Availability
 from webhook.model.nodes import Node
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObservedObject
@@ -109,12 +110,13 @@ def test_a_long_message_is_cut() -> None:
     assert conditions(ObservedObject(1, None, longest), None)["Valid"].message == longest
 
 
-def node(**resources: int) -> Node:
+def node(availability: Availability = AVAILABLE, **resources: int) -> Node:
     """Make a node of the fabric v100-ib."""
     offered = {f"nvidia.com/{name}": amount for name, amount in resources.items() if name != "rdma"}
     if "rdma" in resources:
         offered["rdma/v100"] = resources["rdma"]
-    return Node(labels={"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, resources=offered)
+    labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}
+    return Node(labels=labels, resources=offered, availability=availability)
 
 
 def test_resources_of_the_nodes_are_in_the_status() -> None:
@@ -137,6 +139,27 @@ def test_resources_of_the_nodes_are_in_the_status() -> None:
     without = status_update(ObservedObject(1, loaded(used), ""), prepared(used), NodeSummary())
     assert without is not None
     assert without.fields.keys() == {"fabricNames"}
+
+
+def test_nodes_that_take_no_pods_are_apart_in_the_status() -> None:
+    """They are counted and named, but add nothing; a pool's own taint is a note, no problem."""
+    used = fabrics()
+    known_nodes = {
+        "n1": node(Availability((), ("dedicated",)), v100=8, rdma=2),
+        "n2": node(Availability((CORDONED,), ()), v100=8, rdma=2),
+    }
+    fields = NodeSummary().of(prepared(used, known_nodes))
+    assert fields["nodes"] == 1
+    row = fields["fabrics"][0]
+    assert row == {
+        "name": "v100-ib",
+        "nodes": 1,
+        "unavailableNodes": 1,
+        "gpus": 8,
+        "resources": [{"name": "rdma/v100", "allocatable": 2, "nodes": 1}],
+        "problems": ["1 node is cordoned (n2)"],
+        "notes": ["1 node has the taint dedicated, so only pods that tolerate it run there (n1)"],
+    }
 
 
 def test_equal_nodes_and_fabrics_are_not_summed_again(monkeypatch: pytest.MonkeyPatch) -> None:

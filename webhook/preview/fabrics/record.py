@@ -55,11 +55,13 @@ def fabrics_output(inventory: FabricInventory, name: str, display: FabricsDispla
 
 
 class AmountsForm(TypedDict):
-    """The nodes of a fabric, and what they offer."""
+    """The nodes of a fabric that take pods, and what they offer."""
 
     name: str
     nodes: int
-    """The number of its nodes."""
+    """The number of its nodes that take pods."""
+    unavailableNodes: int
+    """The number of its nodes that take no pods."""
     gpus: dict[str, int]
     """GPU resource: the allocatable amount."""
     resources: dict[str, int]
@@ -74,11 +76,13 @@ class AnonymousForm(TypedDict):
 
 
 class FabricForm(TypedDict):
-    """The nodes of a fabric, and what they offer."""
+    """The nodes of a fabric that take pods, and what they offer."""
 
     name: str
     nodes: list[str]
-    """The names of its nodes, in natural order: node-2 before node-10."""
+    """The names of its nodes that take pods, in natural order: node-2 before node-10."""
+    unavailableNodes: list[str]
+    """The names of its nodes that take no pods; the findings have the reasons."""
     gpus: dict[str, int]
     """GPU resource: the allocatable amount."""
     resources: dict[str, int]
@@ -86,14 +90,14 @@ class FabricForm(TypedDict):
     free: dict[str, int] | None
     """GPUs and RDMA resources that no pod has reserved; null if the pods were not read."""
     findings: list[FindingForm]
-    """What keeps pods from using the fabric."""
+    """What keeps pods from using the fabric; at level info, taints that pods must tolerate."""
 
 
 class FabricsForm(TypedDict):
     """What the nodes of each fabric offer, and what is wrong with them."""
 
     well: bool
-    """Whether there are no findings."""
+    """Whether there are no findings, except at level info."""
     fabrics: list[FabricForm]
     """In the order of the configuration."""
     findings: list[FindingForm]
@@ -119,6 +123,7 @@ def _fabric(fabric: FabricCapacity) -> FabricForm:
     return FabricForm(
         name=fabric.name,
         nodes=list(fabric.nodes),
+        unavailableNodes=list(fabric.unavailable_nodes),
         gpus=dict(fabric.gpus),
         resources=dict(fabric.resources),
         free=None if fabric.free is None else dict(fabric.free),
@@ -127,7 +132,7 @@ def _fabric(fabric: FabricCapacity) -> FabricForm:
 
 
 def anonymous_form(inventory: FabricInventory) -> AnonymousForm:
-    """Return the amounts of each fabric, without node names, for an unknown audience."""
+    """Return the amounts of each fabric, without names and taints, for an unknown audience."""
     return AnonymousForm(fabrics=[_amounts(fabric) for fabric in inventory.fabrics])
 
 
@@ -135,10 +140,11 @@ def _amounts(fabric: FabricCapacity) -> AmountsForm:
     return AmountsForm(
         name=fabric.name,
         nodes=len(fabric.nodes),
+        unavailableNodes=len(fabric.unavailable_nodes),
         gpus=dict(fabric.gpus),
         resources=dict(fabric.resources),
         findings=[
-            finding_form(finding._replace(location=Location())) for finding in fabric.findings
+            finding_form(finding._replace(location=Location())) for finding in fabric.problems
         ],
     )
 

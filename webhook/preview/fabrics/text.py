@@ -35,7 +35,7 @@ def anonymous_text(inventory: FabricInventory, *, width: int) -> str:
     rows = [_cells(fabric) for fabric in inventory.fabrics]
     sheet.table([TableColumn(heading) for heading in _HEADINGS], rows)
     for fabric in inventory.fabrics:
-        for finding in fabric.findings:
+        for finding in fabric.problems:
             write_finding(sheet, finding, subject=fabric.name)
     return sheet.text
 
@@ -61,8 +61,14 @@ def _table(sheet: Sheet, fabrics: Sequence[FabricCapacity], *, wide: bool) -> No
 
 def _cells(fabric: FabricCapacity) -> list[Span]:
     """Return the first cells of a fabric's row, which contain no node names."""
-    amounts = (str(len(fabric.nodes)), _amounts(fabric.gpus), _amounts(fabric.resources))
+    amounts = (_node_count(fabric), _amounts(fabric.gpus), _amounts(fabric.resources))
     return [Span(fabric.name, "bold"), *map(Span, amounts)]
+
+
+def _node_count(fabric: FabricCapacity) -> str:
+    """Count the nodes that take pods: "2 of 3", or "3" if all do."""
+    available, unavailable = len(fabric.nodes), len(fabric.unavailable_nodes)
+    return f"{available} of {available + unavailable}" if unavailable else str(available)
 
 
 def _amounts(amounts: Mapping[str, int]) -> str:

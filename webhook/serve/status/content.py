@@ -107,6 +107,7 @@ def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
     return {
         "name": capacity.name,
         "nodes": len(capacity.nodes),
+        "unavailableNodes": len(capacity.unavailable_nodes),
         "gpus": sum(capacity.gpus.values()),
         "resources": [
             {
@@ -116,7 +117,8 @@ def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
             }
             for name, amount in capacity.resources.items()
         ],
-        "problems": [text_with_nodes(finding) for finding in capacity.findings],
+        "problems": [text_with_nodes(finding) for finding in capacity.problems],
+        "notes": [text_with_nodes(finding) for finding in capacity.notes],
     }
 
 

@@ -15,6 +15,8 @@ LACKING = "the GPU nvidia.com/v100, but not rdma/v100"
 V100 = FabricCapacity(
     name="v100-ib",
     nodes=NODES,
+    unavailable_nodes=("node-6", "node-7"),
+    nodes_without_resource=("node-5",),
     gpus={"nvidia.com/v100": 40},
     resources={"rdma/v100": 252},
     free={"nvidia.com/v100": 8, "rdma/v100": 200},
@@ -28,6 +30,8 @@ V100 = FabricCapacity(
 EMPTY = FabricCapacity(
     name="h100",
     nodes=(),
+    unavailable_nodes=(),
+    nodes_without_resource=(),
     gpus={},
     resources={"rdma/h100": 0},
     free={"rdma/h100": 0},
@@ -51,7 +55,7 @@ def test_the_table_and_the_findings() -> None:
     assert [re.split(" {2,}", line) for line in lines[:3]] == [
         ["fabric", "nodes", "GPUs", "RDMA resources", "free", "node names"],
         [
-            *("v100-ib", "5", "nvidia.com/v100: 40", "rdma/v100: 252"),
+            *("v100-ib", "5 of 7", "nvidia.com/v100: 40", "rdma/v100: 252"),
             *("nvidia.com/v100: 8, rdma/v100: 200", "node-1, node-2, node-3 and 2 more"),
         ],
         ["h100", "0", "none", "rdma/h100: 0", "rdma/h100: 0"],
@@ -111,7 +115,7 @@ def test_anonymous_text_names_no_node() -> None:
     lines = anonymous_text(INVENTORY, width=160).splitlines()
     assert [re.split(" {2,}", line) for line in lines[:3]] == [
         ["fabric", "nodes", "GPUs", "RDMA resources"],
-        ["v100-ib", "5", "nvidia.com/v100: 40", "rdma/v100: 252"],
+        ["v100-ib", "5 of 7", "nvidia.com/v100: 40", "rdma/v100: 252"],
         ["h100", "0", "none", "rdma/h100: 0"],
     ]
     assert lines[3:] == [
@@ -152,6 +156,7 @@ def test_the_anonymous_form_names_no_node() -> None:
     assert form["fabrics"][0] == {
         "name": "v100-ib",
         "nodes": 5,
+        "unavailableNodes": 2,
         "gpus": {"nvidia.com/v100": 40},
         "resources": {"rdma/v100": 252},
         "findings": [

@@ -6,11 +6,11 @@ from textwrap import wrap
 
 import pytest
 
-from tests.builders import V100, fabrics
+from tests.builders import READY, V100, fabrics
 from tests.server_state import configured, prepared
 from webhook.errors import RequestError
+from webhook.model.fabric_findings import CODES
 from webhook.model.facts import Facts
-from webhook.model.inventory import CODES
 from webhook.preview.fabrics.record import FABRICS_FORMATS
 from webhook.serve.http import preview
 from webhook.serve.http.preview import FabricAmounts
@@ -23,7 +23,7 @@ REMEDY = next(code.remedy for code in CODES if code.code == "ResourceNotOffered"
 def facts(*names: str) -> Facts:
     """Return facts with nodes of the fabric v100-ib."""
     labels = {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}
-    status = {"allocatable": {"nvidia.com/v100": "8"}}
+    status = {"allocatable": {"nvidia.com/v100": "8"}, "conditions": READY}
     return Facts.from_objects(
         {"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
         for name in names
@@ -43,6 +43,7 @@ def test_amounts_and_no_names() -> None:
             {
                 "name": "v100-ib",
                 "nodes": 2,
+                "unavailableNodes": 0,
                 "gpus": {"nvidia.com/v100": 16},
                 "resources": {"rdma/v100": 0},
                 "findings": [

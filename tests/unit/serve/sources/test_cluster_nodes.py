@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import fabrics
+from tests.builders import READY, fabrics
 from tests.server_state import prepared, use
 from tests.unit.kube.cluster import NODES, Cluster, gone, node, refused
 from tests.unit.serve.client import Lines
@@ -199,7 +199,7 @@ def test_a_heartbeat_makes_no_index() -> None:
         fabric_indexes.append(server.fabric_index)
         for number in range(100):
             item = node("a", VOLTA, v100="8")
-            item["status"]["conditions"] = [{"type": "Ready", "lastHeartbeatTime": number}]
+            item["status"]["conditions"] = [{**READY[0], "lastHeartbeatTime": number}]
             cluster.put(NODES, item)
         cluster.put(NODES, node("b"))
         return True

@@ -1,0 +1,179 @@
+"""What is wrong with fabrics and their nodes, as findings.
+
+A text only counts nodes, since not every reader may see their names; these are in the finding's
+location.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.finding import Code, Finding, Level, Location
+from webhook.model.names import counted, natural_key
+from webhook.model.node_availability import CORDONED, NOT_READY
+from webhook.model.nodes import NodeGroup
+from webhook.model.resources import is_gpu, is_rdma
+
+_FABRIC_WITHOUT_NODES = Code(
+    "FabricWithoutNodes",
+    "No node belongs to the fabric.",
+    "Compare the fabric's `match` with the nodes that should belong to it: their labels, and the "
+    "GPUs and RDMA resources that they offer.",
+)
+_NO_NODE_TAKES_PODS = Code(
+    "NoNodeTakesPods",
+    "Nodes belong to the fabric, but each is cordoned, not ready or tainted by Kubernetes.",
+    "Correct what the findings after this one name; until then, pods for the fabric stay pending.",
+)
+_NODE_CORDONED = Code(
+    "NodeCordoned",
+    "Nodes of the fabric are cordoned, so no pods are placed there.",
+    "If the maintenance of a node is over, run `kubectl uncordon NODE`.",
+)
+_NODE_NOT_READY = Code(
+    "NodeNotReady",
+    "Nodes of the fabric are not ready, or their kubelets have never reported.",
+    "Check whether the kubelet of the node runs and reaches the API server; `kubectl describe node "
+    "NODE` shows the condition Ready with its reason.",
+)
+_NODE_TAINTED_BY_KUBERNETES = Code(
+    "NodeTaintedByKubernetes",
+    "Kubernetes keeps pods away from nodes of the fabric by a taint, such as "
+    "`node.kubernetes.io/disk-pressure`.",
+    "Correct the cause, which `kubectl describe node NODE` shows. Kubernetes then removes the "
+    "taint.",
+)
+_NODE_TAINTED = Code(
+    "NodeTainted",
+    "Nodes of the fabric have a taint, so only pods that tolerate it run there. A taint whose key "
+    "is the name of a GPU or an RDMA resource is not reported.",
+)
+_RESOURCE_NOT_OFFERED = Code(
+    "ResourceNotOffered",
+    "No node of the fabric, or none that takes pods, offers one of the fabric's RDMA resources.",
+    "Check the name of the resource in the configuration, and whether the device plugin "
+    "that offers it runs on the nodes.",
+)
+_NODE_WITHOUT_RESOURCE = Code(
+    "NodeWithoutResource",
+    "Some nodes of the fabric lack one of its RDMA resources.",
+    "Check whether the device plugin that offers the resource runs on these nodes; rdma-webhook "
+    "fabrics names them.",
+)
+NODE_WITHOUT_FABRIC = Code(
+    "NodeWithoutFabric",
+    "Nodes with GPUs, RDMA resources or labels of a fabric belong to no fabric.",
+    "If the nearest fabric is the right one, give the node the missing label or resource, or "
+    "extend the fabric's `match`.",
+)
+NODE_IN_SEVERAL_FABRICS = Code(
+    "NodeInSeveralFabrics",
+    "Nodes fit several fabrics.",
+    "Give the fabrics `gpuProducts` or `nodeLabels` that distinguish their nodes.",
+)
+CODES = (
+    _FABRIC_WITHOUT_NODES,
+    _NO_NODE_TAKES_PODS,
+    _NODE_CORDONED,
+    _NODE_NOT_READY,
+    _NODE_TAINTED_BY_KUBERNETES,
+    _NODE_TAINTED,
+    _RESOURCE_NOT_OFFERED,
+    _NODE_WITHOUT_RESOURCE,
+    NODE_WITHOUT_FABRIC,
+    NODE_IN_SEVERAL_FABRICS,
+)
+
+
+#: The verbs of one node, and of more.
+_ARE, _HAVE = ("is", "are"), ("has", "have")
+
+
+def findings_of(fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics) -> Iterator[Finding]:
+    """Yield what is wrong with a fabric whose nodes are these groups, and then their taints."""
+    if not groups:
+        yield _FABRIC_WITHOUT_NODES.finding("error", "no node belongs to the fabric")
+        return
+    yield from _unavailable_nodes(groups)
+    for resource in fabric.resources:
+        yield from _nodes_without(resource.name, groups, fabrics)
+    yield from _tainted_nodes(groups, fabrics)
+
+
+def _unavailable_nodes(groups: Sequence[NodeGroup]) -> Iterator[Finding]:
+    if not any(group.takes_pods for group in groups):
+        yield _NO_NODE_TAKES_PODS.finding("error", "no node of the fabric takes pods")
+    obstacles = [(name, group) for group in groups for name in group.availability.obstacles]
+    for obstacle, nodes in _nodes_by_cause(obstacles).items():
+        if obstacle == CORDONED:
+            yield _on_nodes(_NODE_CORDONED, "warning", nodes, _ARE, obstacle)
+        elif obstacle == NOT_READY:
+            yield _on_nodes(_NODE_NOT_READY, "error", nodes, _ARE, obstacle)
+        else:
+            state = f"the taint {obstacle}"
+            yield _on_nodes(_NODE_TAINTED_BY_KUBERNETES, "error", nodes, _HAVE, state)
+
+
+def _nodes_without(
+    resource: str, groups: Sequence[NodeGroup], fabrics: Fabrics
+) -> Iterator[Finding]:
+    lacking = [group for group in groups if resource not in group.resources]
+    if len(lacking) == len(groups):
+        yield _RESOURCE_NOT_OFFERED.finding("error", f"no node offers {resource}")
+        return
+    available = [group for group in groups if group.takes_pods]
+    if available and not any(resource in group.resources for group in available):
+        text = f"no node that takes pods offers {resource}"
+        yield _RESOURCE_NOT_OFFERED.finding("error", text)
+    defects = [(_defect(resource, group, fabrics), group) for group in lacking]
+    for defect, nodes in _nodes_by_cause(defects).items():
+        yield _on_nodes(_NODE_WITHOUT_RESOURCE, "error", nodes, _HAVE, defect)
+
+
+def _defect(resource: str, group: NodeGroup, fabrics: Fabrics) -> str:
+    gpus = sorted(gpu for gpu in group.resources if is_gpu(gpu, fabrics))
+    return f"the GPU {gpus[0]}, but not {resource}" if gpus else f"no {resource}"
+
+
+#: The maximum number of taints with a finding of their own: there may be one for each node.
+_MAX_TAINTS = 4
+
+
+def _tainted_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> Iterator[Finding]:
+    """Yield the taints for which pods need a toleration, such as those of dedicated nodes.
+
+    Pods with GPUs or RDMA resources usually tolerate taints that have the names of these: the
+    admission plugin ExtendedResourceToleration adds the tolerations, as clouds do.
+    """
+    tainted = [
+        (key, group)
+        for group in groups
+        for key in group.availability.taints
+        if not is_gpu(key, fabrics) and not is_rdma(key, fabrics)
+    ]
+    own = [*dict.fromkeys(key for key, _ in tainted)][:_MAX_TAINTS]
+    causes = [
+        (f"the taint {key}, so only pods that tolerate it run there", group)
+        if key in own
+        else ("still other taints", group)
+        for key, group in tainted
+    ]
+    for state, nodes in _nodes_by_cause(causes).items():
+        yield _on_nodes(_NODE_TAINTED, "info", nodes, _HAVE, state)
+
+
+def _nodes_by_cause(causes: Iterable[tuple[str, NodeGroup]]) -> dict[str, tuple[str, ...]]:
+    """Return the nodes of each cause, in natural order."""
+    nodes: dict[str, set[str]] = {}
+    for cause, group in causes:
+        nodes.setdefault(cause, set()).update(group.names)
+    return {cause: tuple(sorted(names, key=natural_key)) for cause, names in nodes.items()}
+
+
+def _on_nodes(
+    code: Code, level: Level, nodes: tuple[str, ...], verbs: tuple[str, str], state: str
+) -> Finding:
+    """Return a finding on nodes: "2 nodes are cordoned"."""
+    text = f"{counted(len(nodes), 'node')} {verbs[len(nodes) > 1]} {state}"
+    return code.finding(level, text, location=Location(nodes=nodes))
