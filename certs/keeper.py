@@ -18,7 +18,7 @@ from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation
 from certs.issue import expiry, issue_leaf, renewal_due
 from certs.pem import KeyPair, pem_fingerprint
-from certs.rotation import RotationContext, adopt, drain_id, new_ca, step, step_imminent
+from certs.rotation import RotationContext, drain_id, keep_trusting, new_ca, step, step_imminent
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 from certs.serving import ServingContext
 
@@ -95,7 +95,9 @@ class Keeper:
         raise ApiError(f"another client keeps changing {self._secret}")
 
     def _next_authorities(self, content: SecretContent, bundles: BundleContents) -> Authorities:
-        authorities = adopt(self._base_authorities(content), *self._missing_cas(content, bundles))
+        authorities = keep_trusting(
+            self._base_authorities(content), *self._missing_cas(content, bundles)
+        )
         if content.immutable:
             return authorities
         self._draining_since.observe([drain_id(authorities)])

@@ -5,6 +5,9 @@ own observations of `caBundle`; the first replica to store a step has taken it f
 Each replica measures by its own monotonic clock how long `caBundle` has contained a CA, and how
 long the Secret has held its current CAs. So a wrong time of day cannot shorten a wait, and a
 restarted replica waits again.
+
+A drain is the time in which the earlier CAs issue no leaves but are still trusted, since replicas
+may serve leaves of theirs.
 """
 
 from __future__ import annotations
@@ -36,10 +39,11 @@ def new_ca(context: RotationContext) -> KeyPair:
     return issue_ca(lifetime=context.durations.ca, now=context.now)
 
 
-def adopt(authorities: Authorities, *cas: bytes) -> Authorities:
-    """Continue to trust CAs (PEM) until the end of a drain: replicas may still serve their leaves.
+def keep_trusting(authorities: Authorities, *cas: bytes) -> Authorities:
+    """Keep trusting CAs (PEM) until the end of a drain, even if the Secret lacks them.
 
-    Otherwise, if the Secret were replaced or lost, those replicas would no longer be trusted.
+    Otherwise, if the Secret were replaced or lost, replicas that serve leaves of these CAs would no
+    longer be trusted.
     """
     unknown = tuple(ca for ca in cas if not authorities.includes(ca))
     return replace(authorities, previous=(*authorities.previous, *unknown))

@@ -10,7 +10,7 @@ from certs.clock import SeenSince
 from certs.durations import Durations
 from certs.issue import issue_ca
 from certs.pem import pem_fingerprint
-from certs.rotation import RotationContext, adopt, drain_id, step
+from certs.rotation import RotationContext, drain_id, keep_trusting, step
 from tests.unit.certs.clocks import Ticking
 
 TIMES = Durations()
@@ -135,9 +135,9 @@ def test_a_ca_that_has_ended_is_replaced_at_once() -> None:
 
 
 def test_strangers_are_trusted_for_a_drain() -> None:
-    """Each is added once, however often it is adopted."""
+    """Each is added once, however often it is seen."""
     authorities = Authorities(current=CA, next=NEXT)
-    adopted = adopt(authorities, OLD.certificate, CA.certificate, NEXT.certificate)
+    trusted = keep_trusting(authorities, OLD.certificate, CA.certificate, NEXT.certificate)
 
-    assert adopted == replace(authorities, previous=(OLD.certificate,))
-    assert adopt(adopted, OLD.certificate) == adopted
+    assert trusted == replace(authorities, previous=(OLD.certificate,))
+    assert keep_trusting(trusted, OLD.certificate) == trusted

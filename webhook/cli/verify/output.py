@@ -8,11 +8,11 @@ from webhook.diagnose.verify.results import Evaluation
 from webhook.model.finding import Level
 
 
-def print_evaluation(evaluation: Evaluation, form: str) -> None:
-    """Print an evaluation in a form: text, json or junit."""
-    if form == "json":
+def print_evaluation(evaluation: Evaluation, output: str) -> None:
+    """Print an evaluation; `output` is text, json or junit."""
+    if output == "json":
         write_json(verify_form(evaluation))
-    elif form == "junit":
+    elif output == "junit":
         write(verify_junit(evaluation))
     else:
         write(verify_text(evaluation, width=width(), color=color()))

@@ -188,11 +188,11 @@ def _environment(
 # Print what a run measured, and write its page.
 
 
-def print_report(report: RunReport, form: str) -> None:
-    """Print a report in a form: text, json or junit."""
-    if form == "json":
+def print_report(report: RunReport, output: str) -> None:
+    """Print a report; `output` is text, json or junit."""
+    if output == "json":
         write_json(matrix_form(report))
-    elif form == "junit":
+    elif output == "junit":
         write(matrix_junit(report))
     else:
         write(matrix_text(report, width=width(), color=color()))

@@ -116,46 +116,46 @@ def exclusive_devices(plan: FabricPlan) -> Iterator[Finding]:
         "RDMA devices belong to one network namespace (netns exclusive), so the RDMA shared device "
         "plugin offers none"
     )
-    for member in plan.group.members:
-        if plan.mode == "shared-device" and member.node.settings.get("netns") == "exclusive":
-            yield RDMA_NETNS_EXCLUSIVE.finding("error", text, location=member.location())
+    for node_ports in plan.group.ports_of_nodes:
+        if plan.mode == "shared-device" and node_ports.node.settings.get("netns") == "exclusive":
+            yield RDMA_NETNS_EXCLUSIVE.finding("error", text, location=node_ports.location())
 
 
 def limited_memlock(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes on which containerd limits the memory that containers may lock."""
-    for member in plan.group.members:
-        memlock = member.node.settings.get("memlock")
+    for node_ports in plan.group.ports_of_nodes:
+        memlock = node_ports.node.settings.get("memlock")
         if memlock is not None and memlock != "infinity":
             text = (
                 f"containerd limits locked memory to {memlock} bytes, so RDMA fails in containers "
                 "that do not run as root: IPC_LOCK has no effect there"
             )
-            yield NODE_MEMLOCK_LIMITED.finding("info", text, location=member.location())
+            yield NODE_MEMLOCK_LIMITED.finding("info", text, location=node_ports.location())
 
 
 def missing_peer_memory(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with GPUs on which the module for GPUDirect RDMA is not loaded."""
     text = "nvidia_peermem is not loaded, so GPUDirect RDMA needs DMA-BUF"
-    for member in plan.group.members:
-        if member.node.gpus and member.node.settings.get("peermem") == "no":
-            yield PEER_MEMORY_NOT_LOADED.finding("info", text, location=member.location())
+    for node_ports in plan.group.ports_of_nodes:
+        if node_ports.node.gpus and node_ports.node.settings.get("peermem") == "no":
+            yield PEER_MEMORY_NOT_LOADED.finding("info", text, location=node_ports.location())
 
 
 def different_drivers(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with an RDMA driver other than the most common one."""
     drivers = Counter(
         driver
-        for member in plan.group.members
-        if (driver := member.node.settings.get("driver")) is not None
+        for node_ports in plan.group.ports_of_nodes
+        if (driver := node_ports.node.settings.get("driver")) is not None
     )
     if len(drivers) < 2:  # noqa: PLR2004
         return
     usual = most_common(drivers.elements())
-    for member in plan.group.members:
-        driver = member.node.settings.get("driver", usual)
+    for node_ports in plan.group.ports_of_nodes:
+        driver = node_ports.node.settings.get("driver", usual)
         if driver != usual:
             text = f"the RDMA driver is {driver}, but most nodes have {usual}"
-            yield DRIVERS_DIFFER.finding("warning", text, location=member.location())
+            yield DRIVERS_DIFFER.finding("warning", text, location=node_ports.location())
 
 
 NODE_CODES = (

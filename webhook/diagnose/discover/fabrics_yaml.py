@@ -96,7 +96,9 @@ def _defaults(plans: Sequence[FabricPlan | RefusedGroup]) -> Iterator[str]:
 
 def unlimited_memlock(group: Group) -> bool:
     """Return whether containers may lock all their memory on all nodes of a group."""
-    return all(member.node.settings.get("memlock") == "infinity" for member in group.members)
+    return all(
+        node_ports.node.settings.get("memlock") == "infinity" for node_ports in group.ports_of_nodes
+    )
 
 
 def _fabric(plan: FabricPlan) -> Iterator[str]:
@@ -135,10 +137,10 @@ def unused_devices(plan: FabricPlan) -> Iterator[tuple[str, str]]:
 def _other_devices(plan: FabricPlan) -> dict[str, str]:
     """Return the devices of other cards with the reasons; "(on NODE)" where nodes differ."""
     by_port: dict[str, dict[str, list[str]]] = {}
-    for member in plan.group.members:
-        for port, reason in member.left_out.items():
+    for node_ports in plan.group.ports_of_nodes:
+        for port, reason in node_ports.left_out.items():
             name = port.name
-            by_port.setdefault(name, {}).setdefault(reason, []).append(member.node.name)
+            by_port.setdefault(name, {}).setdefault(reason, []).append(node_ports.node.name)
     return {
         name: next(iter(nodes_by_reason))
         if len(nodes_by_reason) == 1
@@ -187,7 +189,7 @@ def _comment(text: str, indent: str) -> Iterator[str]:
 
 def _flow(value: object) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(member)}" for key, member in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_flow(nested)}" for key, nested in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_flow(element) for element in value) + "]"
     return _scalar(value) if isinstance(value, str) else json.dumps(value)

@@ -21,24 +21,29 @@ class Group(NamedTuple):
     product: str | None
     card: CardKind
     rate: float | None
-    members: tuple[NodePorts, ...]
+    ports_of_nodes: tuple[NodePorts, ...]
     #: Why a group with the same GPUs, card and rate is separate; "" if there is none.
     split_reason: str = ""
 
     @property
     def nodes(self) -> tuple[str, ...]:
         """The names of the nodes."""
-        return tuple(member.node.name for member in self.members)
+        return tuple(node_ports.node.name for node_ports in self.ports_of_nodes)
 
     @property
     def without_gpus(self) -> bool:
         """Whether no node has a GPU; False if that is unknown for any."""
-        return all(member.node.without_gpus for member in self.members)
+        return all(node_ports.node.without_gpus for node_ports in self.ports_of_nodes)
 
     @property
     def model(self) -> str | None:
         """The model of the cards, for messages."""
-        models = {port.model for member in self.members for port in member.ports if port.model}
+        models = {
+            port.model
+            for node_ports in self.ports_of_nodes
+            for port in node_ports.ports
+            if port.model
+        }
         return min(models, default=None)
 
 
@@ -60,7 +65,9 @@ def group_nodes(ports_of_nodes: Iterable[NodePorts]) -> list[Group]:
             by_key.setdefault(key, []).append(node_ports)
     for key in [key for key in by_key if key[2] is None]:
         _join_with_rate(by_key, key)
-    groups = [group for key, members in by_key.items() for group in _split(*key, members)]
+    groups = [
+        group for key, ports_of_nodes in by_key.items() for group in _split(*key, ports_of_nodes)
+    ]
     return sorted(
         groups, key=lambda group: (natural_key(group.product or ""), natural_key(group.nodes[0]))
     )
@@ -80,53 +87,55 @@ class _Part:
     """Nodes of a group on which each device name means one card."""
 
     def __init__(self) -> None:
-        self.members: list[NodePorts] = []
+        self.ports_of_nodes: list[NodePorts] = []
         #: Device → a node where it is the fabric's.
         self._ours: dict[str, NodePorts] = {}
         #: Device → a node where it is another card.
         self._foreign: dict[str, NodePorts] = {}
 
-    def add(self, member: NodePorts) -> None:
-        self.members.append(member)
-        for device in member.devices:
-            self._ours.setdefault(device, member)
-        for device in _foreign(member):
-            self._foreign.setdefault(device, member)
+    def add(self, node_ports: NodePorts) -> None:
+        self.ports_of_nodes.append(node_ports)
+        for device in node_ports.devices:
+            self._ours.setdefault(device, node_ports)
+        for device in _foreign(node_ports):
+            self._foreign.setdefault(device, node_ports)
 
-    def clash(self, member: NodePorts) -> str:
+    def clash(self, node_ports: NodePorts) -> str:
         """Describe a device that is the fabric's on only one of two nodes, or return ""."""
-        for device in sorted(member.devices, key=natural_key):
+        for device in sorted(node_ports.devices, key=natural_key):
             if device in self._foreign:
-                return _two_cards(device, self._foreign[device], member)
-        for device in sorted(_foreign(member), key=natural_key):
+                return _two_cards(device, self._foreign[device], node_ports)
+        for device in sorted(_foreign(node_ports), key=natural_key):
             if device in self._ours:
-                return _two_cards(device, member, self._ours[device])
+                return _two_cards(device, node_ports, self._ours[device])
         return ""
 
 
 def _split(
-    product: str | None, card: CardKind, rate: float | None, members: Sequence[NodePorts]
+    product: str | None, card: CardKind, rate: float | None, ports_of_nodes: Sequence[NodePorts]
 ) -> list[Group]:
     """Split nodes on which one device name means two cards."""
     parts: list[_Part] = []
     reasons: list[str] = []
     #: Names of the fabric's devices and of other devices → the part of nodes with these names.
     homes: dict[tuple[frozenset[str], frozenset[str]], int] = {}
-    for member in sorted(members, key=lambda member: natural_key(member.node.name)):
-        names = frozenset(member.devices), frozenset(_foreign(member))
+    for node_ports in sorted(
+        ports_of_nodes, key=lambda node_ports: natural_key(node_ports.node.name)
+    ):
+        names = frozenset(node_ports.devices), frozenset(_foreign(node_ports))
         if names not in homes:
-            clashes = [part.clash(member) for part in parts]
+            clashes = [part.clash(node_ports) for part in parts]
             homes[names] = next(
                 (index for index, clash in enumerate(clashes) if not clash), len(parts)
             )
             if homes[names] == len(parts):
                 parts.append(_Part())
                 reasons.append(clashes[0] if clashes else "")
-        parts[homes[names]].add(member)
+        parts[homes[names]].add(node_ports)
     if len(parts) > 1:
         reasons[0] = reasons[1]
     return [
-        Group(product, card, rate, tuple(part.members), reason)
+        Group(product, card, rate, tuple(part.ports_of_nodes), reason)
         for part, reason in zip(parts, reasons, strict=True)
     ]
 
@@ -156,8 +165,8 @@ def _port_text(port: SitePort) -> str:
 def devices_of(group: Group) -> Devices:
     """Return the devices that a group uses, and the devices of the same card that it leaves out."""
     ports: dict[tuple[str, int | None], list[SitePort]] = {}
-    for member in group.members:
-        for port in member.ports:
+    for node_ports in group.ports_of_nodes:
+        for port in node_ports.ports:
             if port.device is not None:
                 ports.setdefault((port.device, port.port), []).append(port)
     left_out: dict[tuple[str, int | None], str] = {}
@@ -168,7 +177,7 @@ def devices_of(group: Group) -> Devices:
     if not used:
         used, left_out = list(ports), {}
     partly = {device for device, _ in left_out} | {
-        port.device for member in group.members for port in member.left_out
+        port.device for node_ports in group.ports_of_nodes for port in node_ports.left_out
     }
     names = {
         f"{device}:{port}" if port is not None and device in partly else device
@@ -187,7 +196,7 @@ def _unusable_reason(instances: Sequence[SitePort], group: Group) -> str:
     active = [port for port in instances if port.state == "Active"]
     if not active:
         where = _where(instances, group)
-        if len(instances) < len(group.members):
+        if len(instances) < len(group.ports_of_nodes):
             where += " and usable on none"
         physical = ", ".join(
             sorted({port.physical_state for port in instances if port.physical_state})
@@ -202,7 +211,7 @@ def _unusable_reason(instances: Sequence[SitePort], group: Group) -> str:
 
 def _where(instances: Sequence[SitePort], group: Group) -> str:
     """Return the share of the group's nodes that have a port like this; "" for a single node."""
-    nodes = len(group.members)
+    nodes = len(group.ports_of_nodes)
     if nodes == 1:
         return ""
     return " on all nodes" if len(instances) == nodes else f" on {len(instances)} of {nodes} nodes"

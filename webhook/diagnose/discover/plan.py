@@ -137,7 +137,9 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
         return "shared-device", "InfiniBand needs no additional network in the pod"
     if options.networks:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
-    virtual = any(port.virtual for member in group.members for port in member.left_out)
+    virtual = any(
+        port.virtual for node_ports in group.ports_of_nodes for port in node_ports.left_out
+    )
     if virtual:
         return "sr-iov", "RoCE, and the nodes already have virtual functions"
     return "host-network", (
@@ -148,7 +150,7 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
 
 def claimable_of(group: Group) -> ClaimableDevices | None:
     """Return the devices that pods can claim on every node of a group; None if there are none."""
-    kubes = [member.node.kube for member in group.members]
+    kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
     offers = [kube.claimable for kube in kubes if kube and kube.claimable]
     if len(offers) != len(kubes) or not offers[0].device_class:
         return None
@@ -234,8 +236,8 @@ def _devices_text(devices: Devices) -> str:
 def _rate_reason(group: Group) -> str:
     active = [
         port
-        for member in group.members
-        for port in member.ports
+        for node_ports in group.ports_of_nodes
+        for port in node_ports.ports
         if port.rate_gbps == group.rate and port.state == "Active"
     ]
     tools = sorted({tool for port in active for tool in port.sources})
@@ -276,7 +278,7 @@ def _resources(
 
 def _offered_resource(group: Group) -> str:
     """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
-    kubes = [member.node.kube for member in group.members]
+    kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
     offered = [set(kube.rdma_resources) if kube else set() for kube in kubes]
     common = set.intersection(*offered)
     if len(common) != 1:

@@ -61,7 +61,12 @@ def hca_list(group: Group, devices: Devices) -> HcaList:
 
 def _other_devices(group: Group) -> tuple[str, ...]:
     """Return the devices of the nodes that the fabric leaves out."""
-    names = {port.device for member in group.members for port in member.left_out if port.device}
+    names = {
+        port.device
+        for node_ports in group.ports_of_nodes
+        for port in node_ports.left_out
+        if port.device
+    }
     return tuple(sorted(names, key=natural_key))
 
 
@@ -76,9 +81,9 @@ def _prefix(devices: Devices, unused: tuple[str, ...]) -> str:
 def _exact(group: Group, devices: Devices) -> str:
     absent = {
         name: tuple(
-            member.node.name
-            for member in group.members
-            if name.partition(":")[0] not in member.devices
+            node_ports.node.name
+            for node_ports in group.ports_of_nodes
+            if name.partition(":")[0] not in node_ports.devices
         )
         for name in devices.used
     }
@@ -117,18 +122,26 @@ def host_interface(group: Group) -> HostInterface:
     Interfaces of RDMA ports count only if there is no other: with RoCE, a node may have only the
     interface of its RDMA port, which carries TCP too.
     """
-    with_interfaces = [member for member in group.members if member.node.interfaces]
+    with_interfaces = [
+        node_ports for node_ports in group.ports_of_nodes if node_ports.node.interfaces
+    ]
     if not with_interfaces:
         return HostInterface("", "no tool lists the interfaces (add the output of ip -br a)")
-    if len(with_interfaces) < len(group.members):
+    if len(with_interfaces) < len(group.ports_of_nodes):
         return HostInterface(
             "", "the interfaces of some nodes are unknown (add the output of ip -br a)"
         )
     separate = set.intersection(
-        *(_reachable_interfaces(member) - _of_rdma(member) for member in with_interfaces)
+        *(
+            _reachable_interfaces(node_ports) - _of_rdma(node_ports)
+            for node_ports in with_interfaces
+        )
     )
     common = separate or set.intersection(
-        *(_reachable_interfaces(member) & _of_roce(member) for member in with_interfaces)
+        *(
+            _reachable_interfaces(node_ports) & _of_roce(node_ports)
+            for node_ports in with_interfaces
+        )
     )
     if len(common) != 1:
         listed = ", ".join(sorted(common)) or "none"
@@ -223,11 +236,11 @@ def _resources(group: Group) -> tuple[str, ...] | None:
     """Return the GPU resources of the nodes, () if they have no GPU; None if unknown."""
     if group.without_gpus:
         return ()
-    kubes = [member.node.kube for member in group.members]
+    kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
     if not all(kubes):
         return None
     names = {name for kube in kubes if kube for name in kube.gpu_resources}
-    if not names and any(member.node.gpus for member in group.members):
+    if not names and any(node_ports.node.gpus for node_ports in group.ports_of_nodes):
         return None  # the GPU plugin is not ready, or not yet installed
     return tuple(sorted(names))
 
@@ -273,11 +286,11 @@ def _distinguishing_label(groups: Sequence[Group]) -> tuple[str, str]:
 def _values(group: Group, key: str) -> tuple[str, ...]:
     """Return the values of a label on the nodes of a group; "" for a node without it."""
     values: dict[str, None] = {}
-    for member in group.members:
-        kube = member.node.kube
+    for node_ports in group.ports_of_nodes:
+        kube = node_ports.node.kube
         value = kube.labels.get(key, "") if kube else ""
         if key == _HOSTNAME and not value:
-            value = member.node.name
+            value = node_ports.node.name
         if value == "" or is_label_glob(value):
             values[value] = None
     return tuple(values)

@@ -99,25 +99,25 @@ def _link(link: PcieLink) -> str:
 
 def bad_counters(plan: FabricPlan) -> Iterator[Finding]:
     """Yield error counters that are not zero."""
-    for member in plan.group.members:
-        used = used_devices(member, plan)
-        for counter in member.node.counters:
+    for node_ports in plan.group.ports_of_nodes:
+        used = used_devices(node_ports, plan)
+        for counter in node_ports.node.counters:
             if counter.device in used and counter.counter in _BAD_COUNTERS and counter.value > 0:
                 text = f"{counter.counter} of {counter.device} is {counter.value}"
-                location = Location(nodes=(member.node.name,), device=counter.device)
+                location = Location(nodes=(node_ports.node.name,), device=counter.device)
                 yield PORT_ERRORS_COUNTED.finding("warning", text, location=location)
 
 
 def bad_cables(plan: FabricPlan) -> Iterator[Finding]:
     """Yield cables that could be faster or wider according to iblinkinfo."""
-    for member in plan.group.members:
-        for cable in member.node.cables:
+    for node_ports in plan.group.ports_of_nodes:
+        for cable in node_ports.node.cables:
             if cable.complaint:
                 text = (
                     f"iblinkinfo reports on the link from {cable.device or f'port {cable.port}'} "
                     f"to {cable.switch or 'the switch'}: {cable.complaint}"
                 )
-                location = Location(nodes=(member.node.name,), device=cable.device or "")
+                location = Location(nodes=(node_ports.node.name,), device=cable.device or "")
                 yield CABLE_BELOW_CAPABILITY.finding("warning", text, location=location)
 
 
@@ -213,10 +213,10 @@ def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
 
 def unknown_states(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with a port whose state no tool shows."""
-    for member in plan.group.members:
-        if any(port.state is None for port in member.ports):
+    for node_ports in plan.group.ports_of_nodes:
+        if any(port.state is None for port in node_ports.ports):
             text = "the state of RDMA ports is unknown"
-            yield PORT_STATE_UNKNOWN.finding("warning", text, location=member.location())
+            yield PORT_STATE_UNKNOWN.finding("warning", text, location=node_ports.location())
 
 
 def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
@@ -232,7 +232,10 @@ def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
 
 def devices_missing(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with fewer devices than the most common number in the group."""
-    counts = {member.node.name: len(used_devices(member, plan)) for member in plan.group.members}
+    counts = {
+        node_ports.node.name: len(used_devices(node_ports, plan))
+        for node_ports in plan.group.ports_of_nodes
+    }
     usual = most_common(counts.values())
     complete = [*counts.values()].count(usual)
     others = f"{counted(complete, 'other node')} {'has' if complete == 1 else 'have'}"

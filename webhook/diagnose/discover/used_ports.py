@@ -52,16 +52,18 @@ class EqualNodes(NamedTuple):
 def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
     """Group the nodes of a fabric that look the same in a report."""
     groups: dict[EqualNodes, list[str]] = {}
-    for member in plan.group.members:
+    for node_ports in plan.group.ports_of_nodes:
         alike = EqualNodes(
             names=(),
-            machine_type=member.node.machine_type or "",
-            gpus=gpus_text(member.node),
-            gpu_number=sum(gpu.number or 0 for gpu in member.node.gpus),
-            firmware=", ".join(sorted({port.firmware for port in member.ports if port.firmware})),
-            ports=_ports(member, plan),
+            machine_type=node_ports.node.machine_type or "",
+            gpus=gpus_text(node_ports.node),
+            gpu_number=sum(gpu.number or 0 for gpu in node_ports.node.gpus),
+            firmware=", ".join(
+                sorted({port.firmware for port in node_ports.ports if port.firmware})
+            ),
+            ports=_ports(node_ports, plan),
         )
-        groups.setdefault(alike, []).append(member.node.name)
+        groups.setdefault(alike, []).append(node_ports.node.name)
     return [alike._replace(names=tuple(names)) for alike, names in groups.items()]
 
 
@@ -138,8 +140,8 @@ def rails_of(plan: FabricPlan) -> list[Rail]:
         device = name.partition(":")[0]
         nearest = {
             near
-            for member in plan.group.members
-            if (near := nearest_gpus(member.node, device)) is not None
+            for node_ports in plan.group.ports_of_nodes
+            if (near := nearest_gpus(node_ports.node, device)) is not None
         }
         if len(nearest) != 1:
             return []
@@ -166,10 +168,10 @@ _Frequent = TypeVar("_Frequent", int, str)
 def used_ports(plan: FabricPlan) -> Iterator[tuple[NodePorts, SitePort]]:
     """Yield the ports of a fabric that its pods use, node by node."""
     used = _devices(plan)
-    for member in plan.group.members:
-        for port in member.ports:
+    for node_ports in plan.group.ports_of_nodes:
+        for port in node_ports.ports:
             if port.device in used:
-                yield member, port
+                yield node_ports, port
 
 
 def used_devices(node_ports: NodePorts, plan: FabricPlan) -> set[str]:

@@ -1,6 +1,7 @@
 """The patches of a document's pods, applied to its value for the YAML editor.
 
-Only the nodes along the edited paths are copied. So a part without a patch stays the same object,
+`Draft` is the one of `webhook.decide`: it edits any document in the same way as a pod. Only the
+nodes along the edited paths are copied. So a part without a patch stays the same object,
 and the editor can skip it. If an anchor and its aliases share a node, a patch of one copies the
 node, so that the others stay as they are. (With jsonpatch, two pods that share a list of variables
 would each get our variables twice.)

@@ -264,7 +264,7 @@ class PortCensus:
 
 def _ports_of(plan: FabricPlan) -> Iterator[SitePort]:
     """Yield all RDMA ports of a fabric's nodes, also unused ones."""
-    for node_ports in plan.group.members:
+    for node_ports in plan.group.ports_of_nodes:
         yield from (port for port in node_ports.node.ports if port.device)
 
 
@@ -323,7 +323,7 @@ def _hex(number: int | None) -> str | None:
 
 def _mismatches(selectors: Selectors, plan: FabricPlan) -> Iterator[str]:
     used = {(node_ports.node.name, port.device) for node_ports, port in used_ports(plan)}
-    for node_ports in plan.group.members:
+    for node_ports in plan.group.ports_of_nodes:
         for port in node_ports.node.ports:
             is_used = (node_ports.node.name, port.device) in used
             if port.device and selectors.matches(port) != is_used:

@@ -113,6 +113,7 @@ class RunPlan(NamedTuple):
     name: str
     fabric: Fabric
     nodes: tuple[str, ...]
+    #: One after another; the pairs of a round are measured at the same time.
     rounds: tuple[Round, ...]
     image: str
     #: The rate of each port; None if unknown.
