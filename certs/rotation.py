@@ -6,8 +6,8 @@ Each replica measures by its own monotonic clock how long `caBundle` has contain
 long the Secret has held its current CAs. So a wrong time of day cannot shorten a wait, and a
 restarted replica waits again.
 
-A drain is the time in which the earlier CAs issue no leaves but are still trusted, since replicas
-may serve leaves of theirs.
+During a drain, the earlier CAs issue no leaves but are still trusted, since replicas may serve
+leaves that they issued.
 """
 
 from __future__ import annotations

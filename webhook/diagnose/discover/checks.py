@@ -105,7 +105,7 @@ PEER_MEMORY_NOT_LOADED = Code(
 )
 DRIVERS_DIFFER = Code(
     "DriversDiffer",
-    "The RDMA driver of a node is not the one that most nodes of the fabric have.",
+    "The nodes of the fabric do not all have the same RDMA driver.",
     "Install the same driver on all nodes of the fabric.",
 )
 
@@ -154,7 +154,7 @@ def different_drivers(plan: FabricPlan) -> Iterator[Finding]:
     for node_ports in plan.group.ports_of_nodes:
         driver = node_ports.node.settings.get("driver", usual)
         if driver != usual:
-            text = f"the RDMA driver is {driver}, but most nodes have {usual}"
+            text = f"the RDMA driver is {driver}, but other nodes have {usual}"
             yield DRIVERS_DIFFER.finding("warning", text, location=node_ports.location())
 
 

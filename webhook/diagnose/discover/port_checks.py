@@ -32,7 +32,7 @@ _BAD_COUNTERS = frozenset(
 
 FIRMWARE_DIFFERS = Code(
     "FirmwareDiffers",
-    "The firmware of a card is not the one that most cards of the fabric have.",
+    "The cards of the fabric do not all have the same firmware.",
     "Install the same firmware on all cards of the fabric (mlxfwmanager, mlxup).",
 )
 PCIE_LINK_SLOW = Code(
@@ -63,7 +63,7 @@ def different_firmware(plan: FabricPlan) -> Iterator[Finding]:
             node_ports.node.name for node_ports, port in used_ports(plan) if port.firmware == other
         )
         cards = f"{plan.group.model} cards" if plan.group.model else "cards"
-        text = f"the firmware is {other}, but most {cards} have {usual}"
+        text = f"the firmware is {other}, but other {cards} have {usual}"
         yield FIRMWARE_DIFFERS.finding("warning", text, location=Location(nodes=tuple(nodes)))
 
 

@@ -122,12 +122,17 @@ class PodEvidence:
         return {key: value for key, value in annotations.items() if isinstance(value, str)}
 
     @property
+    def has_opted_in(self) -> bool:
+        """Whether the annotation has any value but "false"."""
+        return self.annotations.get(ENABLE_ANNOTATION) not in (None, "false")
+
+    @property
     def status(self) -> StatusAnnotation | None:
         """The content of `rdma.lab/status`; None if the webhook cannot have written it.
 
         The webhook writes no status into a pod that did not opt in, so such a status was copied.
         """
-        if self.annotations.get(ENABLE_ANNOTATION) in (None, "false"):
+        if not self.has_opted_in:
             return None
         return read_status(self.annotations.get(STATUS_ANNOTATION, ""))
 

@@ -12,6 +12,7 @@ from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.kube.objects import PodRecord
+from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.decision import Decision, Rdma
 from webhook.model.fabric import Fabrics
 from webhook.model.finding import Code, Finding, Level
@@ -21,13 +22,13 @@ from webhook.preview.workloads.templates import templates_of
 
 NOT_COMPARABLE = Code(
     "NotComparable",
-    "Today's decision is unknown: the webhook has changed the pod, and the pod's template could "
-    "not be read.",
+    "Today's decision is unknown: the pod has an rdma.lab/status, so the webhook may have changed "
+    "it, and the pod's template could not be read.",
     "Preview the manifest of the pod, or of its controller: rdma-webhook preview -c FABRICS FILE.",
 )
 WOULD_BE = Code(
     "WouldBe",
-    "The webhook was not called for the pod; the finding shows what it would decide today.",
+    "The finding shows what the webhook would decide today. No earlier decision is known.",
 )
 SAME_TODAY = Code("SameToday", "Today, the webhook would decide as it did at admission.")
 OTHER_TODAY = Code(
@@ -89,7 +90,8 @@ def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
             for expected in expected_pods(template):
                 if _is_made_from(PodRecord.read(expected.pod), evidence.pod):
                     return f"a pod from the template of {owner.title}", expected.pod
-    return ("this pod", evidence.pod.manifest) if evidence.status is None else ("", None)
+    may_be_patched = evidence.has_opted_in and STATUS_ANNOTATION in evidence.annotations
+    return ("", None) if may_be_patched else ("this pod", evidence.pod.manifest)
 
 
 def _is_made_from(template: PodRecord, pod: PodRecord) -> bool:

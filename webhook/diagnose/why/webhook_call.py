@@ -114,16 +114,15 @@ _MAX_TEMPLATES = 8
 
 def call_finding(evidence: PodEvidence) -> Finding:
     """Return whether the webhook was called; the code is the reason if it was not."""
-    annotations = evidence.annotations
     if malformed := _malformed_value(evidence):
         return malformed
-    if annotations.get(ENABLE_ANNOTATION) in (None, "false"):
+    if not evidence.has_opted_in:
         return _not_opted_in(evidence)
     if never := _exclusion(evidence):
         return never
     if evidence.status is not None:
         return CALLED.finding("ok", "Yes: the webhook has set rdma.lab/status on the pod.")
-    if STATUS_ANNOTATION in annotations:
+    if STATUS_ANNOTATION in evidence.annotations:
         text = (
             f"Not certain: the pod has an {STATUS_ANNOTATION} that this version of rdma-webhook "
             "cannot read."

@@ -543,6 +543,18 @@ def test_a_rate_that_is_no_whole_number_is_not_written() -> None:
     assert "rateGbps is omitted, since 2.5 Gb/s is not a whole" in discovery.text
 
 
+def test_two_different_nodes_have_no_majority() -> None:
+    """Neither version is that of most nodes, so each text compares with the others."""
+    nodes = {
+        "n1": observed(port("mlx5_0", firmware="20.28.1002"), gpus(), setting("driver", "OFED")),
+        "n2": observed(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
+    }
+    assert messages(discovered(nodes), "warning") == [
+        "n1: the firmware is 20.28.1002, but other ConnectX-6 cards have 20.31.1014",
+        "n1: the RDMA driver is OFED, but other nodes have inbox",
+    ]
+
+
 def test_unlimited_memlock_is_written() -> None:
     """If all nodes have it, pods that do not run as root have RDMA, too."""
     nodes = {"n1": observed(port("mlx5_0"), gpus(), setting("memlock", "infinity"))}

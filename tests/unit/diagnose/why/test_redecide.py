@@ -45,6 +45,15 @@ def test_a_patched_pod_without_a_template() -> None:
     assert "rdma-webhook preview" in finding.remedy
 
 
+def test_a_pod_whose_status_cannot_be_read() -> None:
+    """It may be patched, so only its template can be decided on; a copied status does not count."""
+    unreadable = {**ASKED, "rdma.lab/status": "green"}
+    assert today(live(unreadable)).code == "NotComparable"
+    owned = today(live(unreadable, metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
+    assert owned.code == "WouldBe"
+    assert today(live({"rdma.lab/status": "green"})).code == "WouldBe"
+
+
 def test_the_same() -> None:
     """The decision on the template equals the status."""
     finding = today(live(metadata=OWNED), owners=(job(asked=ASKED, **GPU),))
