@@ -20,12 +20,10 @@ from webhook.admission.review import (
 )
 from webhook.decide.admission_warnings import MAX_LENGTH
 from webhook.model.json import JsonObject
-from webhook.model.names import counted
+from webhook.model.names import MAX_SUBDOMAIN_LENGTH, counted
 
 #: The operations that can change a configuration. A deletion leaves nothing to check.
 CHECKED = ("CREATE", "UPDATE")
-#: As in the API server, for names of objects.
-MAX_NAME_LENGTH = 253
 
 
 class ConfigurationRequest(NamedTuple):
@@ -49,8 +47,10 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
     Raise ReviewError, naming the place, if `document` is not an AdmissionReview v1.
     """
     request = read_request(document)
-    if len(request.name) > MAX_NAME_LENGTH:
-        raise invalid_field("request.name", request.name, f"at most {MAX_NAME_LENGTH} characters")
+    if len(request.name) > MAX_SUBDOMAIN_LENGTH:
+        raise invalid_field(
+            "request.name", request.name, f"at most {MAX_SUBDOMAIN_LENGTH} characters"
+        )
     new = checked_object(request.new, "object", f"a {kind}")
     old = checked_object(request.old, "oldObject", f"a {kind}")
     ignore_reason = _not_ours(request, new, (group, kind))

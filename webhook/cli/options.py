@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.cli.inputs import input_name
 from webhook.config import FACTS_COMMAND
-from webhook.config.names import LABEL_FORM, is_dns_label
+from webhook.config.names import LABEL_FORM, is_dns_label, is_dns_subdomain
 from webhook.kube.access import Overrides, kubeconfig_or_pod
+from webhook.model.names import MAX_SUBDOMAIN_LENGTH
 
-#: An RFC 1123 subdomain, which the name of a Kubernetes object must be.
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_MAX_NAME = 253
 _MAX_SECONDS = 3600  # seconds; longer than any terminationGracePeriodSeconds
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _MAX_TIMEOUT_DIGITS = 6
@@ -46,10 +44,10 @@ def label_pair(given: str) -> tuple[str, str]:
 
 def object_name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
-    if len(given) > _MAX_NAME or not _NAME.fullmatch(given):
+    if not is_dns_subdomain(given):
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a valid object name: write at most {_MAX_NAME} lowercase "
-            "letters, digits, . and -"
+            f"{given!r:.80} is not a valid object name: write at most {MAX_SUBDOMAIN_LENGTH} "
+            "lowercase letters, digits, . and -"
         )
     return given
 

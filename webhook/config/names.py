@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from webhook.model.annotations import NETWORKS_JSON
 from webhook.model.libraries import VARIABLES
+from webhook.model.names import MAX_SUBDOMAIN_LENGTH
 
 # The forms of names that Kubernetes, Multus, the device plugins and Linux accept.
 #
@@ -23,9 +24,8 @@ _PLUGIN_NAME = re.compile(r"[A-Za-z0-9_]+")
 _HCA = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,62})(?::([0-9]{1,3})(?::[0-9]{1,5}){0,2})?")
 #: The maximum length of an interface's name in bytes: IFNAMSIZ is 16 with the final NUL.
 _MAX_INTERFACE_BYTES = 15
-_MAX_SUBDOMAIN_BYTES = 253
 #: A quota counts the resource as `requests.DOMAIN/NAME`, which must be a qualified name itself.
-_MAX_DOMAIN_BYTES = _MAX_SUBDOMAIN_BYTES - len("requests.")
+_MAX_DOMAIN_BYTES = MAX_SUBDOMAIN_LENGTH - len("requests.")
 _MAX_PORT = 254
 #: A label value has at most 63 bytes, but the brackets of a glob are longer than what they match.
 _MAX_GLOB_BYTES = 253
@@ -42,7 +42,7 @@ def is_dns_label(name: str) -> bool:
 
 def is_dns_subdomain(name: str) -> bool:
     """Return whether `name` is an RFC 1123 subdomain, such as the name of most objects."""
-    return len(name) <= _MAX_SUBDOMAIN_BYTES and bool(_SUBDOMAIN.fullmatch(name))
+    return len(name) <= MAX_SUBDOMAIN_LENGTH and bool(_SUBDOMAIN.fullmatch(name))
 
 
 def is_extended_resource(name: str) -> bool:

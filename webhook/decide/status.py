@@ -32,6 +32,7 @@ from webhook.model.annotations import (
 )
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.json import Json, JsonObject
+from webhook.model.names import MAX_KEY_LENGTH
 
 # Read a status as text: whether we could have written it, and under which configuration.
 #
@@ -158,7 +159,7 @@ def _report(
 def _room(annotations: Mapping[str, Json]) -> int:
     letters = sum(map(len, map(str, annotations.values())))
     if (
-        letters + len(annotations) * _MAX_KEY_LENGTH
+        letters + len(annotations) * MAX_KEY_LENGTH
         < MAX_ANNOTATIONS_SIZE // _UTF8 - MAX_STATUS_LENGTH
     ):
         return MAX_STATUS_LENGTH  # even if every character takes four bytes
@@ -187,7 +188,6 @@ def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
     return written.decode()
 
 
-_MAX_KEY_LENGTH = 317  # a prefix of 253, a slash, a name of 63
 _UTF8 = 4
 _MAX_COUNTS = dict.fromkeys(COUNTED, 999)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.names import MAX_LABEL_LENGTH, MAX_SUBDOMAIN_LENGTH
 from webhook.model.objects import ResourceClaim
 from webhook.model.pod import Container, Path, Pod, PodManifest, at
 
@@ -91,9 +92,6 @@ MAX_CLAIMS = 10
 MAX_FABRIC_NAME_LENGTH = 63 - len(CLAIM_PREFIX) - len("-999")
 
 _TEMPLATE, _EXISTING = "resourceClaimTemplateName", "resourceClaimName"
-#: The maximum lengths of a DNS label and a DNS subdomain, the forms of these names. The API server
-#: later rejects a longer name, so its end need not be searched.
-_LABEL, _SUBDOMAIN = 63, 253
 #: The maximum number of `spec.resourceClaims` that are looked up before the decision.
 _MAX_LISTED = 32
 #: Words that occur in no other word, and short ones that must be whole words: `nic` as in `nic-0`.
@@ -252,7 +250,8 @@ def _claim(
     name = str(listed.get("name", ""))
     # A name that the webhook gave to a claim does not describe the device.
     names = [] if name.startswith(CLAIM_PREFIX) else [name]
-    labels = [label[:_LABEL] for label in (*names, request)]
-    subdomains = [subdomain[:_SUBDOMAIN] for subdomain in (template, existing, *classes)]
+    # The API server rejects longer names later, so their ends need not be searched.
+    labels = [label[:MAX_LABEL_LENGTH] for label in (*names, request)]
+    subdomains = [subdomain[:MAX_SUBDOMAIN_LENGTH] for subdomain in (template, existing, *classes)]
     words = "\n".join([*labels, *subdomains]).lower()
     return Claim(name, words, container, template, classes)

@@ -14,16 +14,13 @@ from functools import lru_cache
 from typing import Literal
 
 from webhook.model.libraries import POD_SOURCES, VARIABLES, ValueSource
+from webhook.model.names import MAX_KEY_LENGTH
 
 # The globs of a configuration, compiled once, to match the names in a pod.
 #
 # The names come from users, so no result is cached for them. Instead, a name is first searched
 # for a literal part of each glob, which costs next to nothing; only the few names that contain it
-# are matched against the glob.
-
-#: The longest name that Kubernetes accepts: a prefix of 253 characters, a slash and 63 more.
-#: Values of labels are shorter. A longer string is not a valid name and matches nothing.
-MAX_NAME_LENGTH = 317
+# are matched against the glob, and no string that is too long for a name.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +38,7 @@ class Globs:
     def match(self, name: str) -> bool:
         """Return whether a name matches at least one of the globs."""
         for literal, glob in self._pairs:
-            if literal in name and len(name) <= MAX_NAME_LENGTH and _pattern(glob).match(name):
+            if literal in name and len(name) <= MAX_KEY_LENGTH and _pattern(glob).match(name):
                 return True
         return False
 

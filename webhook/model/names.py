@@ -1,10 +1,15 @@
-"""Names and counts in sentences: natural order, short lists, and nouns in the plural."""
+"""The lengths and the order of names, and names and counts in sentences."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+#: The maximum lengths of a DNS label and a DNS subdomain, such as the names of a namespace and of
+#: most objects. The API server checks them in bytes; valid names are ASCII.
+MAX_LABEL_LENGTH, MAX_SUBDOMAIN_LENGTH = 63, 253
+#: The maximum length of the key of a label, and of the name of a resource: `subdomain/name`.
+MAX_KEY_LENGTH = MAX_SUBDOMAIN_LENGTH + len("/") + 63
 #: So few digits that no name is slow to convert.
 _DIGITS = re.compile(r"(\d{1,18})")
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.model.fabric import MAX_NAME_LENGTH, Globs
+from webhook.model.fabric import Globs
+from webhook.model.names import MAX_KEY_LENGTH
 
 
 @pytest.mark.parametrize(
@@ -29,8 +30,8 @@ from webhook.model.fabric import MAX_NAME_LENGTH, Globs
         (("a", "b"), "b", True),
         (("A",), "a", False),
         (("a",), "a\n", False),
-        (("*",), "x" * MAX_NAME_LENGTH, True),
-        (("*",), "x" * (MAX_NAME_LENGTH + 1), False),
+        (("*",), "x" * MAX_KEY_LENGTH, True),
+        (("*",), "x" * (MAX_KEY_LENGTH + 1), False),
     ],
 )
 def test_the_whole_name_counts(globs: tuple[str, ...], name: str, fits: bool) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from webhook.model.json import Json
+from webhook.model.names import MAX_SUBDOMAIN_LENGTH
 from webhook.model.pod.pod import Pod
 
 #: On a pod, a label or the older annotation; `false` disables the namespace's injection.
@@ -53,7 +54,6 @@ def lacks_cluster_dns(pod: Pod) -> bool:
 _GVISOR = re.compile(r"(gvisor|runsc)([.-].*)?")
 #: `kata`, `kata-qemu-nvidia-gpu`, … (kata-deploy); `kata-vm-isolation`, `kata-cc-isolation` (AKS).
 _KATA = re.compile(r"kata([.-].*)?")
-_MAX_NAME_LENGTH = 253  # a DNS subdomain
 
 
 def is_gvisor(name: Json) -> bool:
@@ -72,6 +72,6 @@ def is_kata(name: Json) -> bool:
 def _matches(names: re.Pattern[str], name: Json) -> bool:
     return (
         isinstance(name, str)
-        and len(name) <= _MAX_NAME_LENGTH
+        and len(name) <= MAX_SUBDOMAIN_LENGTH
         and names.fullmatch(name) is not None
     )

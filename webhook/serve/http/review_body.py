@@ -10,7 +10,7 @@ import orjson
 from starlette.types import Receive, Scope
 
 from webhook.admission.response import failure, reject
-from webhook.admission.review import uid_of
+from webhook.admission.review import MAX_UID_LENGTH, uid_of
 from webhook.errors import RequestError, ReviewError
 from webhook.serve.http.asgi import JSON, TEXT, BodyReader, Headers
 
@@ -24,11 +24,11 @@ MAX_DEPTH = 200
 SMALL = 256 * 1024
 MAX_VALUES = 400_000
 MAX_OBJECTS = 200_000
-#: Characters of a name in the log; Kubernetes allows at most 253.
+#: Characters of a name in the log; a DNS subdomain is shorter.
 MAX_NAME_LENGTH = 256
 #: The API server writes `request.uid` first, so it is readable even if the rest cannot be parsed.
 #: This cannot match inside a JSON string, whose quotes are escaped.
-_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,128})"')
+_UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,%d})"' % MAX_UID_LENGTH)
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _Review = TypeVar("_Review")
 
