@@ -133,7 +133,8 @@ golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config tests/unit/diagnose \
 		tests/unit/test_architecture_page.py \
 		tests/unit/serve/test_operation_page.py \
-		tests/unit/serve/test_metrics_text.py
+		tests/unit/serve/test_metrics_text.py \
+		tests/unit/serve/test_alert_rules.py
 
 # Real MPI launchers; shells: busybox for scripts in pods, fish and zsh for completion; and UCX's
 # perftest, which tells whether processes connect with the interfaces that we write, over iproute2's

@@ -23,56 +23,44 @@ EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
 each_shipped = pytest.mark.parametrize("folder", SHIPPED)
 
 _TEXT = {"type": "string"}
-#: A PodMonitor with the fields that ours uses: no Go module ships the operator's CRDs.
-POD_MONITOR = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "podmonitors.monitoring.coreos.com"},
-    "spec": {
-        "group": "monitoring.coreos.com",
-        "scope": "Namespaced",
-        "names": {"kind": "PodMonitor", "plural": "podmonitors", "singular": "podmonitor"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {
-                                    "selector": {
-                                        "type": "object",
-                                        "properties": {
-                                            "matchLabels": {
-                                                "type": "object",
-                                                "additionalProperties": _TEXT,
-                                            }
-                                        },
-                                    },
-                                    "podMetricsEndpoints": {
-                                        "type": "array",
-                                        "items": {
-                                            "type": "object",
-                                            "properties": {
-                                                "port": _TEXT,
-                                                "path": _TEXT,
-                                                "interval": _TEXT,
-                                            },
-                                        },
-                                    },
-                                },
-                            }
-                        },
-                    }
-                },
-            }
-        ],
-    },
-}
+_TEXTS = {"type": "object", "additionalProperties": _TEXT}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def _list(**properties: Any) -> dict[str, Any]:
+    return {"type": "array", "items": _object(**properties)}
+
+
+def _monitoring(kind: str, **spec: Any) -> dict[str, Any]:
+    """Return a kind of Prometheus' operator with the fields that ours use.
+
+    No Go module ships the operator's definitions.
+    """
+    plural, singular = f"{kind.lower()}s", kind.lower()
+    schema = {"openAPIV3Schema": _object(spec=_object(**spec))}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.monitoring.coreos.com"},
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": singular},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+POD_MONITOR = _monitoring(
+    "PodMonitor",
+    selector=_object(matchLabels=_TEXTS),
+    podMetricsEndpoints=_list(port=_TEXT, path=_TEXT, interval=_TEXT),
+)
+_RULES = _list(alert=_TEXT, expr=_TEXT, labels=_TEXTS, annotations=_TEXTS, **{"for": _TEXT})
+PROMETHEUS_RULE = _monitoring("PrometheusRule", groups=_list(name=_TEXT, rules=_RULES))
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +69,9 @@ def foreign(cluster: Cluster) -> Iterator[Cluster]:
     cluster.need("the kinds of other projects, as Go fetches them")
     files = [*(module_dir("cert-manager") / "deploy/crds").glob("cert-manager.io_*.yaml")]
     files.append(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
-    texts = [*(file.read_text(encoding="utf-8") for file in files), json.dumps(POD_MONITOR)]
+    texts = (file.read_text(encoding="utf-8") for file in files)
     crds = [crd for text in texts for crd in yaml.safe_load_all(text) if crd]
+    crds += [POD_MONITOR, PROMETHEUS_RULE]
     existing = cluster.kubectl("get", "crd", "--output=name").split()
     manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": crds})
     names = bring(cluster, "-", manifest)

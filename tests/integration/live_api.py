@@ -24,6 +24,7 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, port: int, cluster: Cluster) -> None:
         self.cluster = cluster
+        self.accepts_writes = False
         self.open: set[socket.socket] = set()
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -60,6 +61,14 @@ class _Handler(BaseHTTPRequestHandler):
         except StatusError as error:
             self._answer(error.code, {"kind": "Status", "message": str(error)})
 
+    def do_POST(self) -> None:
+        """Answer an attempt to write something; nothing is stored."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        status = 200 if self.server.accepts_writes else 403
+        self._answer(status, {"kind": "Status", "message": "it is forbidden"})
+
+    do_PATCH = do_POST  # noqa: N815 -- http.server's name
+
     def _stream(self, path: str, query: dict[str, str]) -> None:
         events: Iterable[Any] = self.server.cluster.stream(path, query, 0.0)
         self.send_response(200)
@@ -94,6 +103,10 @@ class LiveApi:
 
     def _serve(self) -> None:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def accept_writes(self) -> None:
+        """Accept all writes from now on; until then, the account has no right to any."""
+        self._server.accepts_writes = True
 
     @contextmanager
     def serving(self) -> Iterator[LiveApi]:

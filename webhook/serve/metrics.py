@@ -8,7 +8,6 @@ docs/operation.md has the rule of their names.
 from __future__ import annotations
 
 import platform
-import time
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Literal, NamedTuple, get_args
@@ -21,16 +20,15 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from webhook import __version__
-from webhook.kube.informers import Informers
-from webhook.kube.reflector import Reflector
 from webhook.model.decision import Decision
+from webhook.serve.watch_metrics import Watches
 
-disable_created_metrics()  # a second series for each counter, which nobody needs
+disable_created_metrics()  # type: ignore[no-untyped-call] # one more series for each counter
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: A decision takes a tenth of a millisecond; the API server gives up after seconds.
@@ -44,10 +42,12 @@ WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
 
 
 class FabricNodeCounts(NamedTuple):
-    """The numbers of nodes of a fabric: of all, and of those without an RDMA resource of it."""
+    """The numbers of nodes of a fabric: those that take pods, and the others."""
 
     nodes: int
+    #: Those of `nodes` that lack an RDMA resource of the fabric.
     without_resource: int
+    unavailable: int
 
 
 class Metrics:
@@ -180,66 +180,6 @@ class _Traffic(Collector):
             yield family
 
 
-class Watches(Collector):
-    """The metrics of each watched kind, read from the reflectors at each scrape."""
-
-    def __init__(self) -> None:
-        self._informers: list[Informers] = []
-
-    def add(self, informers: Informers) -> None:
-        """Add the kinds of these informers."""
-        self._informers.append(informers)
-
-    def remove(self, informers: Informers) -> None:
-        """Remove the kinds of these informers."""
-        self._informers.remove(informers)
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield metrics of the current state, for a scrape."""
-        heard, objects, lists, failures = families = _watch_families()
-        for informers in self._informers:
-            for reflector in informers.reflectors:
-                resource = [reflector.watched.resource]
-                heard.add_metric(resource, _last_contact(informers, reflector))
-                objects.add_metric(resource, reflector.object_count)
-                lists.add_metric(resource, reflector.list_count)
-                failures.add_metric(resource, reflector.failures)
-        if self._informers:
-            yield from families
-
-
-def _watch_families() -> tuple[
-    GaugeMetricFamily, GaugeMetricFamily, CounterMetricFamily, CounterMetricFamily
-]:
-    gauge = partial(GaugeMetricFamily, labels=["resource"])
-    counter = partial(CounterMetricFamily, labels=["resource"])
-    return (
-        gauge(
-            "rdma_webhook_facts_last_contact_timestamp_seconds",
-            "Time at which a watch last received something from the API server, 0 if never; its "
-            "age is time() minus this.",
-        ),
-        gauge(
-            "rdma_webhook_facts_objects",
-            "Objects that the watch keeps in memory.",
-        ),
-        counter(
-            "rdma_webhook_facts_lists",
-            "Complete lists that have been read from the API server.",
-        ),
-        counter(
-            "rdma_webhook_facts_failures",
-            "Lists and watches that have failed.",
-        ),
-    )
-
-
-def _last_contact(informers: Informers, reflector: Reflector) -> float:
-    if reflector.heard is None:
-        return 0.0
-    return time.time() - (informers.clock() - reflector.heard)
-
-
 class WorkerMetrics:
     """Gauges and counters of the worker, which computes previews and validations."""
 
@@ -317,19 +257,27 @@ class FabricGauges:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge = partial(Gauge, labelnames=["fabric"], registry=registry)
-        self._nodes = gauge("rdma_webhook_fabric_nodes", "Nodes of the fabric.")
-        self._without_resource = gauge(
-            "rdma_webhook_fabric_nodes_without_resource",
-            "Nodes of the fabric that lack one of its RDMA resources.",
+        #: In the order of FabricNodeCounts.
+        self._gauges = (
+            gauge("rdma_webhook_fabric_nodes", "Nodes of the fabric that take pods."),
+            gauge(
+                "rdma_webhook_fabric_nodes_without_resource",
+                "Nodes of the fabric that take pods, but lack one of its RDMA resources.",
+            ),
+            gauge(
+                "rdma_webhook_fabric_nodes_unavailable",
+                "Nodes of the fabric that take no pods: cordoned, not ready or tainted by "
+                "Kubernetes.",
+            ),
         )
 
     def show(self, nodes: Mapping[str, FabricNodeCounts]) -> None:
         """Replace all series by these; the keys are names of fabrics."""
-        self._nodes.clear()
-        self._without_resource.clear()
+        for gauge in self._gauges:
+            gauge.clear()
         for fabric, counts in nodes.items():
-            self._nodes.labels(fabric).set(counts.nodes)
-            self._without_resource.labels(fabric).set(counts.without_resource)
+            for gauge, count in zip(self._gauges, counts, strict=True):
+                gauge.labels(fabric).set(count)
 
 
 class CertificateGauges:

@@ -127,8 +127,8 @@ def _configured(metrics: Metrics) -> None:
 
 def _nodes(metrics: Metrics) -> None:
     """Count the nodes of two fabrics, and then of others: the first one is gone."""
-    before = {"gone": FabricNodeCounts(3, 1), "v100-ib": FabricNodeCounts(4, 0)}
-    after = {"v100-ib": FabricNodeCounts(2, 1), "h100-roce": FabricNodeCounts(0, 0)}
+    before = {"gone": FabricNodeCounts(3, 1, 0), "v100-ib": FabricNodeCounts(4, 0, 1)}
+    after = {"v100-ib": FabricNodeCounts(2, 1, 3), "h100-roce": FabricNodeCounts(0, 0, 0)}
     for counts in (before, after):
         metrics.fabrics.show(counts)
 

@@ -45,7 +45,7 @@ def _families() -> list[Metric]:
     metrics.watches.add(Informers(_nobody, delays))
     metrics.registry.register(WaitingRequestsMetric(WaitingRequests()))
     metrics.configuration.show_hash("c0ffee")
-    metrics.fabrics.show({"v100-ib": FabricNodeCounts(2, 0)})
+    metrics.fabrics.show({"v100-ib": FabricNodeCounts(2, 0, 0)})
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
 

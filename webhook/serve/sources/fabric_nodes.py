@@ -6,10 +6,10 @@ Counting takes some milliseconds with 10,000 nodes, so neither a scrape nor the 
 
 from __future__ import annotations
 
-from webhook.model.inventory import FabricCapacity, build_inventory
+from webhook.model.inventory import build_inventory
 from webhook.serve.log import Log
 from webhook.serve.metrics import FabricNodeCounts, Metrics
-from webhook.serve.state import Nodes, PreparedConfiguration, State
+from webhook.serve.state import PreparedConfiguration, State
 
 
 class FabricNodes:
@@ -45,15 +45,10 @@ def node_counts(used: PreparedConfiguration | None) -> dict[str, FabricNodeCount
     if used is None or not used.nodes:
         return {}
     return {
-        capacity.name: _counts(capacity, used.nodes)
+        capacity.name: FabricNodeCounts(
+            nodes=len(capacity.nodes),
+            without_resource=len(capacity.nodes_without_resource),
+            unavailable=len(capacity.unavailable_nodes),
+        )
         for capacity in build_inventory(used.nodes, used.fabrics).fabrics
     }
-
-
-def _counts(capacity: FabricCapacity, nodes: Nodes) -> FabricNodeCounts:
-    return FabricNodeCounts(
-        nodes=len(capacity.nodes),
-        without_resource=sum(
-            not capacity.resources.keys() <= nodes[name].resources.keys() for name in capacity.nodes
-        ),
-    )

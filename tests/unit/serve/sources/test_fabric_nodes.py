@@ -6,6 +6,7 @@ from tests.builders import fabrics
 from tests.server_state import configured, use
 from tests.unit.serve.client import Lines
 from webhook.model.facts import Facts
+from webhook.model.node_availability import AVAILABLE, CORDONED, Availability
 from webhook.model.nodes import Node
 from webhook.serve.metrics import FabricNodeCounts, Metrics
 from webhook.serve.sources.fabric_nodes import FabricNodes, node_counts
@@ -14,10 +15,11 @@ from webhook.serve.state import ConfigurationMissing, State
 V100 = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}
 
 
-def node(**resources: int) -> Node:
+def node(availability: Availability = AVAILABLE, **resources: int) -> Node:
     """Make a node of the fabric v100-ib: `gpu` is its number of GPUs, `rdma` of RDMA devices."""
     names = {"gpu": "nvidia.com/v100", "rdma": "rdma/v100"}
-    return Node(labels=V100, resources={names[key]: value for key, value in resources.items()})
+    offered = {names[key]: value for key, value in resources.items()}
+    return Node(labels=V100, resources=offered, availability=availability)
 
 
 def series(metrics: Metrics, name: str) -> dict[str, float]:
@@ -31,13 +33,15 @@ def series(metrics: Metrics, name: str) -> dict[str, float]:
 
 
 def test_nodes_of_each_fabric_are_counted() -> None:
-    """A node with GPUs of the fabric but without its RDMA resource is counted in both metrics."""
-    nodes = {"n1": node(gpu=8, rdma=2), "n2": node(gpu=8), "n3": node(gpu=4)}
+    """A node without the RDMA resource counts as one of the nodes, a cordoned node does not."""
+    cordoned = node(Availability((CORDONED,), ()), gpu=8)
+    nodes = {"n1": node(gpu=8, rdma=2), "n2": node(gpu=8), "n3": node(gpu=4), "n4": cordoned}
     source, metrics = FabricNodes(configured(fabrics(), Facts(nodes=nodes))), Metrics()
     assert source.poll()
     source.apply(metrics, Lines().log)
     assert series(metrics, "nodes") == {"v100-ib": 3, "h100-roce": 0}
     assert series(metrics, "nodes_without_resource") == {"v100-ib": 2, "h100-roce": 0}
+    assert series(metrics, "nodes_unavailable") == {"v100-ib": 1, "h100-roce": 0}
 
 
 def test_a_fabric_is_counted_only_while_it_is_in_use() -> None:
@@ -70,6 +74,8 @@ def test_unknown_nodes_are_not_counted_as_zero() -> None:
     assert node_counts(None) == {}
     assert node_counts(configured(fabrics()).snapshot.current) == {}
     assert not FabricNodes(State()).poll()
-    nodes = {"other": Node(labels={}, resources={})}
+    nodes = {"other": Node(labels={}, resources={}, availability=AVAILABLE)}
     current = configured(fabrics(), Facts(nodes=nodes)).snapshot.current
-    assert node_counts(current) == dict.fromkeys(("v100-ib", "h100-roce"), FabricNodeCounts(0, 0))
+    assert node_counts(current) == dict.fromkeys(
+        ("v100-ib", "h100-roce"), FabricNodeCounts(0, 0, 0)
+    )

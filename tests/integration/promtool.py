@@ -1,0 +1,117 @@
+"""promtool, with which Prometheus checks metrics and evaluates alert rules over scrapes.
+
+The evaluation takes no real time: each scrape of a process is repeated, stamped a minute apart.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from tests.cluster.binaries import cache_folder
+from tests.cluster.versions import MODULES
+from tests.integration.programs import lacking
+
+RULES = Path(__file__).parents[2] / "manifests/monitoring/prometheusrule.yaml"
+#: Minutes for which a scrape is repeated: longer than any alert's `for` and range.
+MINUTES = 90
+#: What the PodMonitor adds to each series.
+_TARGET = 'namespace="rdma-webhook",pod="rdma-webhook-0"'
+#: The time of the last contact with the API server advances while there is contact.
+_CONTACT = "rdma_webhook_facts_last_contact_timestamp_seconds"
+_FIRING = f'group by (alertname) (last_over_time(ALERTS{{alertstate="firing"}}[{MINUTES}m]))'
+
+
+class Phase(NamedTuple):
+    """A state of the process that lasts MINUTES, and the alerts that fire during it."""
+
+    scrape: str
+    """The text of /metrics; "" if nothing answers."""
+    alerts: Sequence[str] = ()
+    contact: bool = True
+    """Whether the API server sends something each minute, as a real one does."""
+
+
+def promtool(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run promtool; if it was not built, fail with CI=true, else skip the test."""
+    program = cache_folder(MODULES["prometheus"]) / "promtool"
+    if not program.exists():
+        lacking("no promtool here: make promtool")
+    return subprocess.run(
+        [program, *arguments], input=text, capture_output=True, text=True, check=False
+    )
+
+
+def rule_file(folder: Path) -> Path:
+    """Write the shipped rules as Prometheus' operator does, and return the file."""
+    file = folder / "rules.yaml"
+    spec = yaml.safe_load(RULES.read_text(encoding="utf-8"))["spec"]
+    file.write_text(yaml.safe_dump(spec), encoding="utf-8")
+    return file
+
+
+def assert_alerts(folder: Path, *phases: Phase) -> None:
+    """Assert that during each phase exactly its alerts fire, at some time."""
+    test = {
+        "interval": "1m",
+        "start_timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
+        "input_series": _series(phases),
+        "promql_expr_test": [_expected(number, phase) for number, phase in enumerate(phases, 1)],
+    }
+    file = folder / "alerts.yaml"
+    document = {"rule_files": [str(rule_file(folder))], "evaluation_interval": "1m"}
+    file.write_text(yaml.safe_dump({**document, "tests": [test]}), encoding="utf-8")
+    ran = promtool("test", "rules", file)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def _expected(number: int, phase: Phase) -> dict[str, Any]:
+    return {
+        "expr": _FIRING,
+        "eval_time": f"{number * MINUTES - 1}m",
+        "exp_samples": [
+            {"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in phase.alerts
+        ],
+    }
+
+
+def _series(phases: Sequence[Phase]) -> list[dict[str, str]]:
+    """Return the series of all phases in promtool's notation."""
+    samples = [_samples(phase.scrape) for phase in phases]
+    return [
+        {
+            "series": series,
+            "values": " ".join(
+                _values(series, values.get(series), number, phase)
+                for number, (phase, values) in enumerate(zip(phases, samples, strict=True))
+            ),
+        }
+        for series in dict.fromkeys(series for values in samples for series in values)
+    ]
+
+
+def _samples(scrape: str) -> dict[str, float]:
+    """Return series → value of a scrape, with the labels of the target."""
+    samples = {}
+    for line in scrape.splitlines():
+        if line.startswith("rdma_webhook_"):
+            series, _, value = line.rpartition(" ")
+            name, _, labels = series.partition("{")
+            samples[f"{name}{{{_TARGET}{f',{labels}' if labels else '}'}"] = float(value)
+    return samples
+
+
+def _values(series: str, value: float | None, number: int, phase: Phase) -> str:
+    """Repeat a value for the phase; a time of contact is as long ago as it was at the scrape."""
+    if value is None:
+        return f"_x{MINUTES}"
+    step = 0.0
+    if value and series.startswith(_CONTACT):
+        value += timedelta(minutes=number * MINUTES).total_seconds()
+        step = 60.0 if phase.contact else 0.0
+    return f"{value:.3f}+{step}x{MINUTES - 1}"
