@@ -8,13 +8,15 @@ a second), requests no bookmarks, has no read timeout and does not report whethe
 The code needed around it would be longer than this module.
 
     a watch ends, as it does every few minutes    watch again from the last version
+    the API server has not reached that version   list again at once: etcd was restored
     the API server has dropped the version (410)  list again at once: it may have restarted
     an optional kind is refused (403, 404)        treat it as an empty list, and list again later
     anything goes wrong                           list again, after a pause
     it is too busy, and sends a Retry-After       try again after that time
 
-The version is not kept after a failure, although it could be: if etcd was restored meanwhile,
-the API server has not reached that version yet, and sends nothing before (seen on 1.36).
+A watch from a version that lies in the future is silent until the API server gets there (seen on
+1.36), and versions go back if etcd is restored from a snapshot. So the version is checked before
+each watch, and is not kept after a failure, although it could be.
 
 Pauses grow while attempts keep failing, and are short again after a watch that lasted.
 """
@@ -136,6 +138,9 @@ class Reflector:
         self._watch(reads)
 
     def _resume_watch(self, reads: ApiReader) -> bool:
+        """Watch from the last version; return whether the API server knows that version."""
+        if not self._is_reached(reads):
+            return False
         try:
             self._watch(reads)
         except StatusError as error:
@@ -143,6 +148,15 @@ class Reflector:
                 raise
             return False
         return True
+
+    def _is_reached(self, reads: ApiReader) -> bool:
+        """Return whether the API server has reached the version; it is an integer.
+
+        Source: Kubernetes' API concepts, Resource versions: integers that can be compared.
+        """
+        query = {**self.watched.query, "limit": "1"}
+        metadata = _page(reads, self.watched.path, query, self._stop.wait).get("metadata") or {}
+        return int(metadata["resourceVersion"]) >= int(self._version)
 
     def _record_failure(self, error: Exception) -> None:
         if self._stop.is_set():

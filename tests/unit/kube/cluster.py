@@ -78,8 +78,8 @@ class Cluster:
     def __init__(self, page: int = 500) -> None:
         self.asked: list[tuple[str, Query]] = []
         self.streams: dict[str, list[Stream]] = {}
-        #: The errors that the next requests raise, in order.
-        self.failures: list[Exception] = []
+        #: The errors that the next requests raise, in order; None for a request without an error.
+        self.failures: list[Exception | None] = []
         #: The paths that may not be read.
         self.forbidden: set[str] = set()
         self.version = 100
@@ -130,8 +130,8 @@ class Cluster:
     def _ask(self, path: str, query: Query) -> None:
         with self._lock:
             self.asked.append((path, dict(query)))
-            if self.failures:
-                raise self.failures.pop(0)
+            if self.failures and (failure := self.failures.pop(0)):
+                raise failure
             if path in self.forbidden:
                 raise refused(403)
 

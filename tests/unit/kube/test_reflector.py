@@ -63,7 +63,11 @@ class Watching:
     def requests(self) -> list[str]:
         """List the requests since the last call, each as `list` or `watch VERSION`."""
         words = [
-            f"watch {q['resourceVersion']}" if "watch" in q else "list"
+            f"watch {q['resourceVersion']}"
+            if "watch" in q
+            else "version"
+            if q["limit"] == "1"
+            else "list"
             for _, q in self.cluster.asked
         ]
         self.cluster.asked.clear()
@@ -136,8 +140,9 @@ def test_events_are_delivered_where_they_matter() -> None:
     )
     assert [names(changes) for changes in delivered] == [{}, {"a": True}, {"a": True}, {"a": False}]
     watching.requests()
+    watching.cluster.version = 112
     watching.attempt()
-    assert watching.requests() == ["watch 112"]
+    assert watching.requests() == ["version", "watch 112"]
 
 
 def test_of_a_limit_range_without_consequence_nothing_is_kept() -> None:
@@ -178,8 +183,23 @@ def test_a_watch_that_ends_goes_on_where_it_was() -> None:
     watching = Watching(Cluster())
     watching.attempt(event("ADDED", namespace("a"), 101), bookmark(110))
     watching.requests()
+    watching.cluster.version = 110
     watching.attempt()
-    assert watching.requests() == ["watch 110"]
+    assert watching.requests() == ["version", "watch 110"]
+    assert watching.reflector.failures == 0
+
+
+def test_a_version_in_the_future_is_listed_at_once() -> None:
+    """A restore of etcd sets versions back, and a watch of a later version would stay silent."""
+    watching = Watching(Cluster())
+    watching.attempt(event("ADDED", namespace("a"), 1000))
+    watching.requests()
+    watching.cluster.version = 999
+    watching.cluster.forget(NAMESPACES, namespace("b", annotations={"rdma.lab/fabric": "north"}))
+    watching.cluster.version = 999
+    (delivered,) = watching.attempt()
+    assert watching.requests() == ["version", "list", "watch 999"]
+    assert names(delivered) == {"a": False, "b": True}
     assert watching.reflector.failures == 0
 
 
@@ -203,15 +223,15 @@ def test_an_error_in_the_stream_lists_again() -> None:
 def test_a_forgotten_version_is_listed_at_once() -> None:
     """After a restart of the API server this needs no pause and is not a failure, but only once."""
     watching = Watching(Cluster())
-    watching.attempt(event("ADDED", namespace("a"), 101))
-    watching.requests()
-    watching.cluster.failures.append(refused(410))
     watching.attempt()
-    assert watching.requests() == ["watch 101", "list", "watch 100"]
+    watching.requests()
+    watching.cluster.failures += [None, refused(410)]
+    watching.attempt()
+    assert watching.requests() == ["version", "watch 100", "list", "watch 100"]
     assert (watching.reflector.problem, watching.reflector.failures) == ("", 0)
 
     watching.attempt(gone())
-    assert watching.requests() == ["watch 100", "list", "watch 100"]
+    assert watching.requests() == ["version", "watch 100", "list", "watch 100"]
     assert watching.reflector.failures == 1
     watching.attempt()
     assert watching.requests() == ["list", "watch 100"]
