@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Access:
-    """An API server, and its administrator: by a client certificate, or by a token."""
+    """An API server, and its administrator's credentials: a client certificate or a token."""
 
     url: str
     """`https://HOST:PORT`."""

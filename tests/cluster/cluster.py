@@ -110,14 +110,14 @@ class Cluster:
         return printed if check else printed + ran.stderr
 
     def need(self, ability: str) -> None:
-        """Skip the test if the cluster, being somebody else's, cannot provide this."""
+        """Skip the test if this is an existing cluster, which cannot provide this."""
 
     def exec(self, *argv: str | os.PathLike[str], input: str | None = None) -> str:  # noqa: A002
         """Run a command on the node, inside the cluster's namespaces, and return its output."""
         return self.namespaces.run(argv, stdin=input)
 
     def load(self, archive: Path) -> None:
-        """Load the images of an archive onto the node, unless it was done before."""
+        """Load the images of an archive onto the node, unless it has them."""
         if archive not in self._loaded:
             load(self.namespaces, archive)
             self._loaded.add(archive)

@@ -1,6 +1,7 @@
 """Controllers of other projects, run as programs next to the cluster.
 
-Each also installs its project's kinds; those for LWS, JobSet and cert-manager wait until they act.
+Each also installs its project's kinds. Those for LWS, JobSet and cert-manager wait until the
+controller works.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A cluster that somebody else runs, given by its kubeconfig: kind's, or a lab's.
+"""A cluster that somebody else runs, such as one from kind or in a lab, given by its kubeconfig.
 
 It is a Cluster without control over its machine: there are no namespaces to enter, no programs to
 stop, and no node to load images or resources onto. A test that needs one of these is skipped.

@@ -76,7 +76,7 @@ def webhook_image() -> Image:
 
 @cache
 def previous_stand_in() -> Image:
-    """Return a stand-in for the image of the release before this; its Dockerfile explains it."""
+    """Return a stand-in for the image of the previous version; its Dockerfile explains it."""
     current = webhook_image()
 
     def build(store: buildah.Store, name: str, context: Path) -> None:

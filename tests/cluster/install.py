@@ -173,9 +173,9 @@ def uninstall_at_once(cluster: Cluster, overlay: str = OVERLAY) -> None:
 def end_replicas(cluster: Cluster) -> None:
     """Delete the Deployment and end its pods without letting them drain.
 
-    The controllers are deleted alone, and first: what deletes a pod begins its drain, and a later
-    deletion with a shorter grace period does not interrupt that (seen with Kubernetes 1.36: 82 s
-    instead of 5 s).
+    The controllers are deleted first, without their pods: deleting a pod begins its drain, and a
+    later deletion with a shorter grace period does not interrupt that (seen with Kubernetes 1.36:
+    82 s instead of 5 s).
     """
     here = (f"--namespace={NAME}", "--all")
     cluster.kubectl("delete", "deployments,replicasets", *here, "--cascade=orphan")

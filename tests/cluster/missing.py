@@ -45,7 +45,7 @@ def missing() -> str | None:
 
 
 def require() -> None:
-    """Skip the test if something is missing; in CI, where nothing may be, end the run as failed.
+    """Skip the test if something is missing; in CI, where nothing may be missing, fail the run.
 
     Raises pytest's outcomes, so only a test or a fixture may call it.
     """
@@ -55,7 +55,7 @@ def require() -> None:
 
 
 def give_up(line: str) -> NoReturn:
-    """Skip the test, or end the run as failed in CI; the line names the missing parts."""
+    """Skip the test, or fail the run in CI; the line names the missing parts."""
     if os.environ.get("CI"):
         pytest.exit(line, returncode=1)
     pytest.skip(line)

@@ -28,7 +28,7 @@ _UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "-
 
 
 class NamespaceError(Exception):
-    """The namespaces could not be made, or a command in them failed; has the command's output."""
+    """The namespaces could not be made, or a command in them failed; the message is its output."""
 
 
 @dataclass(frozen=True)

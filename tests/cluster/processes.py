@@ -91,7 +91,7 @@ class Processes:
     def without(self, name: str, seconds: float = 10.0) -> Iterator[None]:
         """Stop a program for the duration of the block, then start it again as before.
 
-        With `seconds` 0 it is killed. Callers that need its answers wait for them themselves.
+        With `seconds` 0 it is killed. This does not wait until the program answers again.
         """
         stopped = self._named(name)
         stopped.stop(seconds)

@@ -19,7 +19,7 @@ MERGE = "application/merge-patch+json"
 
 @contextmanager
 def unchecked(webhook: Webhook) -> Iterator[None]:
-    """Have no fabrics checked during the block."""
+    """Turn off the check of fabrics during the block."""
     _check_only(webhook, {"matchLabels": {"rdma.lab/test": "none"}})
     try:
         # The API server takes a moment to read the selector.
@@ -37,7 +37,7 @@ def patch_fabrics(cluster: Cluster, fabrics: list[Document], *, dry: bool = Fals
 
 
 def _check_only(webhook: Webhook, selector: dict[str, Any]) -> None:
-    """Have only objects with these labels checked."""
+    """Let the API server have only objects with these labels checked."""
     operation = {"op": "add", "path": "/webhooks/0/objectSelector", "value": selector}
     patch = ("--type=json", f"--patch={json.dumps([operation])}")
     webhook.kubectl("patch", VALIDATION, *patch)

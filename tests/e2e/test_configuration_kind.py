@@ -190,7 +190,7 @@ def test_unknown_fields_survive(stored: Cluster) -> None:
 
 
 def test_null_is_accepted(stored: Cluster) -> None:
-    """A field may be null in a server-side apply; a choice may be null in others only."""
+    """Most fields may be null in a server-side apply, and choices in a client-side apply."""
     fabric = {"name": "ib", "sharedMemory": None, "hcas": None, "env": {"NCCL_DEBUG": None}}
     given: dict[str, Any] = {"fabrics": [fabric], "defaults": {"fabric": None}}
     apply(stored, configuration(**given), "--server-side")

@@ -135,7 +135,7 @@ def schemas(
 
 @pytest.mark.parametrize("name", [*SHIPPED, *(file.name for file in EXAMPLES)])
 def test_shipped_files_are_valid(shipped: dict[str, Documents], schemas: Path, name: str) -> None:
-    """Kubeconform finds no unknown or wrong field, in the examples neither."""
+    """Kubeconform finds no unknown or wrong field, not even in the examples."""
     assert conform(shipped[name], schemas)["invalid"] == 0
 
 

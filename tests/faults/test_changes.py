@@ -101,7 +101,7 @@ class Changes:
         self.decided = set[str]()
 
     def habit(self, pod: Document) -> Ops:
-        """Be the other webhook's habit, and count the pods."""
+        """Act as the other webhook, and count the pods."""
         self.first_calls[_config(pod)] += 1
         return limits_memory(pod)
 
@@ -148,7 +148,7 @@ def _seconds(timestamp: str) -> float:
 def test_each_pod_has_a_single_configuration(
     webhook: Webhook, space: Space, figure: Figure, tmp_path: Path
 ) -> None:
-    """Leaf by leaf, whatever replica answered which call, also one that has just been started.
+    """All values come from it, whichever replica answers which call, even if it has just started.
 
     Changes come in pairs. The second is made while the first usually still waits to be used, so
     the first may decide no pod.

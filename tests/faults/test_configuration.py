@@ -20,7 +20,7 @@ from tests.waiting import until
 def test_the_configuration_is_broken(
     webhook: Webhook, lab: Lab, load: Load, figure: Figure
 ) -> None:
-    """One replica decides by the last good one; the new process has none, and is ready without."""
+    """One replica decides by the last good one; the new process has none, but is ready."""
     usable, config = webhook.fabrics.read_text(), lab.ask().status["config"]
     dies, stays = sorted(replicas(webhook), key=lambda replica: replica.name)
     container = processes(webhook)[dies.name]

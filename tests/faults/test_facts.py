@@ -37,7 +37,7 @@ def test_a_rule_is_added(lab: Lab, load: Load, figure: Figure, kind: str) -> Non
 
 
 def _limit_kept(answer: Answer) -> bool:
-    """Return whether the limit is kept; a rejected pod had lost it."""
+    """Return whether the limit is kept; a pod without it is rejected."""
     return bool(answer.object) and answer.memory()[1] == "64Gi"
 
 

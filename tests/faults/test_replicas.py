@@ -1,4 +1,4 @@
-"""A replica that ends at once, and a kubelet that restarts."""
+"""A replica that is killed, and a kubelet that restarts."""
 
 from __future__ import annotations
 

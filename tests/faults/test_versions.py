@@ -3,8 +3,8 @@
 Another webhook changes each pod after ours, so the API server calls ours twice, often at replicas
 of both versions. docs/upgrading.md describes what may then happen.
 
-The order matters: the first tests share a rollout to the version before, which waits halfway, with
-two replicas of this version and one of the other. The last one completes it.
+The order matters: the first tests share a rollout to the previous version, which stops halfway,
+with two replicas of this version and one of the previous one. The last one completes it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Versions:
 
     @property
     def older(self) -> list[str]:
-        """The names of the ready replicas of the version before."""
+        """The names of the ready replicas of the previous version."""
         return ready_with(self.webhook, self.previous)
 
     @property
@@ -147,7 +147,7 @@ def _text(pod: Document) -> str:
 def versions(
     webhook: Webhook, space: Space, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Versions]:
-    """Begin a rollout to the version before, and restore everything afterwards."""
+    """Begin a rollout to the previous version, and restore everything afterwards."""
     webhook.cluster.need("an image made of that of this checkout")
     previous, folder = previous_stand_in(), tmp_path_factory.mktemp("versions")
     webhook.cluster.load(previous.archive)
@@ -207,7 +207,7 @@ def test_an_unknown_field_leaves_the_older_version_as_it_is(
 ) -> None:
     """It keeps its last good configuration, and reports it; this version uses the new one.
 
-    Whether the object can be applied depends on the replica that checks it. So it is unchecked.
+    Whether an object can be applied depends on the replica that checks it, so none does here.
     """
     webhook = versions.webhook
     (older,) = _named(webhook, versions.older)
@@ -295,6 +295,6 @@ def test_a_rollback_and_an_upgrade_lose_no_pod(versions: Versions, figure: Figur
         assert {process.ended()["exitCode"] for process in old} == {0}
     measured = versions.judged(creations, COMPATIBLE)
     figure(f"rolled back and upgraded, {SCALE.restarts} times", measured)
-    # A replica of the version before that still drains is called once more over a kept connection.
+    # A replica of the previous version that drains is called once more over a kept connection.
     until(lambda: patch_fabrics(webhook.cluster, NEWER["spec"]["fabrics"]).code == 200)
     in_use(webhook, compiled(NEWER).config_hash)

@@ -1,6 +1,6 @@
-"""The version before this one, next to this one.
+"""The previous version, next to this one.
 
-There is no earlier release, so the image of the version before is a stand-in, made of this
+There is no earlier release, so the image of the previous version is a stand-in, made from this
 checkout's: tests/cluster/dockerfiles/previous has the differences.
 """
 
@@ -38,7 +38,7 @@ def compiled(configuration: Document) -> Fabrics:
 
 
 def compiled_before(configuration: Document) -> Fabrics:
-    """Compile an object as the version before does."""
+    """Compile an object as the previous version does."""
     with patch.object(compiling, "VERSION", _VERSION):
         config_hash = compiled(configuration).config_hash
     explicit = copy.deepcopy(configuration)

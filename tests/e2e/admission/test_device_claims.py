@@ -184,7 +184,7 @@ def test_why_reports_that_devices_are_lacking(place: Place) -> None:
 
 
 def test_why_explains_what_keeps_a_pod_from_a_claim_that_others_use(place: Place) -> None:
-    """The claim's device is on another node; or too many use it."""
+    """The claim's device is on another node, or too many pods use it."""
     place.claim("shared", ("gpu", "gpu.dra.test"))
     place.bound(place.create(claim="shared"))
     text = sentence(place, place.create(claim="shared", node=REAL), "ClaimElsewhere")

@@ -1,4 +1,4 @@
-"""A second mutating webhook next to ours, and whose change is the last."""
+"""Another team's mutating webhook next to ours, and which change is the last."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _created(cluster: Cluster, neighbor: Neighbor, document: Document) -> Answer
 def test_a_limit_added_before_us_goes(
     cluster: Cluster, neighbor: Neighbor, reinvocation: str
 ) -> None:
-    """The limit is removed, even if the neighbor is called again and adds it: so are we then."""
+    """The limit is removed. If a second call of the neighbor adds it again, ours comes after it."""
     with neighbor.moved_in(BEFORE, limits_memory, reinvocation):
         answer = _created(cluster, neighbor, pod("neighbor", trainer()))
         assert answer.memory() == ("64Gi", None)

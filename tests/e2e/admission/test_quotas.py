@@ -30,7 +30,7 @@ def test_without_facts_of_the_quota_the_pod_is_refused(
 def test_a_pod_that_never_had_the_limit_is_refused_anyway(
     cluster: Cluster, webhooks: Webhooks
 ) -> None:
-    """The pod is rejected because of its author: no webhook adds a limit."""
+    """The author set no limit, and no webhook adds one, so the pod is rejected."""
     assert webhooks
     assert MUST in create(cluster, pod("quota", trainer())).refusal
 

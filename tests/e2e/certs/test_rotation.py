@@ -57,7 +57,7 @@ def _certs(lab: Lab, *arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
-    """Nor during a revocation in it, until the last CA issues; in long runs, until it is alone."""
+    """A revocation follows, until the last CA issues; in long runs, until only that one is left."""
     lab.configure()
     replicas = start(REPLICAS, *TIMES)
     all_ready(replicas)

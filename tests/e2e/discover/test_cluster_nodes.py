@@ -80,7 +80,7 @@ def test_nodes_provide_gpus_and_resources(nodes: Path, reader: Path, a100_node: 
 
 
 def test_each_list_that_may_not_be_read_has_a_line(nodes: Path, reader: Path) -> None:
-    """What other lists would add is lacking, one line for each kind that the cluster has."""
+    """For each kind of the cluster that could add something, a note has the missing right."""
     ran = discover("--dir", nodes, "--nodes", "--kubeconfig", reader, "-o", "yaml")
     notes = [line.partition(", so they are not used")[0] for line in ran.err.splitlines()]
     assert notes[-3:] == [

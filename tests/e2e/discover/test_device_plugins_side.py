@@ -1,4 +1,4 @@
-"""The API server takes what `discover --plugin` writes, with the kinds that it is written for."""
+"""The API server accepts what `discover --plugin` writes, with the kinds of the operators."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_without_the_component_everybody_who_reaches_the_port_is_answered(
 
 
 def test_pods_that_ask_are_patched_as_before(closed: Webhook, space: Space) -> None:
-    """The API server shows the pair that its AdmissionConfiguration names for the Service."""
+    """The API server presents the certificate that its AdmissionConfiguration names."""
     document = space.pod("asks", "nvidia.com/v100")
     assert "rdma.lab/status" in space.proposed(document)["metadata"]["annotations"]
     assert len(closed.replicas()) == 2
@@ -141,7 +141,7 @@ def test_a_pod_without_the_certificate_gets_no_answer(
 
 @pytest.mark.usefixtures("closed")
 def test_the_certificate_is_enough(api_server: Path, space: Space, stranger: str) -> None:
-    """The same pod with the API server's pair gets an answer, so only the pair was missing."""
+    """With the API server's certificate and key, the same pod gets an answer."""
     pair = "".join((api_server / name).read_text() for name in ("client.key", "client.crt"))
     assert _answer(space, stranger, pair).startswith('200 {"')
 

@@ -155,7 +155,7 @@ def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
 
 
 def test_removal_blocks_no_pods(webhook: Webhook, space: Space, tmp_path: Path) -> None:
-    """Removed as documented while pods are created, no pod is rejected, and later ones are plain.
+    """A removal as documented, while pods are created, rejects no pod; later pods are unchanged.
 
     The site's fabrics stay, for the next installation.
 
@@ -196,8 +196,8 @@ def _end_the_drain(webhook: Webhook) -> None:
 def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: Path) -> None:
     """The overlay works with the real cert-manager, and a renewal rejects no pod.
 
-    The API server's trust stays the same, and both replicas serve the new certificate. It finds the
-    fabrics that the installation before it left.
+    The API server's trust stays the same, and both replicas serve the new certificate. They find
+    the fabrics of the previous installation.
     """
     pod = space.pod("issued", V100)
     fabrics = stored(webhook)
@@ -236,10 +236,10 @@ def _check_fabrics_kept(webhook: Webhook, fabrics: Document) -> None:
 def test_each_wrong_order_explains_what_to_do(
     webhook: Webhook, space: Space, tmp_path: Path
 ) -> None:
-    """From a cluster without the kind, the program and the fabrics, as docs/upgrading.md shows.
+    """The cluster begins without kind, program and fabrics; docs/upgrading.md has the steps.
 
-    Whatever is missing can be done later, and no replica restarts for it: in the end all is as
-    after an installation in the right order.
+    A missing step can be made up for later, and no replica restarts for it. In the end, everything
+    is as after an installation in the right order.
     """
     cluster, fabrics, pod = webhook.cluster, tmp_path / "fabrics.yaml", space.pod("early", V100)
     fabrics.write_text(EXAMPLE.read_text())

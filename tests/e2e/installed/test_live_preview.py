@@ -135,7 +135,7 @@ def test_with_the_rights_of_a_namespace(
 
 
 def test_with_no_right(webhook: Webhook, pod: Path, nobody: Path) -> None:
-    """Every missing right has a line, with the assumption; the exit code stays."""
+    """Each missing right has a line, with what is assumed instead; the exit code is 0."""
     answer = preview("--kubeconfig", nobody, "-c", webhook.fabrics, pod)
     assert (answer.code, answer.err) == (0, "")
     assert "equipped for RDMA over v100-ib" in answer.out

@@ -58,7 +58,7 @@ def test_a_deployment_gets_the_event_with_its_replica_set(space: Space) -> None:
 
 
 def test_a_dry_run_makes_no_event(space: Space) -> None:
-    """A pod that is only tried leaves no trace; the next one does."""
+    """A dry run leaves no trace; the next pod, which is created, does."""
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "tried", "uid": "7"}
     pod = space.pod("tried", "nvidia.com/v100", container=OFF)
     pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]

@@ -58,7 +58,7 @@ REDIRECTED = [
 
 @pytest.mark.parametrize("configuration", ["mutating/zz-rdma-webhook", "validating/rdma-webhook"])
 def test_no_call_can_be_redirected(thief: Thief, configuration: str) -> None:
-    """RBAC allows to patch both webhook configurations; the policy denies all but `caBundle`."""
+    """RBAC allows patches of both webhook configurations; the policy denies all but `caBundle`."""
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
     message = "rdma-webhook may change only caBundle of its own two webhook configurations"
@@ -317,7 +317,7 @@ def test_a_true_event_at_an_owner_is_taken(thief: Thief) -> None:
 
 @pytest.mark.parametrize("how", FALSE_AT_OWNER)
 def test_other_events_at_owners_are_refused(thief: Thief, how: str) -> None:
-    """They are about controllers in their own namespace, and by the pod that asks."""
+    """An event must be about a controller in its own namespace, and by the pod that sends it."""
     event = _at_owner(thief)
     FALSE_AT_OWNER[how](event)
     response = thief.send("POST", EVENTS.replace(NAME, LAB), event)

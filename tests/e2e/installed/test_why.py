@@ -300,7 +300,7 @@ def test_a_job_that_fell_back(space: Space, planted: dict[str, str]) -> None:
 
 
 def test_the_decision_of_today(webhook: Webhook, space: Space, planted: dict[str, str]) -> None:
-    """From the Job's template, with the fabrics of the installation, it is the same."""
+    """On the Job's template, with the fabrics of the installation, the decision is the same."""
     explanation = explained(space, planted["well"], "-c", str(webhook.fabrics))
     redecision = texts(explanation, "redecision")
     assert "SameToday: As at admission, a pod from the template of Job well would be" in redecision

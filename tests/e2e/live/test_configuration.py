@@ -132,7 +132,7 @@ def test_without_fabrics_the_error_for_a_pod_names_what_to_apply(
 
 
 def test_the_kind_goes_and_comes_back(restored: Webhook, lab: Lab, tmp_path: Path) -> None:
-    """Without the kind, as without the object; the text names the definition.
+    """Without the kind, all is as without the object, except that the text names the definition.
 
     It is the same if the program is installed before the kind. An object cannot be applied then.
     """

@@ -90,7 +90,7 @@ def test_applying_the_manifest_again_takes_it_from_nobody(cluster: Cluster) -> N
 
 
 def test_without_an_api_server_nobody_holds_it(cluster: Cluster) -> None:
-    """An attempt that fails is a Lease that is lost; the next one may succeed."""
+    """If an attempt fails, the Lease is lost; the next attempt may succeed."""
     first = Replica(cluster, "first")
     assert first.held()
     host = first.lease._lock.api_instance.api_client.configuration.host

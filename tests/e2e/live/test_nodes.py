@@ -36,7 +36,7 @@ def decided(lab: Lab, rdma: str) -> tuple[str, str]:
 
 
 def test_offered_resources_decide_the_verdict(lab: Lab, a100_node: str) -> None:
-    """A device plugin that goes takes the certainty along, and brings it back."""
+    """The verdict is certain only while a device plugin offers the resource."""
     cluster = lab.webhook.cluster
     decided(lab, "yes")
     cluster.advertise({**A100, RESOURCE: "0"}, a100_node)

@@ -36,7 +36,7 @@ def test_a_level_that_is_enforced_leaves_the_capability_out(lab: Lab) -> None:
 
 
 def _limit_kept(answer: Answer) -> bool:
-    """Return whether the limit is kept; a rejected pod had lost it."""
+    """Return whether the limit is kept; a pod without it is rejected."""
     return bool(answer.object) and answer.memory()[1] == "64Gi"
 
 
