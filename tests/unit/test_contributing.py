@@ -45,7 +45,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 
 def test_the_table_has_the_usual_changes() -> None:
-    """A dozen rows, in this order, each with a path."""
+    """The rows are in this order, each with a path."""
     assert [change for change, place in ROWS if _named(place)] == [
         "a mutation",
         "a reason",
@@ -56,6 +56,7 @@ def test_the_table_has_the_usual_changes() -> None:
         "a reader of a tool's output",
         "a cause that `why` names",
         "a metric",
+        "an alert",
         "a flag",
         "a rule of check-config",
         "a doc page",
