@@ -1,9 +1,13 @@
-"""An API server over HTTP that lists and watches the objects of a cluster in memory."""
+"""An API server over HTTP that lists and watches the objects of a cluster in memory.
+
+It also has single objects by path. Its rules on what is forbidden stand in for RBAC and policies.
+"""
 
 from __future__ import annotations
 
 import json
 import queue
+import re
 import socket
 import threading
 from collections.abc import Iterable, Iterator
@@ -22,9 +26,8 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int, cluster: Cluster) -> None:
-        self.cluster = cluster
-        self.accepts_writes = False
+    def __init__(self, port: int, api: LiveApi) -> None:
+        self.api = api
         self.open: set[socket.socket] = set()
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -56,21 +59,36 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if "watch" in query:
                 self._stream(url.path, query)
+            elif url.path in self.server.api.objects:
+                self._answer_object(url.path)
             else:
-                self._answer(200, self.server.cluster.get(url.path, query))
+                self._answer(200, self.server.api.cluster.get(url.path, query))
         except StatusError as error:
             self._answer(error.code, {"kind": "Status", "message": str(error)})
 
-    def do_POST(self) -> None:
-        """Answer an attempt to write something; nothing is stored."""
-        self.rfile.read(int(self.headers["Content-Length"]))
-        status = 200 if self.server.accepts_writes else 403
-        self._answer(status, {"kind": "Status", "message": "it is forbidden"})
+    def _write(self) -> None:
+        """Answer a write; only an object that is replaced is stored."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        api, path = self.server.api, urlsplit(self.path).path
+        if any(re.search(rule, f"{self.command} {self.path}") for rule in api.forbidden):
+            self._answer(403, {"kind": "Status", "message": "it is forbidden"})
+        elif self.command != "PUT":
+            self._answer(200, body)
+        else:
+            api.objects[path] = api.objects[path] and body
+            self._answer_object(path)
 
-    do_PATCH = do_POST  # noqa: N815 -- http.server's name
+    do_PATCH = do_POST = do_PUT = _write  # noqa: N815 -- http.server's names
+
+    def _answer_object(self, path: str) -> None:
+        stored = self.server.api.objects[path]
+        if stored is None:
+            self._answer(404, {"kind": "Status", "message": "not found"})
+        else:
+            self._answer(200, stored)
 
     def _stream(self, path: str, query: dict[str, str]) -> None:
-        events: Iterable[Any] = self.server.cluster.stream(path, query, 0.0)
+        events: Iterable[Any] = self.server.api.cluster.stream(path, query, 0.0)
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -96,17 +114,18 @@ class LiveApi:
 
     def __init__(self, folder: Path, cluster: Cluster | None = None) -> None:
         self.cluster = cluster or Cluster()
-        self._server = _Server(0, self.cluster)
+        #: Single objects by path; None for one that does not exist.
+        self.objects: dict[str, dict[str, Any] | None] = {}
+        #: Patterns of "METHOD path?query" that are answered with 403: by default, what the
+        #: webhook's account tries in dry runs.
+        self.forbidden = ["dryRun=All"]
+        self._server = _Server(0, self)
         self._port = self._server.server_address[1]
         self.kubeconfig = folder / "kubeconfig"
         self.kubeconfig.write_text(KUBECONFIG % self._port)
 
     def _serve(self) -> None:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def accept_writes(self) -> None:
-        """Accept all writes from now on; until then, the account has no right to any."""
-        self._server.accepts_writes = True
 
     @contextmanager
     def serving(self) -> Iterator[LiveApi]:
@@ -122,5 +141,5 @@ class LiveApi:
         """Cut the open connections, and refuse new ones during the block."""
         self._server.cut()
         yield
-        self._server = _Server(self._port, self.cluster)
+        self._server = _Server(self._port, self)
         self._serve()

@@ -6,7 +6,7 @@ The evaluation takes no real time: each scrape of a process is repeated, stamped
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ import yaml
 from tests.cluster.binaries import cache_folder
 from tests.cluster.versions import MODULES
 from tests.integration.programs import lacking
+from tests.integration.serving import Running
+from tests.waiting import until
 
 RULES = Path(__file__).parents[2] / "manifests/monitoring/prometheusrule.yaml"
 #: Minutes for which a scrape is repeated: longer than any alert's `for` and range.
@@ -68,6 +70,22 @@ def assert_alerts(folder: Path, *phases: Phase) -> None:
     file.write_text(yaml.safe_dump({**document, "tests": [test]}), encoding="utf-8")
     ran = promtool("test", "rules", file)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def scraped(running: Running) -> str:
+    """Scrape the server."""
+    return running.get("/metrics").text
+
+
+def planted(
+    folder: Path, running: Running, plant: Callable[[], object], shows: Callable[[], object]
+) -> Callable[..., None]:
+    """Plant a failure, wait until the metrics show it; return an assertion on the alerts."""
+    before = Phase(scraped(running))
+    plant()
+    until(shows)
+    after = scraped(running)
+    return lambda *alerts, **phase: assert_alerts(folder, before, Phase(after, alerts, **phase))
 
 
 def _expected(number: int, phase: Phase) -> dict[str, Any]:

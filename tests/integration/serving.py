@@ -26,6 +26,9 @@ from tests.waiting import until
 from webhook.serve.server import ServeOptions, WebhookServer
 from webhook.serve.worker import supervisor
 
+_HOUR = timedelta(hours=1)
+#: The name at which an API server calls the webhook.
+SERVICE_NAME = "rdma-webhook.rdma-webhook.svc"
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 SECRET = "hunter2-is-the-password"
 FABRICS = """\
@@ -72,17 +75,17 @@ class Certificates:
         return ssl.create_default_context(cadata=self.ca.certificate.decode())
 
 
-def certificates(folder: Path) -> Certificates:
+def certificates(folder: Path, lifetime: timedelta = _HOUR) -> Certificates:
     """Issue a CA and a leaf, as cert-manager would mount them."""
     ca = issue_ca()
     issued = Certificates(ca=ca, cert=folder / "tls.crt", key=folder / "tls.key")
-    renew(issued)
+    renew(issued, lifetime)
     return issued
 
 
-def renew(issued: Certificates) -> KeyPair:
+def renew(issued: Certificates, lifetime: timedelta = _HOUR) -> KeyPair:
     """Write a new leaf from the same CA."""
-    leaf = issue_leaf(issued.ca, ["localhost"], ["127.0.0.1"], timedelta(hours=1))
+    leaf = issue_leaf(issued.ca, ["localhost", SERVICE_NAME], ["127.0.0.1"], lifetime)
     issued.cert.write_bytes(leaf.certificate)
     issued.key.write_bytes(leaf.key)
     return leaf

@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -18,16 +18,24 @@ from typing import Any
 
 import pytest
 
-from certs.issue import issue_ca, issue_leaf
 from tests.integration.live_api import LiveApi
-from tests.integration.promtool import Phase, assert_alerts, promtool, rule_file
+from tests.integration.promtool import (
+    Phase,
+    assert_alerts,
+    planted,
+    promtool,
+    rule_file,
+    scraped,
+)
 from tests.integration.serving import (
     FABRICS,
     Certificates,
     Running,
+    certificates,
     fabrics,
     mount,
     pod,
+    renew,
     review,
 )
 from tests.unit.kube.cluster import NAMESPACES, Cluster, namespace, node
@@ -45,16 +53,7 @@ RDMA_OFF = {"name": "NCCL_IB_DISABLE", "value": "1"}
 @pytest.fixture
 def tls(tmp_path: Path) -> Certificates:
     """Issue a certificate that lasts as long as cert-manager's."""
-    issued = Certificates(ca=issue_ca(), cert=tmp_path / "tls.crt", key=tmp_path / "tls.key")
-    renew(issued, timedelta(days=90))
-    return issued
-
-
-def renew(issued: Certificates, lifetime: timedelta) -> None:
-    """Write a leaf of this lifetime."""
-    leaf = issue_leaf(issued.ca, ["localhost"], ["127.0.0.1"], lifetime)
-    issued.cert.write_bytes(leaf.certificate)
-    issued.key.write_bytes(leaf.key)
+    return certificates(tmp_path, timedelta(days=90))
 
 
 @pytest.fixture
@@ -103,22 +102,6 @@ def rdma_node(**changes: dict[str, Any]) -> dict[str, Any]:
     made = node("n1", gpu="8")
     made["status"]["allocatable"] |= {"rdma/hca": "8"}
     return made | changes
-
-
-def scraped(running: Running) -> str:
-    """Scrape the server."""
-    return running.get("/metrics").text
-
-
-def planted(
-    folder: Path, running: Running, plant: Callable[[], object], shows: Callable[[], object]
-) -> Callable[..., None]:
-    """Plant a failure, wait until the metrics show it; return an assertion on the alerts."""
-    before = Phase(scraped(running))
-    plant()
-    until(shows)
-    after = scraped(running)
-    return lambda *alerts, **phase: assert_alerts(folder, before, Phase(after, alerts, **phase))
 
 
 def test_promtool_accepts_rules_and_metrics(replica: Running, tmp_path: Path) -> None:
@@ -263,11 +246,12 @@ def test_a_fabric_without_nodes(
     fires("RdmaWebhookFabricWithoutNodes")
 
 
-def test_an_event_that_is_refused(replica: Running, tmp_path: Path) -> None:
+def test_an_event_that_is_refused(replica: Running, api: LiveApi, tmp_path: Path) -> None:
     """The API server refuses the Event for the owner of a pod without RDMA."""
     manifest = pod()
     manifest["metadata"]["ownerReferences"] = [JOB]
     manifest["spec"]["containers"][0]["env"] = [RDMA_OFF]
+    api.forbidden.append("^POST .*/events$")
     fires = planted(
         *(tmp_path, replica),
         lambda: replica.post(review(manifest)),
@@ -277,10 +261,10 @@ def test_an_event_that_is_refused(replica: Running, tmp_path: Path) -> None:
 
 
 def test_an_account_that_may_do_too_much(replica: Running, api: LiveApi, tmp_path: Path) -> None:
-    """Without its policy, the API server accepts the dry runs."""
+    """Without its policy, the API server allows the dry runs."""
     fires = planted(
         *(tmp_path, replica),
-        api.accept_writes,
+        api.forbidden.clear,
         lambda: guarded(replica) == 0,
     )
     fires("RdmaWebhookNotGuarded")
