@@ -156,7 +156,7 @@ def test_metrics_count_requests(server: Running) -> None:
         "rdma_webhook_request_duration_seconds",
         "rdma_webhook_decisions",
         "rdma_webhook_mutations",
-        "rdma_webhook_config_loads_total",
+        "rdma_webhook_config_loads",
         "rdma_webhook_certificate_not_after_timestamp_seconds",
     } <= families
 
