@@ -303,7 +303,7 @@ _OF_MUTATE: dict[str, tuple[Plant, str]] = {
     "a rare quantity": (_rare_quantity, "no_defect_of_ours"),
     "a quadratic loop": (_quadratic, "costs_little_time"),
     "raw letters": (_raw_letters, "the_answer_is_well_formed"),
-    "appending again": (_again_and_again, "a_second_pass_changes_nothing"),
+    "appending again": (_again_and_again, "a_second_call_changes_nothing"),
     "replicas that differ": (_replicas_differ, "a_changed_pod_has_a_status"),
     "a wrong index": (_wrong_index, "the_patch_applies"),
     "another order": (_other_order, "keys_keep_their_order"),
