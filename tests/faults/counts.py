@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.e2e.installed.load import Creations
-from webhook.serve.http.mutate import NOT_CONFIGURED
 
 #: The API server's errors for requests to a process that ends, and to one that ended: kube-proxy
 #: sends half of the new connections there until the kubelet has noticed, and nothing retries them.
@@ -27,12 +26,6 @@ def lost(creations: Creations) -> str:
     """Return how many pods were not created."""
     refused = sum(creations.refusals.values())
     return f"{refused} of {refused + creations.created} pods failed"
-
-
-def refused_without_fabrics(creations: Creations) -> int:
-    """Remove the pods that a replica without fabrics refused; return their number."""
-    messages = [message for message in creations.refusals if NOT_CONFIGURED in message]
-    return sum(creations.refusals.pop(message) for message in messages)
 
 
 def killed_with(creations: Creations) -> str:

@@ -134,6 +134,7 @@ def test_detector_and_advice_never_cost_a_pod() -> None:
         ("guard-secrets", "Fail", {"Deny", "Audit"}),
         ("guard-events", "Fail", {"Deny", "Audit"}),
         ("guard-lease", "Fail", {"Deny", "Audit"}),
+        ("guard-status", "Fail", {"Deny", "Audit"}),
     ):
         policy, binding = documents(f"base/{name}.yaml")
         assert policy["spec"]["failurePolicy"] == failure_policy
@@ -187,10 +188,10 @@ def test_the_guards_look_at_the_same_account() -> None:
     """Each guard matches only our service account, by its name in any namespace."""
     guards = [
         documents(f"base/{name}.yaml")[0]
-        for name in ("guard", "guard-secrets", "guard-events", "guard-lease")
+        for name in ("guard", "guard-secrets", "guard-events", "guard-lease", "guard-status")
     ]
     conditions = [guard["spec"]["matchConditions"] for guard in guards]
-    assert conditions == [conditions[0]] * 4
+    assert conditions == [conditions[0]] * len(guards)
     ((condition,),) = conditions[:1]
     (account,) = documents("base/serviceaccount.yaml")
     assert f".endsWith(':{account['metadata']['name']}')" in condition["expression"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import yaml
 
-from webhook.config.custom_resource import FIELDS, NAME
+from webhook.config.custom_resource import FIELDS, MAX_KEPT, NAME
 from webhook.config.model import API_VERSION, KIND
 from webhook.config.schema import PRESERVED, Schema, json_schema, structural
 from webhook.model.json import JsonObject
@@ -15,6 +15,8 @@ from webhook.model.json import JsonObject
 GROUP, VERSION = API_VERSION.split("/")
 PLURAL = "fabricconfigurations"
 SHORT_NAME = "fabrics"
+#: The maximum number of entries in `status.replicas`; those of pods that were killed stay a while.
+_MAX_REPLICAS = 100
 _SUMMARY = (
     "FabricConfiguration describes the RDMA fabrics of a cluster, and how rdma-webhook equips pods "
     f"for them. There is one object for the whole cluster, and its name is {NAME}."
@@ -43,11 +45,12 @@ _RULES = (
 _COLUMNS = {
     "Fabrics": ("string", ".status.fabricNames", "Names of the fabrics."),
     "Nodes": ("integer", ".status.nodes", "Number of nodes of a fabric that take pods."),
-    "Valid": (
+    "Ready": (
         "string",
-        '.status.conditions[?(@.type=="Valid")].status',
-        "Whether the webhook can use this configuration.",
+        '.status.conditions[?(@.type=="Ready")].status',
+        "Whether this configuration decides on pods, on every replica.",
     ),
+    "Problems": ("integer", ".status.problems", "Number of problems that keep pods from a fabric."),
     "Age": ("date", ".metadata.creationTimestamp", "Time since the object was created."),
 }
 _COMMENT = """\
@@ -153,8 +156,8 @@ _CONDITION = _mapping(
     {
         "type": _field(
             "string",
-            "`Valid`: the webhook can use the spec. `Active`: the replicas use it for their "
-            "decisions.",
+            "`Ready`: this spec decides on pods, on every replica. `Valid`: the webhook can use "
+            "the spec. `Active`: the replica that wrote this uses it for its decisions.",
         ),
         "status": {
             **_field("string", "Whether the condition holds."),
@@ -210,6 +213,34 @@ _FABRIC = _mapping(
     },
     "name",
 )
+_REPLICA = {
+    "description": "What one replica uses.",
+    **_mapping(
+        {
+            "config": {
+                **_field("string", "Hash of the configuration in use, as in the status of pods."),
+                "maxLength": 64,
+            },
+            "generation": _count(
+                "The metadata.generation of the configuration in use; 0 without one."
+            ),
+            "version": {**_field("string", "Version of the program."), "maxLength": 64},
+            "seen": {**_field("string", "When the replica wrote this."), "format": "date-time"},
+        },
+        *("config", "generation", "version", "seen"),
+    ),
+}
+_KEPT = _mapping(
+    {
+        "generation": _count("The metadata.generation that had this spec."),
+        "config": {
+            **_field("string", "Hash of the configuration, as in the status of pods."),
+            "maxLength": 64,
+        },
+        "spec": {"description": "The spec.", **PRESERVED},
+    },
+    *("generation", "config", "spec"),
+)
 STATUS_SCHEMA: Schema = {
     "description": "What the webhook has observed about the spec. Only the webhook writes it.",
     **_mapping(
@@ -220,6 +251,22 @@ STATUS_SCHEMA: Schema = {
             ),
             "fabricNames": _field("string", "Names of the fabrics, as `kubectl get` shows them."),
             "nodes": _count("Number of nodes that belong to a fabric and take pods."),
+            "problems": _count("Number of problems of all fabrics."),
+            "replicas": {
+                **_field("object", "What each replica uses, by the name of its pod."),
+                "additionalProperties": _REPLICA,
+                "maxProperties": _MAX_REPLICAS,
+            },
+            "kept": {
+                **_field(
+                    "array",
+                    "The last good specs, the newest first. A replica that starts while the spec "
+                    "cannot be used decides with the newest that it can use.",
+                ),
+                "items": _KEPT,
+                "maxItems": MAX_KEPT,
+                "x-kubernetes-list-type": "atomic",
+            },
             "fabrics": _map("What the cluster's nodes offer on each fabric.", "name", _FABRIC),
         }
     ),

@@ -32,6 +32,8 @@ _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "status")
 _FIELDS_HERE = "; the fields here are apiVersion, kind, metadata and spec"
 #: The only name that the webhook reads.
 NAME = "default"
+#: The number of specs in `status.kept`. The policy rdma-webhook-guard-status has the same limit.
+MAX_KEPT = 2
 #: Fields of the configuration.
 FIELDS = tuple(field.alias or name for name, field in FabricConfigurationSpec.model_fields.items())
 #: The name of the object for kubectl.

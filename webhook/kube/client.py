@@ -82,6 +82,15 @@ class Client:
         status, answer = self.send("PATCH", path, body, "application/apply-patch+yaml", query)
         return _succeeded(status, answer)
 
+    def merge(self, path: str, body: Object) -> bool:
+        """Merge `body` into an object (JSON merge patch).
+
+        False if the object is gone, or its resourceVersion is no longer that of `body`.
+        """
+        query = [("fieldManager", FIELD_MANAGER)]
+        status, answer = self.send("PATCH", path, body, "application/merge-patch+json", query)
+        return _succeeded(status, answer)
+
     def send(
         self,
         method: str,

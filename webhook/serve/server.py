@@ -114,7 +114,14 @@ class WebhookServer:
             *fact_sources(options, self.state, self.metrics, os.environ),
             FabricNodes(self.state),
             *permission_check_of(options, self.state, os.environ),
-            *status_writer(options, self._configuration, self.state, self.log, os.environ),
+            *status_writer(
+                options,
+                self._configuration,
+                self.state,
+                self.metrics,
+                self.log,
+                environment=os.environ,
+            ),
         )
         self._worker = WorkerSupervisor(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()

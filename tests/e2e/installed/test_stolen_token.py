@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from typing import Any
 
 import pytest
 
+from tests.cluster.fabrics import PATH
 from tests.cluster.install import LAB, NAME, Webhook
 from tests.e2e.asking import Document
 from tests.e2e.wire import JSON, Response, send
@@ -346,7 +348,7 @@ def test_the_policies_are_well_typed(webhook: Webhook) -> None:
         policy["metadata"]["name"]: policy for policy in json.loads(webhook.read(path))["items"]
     }
     guards = [name for name in policies if name.startswith("rdma-webhook-guard")]
-    assert len(guards) == 4
+    assert len(guards) == 5
     for name in guards:
         assert not policies[name]["status"].get("typeChecking", {}).get("expressionWarnings"), name
 
@@ -399,3 +401,92 @@ def test_a_replica_may_hold_the_lease(thief: Thief) -> None:
     response = thief.send("PUT", LEASE, stored)
     assert (response.code, "large managedFields" in response.refusal) == (403, True)
     assert thief.send("DELETE", LEASE).code == 403
+
+
+STATUS = f"{PATH}/status"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+def stored(webhook: Webhook) -> Document:
+    """Return the FabricConfiguration, after a replica has kept its spec."""
+    document: Document = {}
+
+    def kept() -> bool:
+        document.update(json.loads(webhook.read(PATH)))
+        entries = document.get("status", {}).get("kept") or [{}]
+        return bool(entries[0].get("spec") == document["spec"])
+
+    until(kept)
+    return document
+
+
+def test_only_the_present_spec_is_kept(thief: Thief, stored: Document) -> None:
+    """A replica that starts would decide with another one; nor can a good one be removed."""
+    now = {"generation": stored["metadata"]["generation"], "config": "c", "spec": stored["spec"]}
+    before = stored["status"]["kept"]
+    attempts = {
+        "another spec": [{**now, "spec": {"fabrics": []}}, before[0]],
+        "another generation": [{**now, "generation": 1 << 40}, before[0]],
+        "nothing": [],
+        "null": None,
+        "the same once more": [now, before[0]],
+        "the present one alone": [now],
+        "twice": [now, now],
+        "three": [now, *before, *before][:3],
+        "a changed older one": [before[0], {**before[0], "spec": {"fabrics": []}}],
+    }
+    for how, kept in attempts.items():
+        response = thief.send("PATCH", STATUS, {"status": {"kept": kept}}, MERGE)
+        assert response.code in {403, 422}, how
+    refused = thief.send("PATCH", STATUS, {"status": {"kept": attempts["another spec"]}}, MERGE)
+    assert "rdma-webhook may add only the present spec to status.kept" in refused.refusal
+    unchanged = thief.send("PATCH", STATUS, {"status": {"kept": before}}, MERGE)
+    assert unchanged.code == 200, unchanged.refusal
+
+
+def _entry(**fields: Any) -> Document:
+    seen = {"seen": "2026-01-01T00:00:00Z"}
+    return {"config": "c", "generation": 1, "version": "1", **seen, **fields}
+
+
+def test_a_replica_speaks_only_for_itself(thief: Thief, stored: Document) -> None:
+    """It may remove the entry of a replica that is gone, but not write it."""
+    others = [name for name in stored["status"]["replicas"] if name != thief.pod]
+    for name in ("another", *others):
+        entries = {"status": {"replicas": {name: _entry()}}}
+        response = thief.send("PATCH", STATUS, entries, MERGE)
+        message = "a replica of rdma-webhook may write only its own entry of status.replicas"
+        assert (response.code, message in response.refusal) == (403, True), response.refusal
+    for own in (_entry(), None):
+        changed = {"status": {"replicas": {thief.pod: own}}}
+        assert thief.send("PATCH", STATUS, changed, MERGE).code == 200
+    large = {"status": {"replicas": {thief.pod: _entry(version="x" * 65)}}}
+    assert thief.send("PATCH", STATUS, large, MERGE).code == 422
+
+
+def test_the_status_cannot_fill_etcd(thief: Thief) -> None:
+    """Its fields have a limit, and so have managedFields; the object itself is not writable."""
+    problems = ["x" * 1000] * 300
+    for fields in (
+        {"fabrics": [{"name": "a", "problems": problems}]},
+        {"fabricNames": "x" * 300_000},
+        {"conditions": [_condition(f"C{number}", "x" * 30_000) for number in range(10)]},
+    ):
+        response = thief.send("PATCH", STATUS, {"status": fields}, MERGE)
+        assert (response.code, "256 KiB into the status" in response.refusal) == (403, True), fields
+    managed = {"manager": "thief", "operation": "Update", "apiVersion": "rdma.lab/v1alpha1"}
+    managed |= {"fieldsType": "FieldsV1", "time": "2026-01-01T00:00:00Z", "subresource": "status"}
+    names: Document = {f'k:{{"name":"{number:0>100}"}}': {".": {}} for number in range(3000)}
+    written: Document = {"f:status": {"f:fabrics": names}}
+    body = {"metadata": {"managedFields": [{**managed, "fieldsV1": written}]}}
+    response = thief.send("PATCH", STATUS, body, MERGE)
+    size = len(json.dumps(response.object["metadata"].get("managedFields", "")))
+    assert response.code == 403 or size < 10_000, (response.code, size)
+    for path in (PATH, f"{PATH}/scale"):
+        assert thief.send("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE).code == 403
+
+
+def _condition(kind: str, message: str) -> Document:
+    since = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return {"type": kind, "status": "True", "reason": "R", "message": message, **since}

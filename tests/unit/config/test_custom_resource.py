@@ -90,9 +90,9 @@ def test_every_status_field_is_described() -> None:
 def test_columns_show_fields_of_the_schema() -> None:
     """A column with a wrong path would stay empty."""
     columns = {column["name"]: column["jsonPath"] for column in VERSION["additionalPrinterColumns"]}
-    assert list(columns) == ["Fabrics", "Nodes", "Valid", "Age"]
+    assert list(columns) == ["Fabrics", "Nodes", "Ready", "Problems", "Age"]
     status = OBJECT_SCHEMA["properties"]["status"]["properties"]
-    for name in ("Fabrics", "Nodes"):
+    for name in ("Fabrics", "Nodes", "Problems"):
         assert columns[name].removeprefix(".status.") in status
     assert "status" in status["conditions"]["items"]["properties"]
 

@@ -45,7 +45,7 @@ def test_where_the_kinds_are() -> None:
 
 
 def test_a_configuration_is_what_was_written_and_when() -> None:
-    """Status, labels and managedFields are left out, also if a field is missing."""
+    """Labels, managedFields and the holder's status are left out, also if a field is missing."""
     spec = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration", "spec": {"a": 1}}
     fields = [
         {"manager": "a", "time": "2026-01-01T00:00:01Z"},
@@ -53,16 +53,24 @@ def test_a_configuration_is_what_was_written_and_when() -> None:
         {"manager": "c", "time": "2026-01-01T00:00:03Z", "subresource": "status"},
         {"manager": "d"},
     ]
-    metadata = {"name": "default", "uid": "u", "generation": 7}
-    other_metadata = {"labels": {"a": "b"}, "resourceVersion": "9", "managedFields": fields}
+    metadata = {"name": "default", "uid": "u", "generation": 7, "resourceVersion": "9"}
+    other_metadata = {"labels": {"a": "b"}, "managedFields": fields}
+    shared = {"kept": [1], "replicas": {"a": 2}}
     projection = CONFIGURATIONS.project(
-        {**spec, "status": {}, "metadata": {**metadata, **other_metadata}}
+        {**spec, "status": {**shared, "nodes": 3}, "metadata": {**metadata, **other_metadata}}
     )
-    assert projection == {**spec, "metadata": {**metadata, "written": "2026-01-01T00:00:02Z"}}
-    assert CONFIGURATIONS.project({"metadata": {"name": "default"}, "odd": 1}) == {
-        "metadata": {"name": "default", "written": ""},
-        "odd": 1,
+    assert projection == {
+        **spec,
+        "status": shared,
+        "metadata": {**metadata, "written": "2026-01-01T00:00:02Z"},
     }
+    absent: list[dict[str, object]] = [{}, {"status": None}, {"status": {}}]
+    for status in absent:
+        assert CONFIGURATIONS.project({"metadata": {"name": "default"}, "odd": 1, **status}) == {
+            "metadata": {"name": "default", "written": ""},
+            "odd": 1,
+            "status": {},
+        }
     assert CONFIGURATIONS.query == {"fieldSelector": "metadata.name=default"}
     assert (CONFIGURATIONS.optional, CONFIGURATIONS.forbidden_is_error) == (True, True)
 

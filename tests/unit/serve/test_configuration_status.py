@@ -9,7 +9,7 @@ from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.serve.status import writer as status_writer
 from webhook.serve.status.content import Condition, StatusUpdate
-from webhook.serve.status.writer import PATH, StatusWriter
+from webhook.serve.status.writer import PATH, WRITE_INTERVAL, HoldersPart, StatusWriter
 
 VALID = Condition("Valid", True, "Accepted", "all is well")
 BROKEN = Condition("Valid", False, "NotUsable", "spec.fabrics[0]: wrong")
@@ -28,9 +28,14 @@ class Replica:
         self.failure: Exception | None = None
         self.there = True
         self.minute = 0
-        self.writer = StatusWriter(
-            lambda: (self, self), lambda: self.update, self.problems.append, self._now
-        )
+        self.seconds = 100.0
+        part = HoldersPart(lambda: self.update, lambda: self.seconds, self._now)
+        self.writer = StatusWriter(lambda: (self, self), [part], self.problems.append)
+
+    def step(self) -> bool:
+        """Let the minimum time between two writes pass, and write."""
+        self.seconds += WRITE_INTERVAL
+        return self.writer.step()
 
     def _now(self) -> datetime:
         return datetime(2026, 11, 23, 10, self.minute, tzinfo=UTC)
@@ -59,13 +64,17 @@ class Replica:
             self.written.append(body["status"])
         return self.there
 
+    def merge(self, path: str, body: dict[str, Any]) -> bool:
+        """Fail: the holder applies its part."""
+        raise AssertionError((path, body))
+
 
 def test_the_holder_writes_changes() -> None:
     """It writes once for each update. The time of a condition is its last transition."""
     replica = Replica()
-    replica.writer.step()
+    replica.step()
     replica.minute = 1
-    replica.writer.step()
+    replica.step()
     first = {
         "type": "Valid",
         "status": "True",
@@ -76,14 +85,14 @@ def test_the_holder_writes_changes() -> None:
     }
     assert replica.written == [{"observedGeneration": 3, "conditions": [first], "nodes": 4}]
     replica.update = StatusUpdate(4, (VALID,), {"nodes": 5})
-    replica.writer.step()
+    replica.step()
     assert replica.written[1] == {
         "observedGeneration": 4,
         "conditions": [{**first, "observedGeneration": 4}],
         "nodes": 5,
     }
     replica.update = StatusUpdate(5, (BROKEN,), {})
-    replica.writer.step()
+    replica.step()
     (condition,) = replica.written[2]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "NotUsable")
     assert condition["lastTransitionTime"] == "2026-11-23T10:01:00Z"
@@ -93,28 +102,28 @@ def test_without_the_lease_nothing_is_written() -> None:
     """The replica drops its last write, since another replica may write now."""
     replica = Replica()
     replica.holds = False
-    replica.writer.step()
+    replica.step()
     assert replica.written == []
     replica.holds = True
-    replica.writer.step()
+    replica.step()
     replica.holds = False
-    replica.writer.step()
+    replica.step()
     replica.holds = True
     replica.stored = {"status": {"nodes": 9}}
-    replica.writer.step()
+    replica.step()
     assert [fields["nodes"] for fields in replica.written] == [4, 4]
 
 
 def test_a_new_holder_continues_from_the_stored_status() -> None:
     """Equal content is not written again, and the times of conditions stay."""
     first = Replica()
-    first.writer.step()
+    first.step()
     second = Replica({"metadata": {}, "status": first.written[0]})
     second.minute = 30
-    second.writer.step()
+    second.step()
     assert second.written == []
     second.update = StatusUpdate(4, (VALID,), {"nodes": 4})
-    second.writer.step()
+    second.step()
     (condition,) = second.written[0]["conditions"]
     assert condition["lastTransitionTime"] == "2026-11-23T10:00:00Z"
 
@@ -125,7 +134,7 @@ def test_a_new_holder_continues_from_the_stored_status() -> None:
 def test_an_object_without_a_status_gets_a_status(stored: Any) -> None:
     """This holds whatever is in its place."""
     replica = Replica(stored)
-    replica.writer.step()
+    replica.step()
     assert len(replica.written) == 1
 
 
@@ -133,37 +142,33 @@ def test_without_an_object_there_is_nothing_to_write() -> None:
     """It may be deleted at any moment; a new one gets its status."""
     replica = Replica()
     replica.update = None
-    replica.writer.step()
+    replica.step()
     assert replica.written == []
     replica.update, replica.there = StatusUpdate(1, (VALID,), {}), False
-    replica.writer.step()
+    replica.step()
     replica.there = True
-    replica.writer.step()
+    replica.step()
     assert len(replica.written) == 1
-    assert replica.problems == []
+    assert not any(replica.problems)
 
 
-def test_a_problem_is_reported_once_and_is_not_the_end() -> None:
+def test_a_problem_is_reported_and_is_not_the_end() -> None:
     """An internal error has only its type; the next attempt may succeed."""
     replica = Replica()
     replica.failure = ClusterError("cannot reach it")
-    replica.writer.step()
-    replica.writer.step()
+    assert not replica.step()
     replica.failure = ValueError("secret")
-    replica.writer.step()
+    assert not replica.step()
     assert replica.problems == ["cannot reach it", "internal error: ValueError"]
     replica.failure = None
-    replica.writer.step()
+    assert replica.step()
+    assert replica.problems[2:] == [""]
     assert len(replica.written) == 1
-    replica.writer._written = None
-    replica.failure = ClusterError("cannot reach it")
-    replica.writer.step()
-    assert len(replica.problems) == 3
 
 
 def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next replica thus need not wait until the Lease expires."""
-    monkeypatch.setattr(status_writer, "WRITE_INTERVAL", 0.01)
+    monkeypatch.setattr(status_writer, "TICK", 0.01)
     replica = Replica()
     replica.writer.start()
     until(lambda: bool(replica.written))
@@ -174,14 +179,44 @@ def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.Monke
 
 def test_without_a_connection_there_is_no_lease_to_release(monkeypatch: pytest.MonkeyPatch) -> None:
     """The credentials may be unreadable at first."""
-    monkeypatch.setattr(status_writer, "WRITE_INTERVAL", 0.01)
+    monkeypatch.setattr(status_writer, "TICK", 0.01)
     problems: list[str] = []
 
     def connect() -> Any:
         raise ClusterError("no token")
 
-    writer = StatusWriter(connect, lambda: None, problems.append)
+    writer = StatusWriter(connect, [], problems.append)
     writer.start()
-    until(lambda: problems == ["no token"])
+    until(lambda: problems == ["no token"])  # the next attempt follows after WRITE_INTERVAL
     writer.stop()
     assert writer.join(20)
+
+
+def test_the_holder_writes_at_most_once_in_ten_seconds() -> None:
+    """Nodes may change a hundred times a second; the last change is written."""
+    replica = Replica()
+    replica.step()
+    replica.update = StatusUpdate(3, (VALID,), {"nodes": 5})
+    replica.seconds += WRITE_INTERVAL - 0.1
+    replica.writer.step()
+    assert [status["nodes"] for status in replica.written] == [4]
+    replica.seconds += 0.1
+    replica.writer.step()
+    assert [status["nodes"] for status in replica.written] == [4, 5]
+
+
+def test_a_condition_may_be_unknown() -> None:
+    """It is neither true nor false."""
+    replica = Replica()
+    replica.update = StatusUpdate(3, (Condition("Called", None, "NotReadable", "no right"),), {})
+    replica.step()
+    assert replica.written[0]["conditions"][0]["status"] == "Unknown"
+
+
+def test_the_parts_of_the_replicas_are_not_the_holders() -> None:
+    """They do not make a stored status differ from the holder's."""
+    first = Replica()
+    first.step()
+    second = Replica({"status": {**first.written[0], "kept": [], "replicas": {}}})
+    second.step()
+    assert second.written == []

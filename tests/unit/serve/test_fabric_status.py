@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path as File
 from typing import Any
@@ -14,6 +14,7 @@ from tests.unit.kube.cluster import Cluster
 from tests.unit.serve.client import Lines
 from tests.unit.serve.sources.test_configuration_object import Server, written
 from tests.waiting import until
+from webhook import __version__
 from webhook.config.findings import INVALID_VALUE, Truncation
 from webhook.config.load import FabricsText, Loaded
 from webhook.errors import ClusterError
@@ -24,11 +25,12 @@ from webhook.model.finding import Finding, Location
 from webhook.model.inventory import FabricInventory, build_inventory
 from webhook.model.node_availability import AVAILABLE, CORDONED, Availability
 from webhook.model.nodes import Node
+from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.status import content, status_writer
-from webhook.serve.status.content import Condition, NodeSummary, status_update
+from webhook.serve.status.content import Condition, NodeSummary, ReplicaReport, status_update
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
@@ -42,7 +44,7 @@ def conditions(
     observed: ObservedObject, used: PreparedConfiguration | None
 ) -> dict[str, Condition]:
     """Return the conditions of the status by their types."""
-    update = status_update(observed, used, NodeSummary())
+    update = status_update(observed, used, NodeSummary(), {})
     assert update is not None
     return {condition.type: condition for condition in update.conditions}
 
@@ -50,10 +52,11 @@ def conditions(
 def test_a_configuration_in_use() -> None:
     """It is valid and active; kubectl shows the names of its fabrics."""
     used = fabrics()
-    update = status_update(ObservedObject(7, loaded(used), ""), prepared(used), NodeSummary())
+    update = status_update(ObservedObject(7, loaded(used), ""), prepared(used), NodeSummary(), {})
     assert update is not None
     assert (update.generation, update.fields["fabricNames"]) == (7, "v100-ib, h100-roce")
-    valid, active = update.conditions
+    ready, valid, active = update.conditions
+    assert ready == Condition("Ready", True, "Ready", "Every replica uses it.")
     assert valid == Condition("Valid", True, "Accepted", "There are no findings.")
     message = "The webhook uses it (config 0123456789ab)."
     assert active == Condition("Active", True, "InUse", message)
@@ -77,6 +80,7 @@ def test_a_configuration_that_cannot_be_used() -> None:
     """The message has the reasons; the last valid configuration, if any, stays in use."""
     observed = ObservedObject(8, None, "wrong")
     assert conditions(observed, None) == {
+        "Ready": Condition("Ready", False, "NotUsable", "wrong"),
         "Valid": Condition("Valid", False, "NotUsable", "wrong"),
         "Active": Condition(
             "Active",
@@ -88,9 +92,34 @@ def test_a_configuration_that_cannot_be_used() -> None:
     active = conditions(observed, prepared(fabrics()))["Active"]
     message = "The last good configuration stays in use (config 0123456789ab)."
     assert active == Condition("Active", False, "LastGoodInUse", message)
-    update = status_update(observed, None, NodeSummary())
+    update = status_update(observed, prepared(fabrics()), NodeSummary(), {})
+    assert update is not None
+    assert update.fields["fabricNames"] == "v100-ib, h100-roce"
+    update = status_update(observed, None, NodeSummary(), {})
     assert update is not None
     assert update.fields["fabricNames"] == ""
+
+
+def test_it_is_ready_once_every_replica_uses_it() -> None:
+    """A replica that uses another generation is named; the hash also depends on its version."""
+    used = fabrics()
+    observed = ObservedObject(7, loaded(used), "")
+
+    def ready(**generations: int) -> Condition:
+        replicas = {
+            name: ReplicaReport(f"hash-of-{name}", generation, "1.0")
+            for name, generation in generations.items()
+        }
+        update = status_update(observed, prepared(used), NodeSummary(), replicas)
+        assert update is not None
+        return update.conditions[0]
+
+    assert ready(first=7, second=7).holds
+    behind = ready(first=7, second=6, third=0)
+    message = (
+        "2 of 3 replicas do not use generation 7 yet: second (generation 6), third (generation 0)."
+    )
+    assert behind == Condition("Ready", False, "ReplicasDiffer", message)
 
 
 def test_a_configuration_that_will_take_effect() -> None:
@@ -124,7 +153,7 @@ def test_resources_of_the_nodes_are_in_the_status() -> None:
     used = fabrics()
     known_nodes = {"n1": node(v100=8, rdma=2), "n2": node(v100=4), "n3": node(v100=1)}
     configuration = prepared(used, known_nodes)
-    update = status_update(ObservedObject(1, loaded(used), ""), configuration, NodeSummary())
+    update = status_update(ObservedObject(1, loaded(used), ""), configuration, NodeSummary(), {})
     assert update is not None
     assert update.fields["nodes"] == 3
     first, second = update.fields["fabrics"]
@@ -136,7 +165,7 @@ def test_resources_of_the_nodes_are_in_the_status() -> None:
     }
     assert any("n2" in problem for problem in first["problems"])
     assert (second["name"], second["nodes"], second["gpus"]) == ("h100-roce", 0, 0)
-    without = status_update(ObservedObject(1, loaded(used), ""), prepared(used), NodeSummary())
+    without = status_update(ObservedObject(1, loaded(used), ""), prepared(used), NodeSummary(), {})
     assert without is not None
     assert without.fields.keys() == {"fabricNames"}
 
@@ -195,7 +224,7 @@ def test_equal_nodes_and_fabrics_are_not_summed_again(monkeypatch: pytest.Monkey
 
 def test_without_an_object_there_is_no_status() -> None:
     """It would have no place."""
-    assert status_update(None, prepared(fabrics()), NodeSummary()) is None
+    assert status_update(None, prepared(fabrics()), NodeSummary(), {}) is None
 
 
 def test_the_last_object_of_the_watch_is_known() -> None:
@@ -233,11 +262,11 @@ def test_the_last_object_of_the_watch_is_known() -> None:
 def test_only_a_pod_writes_the_status(lacking: str) -> None:
     """A Lease needs a holder's name, which does not exist outside a cluster."""
     server, options = Server(Cluster()), ServeOptions()
-    state, log = State(), Lines().log
+    state, metrics, log = State(), Metrics(), Lines().log
     environment = {key: value for key, value in IN_POD.items() if key != lacking}
-    assert status_writer(options, server.source, state, log, environment) == ()
-    assert status_writer(options, object(), state, log, IN_POD) == ()
-    (writer,) = status_writer(options, server.source, state, log, IN_POD)
+    assert status_writer(options, server.source, state, metrics, log, environment=environment) == ()
+    assert status_writer(options, object(), state, metrics, log, environment=IN_POD) == ()
+    (writer,) = status_writer(options, server.source, state, metrics, log, environment=IN_POD)
     assert writer.poll() is False
 
 
@@ -249,6 +278,7 @@ class ApiServer:
         self.leases: list[tuple[str, str, str]] = []
         self.released = 0
         self.written: list[dict[str, Any]] = []
+        self.merged: list[dict[str, Any]] = []
         self.problem: str = ""
 
     def client(self, kubeconfig: File | None) -> ApiServer:
@@ -281,34 +311,88 @@ class ApiServer:
         self.written.append(body["status"])
         return True
 
+    def merge(self, _path: str, body: dict[str, Any]) -> bool:
+        """Record a write of the replica's own part."""
+        self.merged.append(body["status"])
+        return True
 
-def test_the_replica_writes_what_it_observes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It writes in its own name, while it holds the Lease; a problem is logged once."""
-    api, used, lines = ApiServer(), fabrics(), Lines()
-    monkeypatch.setattr("webhook.serve.status.writer.WRITE_INTERVAL", 0.01)
-    monkeypatch.setattr("webhook.serve.status._RELEASE", waiting.PATIENCE)
-    monkeypatch.setattr("webhook.kube.client.Client", api.client)
-    monkeypatch.setattr("webhook.kube.lease.Lease", api.lease)
-    facts = Facts(nodes={"n1": node(v100=8, rdma=2)})
-    server, state = Server(Cluster()), configured(used, facts)
-    server.source.observed = ObservedObject(7, loaded(used), "")
-    options = ServeOptions(kubeconfig=File("admin.conf"))
-    api.problem = "no token"
-    (writer,) = status_writer(options, server.source, state, lines.log, IN_POD)
-    writer.start()
-    try:
-        until(lambda: len(api.connected) > 1)
-        api.problem = ""
-        until(lambda: api.written)
-    finally:
-        writer.stop()
-    assert api.released == 1
-    (line,) = lines.read()
-    assert (line["level"], line["msg"]) == ("warning", "could not write the status")
-    assert line["problem"] == "no token"
-    assert {*api.connected} == {File("admin.conf")}
+
+class Writing:
+    """A writer in its thread, with an API server in memory."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.api, self.lines, self.metrics = ApiServer(), Lines(), Metrics()
+        monkeypatch.setattr("webhook.serve.status.writer.WRITE_INTERVAL", 0.01)
+        monkeypatch.setattr("webhook.serve.status.writer.TICK", 0.01)
+        monkeypatch.setattr("webhook.serve.status._RELEASE", waiting.PATIENCE)
+        monkeypatch.setattr("webhook.kube.client.Client", self.api.client)
+        monkeypatch.setattr("webhook.kube.lease.Lease", self.api.lease)
+        used = fabrics()
+        facts = Facts(nodes={"n1": node(v100=8, rdma=2)})
+        server, state = Server(Cluster()), configured(used, facts)
+        server.source.observed = ObservedObject(7, loaded(used), "")
+        server.source.used_generation = 7
+        options = ServeOptions(kubeconfig=File("admin.conf"))
+        (self.writer,) = status_writer(
+            options, server.source, state, self.metrics, self.lines.log, environment=IN_POD
+        )
+
+    def run(self, *conditions: Callable[[], object]) -> None:
+        """Run until each of the conditions has been true, in this order."""
+        self.writer.start()
+        try:
+            for condition in conditions:
+                until(condition)
+        finally:
+            self.writer.stop()
+
+    def successful(self) -> float | None:
+        """Return the metric of the last write."""
+        name = "rdma_webhook_status_last_write_successful"
+        return self.metrics.registry.get_sample_value(name)
+
+
+@pytest.fixture
+def writing(monkeypatch: pytest.MonkeyPatch) -> Writing:
+    """Return a writer that has not started."""
+    return Writing(monkeypatch)
+
+
+def test_the_replica_writes_what_it_observes(writing: Writing) -> None:
+    """It writes in its own name, while it holds the Lease."""
+    api = writing.api
+    writing.run(lambda: api.written)
+    assert (api.released, writing.lines.read()) == (1, [])
+    assert api.connected == [File("admin.conf")]
     assert api.leases == [("rdma-webhook", "rdma-webhook", "rdma-webhook-0")]
     (status,) = api.written
     assert (status["observedGeneration"], status["nodes"]) == (7, 1)
     assert status["fabricNames"] == "v100-ib, h100-roce"
-    assert [condition["status"] for condition in status["conditions"]] == ["True", "True"]
+    states = {condition["type"]: condition["status"] for condition in status["conditions"]}
+    assert states == {"Ready": "True", "Valid": "True", "Active": "True"}
+
+
+def test_the_replica_writes_its_own_part(writing: Writing) -> None:
+    """It keeps the spec in use, and says what it uses until it stops."""
+    writing.run(lambda: writing.api.written)
+    kept, own, left = writing.api.merged
+    assert [(item["generation"], item["config"]) for item in kept["kept"]] == [(7, "0123456789ab")]
+    report = {"config": "0123456789ab", "generation": 7, "version": __version__}
+    assert own["replicas"]["rdma-webhook-0"].items() >= report.items()
+    assert left == {"replicas": {"rdma-webhook-0": None}}
+
+
+def test_a_problem_is_logged_once(writing: Writing) -> None:
+    """The metric is 0 until a write succeeds."""
+    api = writing.api
+    api.problem = "no token"
+
+    def mend() -> bool:
+        assert writing.successful() == 0
+        api.problem = ""
+        return True
+
+    writing.run(lambda: len(api.connected) > 1, mend, lambda: writing.successful() == 1)
+    (line,) = writing.lines.read()
+    assert (line["level"], line["msg"]) == ("warning", "could not write the status")
+    assert line["problem"] == "no token"

@@ -70,18 +70,24 @@ class ConfigurationInUse:
         return PreparedConfiguration.of(loaded.fabrics, nodes, loaded.source)
 
     def use(
-        self, loaded: Loaded, prepared: PreparedConfiguration | None, *, reason_without_fabrics: str
+        self,
+        loaded: Loaded,
+        prepared: PreparedConfiguration | None,
+        *,
+        reason_without_fabrics: str,
+        is_kept: bool = False,
     ) -> None:
         """Use a prepared configuration from now on, or none if it has no fabrics.
 
-        `reason_without_fabrics`: why no pod can be decided in that case.
+        `reason_without_fabrics`: why no pod can be decided in that case. `is_kept`: whether it is
+        the last good one, kept in the object's status.
         """
         self.loaded, self.error = loaded, ""
         self.load_count += 1
         self._metrics.configuration.loads.inc()
         self._log.write(
             "info",
-            "configuration loaded",
+            "last good configuration loaded" if is_kept else "configuration loaded",
             load_count=self.load_count,
             config=loaded.fabrics.config_hash,
             fabrics=list(loaded.fabrics.fabrics)[:_MAX_NAMES],

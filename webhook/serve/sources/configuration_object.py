@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple, TypedDict, TypeGuard
 
 from webhook.config.custom_resource import OBJECT
@@ -24,6 +25,7 @@ from webhook.kube.informers import Informers
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
+from webhook.serve.sources.kept_specs import LastGood, kept_specs, last_good
 from webhook.serve.sources.source import ProblemLog
 from webhook.serve.state import ConfigurationLearned, PreparedConfiguration, ReadinessCheck, State
 from webhook.text.escape import visible
@@ -57,12 +59,23 @@ class _Metadata(TypedDict, total=False):
     generation: int
     #: The time of the last write, in ISO 8601; "" if unknown.
     written: str
+    resourceVersion: str
 
 
 class _Projection(TypedDict, total=False):
     """The informer's projection of the object; its other fields may have any shape."""
 
     metadata: _Metadata
+    spec: Mapping[str, object]
+    #: `kept` and `replicas`, if they are there.
+    status: Mapping[str, object]
+
+
+class _ObservedStatus(TypedDict):
+    """The fields of ObservedObject that change without the spec."""
+
+    status: Mapping[str, object]
+    version: str
 
 
 class ObservedObject(NamedTuple):
@@ -74,6 +87,11 @@ class ObservedObject(NamedTuple):
     loaded: Loaded | None
     #: The reasons why it cannot be used, one per line.
     problem: str
+    spec: Mapping[str, object] = MappingProxyType({})
+    #: Its `status.kept` and `status.replicas`, if they are there.
+    status: Mapping[str, object] = MappingProxyType({})
+    #: Its metadata.resourceVersion.
+    version: str = ""
 
 
 class _Learned(NamedTuple):
@@ -106,6 +124,8 @@ class ObjectConfiguration:
         self._ready_at = 0.0
         #: None without an object. The thread of the watch assigns it; any thread may read it.
         self.observed: ObservedObject | None = None
+        #: metadata.generation of the object when it had the spec in use; 0 without one.
+        self.used_generation = 0
         self._waiting: deque[_Learned] = deque()
         #: Whether there has been a list, and its problem; for the thread of the watch.
         self._listed, self._reported_absence = False, ""
@@ -133,7 +153,7 @@ class ObjectConfiguration:
         learned = [
             _Learned(due, *self._prepare_use(projection))
             for projection in projections
-            if self._is_new(projection)
+            if projection is not None and self._is_new(projection)
         ]
         if not self._listed and any(map(self._is_recent, projections)):
             self._ready_at = due + SETTLE_SECONDS
@@ -144,10 +164,13 @@ class ObjectConfiguration:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._take, learned)
 
-    def _is_new(self, projection: _Projection | None) -> TypeGuard[_Projection]:
-        """Return whether there is an object, with a new content; labels do not count."""
-        before, self._last = self._last, _without_time(projection or {})
-        return projection is not None and before != self._last
+    def _is_new(self, projection: _Projection) -> bool:
+        """Return whether the object has a new content; labels and its status do not count."""
+        before, self._last = self._last, _content(projection)
+        if before != self._last or self.observed is None:
+            return True
+        self.observed = self.observed._replace(**_status_of(projection))
+        return False
 
     def _is_recent(self, projection: _Projection | None) -> bool:
         """Return whether the object was written recently, or in the future of this clock."""
@@ -163,31 +186,58 @@ class ObjectConfiguration:
         """Return a function that puts the object to use, and its configuration."""
         self._reported_absence = ""
         self.observed, prepared = self._read(projection)
-        loaded, problem = self.observed.loaded, self.observed.problem
+        generation, loaded, problem, *_ = self.observed
         if loaded is not None:
-            use = partial(self._in_use.use, loaded, prepared, reason_without_fabrics=NO_FABRICS)
-            return use, prepared
-        return partial(self._in_use.refuse, problem, reason_without_fabrics=NOT_USABLE), None
+            return partial(self._use, generation, loaded, prepared), prepared
+        kept = last_good(kept_specs(self.observed.status))
+        prepared = self._in_use.prepare(kept.loaded) if kept else None
+        return partial(self._refuse, problem, kept, prepared), None
 
     def _read(self, projection: _Projection) -> tuple[ObservedObject, PreparedConfiguration | None]:
         """Read the object; never raises, since the watch would lose the change."""
         generation = projection["metadata"].get("generation", 0)
+        loaded, prepared, problem = None, None, ""
         try:
             loaded = parse_object(projection, OBJECT)
-            return ObservedObject(generation, loaded, ""), self._in_use.prepare(loaded)
+            prepared = self._in_use.prepare(loaded)
         except InvalidConfiguration as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
-            problem = visible(f"{OBJECT}: {error!r}")
-        return ObservedObject(generation, None, problem), None
+            loaded, problem = None, visible(f"{OBJECT}: {error!r}")
+        spec = projection.get("spec", {})
+        status = _status_of(projection)
+        return ObservedObject(generation, loaded, problem, spec, **status), prepared
+
+    def _use(
+        self,
+        generation: int,
+        loaded: Loaded,
+        prepared: PreparedConfiguration | None,
+        *,
+        is_kept: bool = False,
+    ) -> None:
+        self.used_generation = generation
+        self._in_use.use(loaded, prepared, reason_without_fabrics=NO_FABRICS, is_kept=is_kept)
+
+    def _refuse(
+        self, problem: str, kept: LastGood | None, prepared: PreparedConfiguration | None
+    ) -> None:
+        """Use the last good spec: this replica's own, or the object's if that is newer."""
+        if kept is not None and kept.generation > self.used_generation:
+            self._use(kept.generation, kept.loaded, prepared, is_kept=True)
+        self._in_use.refuse(problem, reason_without_fabrics=NOT_USABLE)
+
+    def _lose(self, absence: str) -> None:
+        self.used_generation = 0
+        self._in_use.lose(absence)
 
     def _absence(self) -> Iterator[Callable[[], None]]:
         """Yield the reaction to a missing object, unless the last list had the same result."""
-        self.observed = None
+        self.observed, self._last = None, {}
         absence = NO_KIND if self._reflector.absent else NO_OBJECT
         if absence != self._reported_absence:
             self._reported_absence = absence
-            yield partial(self._in_use.lose, absence)
+            yield partial(self._lose, absence)
 
     def _take(self, learned: list[_Learned]) -> None:
         self._synced = True
@@ -250,6 +300,13 @@ def _is_present(projection: object) -> TypeGuard[_Projection]:
     return projection is not None
 
 
-def _without_time(projection: _Projection) -> _Projection:
-    """Return the object without the time of its last write."""
-    return {**projection, "metadata": {**projection.get("metadata", {}), "written": ""}}
+def _content(projection: _Projection) -> _Projection:
+    """Return the object without what changes when only its status or labels are written."""
+    metadata: _Metadata = {**projection.get("metadata", {}), "written": "", "resourceVersion": ""}
+    return {**projection, "metadata": metadata, "status": {}}
+
+
+def _status_of(projection: _Projection) -> _ObservedStatus:
+    """Return what the object says besides its spec."""
+    version = projection["metadata"].get("resourceVersion", "")
+    return {"status": projection.get("status", {}), "version": version}

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
+from prometheus_client import Gauge
+
+from webhook import __version__
 from webhook.serve.events import POD_VARIABLES
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObjectConfiguration
 from webhook.serve.state import State
-from webhook.serve.status.content import NodeSummary, status_update
-from webhook.serve.status.writer import StatusApi, StatusLease, StatusWriter
+from webhook.serve.status.content import NodeSummary, ReplicaReport, StatusUpdate, status_update
+from webhook.serve.status.own import OwnPart
+from webhook.serve.status.replicas import live_reports, replica_reports
+from webhook.serve.status.writer import HoldersPart, StatusApi, StatusLease, StatusWriter
 
 #: The Lease of the manifests.
 LEASE = "rdma-webhook"
@@ -47,7 +53,9 @@ def status_writer(
     options: ServeOptions,
     configuration: object,
     state: State,
+    metrics: Metrics,
     log: Log,
+    *,
     environment: Mapping[str, str],
 ) -> tuple[FabricStatus, ...]:
     """Return the writer of the status, if the configuration is an object and this is a pod."""
@@ -56,16 +64,44 @@ def status_writer(
     if not isinstance(configuration, ObjectConfiguration) or not replica or not namespace:
         return ()
 
-    def log_failure(problem: str) -> None:
-        log.write("warning", "could not write the status", problem=problem)
+    def content() -> StatusUpdate | None:
+        observed = configuration.observed
+        stored = replica_reports(observed.status) if observed else {}
+        live = live_reports(stored, datetime.now(UTC)) | {replica: report()}
+        return status_update(observed, state.snapshot.current, node_summary, live)
+
+    def report() -> ReplicaReport:
+        current = state.snapshot.current
+        config = current.config_hash if current else ""
+        return ReplicaReport(config, configuration.used_generation, __version__)
 
     node_summary = NodeSummary()
+    own = OwnPart(replica, lambda: configuration.observed, report)
     writer = StatusWriter(
         lambda: _connect(options.kubeconfig, namespace, replica),
-        lambda: status_update(configuration.observed, state.snapshot.current, node_summary),
-        log_failure,
+        (own, HoldersPart(content)),
+        _WriteReport(metrics, log),
     )
     return (FabricStatus(writer),)
+
+
+class _WriteReport:
+    """A report on the writes: a metric, and a line of the log for each new problem."""
+
+    def __init__(self, metrics: Metrics, log: Log) -> None:
+        self._log = log
+        self._problem = ""
+        self._successful = Gauge(
+            "rdma_webhook_status_last_write_successful",
+            "1 if this replica could write its part of the FabricConfiguration's status, 0 if not.",
+            registry=metrics.registry,
+        )
+
+    def __call__(self, problem: str) -> None:
+        if problem and problem != self._problem:
+            self._log.write("warning", "could not write the status", problem=problem)
+        self._problem = problem
+        self._successful.set(not problem)
 
 
 def _connect(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.config.findings import text_after_path
@@ -10,22 +10,37 @@ from webhook.config.load import Loaded
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import FabricCapacity, build_inventory
 from webhook.model.json import JsonObject
+from webhook.model.names import counted, shortened_list
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.state import Nodes, PreparedConfiguration
 from webhook.text.findings import text_with_nodes
 
 #: Characters of a message: the API allows 32,768, and people read the first.
 _MAX_MESSAGE_LENGTH = 4096
+#: The maximum number of replicas in a message.
+_MAX_REPLICAS = 10
 
 
 class Condition(NamedTuple):
     """A condition of the status, without its time."""
 
     type: str
-    holds: bool
+    #: None if that is unknown.
+    holds: bool | None
     #: A word in CamelCase.
     reason: str
     message: str
+
+
+class ReplicaReport(NamedTuple):
+    """What a replica uses for its decisions, for the other replicas and for people."""
+
+    #: The hash of the configuration in use; "" without one.
+    config: str
+    #: metadata.generation of the object that had it; 0 without one.
+    generation: int
+    #: The version of the program.
+    version: str
 
 
 class StatusUpdate(NamedTuple):
@@ -39,14 +54,48 @@ class StatusUpdate(NamedTuple):
 
 
 def status_update(
-    observed: ObservedObject | None, used: PreparedConfiguration | None, node_summary: NodeSummary
+    observed: ObservedObject | None,
+    used: PreparedConfiguration | None,
+    node_summary: NodeSummary,
+    replicas: Mapping[str, ReplicaReport],
 ) -> StatusUpdate | None:
-    """Return the content of the status; None without an object."""
+    """Return the content of the status; None without an object.
+
+    `replicas`: the reports of the running replicas, by the names of their pods.
+    """
     if observed is None:
         return None
-    names = observed.loaded.fabrics.fabrics if observed.loaded else ()
-    fields = {"fabricNames": ", ".join(names), **node_summary.of(used)}
-    return StatusUpdate(observed.generation, (_valid(observed), _active(observed, used)), fields)
+    fabrics = observed.loaded.fabrics if observed.loaded else used and used.fabrics
+    fields = {
+        "fabricNames": ", ".join(fabrics.fabrics if fabrics else ()),
+        **node_summary.of(used),
+    }
+    conditions = (_valid(observed), _active(observed, used))
+    ready = _ready(observed, conditions, replicas)
+    return StatusUpdate(observed.generation, (ready, *conditions), fields)
+
+
+def _ready(
+    observed: ObservedObject,
+    conditions: Iterable[Condition],
+    replicas: Mapping[str, ReplicaReport],
+) -> Condition:
+    """Return whether the object decides on pods, on every replica: for `kubectl wait`."""
+    for condition in conditions:
+        if condition.holds is False:
+            return Condition("Ready", False, condition.reason, condition.message)
+    behind = [
+        f"{name} (generation {report.generation})"
+        for name, report in replicas.items()
+        if report.generation != observed.generation
+    ]
+    if behind:
+        message = (
+            f"{len(behind)} of {counted(len(replicas), 'replica')} do not use generation "
+            f"{observed.generation} yet: {shortened_list(behind, _MAX_REPLICAS)}."
+        )
+        return Condition("Ready", False, "ReplicasDiffer", _cut(message))
+    return Condition("Ready", True, "Ready", "Every replica uses it.")
 
 
 def _valid(observed: ObservedObject) -> Condition:
@@ -100,7 +149,9 @@ class NodeSummary:
 def _summary_of(nodes: Nodes, fabrics: Fabrics) -> JsonObject:
     capacities = build_inventory(nodes, fabrics).fabrics
     members = {node for fabric in capacities for node in fabric.nodes}
-    return {"nodes": len(members), "fabrics": [_row(fabric, nodes) for fabric in capacities]}
+    problems = sum(len(fabric.findings) for fabric in capacities)
+    rows = [_row(fabric, nodes) for fabric in capacities]
+    return {"nodes": len(members), "problems": problems, "fabrics": rows}
 
 
 def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:

@@ -1,13 +1,15 @@
-"""Write changes of the FabricConfiguration's status, in one replica.
+"""The thread that writes the FabricConfiguration's status, and the part that one replica writes.
 
-The holder of a Lease writes. The status follows from its own state alone, so another replica that
-takes over writes the same.
+The holder of a Lease writes that part. It follows from the holder's own state alone, so another
+replica that takes over writes the same.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -18,8 +20,13 @@ from webhook.model.json import JsonObject
 from webhook.serve.status.content import Condition, StatusUpdate
 
 PATH = f"/apis/{API_VERSION}/fabricconfigurations/{NAME}"
-#: The minimum number of seconds between two writes: nodes may change a hundred times a second.
+#: Seconds between two looks for something to write.
+TICK = 1.0
+#: The minimum number of seconds between two writes by the holder, since nodes may change a hundred
+#: times a second; and the pause after a failure.
 WRITE_INTERVAL = 10.0
+#: The fields of the status that are not the holder's.
+_NOT_HOLDERS = ("kept", "replicas")
 
 
 class StatusLease(Protocol):
@@ -41,30 +48,44 @@ class StatusApi(Protocol):
     def apply(self, path: str, body: JsonObject) -> bool:
         """Apply the fields of `body`, server-side; return False if the object does not exist."""
 
+    def merge(self, path: str, body: JsonObject) -> bool:
+        """Merge `body` into an object.
+
+        Return False if it does not exist, or its resourceVersion is no longer that of `body`.
+        """
+
+
+class StatusPart(Protocol):
+    """A part of the status."""
+
+    def write(self, lease: StatusLease, api: StatusApi) -> None:
+        """Write the part if it has changed; raise ClusterError if that failed."""
+
+    def forget(self) -> None:
+        """Forget what was written: a write failed."""
+
+    def leave(self, api: StatusApi) -> None:
+        """Remove what must not outlive this process."""
+
 
 class StatusWriter:
-    """Writes the status in a thread."""
+    """Writes the parts of the status in a thread."""
 
     def __init__(
         self,
         connect: Callable[[], tuple[StatusLease, StatusApi]],
-        content: Callable[[], StatusUpdate | None],
-        failed: Callable[[str], None],
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        parts: Sequence[StatusPart],
+        report: Callable[[str], None],
     ) -> None:
         """Prepare; nothing is called before `start`.
 
-        `connect` may be slow; the thread calls it until it succeeds once. `content` returns None
-        without an object. `failed` is called with each new reason for a missing write.
+        `connect` may be slow; the thread calls it until it succeeds once. `report` is called after
+        each round with the reason for a missing write, "" without one.
         """
         self._connect = connect
-        self._content = content
-        self._failed = failed
-        self._now = now
+        self._parts = parts
+        self._report = report
         self._connected: tuple[StatusLease, StatusApi] | None = None
-        #: The last status from this replica; None while it is not the writer.
-        self._written: JsonObject | None = None
-        self._problem = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="status", daemon=True)
 
@@ -82,46 +103,91 @@ class StatusWriter:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        while not self._stop.wait(WRITE_INTERVAL):
-            self.step()
-        if self._connected is not None:
-            self._connected[0].release()
+        pause = TICK
+        while not self._stop.wait(pause):
+            pause = TICK if self.step() else WRITE_INTERVAL
+        self._leave()
 
-    def step(self) -> None:
-        """Write a changed status if this replica is the writer; never raises."""
+    def step(self) -> bool:
+        """Write what has changed; return whether that succeeded. Never raises."""
         problem = ""
         try:
             self._write_changes()
         except ClusterError as error:
-            self._written, problem = None, str(error)
+            problem = str(error)
         except Exception as error:  # noqa: BLE001 -- nobody else writes if this thread ends
-            self._written, problem = None, f"internal error: {type(error).__name__}"
-        if problem and problem != self._problem:
-            self._failed(problem)
-        self._problem = problem
+            problem = f"internal error: {type(error).__name__}"
+        if problem:
+            for part in self._parts:
+                part.forget()
+        self._report(problem)
+        return not problem
 
     def _write_changes(self) -> None:
         if self._connected is None:
             self._connected = self._connect()
+        for part in self._parts:
+            part.write(*self._connected)
+
+    def _leave(self) -> None:
+        if self._connected is None:
+            return
         lease, api = self._connected
+        for part in self._parts:
+            with suppress(ClusterError):
+                part.leave(api)
+        lease.release()
+
+
+class HoldersPart:
+    """The part that the holder of the Lease writes: conditions, fabrics and nodes."""
+
+    def __init__(
+        self,
+        content: Callable[[], StatusUpdate | None],
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Prepare; `content` returns None without an object."""
+        self._content = content
+        self._clock, self._now = clock, now
+        #: The last status from this replica; None while it is not the writer.
+        self._written: JsonObject | None = None
+        self._next_write = 0.0
+
+    def write(self, lease: StatusLease, api: StatusApi) -> None:
+        """Write a changed status if this replica is the writer."""
         update = self._content() if lease.held() else None
         if update is None:
             self._written = None
-            return
+        elif self._clock() >= self._next_write:
+            self._write(update, api)
+
+    def _write(self, update: StatusUpdate, api: StatusApi) -> None:
         if self._written is None:
             self._written = _status_of(api.read(PATH))
         status = _status(update, self._written, self._now())
         if status == self._written:
             return
+        self._next_write = self._clock() + WRITE_INTERVAL
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NAME}}
         stored = api.apply(f"{PATH}/status", {**body, "status": status})
         self._written = status if stored else None  # the object may have been deleted just now
+
+    def forget(self) -> None:
+        """Read the stored status before the next write."""
+        self._written = None
+
+    def leave(self, api: StatusApi) -> None:
+        """Leave all: the next holder continues from it."""
 
 
 def _status_of(manifest: JsonObject | None) -> JsonObject:
     """Return the status written by another replica or an earlier process."""
     status = manifest.get("status") if manifest else None
-    return status if isinstance(status, dict) else {}
+    if not isinstance(status, dict):
+        return {}
+    return {key: value for key, value in status.items() if key not in _NOT_HOLDERS}
 
 
 def _status(update: StatusUpdate, before: JsonObject, now: datetime) -> JsonObject:
@@ -135,7 +201,7 @@ def _condition(
     condition: Condition, generation: int, before: JsonObject, now: datetime
 ) -> JsonObject:
     """Return a condition with the time of its last change from true to false or back."""
-    status = "True" if condition.holds else "False"
+    status = "Unknown" if condition.holds is None else str(condition.holds)
     conditions = before.get("conditions") or ()
     unchanged = (
         old
