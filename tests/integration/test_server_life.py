@@ -209,6 +209,20 @@ def test_no_certificate_is_a_single_line_that_names_the_flags() -> None:
         assert option in done.stderr
 
 
+def test_a_renamed_account_is_a_single_line_with_a_remedy() -> None:
+    """No guard matches an account that `namePrefix` renamed, so the server does not start."""
+    done = _serve("dev=True", POD_SERVICE_ACCOUNT="team-rdma-webhook")
+    assert (done.returncode, done.stderr) == (
+        2,
+        (
+            "rdma-webhook: error: the ServiceAccount of this pod is team-rdma-webhook, but the "
+            "policies that guard it match only the name rdma-webhook: remove namePrefix and "
+            "nameSuffix from the kustomization (another namespace needs neither: "
+            "docs/installation.md)\n"
+        ),
+    )
+
+
 @pytest.mark.skipif(
     shutil.which("curl") is None and not os.environ.get("CI"), reason="curl is missing: install it"
 )

@@ -38,6 +38,7 @@ from webhook.preview.workloads.templates import templates_of
 from webhook.serve.events import POD_VARIABLES
 from webhook.serve.http.validate import SECONDS
 from webhook.serve.options import ServeOptions, configurations
+from webhook.serve.sources.permission_check import ACCOUNT_VARIABLE, GUARDED_ACCOUNT
 from webhook.serve.status import LEASE
 
 ROOT = Path(__file__).parents[2]
@@ -194,7 +195,8 @@ def test_the_guards_look_at_the_same_account() -> None:
     assert conditions == [conditions[0]] * len(guards)
     ((condition,),) = conditions[:1]
     (account,) = documents("base/serviceaccount.yaml")
-    assert f".endsWith(':{account['metadata']['name']}')" in condition["expression"]
+    assert account["metadata"]["name"] == GUARDED_ACCOUNT
+    assert f".endsWith(':{GUARDED_ACCOUNT}')" in condition["expression"]
 
 
 def test_the_guard_of_secrets_knows_the_stored_data() -> None:
@@ -413,12 +415,13 @@ def test_certificates_may_be_managed() -> None:
 
 
 def test_the_pod_knows_itself() -> None:
-    """The server reads these variables, since its Events are about its own pod."""
+    """The server reads these variables: its Events are about its own pod, and it is guarded."""
     fields = {
         variable["name"]: variable["valueFrom"]["fieldRef"]["fieldPath"]
         for variable in CONTAINER["env"]
     }
-    assert fields == {variable: f"metadata.{field}" for field, variable in POD_VARIABLES.items()}
+    metadata = {variable: f"metadata.{field}" for field, variable in POD_VARIABLES.items()}
+    assert fields == metadata | {ACCOUNT_VARIABLE: "spec.serviceAccountName"}
 
 
 def test_comments_fit_a_screen() -> None:

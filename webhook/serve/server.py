@@ -48,7 +48,7 @@ from webhook.serve.sources.cluster import fact_sources
 from webhook.serve.sources.configuration import configuration_source
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.sources.fabric_nodes import FabricNodes
-from webhook.serve.sources.permission_check import permission_check_of
+from webhook.serve.sources.permission_check import permission_check_of, require_guarded_account
 from webhook.serve.sources.source import Source
 from webhook.serve.state import State
 from webhook.serve.status import status_writer
@@ -94,6 +94,7 @@ class WebhookServer:
     """
 
     def __init__(self, options: ServeOptions) -> None:
+        require_guarded_account(os.environ)
         self._options = options
         # A person at a terminal reads how to use the server first, and then its log.
         self.log = Log(options.log_level, buffered=options.dev and os.isatty(1))

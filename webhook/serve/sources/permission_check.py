@@ -3,6 +3,8 @@
 The policy rdma-webhook-guard allows it to change only `caBundle` of two webhook configurations. A
 policy that is not installed, or does not match the account, would go unnoticed. So each replica
 tries other changes in dry runs: at its start and once an hour.
+
+The policies recognize the account by its name. A server whose account was renamed does not start.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from certs.installation import WebhookConfiguration
-from webhook.errors import ClusterError
+from webhook.errors import ClusterError, ConfigError
 from webhook.kube.access import IN_CLUSTER
 from webhook.kube.permission_probe import DryRunResult, RawApi, probe_permissions
 from webhook.serve.log import Log
@@ -27,6 +29,8 @@ from webhook.serve.state import ReadinessCheck, State
 RETRY_WHEN_FINE, RETRY_WHEN_ALLOWED, RETRY_WHEN_UNKNOWN = 3600.0, 600.0, 30.0
 #: Seconds until the confirmation of a first finding: a new policy takes a few seconds to apply.
 CONFIRM = 10.0
+#: The variable with the name of the pod's ServiceAccount, and the only name that the guards match.
+ACCOUNT_VARIABLE, GUARDED_ACCOUNT = "POD_SERVICE_ACCOUNT", "rdma-webhook"
 #: Configuration → whether the account may change it, as far as known.
 _Permissions = dict[WebhookConfiguration, bool]
 
@@ -140,6 +144,17 @@ def permission_check_of(
         options.webhook_configuration, options.validating_webhook_configuration
     )
     return (PermissionCheck(partial(_connect, options.kubeconfig), webhook_configurations, state),)
+
+
+def require_guarded_account(environment: Mapping[str, str]) -> None:
+    """Raise ConfigError if the pod's ServiceAccount has a name that no guard matches."""
+    account = environment.get(ACCOUNT_VARIABLE, GUARDED_ACCOUNT)
+    if account != GUARDED_ACCOUNT:
+        raise ConfigError(
+            f"the ServiceAccount of this pod is {account}, but the policies that guard it match "
+            f"only the name {GUARDED_ACCOUNT}: remove namePrefix and nameSuffix from the "
+            "kustomization (another namespace needs neither: docs/installation.md)"
+        )
 
 
 def _connect(kubeconfig: Path | None) -> RawApi:

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.certs.objects import INSTALLATION, MUTATING, VALIDATING
 from tests.unit.serve.client import Lines
 from tests.waiting import until
-from webhook.errors import ClusterError
+from webhook.errors import ClusterError, ConfigError
 from webhook.kube.access import IN_CLUSTER
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
@@ -19,6 +19,7 @@ from webhook.serve.sources.permission_check import (
     RETRY_WHEN_UNKNOWN,
     PermissionCheck,
     permission_check_of,
+    require_guarded_account,
 )
 from webhook.serve.state import State
 
@@ -175,3 +176,12 @@ def test_when_there_is_a_check(
     state = State()
     checks = permission_check_of(ServeOptions(**options), state, environment)
     assert (len(checks), len(state.probes)) == (count, count)
+
+
+def test_the_account_must_have_the_name_that_the_guards_match() -> None:
+    """A renamed account is refused; without the variable, the server does not run as one."""
+    require_guarded_account({"POD_SERVICE_ACCOUNT": "rdma-webhook"})
+    require_guarded_account({})
+    for renamed in ("team-rdma-webhook", "rdma-webhook-2", ""):
+        with pytest.raises(ConfigError, match=f"ServiceAccount of this pod is {renamed},"):
+            require_guarded_account({"POD_SERVICE_ACCOUNT": renamed})
