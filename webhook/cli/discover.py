@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from socket import gethostname
@@ -180,7 +181,7 @@ def _collector(arguments: argparse.Namespace) -> str:
     """Return the script or DaemonSet that collects the output of tools on nodes."""
     if arguments.files == ["script"]:
         return collect_script()
-    return daemonset(arguments.image, arguments.namespace)
+    return daemonset(arguments.image, arguments.namespace, secrets.token_hex(4))
 
 
 def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeText]:

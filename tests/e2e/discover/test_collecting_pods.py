@@ -77,26 +77,44 @@ def commands(manifest: Path) -> list[list[str]]:
 def collected(space: Space, manifest: Path, account: list[str], a100_node: str) -> str:
     """Run the commands of the comment, all but the last, and return the logs.
 
-    A made-up node has no logs: it is like a node that does not answer.
+    A made-up node has no logs: it is like a node that does not answer. Another pod of the namespace
+    has the label of all runs.
     """
     assert a100_node
     *before, logs, _ = commands(manifest)
+    stranger(space)
     for words in before:
         space.cluster.kubectl(*account, *words)
     return space.cluster.kubectl(*account, *logs)
 
 
+def stranger(space: Space) -> None:
+    """Run a pod that pretends to be one of the DaemonSet's, and reports a node of its own."""
+    claims = "echo '### rdma-webhook discover: 1'; echo '### host: made-up'"
+    pod = space.pod("stranger", annotations={}, restartPolicy="Never")
+    pod["metadata"]["labels"] = {"app.kubernetes.io/name": "rdma-webhook-discover"}
+    (main,) = pod["spec"]["containers"]
+    pod["spec"]["initContainers"] = [{**main, "name": "collect", "command": ["sh", "-c", claims]}]
+    space.create(pod)
+    space.started("stranger")
+    assert "made-up" in space.kubectl("logs", "stranger", "--container=collect")
+
+
 def pod_on_the_real_node(space: Space) -> dict[str, Any]:
     """Return the pod that collects on the real node."""
     on_it = f"--field-selector=spec.nodeName={REAL}"
-    pods = json.loads(space.kubectl("get", "pods", "-l", LABEL, on_it, "--output=json"))
+    of_runs = f"{LABEL},app.kubernetes.io/instance"
+    pods = json.loads(space.kubectl("get", "pods", "-l", of_runs, on_it, "--output=json"))
     (pod,) = pods["items"]
     assert isinstance(pod, dict)
     return pod
 
 
 def test_the_logs_are_read_as_a_node(collected: str) -> None:
-    """The node has its own name, and a finding that it has no RDMA device."""
+    """The node has its own name, and a finding that it has no RDMA device.
+
+    A pod that is not of this run is not read.
+    """
     ran = discover("-", "-o", "json", stdin=collected)
     assert ran.code == 1
     (node,) = ran.form["nodes"]
@@ -163,5 +181,6 @@ def test_deleting_it_leaves_nothing(space: Space, manifest: Path, account: list[
     first, *_, delete = commands(manifest)
     space.cluster.kubectl(*account, *first)
     space.cluster.kubectl(*account, *delete)
+    space.delete("stranger")
     kinds = "daemonsets,pods,configmaps,controllerrevisions"
     until(lambda: not space.cluster.kubectl("get", kinds, "-A", "-l", LABEL, "--output=name"))

@@ -147,15 +147,17 @@ def collect_script() -> str:
     return _PACKAGE.joinpath("collect.sh").read_text(encoding="utf-8")
 
 
-def daemonset(image: str, namespace: str) -> str:
+def daemonset(image: str, namespace: str, run: str) -> str:
     """Return the manifest that runs the script once on each node; its output is in the pods' logs.
 
     The image needs sh, grep and cat; with ibstat, rdma and other tools in it, the pods show more.
+    `run` is part of all names and labels: nobody can label a pod for a run before it begins.
     """
     template = _PACKAGE.joinpath("daemonset.yaml").read_text(encoding="utf-8")
     return (
         template.replace("@SCRIPT@", indent(collect_script().rstrip(), "    "))
         .replace("@NAMESPACE@", namespace)
+        .replace("@NAME@", f"rdma-webhook-discover-{run}")
         .replace("@IMAGE@", json.dumps(image))
     )
 

@@ -10,12 +10,14 @@ import yaml
 from webhook.diagnose.discover.inputs import collect_script, daemonset
 
 IMAGE = "registry.example.com:5000/tools@sha256:0123"
+RUN = "1a2b3c4d"
+NAME = f"rdma-webhook-discover-{RUN}"
 
 
 @pytest.fixture
 def documents() -> list[dict[str, Any]]:
     """Return the documents of the manifest."""
-    return list(yaml.safe_load_all(daemonset(IMAGE, "rdma-tools")))
+    return list(yaml.safe_load_all(daemonset(IMAGE, "rdma-tools", RUN)))
 
 
 def test_the_script_is_mounted_as_it_is(documents: list[dict[str, Any]]) -> None:
@@ -37,7 +39,7 @@ def test_image_and_namespace_are_those_that_were_given(documents: list[dict[str,
     }
     assert images == {IMAGE}
     assert {document["metadata"]["namespace"] for document in documents} == {"rdma-tools"}
-    assert "kubectl -n rdma-tools logs" in daemonset(IMAGE, "rdma-tools")
+    assert "kubectl -n rdma-tools logs" in daemonset(IMAGE, "rdma-tools", RUN)
 
 
 def test_the_node_is_named_by_kubernetes(documents: list[dict[str, Any]]) -> None:
@@ -66,17 +68,29 @@ def test_the_pods_have_no_rights_that_they_do_not_need(documents: list[dict[str,
 
 
 def test_it_runs_on_every_linux_node(documents: list[dict[str, Any]]) -> None:
-    """GPU nodes are often tainted; the selector has the labels of the pods."""
+    """GPU nodes are often tainted."""
     daemon_set = documents[1]["spec"]
     assert daemon_set["template"]["spec"]["tolerations"] == [{"operator": "Exists"}]
-    labels = daemon_set["template"]["metadata"]["labels"]
-    assert daemon_set["selector"]["matchLabels"] == labels
-    for word in (f"-l app.kubernetes.io/name={labels['app.kubernetes.io/name']}", "--tail=-1"):
-        assert word in daemonset(IMAGE, "x")
+
+
+def test_only_pods_of_this_run_are_selected(documents: list[dict[str, Any]]) -> None:
+    """Names, labels, selector and commands have the run's random digits."""
+    labels = {
+        "app.kubernetes.io/name": "rdma-webhook-discover",
+        "app.kubernetes.io/instance": NAME,
+    }
+    for document in documents:
+        assert (document["metadata"]["name"], document["metadata"]["labels"]) == (NAME, labels)
+    spec = documents[1]["spec"]
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"] == labels
+    comment = daemonset(IMAGE, "x", RUN).partition("apiVersion")[0]
+    for words in (f"status daemonset/{NAME} ", f"logs -l app.kubernetes.io/instance={NAME} ",
+                  "--tail=-1"):  # fmt: skip
+        assert words in comment
 
 
 @pytest.mark.parametrize("image", ['a"b', "a: b", "x # y", "@NAMESPACE@"])
 def test_an_image_cannot_change_the_manifest(image: str) -> None:
     """Any text given as an image stays a single value."""
-    spec = list(yaml.safe_load_all(daemonset(image, "x")))[1]["spec"]["template"]["spec"]
+    spec = list(yaml.safe_load_all(daemonset(image, "x", RUN)))[1]["spec"]["template"]["spec"]
     assert spec["containers"][0]["image"] == image
