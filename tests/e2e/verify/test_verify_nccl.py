@@ -14,9 +14,12 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.controllers import start_mpi_operator
+from tests.e2e.asking import apply
 from tests.e2e.verify.conftest import Lab
 from tests.e2e.verify.running import Running, verify
+from tests.unit.diagnose.verify.runs.plans import FABRIC
 from tests.waiting import until
+from webhook.diagnose.verify.runs.nccl_job import NcclPlan, mpi_job
 
 STAND_IN = ("--test", "/opt/stand-in/all_reduce_perf")
 Start = Callable[..., Running]
@@ -76,6 +79,43 @@ def test_a_collective(lab: Lab, start: Start, tmp_path: Path) -> None:
     # The webhook has switched hcoll off in the launcher's script.
     assert "mpirun -mca coll_hcoll_enable 0 --allow-run-as-root -np 2 " in log.read_text()
     assert (lab.pods(), jobs(lab)) == ([], "")
+
+
+@pytest.fixture
+def worker(lab: Lab) -> Iterator[str]:
+    """Start a worker's pod with a key, as mpi-operator would, and return its name."""
+    plan = NcclPlan("verify-sshd", FABRIC, ("real-0",), 1, "nvidia.com/v100", lab.mpi, "", "", 60)
+    template = mpi_job(plan)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
+    (container,) = template["spec"]["containers"]
+    container["imagePullPolicy"] = "Never"
+    template["metadata"]["annotations"] = {}
+    pod = {"apiVersion": "v1", "kind": "Pod", **template}
+    pod["metadata"] |= {"name": plan.name, "namespace": lab.name}
+    apply(lab.cluster, pod)
+    here = f"--namespace={lab.name}"
+    lab.cluster.kubectl(here, "wait", "--for=condition=Ready", f"pod/{plan.name}", "--timeout=120s")
+    key = "mkdir -p ~/.ssh; cd ~/.ssh; ssh-keygen -qN '' -f id_rsa; cp id_rsa.pub authorized_keys"
+    lab.cluster.kubectl(here, "exec", plan.name, "--", "sh", "-c", key)
+    yield plan.name
+    lab.cluster.kubectl(here, "delete", "pod", plan.name, "--wait=false")
+
+
+def test_sshd_lets_in_nobody_else(lab: Lab, worker: str) -> None:
+    """Only the key opens it, only at the pod's address, only for its user; it forwards nothing."""
+    ssh = "ssh -p 2222 -o StrictHostKeyChecking=no -o LogLevel=ERROR"
+
+    def inside(command: str) -> str:
+        run = ("exec", worker, "--", "sh", "-c", f"{command} 2>&1 || true")
+        return lab.cluster.kubectl(f"--namespace={lab.name}", *run).strip()
+
+    assert inside(f"{ssh} $SSHD_ADDRESS id -un") == "root"
+    assert inside(f"{ssh} 127.0.0.1 id").endswith("port 2222: Connection refused")
+    without_key = f"{ssh} -o PubkeyAuthentication=no $SSHD_ADDRESS id"
+    assert inside(without_key).endswith("Permission denied (publickey).")
+    account = "mkdir -p /home/other && cp -r ~/.ssh /home/other && useradd -d /home/other other"
+    inside(f"{account} && chown -R other /home/other")
+    assert inside(f"{ssh} other@$SSHD_ADDRESS id").endswith("Permission denied (publickey).")
+    assert "administratively prohibited" in inside(f"{ssh} -W 127.0.0.1:2222 $SSHD_ADDRESS")
 
 
 @pytest.mark.usefixtures("operator")

@@ -34,7 +34,7 @@ def mpi_job(plan: NcclPlan) -> JsonObject:
             "runPolicy": {
                 "cleanPodPolicy": "Running",
                 "backoffLimit": 0,
-                "activeDeadlineSeconds": int(2 * plan.start_timeout) + plan.program_timeout,
+                "activeDeadlineSeconds": plan.deadline,
                 "ttlSecondsAfterFinished": _TTL_SECONDS,
             },
             "mpiReplicaSpecs": {
@@ -65,6 +65,8 @@ def _worker(plan: NcclPlan) -> JsonObject:
     template = _template(plan, _script("work.sh"), {"limits": gpus})
     spec = template["spec"]
     (container,) = spec["containers"]
+    address = {"fieldRef": {"fieldPath": "status.podIP"}}
+    container["env"] = [{"name": "SSHD_ADDRESS", "valueFrom": address}]
     container["readinessProbe"] = {"tcpSocket": {"port": _PORT}, "periodSeconds": 1}
     # The ranks of a node exchange data in /dev/shm, which is 64 MiB by default in containerd.
     container["volumeMounts"] = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108
@@ -81,6 +83,8 @@ def _worker(plan: NcclPlan) -> JsonObject:
 def _template(plan: NcclPlan, command: list[str], resources: JsonObject) -> JsonObject:
     spec: JsonObject = {
         "terminationGracePeriodSeconds": 1,
+        # The job's own deadline begins only with its launcher, which waits for the workers.
+        "activeDeadlineSeconds": plan.deadline,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "tolerations": list(plan.tolerations),
@@ -159,3 +163,8 @@ class NcclPlan(NamedTuple):
     def program_timeout(self) -> int:
         """Seconds after which mpirun is terminated."""
         return _LIMIT
+
+    @property
+    def deadline(self) -> int:
+        """Seconds after which Kubernetes ends a job and its pods that nobody deletes."""
+        return int(2 * self.start_timeout) + self.program_timeout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,8 @@ def test_all_pods() -> None:
         assert spec["imagePullSecrets"] == [{"name": "registry"}]
         assert spec["tolerations"] == [{"key": "x"}]
         assert spec["automountServiceAccountToken"] is False
+        # Even if the run is killed before the launcher, with which the job's deadline begins.
+        assert spec["activeDeadlineSeconds"] == 720
         nodes = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         assert [term["matchFields"][0]["values"] for term in nodes["nodeSelectorTerms"]] == [
             ["a"],
@@ -69,6 +72,21 @@ def test_workers() -> None:
     role = {"training.kubeflow.org/job-role": "worker"}
     assert term["labelSelector"] == {"matchLabels": {**LABELS, **role}}
     assert "hostNetwork" not in spec
+
+
+def test_sshd_lets_in_nobody_else() -> None:
+    """It listens on the pod's address only, and takes only the job's key, for its own user."""
+    _, worker = templates()
+    (container,) = worker["spec"]["containers"]
+    assert container["env"] == [
+        {"name": "SSHD_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    ]
+    command = container["command"][2].replace("$$(", "$(").partition("exec ")[2]
+    assert shlex.split(command.replace("\\\n", " ")) == [
+        *("$sshd", "-De", "-p", "2222", "-o", "ListenAddress=$SSHD_ADDRESS"),
+        *("-o", "StrictModes=no", "-o", "AuthenticationMethods=publickey"),
+        *("-o", "AllowUsers=$(id -un)", "-o", "DisableForwarding=yes", "-o", "PermitTTY=no"),
+    ]
 
 
 def test_the_launcher() -> None:
