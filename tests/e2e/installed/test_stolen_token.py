@@ -186,6 +186,18 @@ def test_requests_of_the_replicas_are_allowed(thief: Thief) -> None:
     assert (response.code, response.refusal) == (200, "")
 
 
+def test_the_secret_cannot_be_filled(thief: Thief) -> None:
+    """Neither an update nor a create can write large managedFields, which RBAC does not limit."""
+    for method, path, secret in (
+        ("PUT", f"{SECRETS}/{NAME}-ca", thief.secret()),
+        ("POST", SECRETS, _secret(f"{NAME}-ca")),
+    ):
+        secret["metadata"]["managedFields"] = [_filled("v1")]
+        response = thief.send(method, path, secret)
+        message = "may not write large managedFields"
+        assert (response.code, message in response.refusal) == (403, True), response.refusal
+
+
 def test_it_deletes_no_secret(thief: Thief) -> None:
     """RBAC does not grant deletion."""
     assert thief.send("DELETE", f"{SECRETS}/{NAME}-ca").code == 403
@@ -220,6 +232,11 @@ _MANAGED = {
 
 def _fields(count: int, length: int) -> Document:
     return {**_MANAGED, "fieldsV1": {f"f:{'x' * length}{number}": {} for number in range(count)}}
+
+
+def _filled(version: str) -> Document:
+    """Return an entry of managedFields larger than the guards allow."""
+    return {**_fields(2_000, 10), "apiVersion": version}
 
 
 _AT = "only about its own pod"
@@ -395,9 +412,7 @@ def test_a_replica_may_hold_the_lease(thief: Thief) -> None:
     stored = thief.send("GET", LEASE).object
     stored["spec"] |= {"holderIdentity": thief.pod, "leaseDurationSeconds": 60}
     assert thief.send("PUT", LEASE, stored).code == 200
-    stored["metadata"]["managedFields"] = [
-        _fields(2_000, 10) | {"apiVersion": "coordination.k8s.io/v1"}
-    ]
+    stored["metadata"]["managedFields"] = [_filled("coordination.k8s.io/v1")]
     response = thief.send("PUT", LEASE, stored)
     assert (response.code, "large managedFields" in response.refusal) == (403, True)
     assert thief.send("DELETE", LEASE).code == 403
