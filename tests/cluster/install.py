@@ -128,6 +128,18 @@ def install(
     return webhook
 
 
+def changed_by_apply(cluster: Cluster, overlay: str = OVERLAY) -> list[str]:
+    """Apply the manifests again; return kubectl's lines for objects that it changed.
+
+    Without the PodDisruptionBudget: kubectl sends its selector each time, which changes nothing.
+    """
+    with site(_image(cluster), overlay=overlay) as folder:
+        printed = cluster.kubectl("apply", "-k", str(folder)).splitlines()
+    assert len(printed) > 20
+    always = f"poddisruptionbudget.policy/{NAME} configured"
+    return [line for line in printed if not line.endswith(" unchanged") and line != always]
+
+
 def _image(cluster: Cluster) -> str:
     """Return the name of an image that the cluster's nodes have or can pull."""
     if isinstance(cluster, ExistingCluster):
@@ -148,14 +160,16 @@ def _named(image: str) -> dict[str, str]:
 
 
 def uninstall(cluster: Cluster, overlay: str = OVERLAY) -> None:
-    """Remove the webhook as docs/installation.md shows, and wait until nothing calls it.
+    """Run the commands of docs/installation.md that remove the webhook, until all is gone.
 
-    Its namespace stays until the replicas have drained.
+    Raises KubectlError if one fails.
     """
-    cluster.kubectl("delete", CONFIGURATION, VALIDATION, "--ignore-not-found")
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    block = page.partition("## Removing\n\n```console\n")[2].partition("```")[0]
     with site("removed:none", overlay=overlay) as folder:
-        cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--wait=false")
-    _uncalled(cluster)
+        for line in block.splitlines():
+            words = line.removeprefix("$ kubectl ").split()
+            cluster.kubectl(*(str(folder) if word == "." else word for word in words))
 
 
 def uninstall_at_once(cluster: Cluster, overlay: str = OVERLAY) -> None:
@@ -164,7 +178,7 @@ def uninstall_at_once(cluster: Cluster, overlay: str = OVERLAY) -> None:
     Once the API server does not call them any more, there are no requests to wait for.
     """
     cluster.kubectl("delete", CONFIGURATION, VALIDATION, "--ignore-not-found")
-    _uncalled(cluster)
+    uncalled(cluster)
     end_replicas(cluster)
     with site("removed:none", overlay=overlay) as folder:
         cluster.kubectl("delete", "-k", str(folder), "--ignore-not-found")
@@ -272,8 +286,8 @@ def called(cluster: Cluster, seconds: float = 60.0) -> None:
         pod = _created(cluster)
 
 
-def _uncalled(cluster: Cluster, seconds: float = 60.0) -> None:
-    """Wait until an opted-in pod is created unchanged."""
+def uncalled(cluster: Cluster, seconds: float = 60.0) -> None:
+    """Wait until an opted-in pod is created unchanged: the API server needs time to notice."""
     pod = _created(cluster)
     deadline = time.monotonic() + seconds
     while "rdma.lab/status" in pod or "kind: Pod" not in pod:

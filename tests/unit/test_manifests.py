@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +79,7 @@ def test_every_file_is_used() -> None:
 
 def test_nothing_is_mounted_where_the_server_looks_for_a_file() -> None:
     """A file would go before the object. No object ships that could replace the site's."""
-    assert (CONTAINER["volumeMounts"], POD["volumes"]) == ([], [])
+    assert not {"volumeMounts", "volumes"} & {*CONTAINER, *POD}
     assert parsed(*CONTAINER["args"]).config is None
     kinds = [
         document["kind"]
@@ -305,35 +307,37 @@ def parsed(*words: str) -> argparse.Namespace:
     return parser(words).parse_args(words)
 
 
-def test_arguments_are_understood() -> None:
-    """The server's parser accepts the arguments, and the additional ones for cert-manager."""
-    (patch,) = (
+def additions(file: str) -> tuple[list[str], dict[str, Any]]:
+    """Return the arguments and the pod spec that a kustomization adds to the Deployment."""
+    operations, merged = (
         yaml.safe_load(patch["patch"])
-        for patch in documents("overlays/cert-manager/kustomization.yaml")[0]["patches"]
+        for patch in documents(file)[0]["patches"]
         if patch["target"]["kind"] == "Deployment"
     )
-    added = [operation["value"] for operation in patch if operation["path"].endswith("/args/-")]
+    assert all(operation["path"].endswith("/args/-") for operation in operations)
+    pod: dict[str, Any] = merged["spec"]["template"]["spec"]
+    assert pod["containers"][0]["name"] == CONTAINER["name"]
+    return [operation["value"] for operation in operations], pod
+
+
+def test_arguments_are_understood() -> None:
+    """The server's parser accepts the arguments, and the additional ones for cert-manager."""
+    added, pod = additions("overlays/cert-manager/kustomization.yaml")
     arguments = parsed(*CONTAINER["args"], *added)
     assert arguments.drain_seconds == ServeOptions().drain_seconds
-    mounts = [
-        operation["value"]["mountPath"]
-        for operation in patch
-        if operation["path"].endswith("volumeMounts/-")
-    ]
-    assert [str(arguments.tls_cert.parent), str(arguments.tls_key.parent)] == mounts * 2
+    (mount,) = pod["containers"][0]["volumeMounts"]
+    folders = [str(arguments.tls_cert.parent), str(arguments.tls_key.parent)]
+    assert folders == [mount["mountPath"]] * 2
 
 
 def test_the_client_ca_is_mounted_at_the_path_of_its_argument() -> None:
     """Components/mtls adds an argument that `serve` knows, a mount and a ConfigMap."""
-    (component,) = documents("components/mtls/kustomization.yaml")
-    (patch,) = component["patches"]
-    argument, mount, volume = (operation["value"] for operation in yaml.safe_load(patch["patch"]))
-    options = parsed(*CONTAINER["args"], argument)
+    added, pod = additions("components/mtls/kustomization.yaml")
+    (mount,) = pod["containers"][0]["volumeMounts"]
+    options = parsed(*CONTAINER["args"], *added)
     assert (str(options.client_ca.parent), options.client_ca.name) == (mount["mountPath"], "ca.crt")
-    assert (mount["name"], volume["configMap"]) == (
-        volume["name"],
-        {"name": "rdma-webhook-client-ca"},
-    )
+    (volume,) = pod["volumes"]
+    assert volume == {"name": mount["name"], "configMap": {"name": "rdma-webhook-client-ca"}}
 
 
 def test_there_is_time_to_drain() -> None:
@@ -422,6 +426,40 @@ def test_the_pod_knows_itself() -> None:
     }
     metadata = {variable: f"metadata.{field}" for field, variable in POD_VARIABLES.items()}
     assert fields == metadata | {ACCOUNT_VARIABLE: "spec.serviceAccountName"}
+
+
+#: Kind → lists that kubectl compares as a whole, and the field that the API server adds to their
+#: values.
+DEFAULTED = {
+    "ValidatingAdmissionPolicy": ("resourceRules", "scope"),
+    "MutatingWebhookConfiguration": ("rules", "scope"),
+    "ValidatingWebhookConfiguration": ("rules", "scope"),
+    "NetworkPolicy": ("ports", "protocol"),
+    "FlowSchema": ("resourceRules", "namespaces"),
+}
+
+
+def test_defaults_are_written_out() -> None:
+    """Without one of these, kubectl would report a change each time that it applies the file."""
+    counts: Counter[str] = Counter()
+    for file in FILES:
+        for document in documents(str(file.relative_to(MANIFESTS))):
+            name, field = DEFAULTED.get(document["kind"], ("", ""))
+            for value in values_of(document, name):
+                assert field in value, (file, value)
+                counts[document["kind"]] += 1
+    assert counts.keys() == DEFAULTED.keys()
+
+
+def values_of(document: Any, name: str) -> Iterator[dict[str, Any]]:
+    """Yield the values of all lists with this name in a document."""
+    if isinstance(document, dict):
+        yield from document.get(name, ())
+        for value in document.values():
+            yield from values_of(value, name)
+    elif isinstance(document, list):
+        for value in document:
+            yield from values_of(value, name)
 
 
 def test_comments_fit_a_screen() -> None:

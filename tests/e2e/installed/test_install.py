@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, VALIDATION, Webhook, site
+from tests.cluster.install import (
+    CONFIGURATION,
+    DEPLOYMENT,
+    NAME,
+    VALIDATION,
+    Webhook,
+    changed_by_apply,
+    site,
+)
 from tests.e2e.installed.calls import answers, calls
 from tests.e2e.installed.space import Space
+from tests.faults.replicas import settled
 from tests.waiting import until
+
+#: The kinds of the objects that a renamed installation needs to start its pods.
+RENAMED = ("ServiceAccount", "Deployment")
 
 
 def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
@@ -80,13 +94,17 @@ def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Sp
 
 
 def test_applying_again_changes_nothing(webhook: Webhook) -> None:
-    """No object changes, no replica restarts, and `caBundle` stays."""
+    """Kubectl says so, as the manifests are written as the API server stores them.
+
+    No generation changes, no replica restarts, and `caBundle` stays.
+    """
     bundle = "--output=jsonpath={.webhooks[0].clientConfig.caBundle}"
     before = webhook.replicas(), webhook.kubectl("get", CONFIGURATION, bundle)
     with site(webhook.image) as folder:
-        existing = webhook.cluster.kubectl("get", "-k", str(folder), "--output=json")
-        reapplied = webhook.cluster.kubectl("apply", "-k", str(folder), "--output=json")
-    assert _generations(reapplied) == _generations(existing)
+        stored = _generations(webhook.cluster.kubectl("get", "-k", str(folder), "--output=json"))
+        assert changed_by_apply(webhook.cluster) == []
+        now = webhook.cluster.kubectl("get", "-k", str(folder), "--output=json")
+    assert _generations(now) == stored
     assert (webhook.replicas(), webhook.kubectl("get", CONFIGURATION, bundle)) == before
 
 
@@ -96,6 +114,43 @@ def _generations(text: str) -> dict[tuple[str, str], int]:
         (document["kind"], document["metadata"]["name"]): document["metadata"].get("generation", 0)
         for document in json.loads(text)["items"]
     }
+
+
+def test_a_name_prefix_is_refused_with_a_remedy(webhook: Webhook, tmp_path: Path) -> None:
+    """No guard would match the renamed account: its pod ends, and shows what to change."""
+    with site(webhook.image) as folder:
+        file = folder / "kustomization.yaml"
+        renamed = {**yaml.safe_load(file.read_text()), "namePrefix": "team-"}
+        file.write_text(yaml.safe_dump(renamed))
+        documents = yaml.safe_load_all(webhook.cluster.kubectl("kustomize", str(folder)))
+    ours = [document for document in documents if document["kind"] in RENAMED]
+    assert {document["metadata"]["name"] for document in ours} == {f"team-{NAME}"}
+    file = tmp_path / "renamed.yaml"
+    file.write_text(yaml.safe_dump_all(ours))
+    webhook.cluster.kubectl("apply", "--filename", str(file))
+    try:
+        until(lambda: _endings(webhook))
+        message = _endings(webhook)[0]
+    finally:
+        webhook.cluster.kubectl("delete", "--filename", str(file))
+        settled(webhook)
+    assert message.startswith(
+        f"rdma-webhook: error: the ServiceAccount of this pod is team-{NAME}, but the policies that"
+        f" guard it match only the name {NAME}: remove namePrefix and nameSuffix "
+    )
+
+
+def _endings(webhook: Webhook) -> list[str]:
+    """Return what `kubectl describe pod` shows of containers of the renamed pods that ended."""
+    pods = json.loads(webhook.kubectl("get", "pods", "--output=json"))["items"]
+    states = [
+        status.get(state, {}).get("terminated")
+        for pod in pods
+        if pod["metadata"]["name"].startswith("team-")
+        for status in pod["status"].get("containerStatuses") or ()
+        for state in ("state", "lastState")
+    ]
+    return [state["message"] for state in states if state]
 
 
 @pytest.mark.parametrize("level", ["warning", "error"])

@@ -12,6 +12,7 @@ import socket
 import ssl
 from base64 import b64decode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ from tests.cluster.install import (
     NAME,
     VALIDATION,
     Webhook,
+    changed_by_apply,
     install,
     site,
+    uncalled,
     uninstall,
     uninstall_at_once,
 )
@@ -46,6 +49,8 @@ from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT
 
 #: A finalizer that keeps a pod's object, so that tests can read how its process ended.
 HOLD = "rdma.lab/test"
+#: The name of the definition of the FabricConfiguration.
+DEFINED = "fabricconfigurations.rdma.lab"
 #: A GPU of the example's first fabric.
 V100 = "nvidia.com/v100"
 
@@ -157,27 +162,33 @@ def test_a_replica_drains(webhook: Webhook, review: bytes) -> None:
 def test_removal_blocks_no_pods(webhook: Webhook, space: Space, tmp_path: Path) -> None:
     """A removal as documented, while pods are created, rejects no pod; later pods are unchanged.
 
-    The site's fabrics stay, for the next installation.
+    The commands succeed when all is gone, and succeed again. The site's fabrics stay, for the next
+    installation.
 
     If the webhook configuration were not deleted first, pods would be rejected between the deletion
     of the Service and that of the configuration, which kustomize puts last.
     """
     pod, fabrics = space.pod("left", V100), stored(webhook)
-    with creating(space, pod, tmp_path) as load:
+    with ThreadPoolExecutor(1) as executor, creating(space, pod, tmp_path) as load:
         load.last(1)
-        uninstall(webhook.cluster)
+        removal = executor.submit(uninstall, webhook.cluster)
+        uncalled(webhook.cluster)
         after = space.proposed(pod)
         _end_the_drain(webhook)
+        removal.result()
+        assert _remaining(webhook) == [f"customresourcedefinition.apiextensions.k8s.io/{DEFINED}"]
+        uninstall(webhook.cluster)
     assert "rdma.lab/status" not in after["metadata"]["annotations"]
     assert set(load.codes) == {201}, (load.refusals, load.blocked)
     assert 0 < load.patched < load.created
     assert _identity(stored(webhook)) == _identity(fabrics)
-    kinds = (
-        *("mutatingwebhookconfigurations", "validatingadmissionpolicies", "clusterroles"),
-        *("validatingadmissionpolicybindings", "clusterrolebindings", "namespaces"),
-    )
-    selector = f"--selector=app.kubernetes.io/part-of={NAME}"
-    assert not space.cluster.kubectl("get", ",".join(kinds), selector, "--output=name")
+
+
+def _remaining(webhook: Webhook) -> list[str]:
+    """Return the names of all objects of the cluster that have the label of ours."""
+    kinds = webhook.cluster.kubectl("api-resources", "--verbs=list", "--output=name").split()
+    listed = ("--all-namespaces", f"--selector=app.kubernetes.io/part-of={NAME}", "--output=name")
+    return webhook.cluster.kubectl("get", ",".join(kinds), *listed).split()
 
 
 def _end_the_drain(webhook: Webhook) -> None:
@@ -205,6 +216,7 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
         install(webhook.cluster, overlay="cert-manager")
         _check_fabrics_kept(webhook, fabrics)
         until(lambda: _bundle(webhook, VALIDATION) == _bundle(webhook, CONFIGURATION))
+        assert changed_by_apply(webhook.cluster, "cert-manager") == []
         replicas = [Replica(webhook, name) for name in webhook.replicas()]
         before = [replica.serial() for replica in replicas]
         with creating(space, pod, tmp_path) as load:
@@ -256,7 +268,7 @@ def test_each_wrong_order_explains_what_to_do(
     begun = processes(webhook)
 
     files = (f"--filename={CRD / 'fabricconfigurations.yaml'}", f"--filename={fabrics}")
-    defined = "customresourcedefinition.apiextensions.k8s.io/fabricconfigurations.rdma.lab"
+    defined = f"customresourcedefinition.apiextensions.k8s.io/{DEFINED}"
     printed = cluster.kubectl(*apply, *files, check=False)
     assert printed == f"{defined} created\n{_no_match(fabrics)}"
     noticed = until(lambda: _configurations(webhook) == {NO_OBJECT})
