@@ -247,6 +247,32 @@ def by_name(documents: Documents) -> dict[tuple[str, str], dict[str, Any]]:
     return {(document["kind"], document["metadata"]["name"]): document for document in documents}
 
 
+def test_the_network_can_be_narrowed_to_the_api_server(cluster: Cluster, tmp_path: Path) -> None:
+    """The patch of docs/installation.md bounds both directions; other traffic stays as shipped."""
+    page = (MANIFESTS.parent / "docs/installation.md").read_text(encoding="utf-8")
+    text = page.partition("<!-- network -->\n```yaml\n")[2].partition("```")[0]
+    folder = wrapped("overlays/self-managed", tmp_path)
+    file = folder / "kustomization.yaml"
+    patched = {**yaml.safe_load(file.read_text(encoding="utf-8")), **yaml.safe_load(text)}
+    file.write_text(yaml.safe_dump(patched), encoding="utf-8")
+    (before,) = documents_of("NetworkPolicy", build(cluster, MANIFESTS / "overlays/self-managed"))
+    (after,) = documents_of("NetworkPolicy", build(cluster, folder))
+    addresses = [{"ipBlock": {"cidr": f"192.0.2.{number}/32"}} for number in (10, 11, 12)]
+    before["metadata"]["namespace"] = "elsewhere"
+    before["spec"]["ingress"][0]["from"] = before["spec"]["egress"][0]["to"] = addresses
+    assert after == before
+    assert [port["port"] for port in after["spec"]["ingress"][0]["ports"]] == ["https", "preview"]
+    assert [port["port"] for port in after["spec"]["egress"][0]["ports"]] == [443, 6443]
+    dry_run = ("apply", "--dry-run=server", "--namespace=default", "--filename=-")
+    del after["metadata"]["namespace"]
+    assert "(server dry run)" in cluster.kubectl(*dry_run, input=json.dumps(after))
+
+
+def documents_of(kind: str, documents: Documents) -> Documents:
+    """Return the documents of a kind."""
+    return [document for document in documents if document["kind"] == kind]
+
+
 def test_policies_have_no_namespace(cluster: Cluster, tmp_path: Path) -> None:
     """Cluster-scoped objects have no namespace, which some GitOps tools cannot handle."""
     scoped = {
