@@ -49,8 +49,6 @@ from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT
 
 #: A finalizer that keeps a pod's object, so that tests can read how its process ended.
 HOLD = "rdma.lab/test"
-#: The name of the definition of the FabricConfiguration.
-DEFINED = "fabricconfigurations.rdma.lab"
 #: A GPU of the example's first fabric.
 V100 = "nvidia.com/v100"
 
@@ -176,7 +174,8 @@ def test_removal_blocks_no_pods(webhook: Webhook, space: Space, tmp_path: Path) 
         after = space.proposed(pod)
         _end_the_drain(webhook)
         removal.result()
-        assert _remaining(webhook) == [f"customresourcedefinition.apiextensions.k8s.io/{DEFINED}"]
+        separate = webhook.cluster.kubectl("get", "-k", str(CRD), "--output=name").split()
+        assert _remaining(webhook) == {*separate}
         uninstall(webhook.cluster)
     assert "rdma.lab/status" not in after["metadata"]["annotations"]
     assert set(load.codes) == {201}, (load.refusals, load.blocked)
@@ -184,11 +183,11 @@ def test_removal_blocks_no_pods(webhook: Webhook, space: Space, tmp_path: Path) 
     assert _identity(stored(webhook)) == _identity(fabrics)
 
 
-def _remaining(webhook: Webhook) -> list[str]:
+def _remaining(webhook: Webhook) -> set[str]:
     """Return the names of all objects of the cluster that have the label of ours."""
     kinds = webhook.cluster.kubectl("api-resources", "--verbs=list", "--output=name").split()
     listed = ("--all-namespaces", f"--selector=app.kubernetes.io/part-of={NAME}", "--output=name")
-    return webhook.cluster.kubectl("get", ",".join(kinds), *listed).split()
+    return {*webhook.cluster.kubectl("get", ",".join(kinds), *listed).split()}
 
 
 def _end_the_drain(webhook: Webhook) -> None:
@@ -268,7 +267,7 @@ def test_each_wrong_order_explains_what_to_do(
     begun = processes(webhook)
 
     files = (f"--filename={CRD / 'fabricconfigurations.yaml'}", f"--filename={fabrics}")
-    defined = f"customresourcedefinition.apiextensions.k8s.io/{DEFINED}"
+    defined = "customresourcedefinition.apiextensions.k8s.io/fabricconfigurations.rdma.lab"
     printed = cluster.kubectl(*apply, *files, check=False)
     assert printed == f"{defined} created\n{_no_match(fabrics)}"
     noticed = until(lambda: _configurations(webhook) == {NO_OBJECT})
