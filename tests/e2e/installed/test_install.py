@@ -94,7 +94,7 @@ def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Sp
 
 
 def test_applying_again_changes_nothing(webhook: Webhook) -> None:
-    """Kubectl reports no change: the manifests have the form in which the API server stores them.
+    """Kubectl reports no change, since the manifests are written as the API server stores them.
 
     No generation changes, no replica restarts, and `caBundle` stays.
     """
