@@ -224,7 +224,7 @@ def test_the_guards_hold_in_another_namespace(
     rendered = by_name(build(cluster, how(folder, tmp_path)))
     shipped = by_name(build(cluster, MANIFESTS / folder))
     guards = {key for key in shipped if key[1].startswith("rdma-webhook-guard")}
-    assert len(guards) == 8  # four policies, each with its binding
+    assert len(guards) == 10  # five policies, each with its binding
     for key in guards:
         assert rendered[key]["spec"] == shipped[key]["spec"]
         assert "namespace" not in json.dumps(rendered[key]["spec"].get("matchConditions", []))

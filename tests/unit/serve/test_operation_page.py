@@ -9,6 +9,7 @@ from prometheus_client import Metric
 
 from certs.clock import delays
 from tests.generated_pages import DOCS, assert_up_to_date
+from tests.unit.serve.client import Lines
 from webhook.admission.configuration_review import MAX_ERRORS
 from webhook.decide.limits import MAX_CONTAINERS, MAX_ENTRIES
 from webhook.errors import ClusterError
@@ -17,6 +18,7 @@ from webhook.kube.informers import Informers
 from webhook.model.decision import Decision, Outcome, Reason
 from webhook.preview.worker.confinement import MAX_ADDRESS_SPACE
 from webhook.preview.worker.frames import MAX_ANSWER_BYTES
+from webhook.serve import status
 from webhook.serve.http import asgi, validate
 from webhook.serve.http.asgi import MAX_BODY_BYTES
 from webhook.serve.http.preview import BYTES, EACH_BYTES, EACH_PENDING, PENDING, WAIT_SECONDS
@@ -45,6 +47,7 @@ def _families() -> list[Metric]:
     metrics.watches.add(Informers(_nobody, delays))
     metrics.registry.register(WaitingRequestsMetric(WaitingRequests()))
     metrics.configuration.show_hash("c0ffee")
+    status._WriteReport(metrics, Lines().log)
     metrics.fabrics.show({"v100-ib": FabricNodeCounts(2, 0, 0)})
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
