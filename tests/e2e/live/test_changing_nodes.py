@@ -38,6 +38,7 @@ def nodes(webhook: Webhook) -> Iterator[list[str]]:
     cluster = webhook.cluster
     cluster.need("nodes that nobody runs")
     apply(cluster, *map(node, NODES))
+    cluster.kubectl("wait", "--for=condition=Ready", "--timeout=300s", "nodes", *NODES)
     for name in NODES:
         cluster.advertise(EITHER, name)
     yield NODES
@@ -45,9 +46,10 @@ def nodes(webhook: Webhook) -> Iterator[list[str]]:
 
 
 def node(name: str) -> dict[str, Any]:
-    """Return a node that no pod is scheduled to."""
+    """Return a ready node that only pods with a toleration are scheduled to."""
     taint = {"key": FAKE, "value": "fake", "effect": "NoSchedule"}
-    metadata = {"name": name, "labels": {PRODUCT: next(iter(HOMES))}}
+    labels, annotations = {PRODUCT: next(iter(HOMES))}, {FAKE: "fake"}
+    metadata = {"name": name, "labels": labels, "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [taint]}}
 
 
