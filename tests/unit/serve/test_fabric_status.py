@@ -178,7 +178,7 @@ def test_nodes_that_take_no_pods_are_apart_in_the_status() -> None:
         "n2": node(Availability((CORDONED,), ()), v100=8, rdma=2),
     }
     fields = NodeSummary().of(prepared(used, known_nodes))
-    assert fields["nodes"] == 1
+    assert (fields["nodes"], fields["problems"]) == (1, 2)  # the other fabric has no nodes
     row = fields["fabrics"][0]
     assert row == {
         "name": "v100-ib",

@@ -149,7 +149,7 @@ class NodeSummary:
 def _summary_of(nodes: Nodes, fabrics: Fabrics) -> JsonObject:
     capacities = build_inventory(nodes, fabrics).fabrics
     members = {node for fabric in capacities for node in fabric.nodes}
-    problems = sum(len(fabric.findings) for fabric in capacities)
+    problems = sum(len(fabric.problems) for fabric in capacities)
     rows = [_row(fabric, nodes) for fabric in capacities]
     return {"nodes": len(members), "problems": problems, "fabrics": rows}
 
