@@ -114,17 +114,18 @@ def _requesting(ask: Callable[[], Reply], count: int) -> Iterator[list[Reply]]:
 )
 def test_a_long_field_ends_no_work_of_others(process: Process, field: str, value: str) -> None:
     """66 kB ended the process that checks configurations and makes previews, as often as sent."""
-    before = _lost_workers(process)
+    before = lost_workers(process)
     assert validated(process).response["allowed"] is True
     refused = validated(process, review(**{field: value}))
     message = refused.body.decode()
     assert f"request.{field} is a string" in message
     assert len(message) < 500
     assert validated(process).response["allowed"] is True
-    assert _lost_workers(process) == before
+    assert lost_workers(process) == before
 
 
-def _lost_workers(process: Process) -> list[float | None]:
+def lost_workers(process: Process) -> list[float | None]:
+    """Count the workers that ended because of a request."""
     name = "rdma_webhook_worker_ends_total"
     return [process.metric(f'{name}{{reason="{reason}"}}') for reason in ("crash", "malformed")]
 
