@@ -114,20 +114,14 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
 
 
 class JsonData:
-    """Data without lines, whose size has been checked."""
+    """Data without lines, whose shape has been checked."""
 
     def __init__(self, data: dict[str, object], name: str, limits: TextLimits) -> None:
-        """Raise InvalidConfiguration if the data is over a limit."""
+        """Raise InvalidConfiguration if the data has too many values or is nested too deep."""
         self.data = data
         _check_shape(data, name, limits)
         #: The data as JSON.
         self.text = json.dumps(data, ensure_ascii=False)
-        if len(self.text) > limits.size:
-            raise invalid_configuration(
-                CONFIGURATION_TOO_LARGE,
-                name,
-                f"is larger than the maximum of {limits.size:,} characters",
-            )
 
     def line(self, path: Path) -> None:
         """Return None: an object has no lines."""

@@ -34,7 +34,7 @@ NOT_A_CONFIGURATION = Code(
 )
 CONFIGURATION_TOO_LARGE = Code(
     "ConfigurationTooLarge",
-    "The file has more values or fabrics, or is nested deeper, than the webhook reads.",
+    "The file is larger, has more values or fabrics, or is nested deeper than the webhook reads.",
     "Remove what the cluster does not need.",
 )
 UNKNOWN_FIELD = Code(

@@ -9,7 +9,13 @@ import yaml
 from tests.fabrics_file import HEAD
 from webhook.config.custom_resource import JsonData
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import LIMITS, FabricsText, parse_fabrics, parse_object
+from webhook.config.load import (
+    LIMITS,
+    MAX_SPEC_BYTES,
+    FabricsText,
+    parse_fabrics,
+    parse_object,
+)
 from webhook.text.yaml.tree import TextLimits
 
 NAME = "fabricconfigurations/default"
@@ -103,26 +109,39 @@ def nested(levels: int) -> Any:
     [
         ({"x": nested(9_000)}, "is nested deeper than 100 levels"),
         ({"x": [1] * LIMITS.values}, "contains more than the maximum of 35,000 values"),
-        (
-            {"x": "a" * LIMITS.size},
-            "is larger than the maximum of 1,048,576 characters",
-        ),
     ],
-    ids=["depth", "values", "characters"],
+    ids=["depth", "values"],
 )
 def test_the_limits_of_a_file_hold_for_an_object(spec: Any, message: str) -> None:
     """An object in etcd may have 1.5 MiB of any shape: it is refused before it is checked."""
     assert problems(configured(spec=spec)) == f"{NAME}: {message}"
 
 
-@pytest.mark.parametrize("less", ["size", "values", "depth"])
+@pytest.mark.parametrize("less", ["values", "depth"])
 def test_an_object_may_be_as_large_as_its_limits(less: str) -> None:
-    """Characters of JSON count, not bytes; three values: the mapping, its key and its content."""
+    """It has three values: the mapping, its key and its content."""
     limits = TextLimits(size=10, values=3, depth=2)
     assert JsonData({"é": "ü"}, NAME, limits).text == '{"é": "ü"}'
     smaller = limits._replace(**{less: getattr(limits, less) - 1})
     with pytest.raises(InvalidConfiguration):
         JsonData({"é": "ü"}, NAME, smaller)
+
+
+def test_a_spec_has_a_maximum_size() -> None:
+    """The bytes of its JSON count, without spaces, in a file as in an object."""
+    empty = len('{"fabrics":[],"x":""}')
+    for text, size in (
+        ("a" * (MAX_SPEC_BYTES - empty), MAX_SPEC_BYTES),
+        ("\u00e9" * (MAX_SPEC_BYTES // 2), MAX_SPEC_BYTES + empty),
+        ("a" * (MAX_SPEC_BYTES - empty + 1), MAX_SPEC_BYTES + 1),
+    ):
+        spec = {"fabrics": [], "x": text}
+        too_large = f"the spec has {size:,} bytes as JSON: the maximum is 163,840, since the object"
+        message = "spec.x: unknown field" if size == MAX_SPEC_BYTES else too_large
+        assert message in problems(configured(spec=spec))
+        with pytest.raises(InvalidConfiguration) as error:
+            parse_fabrics(yaml.safe_dump(configured(spec=spec), allow_unicode=True), NAME)
+        assert message in str(error.value)
 
 
 def test_the_limits_are_reached_only_beyond_them() -> None:

@@ -34,7 +34,7 @@ from webhook.admission.configuration_review import (
 )
 from webhook.admission.response import allow_unchanged, failure
 from webhook.config.custom_resource import NAME
-from webhook.config.load import LIMITS
+from webhook.config.load import LIMITS, spec_too_large
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import RequestError, crash_summary
 from webhook.model.pod import at
@@ -219,7 +219,8 @@ def _read_body(body: bytes) -> ValidationAnswer | PendingValidation:
         return _error_answer(
             defect_answer(request.uid, error, read.object, MAX_DEPTH - _ABOVE_OBJECT)
         )
-    return _too_large(request) if len(written) > _TOO_LARGE else PendingValidation(request, written)
+    size = len(written)
+    return PendingValidation(request, written) if size <= _TOO_LARGE else _too_large(request, size)
 
 
 def _review(document: object) -> ConfigurationRequest:
@@ -241,9 +242,8 @@ def _object_reference(request: ConfigurationRequest) -> dict[str, str]:
     return {"group": _GROUP, "kind": KIND, "name": request.name or NAME}
 
 
-def _too_large(request: ConfigurationRequest) -> ValidationAnswer:
-    message = f"is larger than the maximum of {LIMITS.size:,} characters"
-    faults = ConfigurationErrors(errors=[("the object", message)])
+def _too_large(request: ConfigurationRequest, size: int) -> ValidationAnswer:
+    faults = ConfigurationErrors(errors=[("the object", spec_too_large(size))])
     answer = configuration_answer(request.uid, _object_reference(request), faults)
     return ValidationAnswer(200, orjson.dumps(answer), request=request, counts=(1, 0))
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.unit.serve.client import JSON, Answer, Lines, request
-from webhook.config.load import LIMITS
+from webhook.config.load import LIMITS, MAX_SPEC_BYTES
 from webhook.errors import RequestError
 from webhook.serve.http import validate
 from webhook.serve.http.review_body import MAX_DEPTH
@@ -282,14 +282,15 @@ def test_a_deep_object_is_rejected() -> None:
 
 
 def test_a_large_object_is_rejected() -> None:
-    """It has a maximum, like a file; an object far above it does not reach the worker."""
+    """Its spec has a maximum; an object far above it does not reach the worker."""
     for server, size in (
-        (Server(), LIMITS.size),
+        (Server(), MAX_SPEC_BYTES),
         (Server(Instead(lambda: pytest.fail("too large"))), 4 * LIMITS.size),
     ):
         answer = server.post(review(item("x" * size)))
         message = answer.response["status"]["message"]
-        assert message == f"the object: is larger than the maximum of {LIMITS.size:,} characters"
+        assert message.startswith("the object: the spec has ")
+        assert f" bytes as JSON: the maximum is {MAX_SPEC_BYTES:,}, since the object" in message
         assert (answer.status, answer.response["uid"]) == (200, UID)
         (line,) = server.lines.read()
         assert (line["msg"], line["allowed"], line["name"]) == ("validated", False, "default")
