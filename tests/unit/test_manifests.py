@@ -129,10 +129,11 @@ def test_the_detector_looks_at_the_same_pods() -> None:
 
 
 def test_detector_and_advice_never_cost_a_pod() -> None:
-    """Detector and advice fail open and never deny; the guards fail closed and deny."""
+    """The policies for users fail open and never deny; the guards fail closed and deny."""
     for name, failure_policy, actions in (
         ("admission/detector", "Ignore", {"Warn", "Audit"}),
         ("admission/advice", "Ignore", {"Warn"}),
+        ("admission/removal", "Ignore", {"Warn"}),
         ("guard", "Fail", {"Deny", "Audit"}),
         ("guard-secrets", "Fail", {"Deny", "Audit"}),
         ("guard-events", "Fail", {"Deny", "Audit"}),
@@ -143,6 +144,22 @@ def test_detector_and_advice_never_cost_a_pod() -> None:
         assert policy["spec"]["failurePolicy"] == failure_policy
         assert set(binding["spec"]["validationActions"]) == actions
         assert policy["metadata"]["name"] == binding["spec"]["policyName"]
+
+
+def test_the_removal_policy_is_about_our_kind() -> None:
+    """Deletions of the object and of its definition; the component replaces only the action."""
+    policy, binding = documents("base/admission/removal.yaml")
+    plural = f"{KIND.lower()}s"
+    rules = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert [rule["operations"] for rule in rules] == [["DELETE"]] * 2
+    assert (rules[0]["apiGroups"], rules[0]["resources"]) == (["rdma.lab"], [plural])
+    assert rules[1]["resourceNames"] == [f"{plural}.rdma.lab"]
+    assert policy["spec"]["variables"][0]["expression"].startswith(f"request.kind.kind == '{KIND}'")
+    (component,) = documents("components/deny-removal/kustomization.yaml")
+    (patch,) = component["patches"]
+    assert patch["target"] == {"kind": binding["kind"], "name": binding["metadata"]["name"]}
+    change = {"op": "replace", "path": "/spec/validationActions", "value": ["Deny"]}
+    assert yaml.safe_load(patch["patch"]) == [change]
 
 
 #: Kinds with controllers that we know, and why the advice leaves them out.
