@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
+from webhook.admission.configuration_changes import ConfigurationChange, configuration_change
 from webhook.admission.response import MAX_WARNINGS_LENGTH
 from webhook.admission.review import (
     API_VERSION,
@@ -39,6 +40,8 @@ class ConfigurationRequest(NamedTuple):
     unchecked_reason: str
     #: The object; empty if the request has none.
     object: dict[str, object]
+    #: The difference to the object before an update; None for a creation, or if unchecked.
+    change: ConfigurationChange | None
 
 
 def read_configuration_review(document: object, group: str, kind: str) -> ConfigurationRequest:
@@ -54,14 +57,19 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
     new = checked_object(request.new, "object", f"a {kind}")
     old = checked_object(request.old, "oldObject", f"a {kind}")
     ignore_reason = _not_ours(request, new, (group, kind))
+    unchecked = "" if ignore_reason or new is None else _reason_to_accept(new, old)
+    change = None
+    if new is not None and old is not None and not (ignore_reason or unchecked):
+        change = configuration_change(new, old, request.field_manager)
     return ConfigurationRequest(
         request.uid,
         request.name,
         request.operation if isinstance(request.operation, str) else "",
         request.dry_run,
         ignore_reason,
-        "" if ignore_reason or new is None else _reason_to_accept(new, old),
+        unchecked,
         new or {},
+        change,
     )
 
 

@@ -43,6 +43,7 @@ class ReviewRequest(NamedTuple):
     kind: object
     subresource: object
     dry_run: bool
+    field_manager: str  #: the client's; "" if it has sent none
     new: object  #: the object after the operation
     old: object  #: the object before it
 
@@ -88,6 +89,7 @@ def read_request(document: object) -> ReviewRequest:
         kind=kind.get("kind"),
         subresource=request.get("subResource"),
         dry_run=request.get("dryRun") is True,
+        field_manager=string_at(mapping_at(request, "options"), "fieldManager"),
         new=request.get("object"),
         old=request.get("oldObject"),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from webhook.admission import configuration_changes
 from webhook.config.findings import FILE_CODES
 from webhook.config.rules import RULES
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
@@ -65,6 +66,7 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     *_rows("verify", verify.CODES),
     *_rows(_CHECK_CONFIG, FILE_CODES),
     *_rows(_CHECK_CONFIG, (_rule_code(rule.code) for rule in RULES)),
+    *_rows("kubectl apply", configuration_changes.CODES),
 )
 #: All codes, in the order of their first rows.
 CODES = tuple(dict.fromkeys(row.code.code for row in CODE_ROWS))

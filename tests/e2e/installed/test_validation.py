@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from tests.cluster.cluster import KubectlError
-from tests.cluster.install import VALIDATION, Webhook
+from tests.cluster.install import Webhook
 from tests.cluster.kinds import bring
+from tests.e2e.installed.redirection import redirected
 from tests.e2e.renderings import MANIFESTS
 from tests.waiting import until
 
@@ -88,28 +88,11 @@ def test_a_warning_is_shown(kind: Webhook) -> None:
     assert "Warning: spec.fabrics[0].hcas: is empty, so NCCL and UCX use every device" in printed
 
 
-@contextmanager
-def _redirected(webhook: Webhook, name: str) -> Iterator[None]:
-    """Have the API server call another Service, as if no replica answered."""
-    path = "/webhooks/0/clientConfig/service/name"
-
-    def call(service: str) -> None:
-        patch = [{"op": "replace", "path": path, "value": service}]
-        change = ("--type=json", f"--patch={json.dumps(patch)}")
-        webhook.cluster.kubectl("patch", VALIDATION, *change)
-
-    call(name)
-    try:
-        yield
-    finally:
-        call("rdma-webhook")
-
-
 def test_while_no_replica_answers_no_spec_can_be_changed(kind: Webhook) -> None:
     """The error names the webhook; labels and deletions need none, and later all is as before."""
     other = configuration({**FABRIC, "rateGbps": 25})
     applied(kind, other)
-    with _redirected(kind, "nobody"):
+    with redirected(kind, "nobody"):
         until(lambda: CALLED in applied(kind, other, check=False))
         for change in (("label", "example.com/a=b"), ("delete",)):
             verb, *options = change

@@ -34,7 +34,19 @@ def review(**request: Any) -> dict[str, Any]:
 def test_a_creation_is_checked() -> None:
     """The object is passed on as it is."""
     read = read_configuration_review(review(dryRun=True), GROUP, KIND)
-    assert read == ("u", "default", "CREATE", True, "", "", item())
+    assert read == ("u", "default", "CREATE", True, "", "", item(), None)
+
+
+def test_an_update_is_compared() -> None:
+    """With the field manager of the request's options; an unchecked one is not."""
+    owners = [{"manager": "team"}]
+    old, new = item({"fabrics": [{"name": "a"}]}), item({"fabrics": []}, managedFields=owners)
+    options = {"fieldManager": "team"}
+    fields = {"operation": "UPDATE", "object": new, "oldObject": old, "options": options}
+    read = read_configuration_review(review(**fields), GROUP, KIND)
+    assert read.change == ("team", True, {"a": 0}, [], owners)
+    for other in ({"oldObject": new}, {"operation": "DELETE"}, {"object": None}):
+        assert read_configuration_review(review(**{**fields, **other}), GROUP, KIND).change is None
 
 
 @pytest.mark.parametrize(

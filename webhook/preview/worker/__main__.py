@@ -26,6 +26,8 @@ _OBJECT = (
     b'{"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration",'
     b' "metadata": {"name": "default"}, "spec": {"fabrics": []}}'
 )
+#: An update that removes a fabric.
+_CHANGE = b'{"manager": "a", "is_empty": true, "removed": {"a": 1}, "before": [], "after": []}'
 #: The same object with several errors.
 _INVALID_OBJECT = _OBJECT.replace(
     b"[]", b'[{"name": 1, "hcass": [], "rateGbps": "a", "mode": "b", "env": []}, {"name": "c"}]'
@@ -40,7 +42,8 @@ def rehearse() -> None:
     operations = Operations()
     for is_object, body in ((True, _OBJECT), (False, EXAMPLE.read_bytes())):
         operations.answer({"operation": "configure", "object": is_object}, body)
-    for body in (_OBJECT, _INVALID_OBJECT):
+    for validated in (_OBJECT, _INVALID_OBJECT):
+        body = b'{"object": %b, "change": %b}' % (validated, _CHANGE)
         operations.answer({"operation": "validate", "uid": "a", "object_reference": {}}, body)
     preview_head = {
         "operation": "preview",

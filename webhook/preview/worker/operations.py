@@ -3,7 +3,8 @@
     configure   the body is a fabrics file, or an object in JSON → its hash
     preview     the body is documents, YAML or JSON              → the report in the requested
                                                                    format
-    validate    the body is a FabricConfiguration in JSON        → the AdmissionReview about it
+    validate    the body is a FabricConfiguration in JSON, and   → the AdmissionReview about it
+                its change
 
 An answer has the status of the server's HTTP answer: 200 and a body; 400 or 413 and a message to
 the caller; 500 and, for the log, the place of the defect.
@@ -12,9 +13,10 @@ the caller; 500 and, for the log, the place of the defect.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from webhook.admission.configuration_changes import ConfigurationChange, change_findings
 from webhook.admission.configuration_review import ConfigurationErrors, configuration_answer
 from webhook.config.findings import InvalidConfiguration, text_after_path
 from webhook.config.load import Loaded, parse_fabrics, parse_object
@@ -89,7 +91,11 @@ class Operations:
         return Reply({"status": 200, "config": self._fabrics.config_hash})
 
     def _validate(self, head: Head, body: bytes) -> Reply:
-        faults = configuration_faults(json.loads(body))
+        request = json.loads(body)
+        faults = configuration_faults(request["object"])
+        if request["change"] is not None:
+            changes = change_findings(ConfigurationChange(**request["change"]))
+            faults = faults._replace(warnings=[*_change_warnings(changes), *faults.warnings])
         answer = configuration_answer(head["uid"], head["object_reference"], faults)
         errors = len(faults.errors) + faults.more_errors
         warnings = len(faults.warnings) + faults.more_warnings
@@ -154,6 +160,13 @@ def configuration_faults(manifest: Mapping[str, object]) -> ConfigurationErrors:
         warnings=_messages(reading.findings, "warning"),
         more_warnings=reading.truncation.warnings,
     )
+
+
+def _change_warnings(findings: Iterable[Finding]) -> Iterator[tuple[str, str]]:
+    """Yield the warnings about an update, with remedy and code: no other command prints them."""
+    for finding in findings:
+        sentence = f"{finding.text}. {finding.remedy} [{finding.code}]"
+        yield finding.location.path, visible(sentence)
 
 
 def _messages(findings: Iterable[Finding], level: Level) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ takes a second; this process only reads the review.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ from webhook.admission.configuration_review import (
 )
 from webhook.admission.response import allow_unchanged, failure
 from webhook.config.custom_resource import NAME
-from webhook.config.load import LIMITS, spec_too_large
+from webhook.config.load import spec_too_large
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import RequestError, crash_summary
 from webhook.model.pod import at
@@ -52,7 +52,7 @@ from webhook.serve.http.review_body import (
 )
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.state import State
+from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.worker.queue import FairQueue, Quota
 from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
@@ -63,15 +63,12 @@ SECONDS = 8.0
 #: The longest pause before a new worker after the end of the last one.
 MAX_PAUSE = 1.0
 #: Validations that may wait or run, in total and from one address, and the bytes of their objects.
+#: A valid object and the managers of its fields have fewer: etcd limits an object to 1.5 MiB.
 PENDING, EACH_PENDING = 32, 8
 BYTES, EACH_BYTES = 8 << 20, 4 << 20
 #: A message for the user who applies the object, after "failed calling webhook …: ".
 NOT_CHECKED = "rdma-webhook could not check the configuration: "
-_ABOVE_OBJECT = 2  # `request.object`
 _GROUP = API_VERSION.partition("/")[0]
-#: More bytes than an object of the maximum length can have: UTF-8 uses up to four bytes per
-#: character.
-_TOO_LARGE = 4 * LIMITS.size
 #: The unchecked fields, which may be large and come mostly from the API server.
 _UNCHECKED = ("metadata", "status")
 
@@ -95,7 +92,7 @@ class PendingValidation(NamedTuple):
     """A request that waits for the worker."""
 
     request: ConfigurationRequest
-    #: The object to check, in JSON.
+    #: The object to check, and its change, in JSON.
     written: bytes
 
 
@@ -120,7 +117,8 @@ class Validate:
         headers: Headers = dict(scope["headers"])
         client_address = scope["client"][0] if scope.get("client") else ""
         try:
-            prepared = _read_body(await review_body(PATH, scope, headers, self._bodies, receive))
+            body = await review_body(PATH, scope, headers, self._bodies, receive)
+            prepared = _read_body(body, self._state.snapshot.current)
             validation = await until_disconnect(self._answer(prepared, client_address), receive)
             close = self._state.draining
         except RequestError as error:
@@ -198,7 +196,9 @@ class Validate:
             self._log.write("info", "validated", **fields, **timing)
 
 
-def _read_body(body: bytes) -> ValidationAnswer | PendingValidation:
+def _read_body(
+    body: bytes, current: PreparedConfiguration | None
+) -> ValidationAnswer | PendingValidation:
     """Return the answer to a body, or the request for the worker; never raises.
 
     The parsed body is dropped: it may take a hundred times as much memory.
@@ -206,21 +206,32 @@ def _read_body(body: bytes) -> ValidationAnswer | PendingValidation:
     read = review_or_error(body, _review)
     if isinstance(read, ErrorAnswer):
         return _error_answer(read)
-    request = read._replace(object={})
+    request = read._replace(object={}, change=None)
     if request.ignore_reason:
         unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignore_reason))
         return ValidationAnswer(200, unchanged, problem=request.ignore_reason, request=request)
     if request.unchecked_reason:
         accepted = orjson.dumps(configuration_answer(request.uid, {}, ConfigurationErrors()))
         return ValidationAnswer(200, accepted, request=request)
+    return _pending(read, current)
+
+
+def _pending(
+    read: ConfigurationRequest, current: PreparedConfiguration | None
+) -> ValidationAnswer | PendingValidation:
+    """Return the request for the worker, or the answer to an object that is too deep or large."""
+    request = read._replace(object={}, change=None)
+    change = None
+    if read.change is not None:
+        removed = _count_nodes(read.change.removed, current)
+        change = read.change._replace(removed=removed)._asdict()
+    document = {"object": _checked_part(read.object), "change": change}
     try:
-        written = orjson.dumps(_checked_part(read.object))
+        written = orjson.dumps(document)
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-        return _error_answer(
-            defect_answer(request.uid, error, read.object, MAX_DEPTH - _ABOVE_OBJECT)
-        )
+        return _error_answer(defect_answer(request.uid, error, document, MAX_DEPTH - 1))
     size = len(written)
-    return PendingValidation(request, written) if size <= _TOO_LARGE else _too_large(request, size)
+    return PendingValidation(request, written) if size <= EACH_BYTES else _too_large(request, size)
 
 
 def _review(document: object) -> ConfigurationRequest:
@@ -236,6 +247,16 @@ def _checked_part(configuration: dict[str, object]) -> dict[str, object]:
     """Return the checked part of an object: everything except the API server's additions."""
     checked = {key: value for key, value in configuration.items() if key not in _UNCHECKED}
     return {**checked, "metadata": {"name": at(configuration, ("metadata", "name"))}}
+
+
+def _count_nodes(fabrics: Iterable[str], current: PreparedConfiguration | None) -> dict[str, int]:
+    """Count the nodes that belong to these fabrics of the configuration in use."""
+    counts = dict.fromkeys(fabrics, 0)
+    if counts and current is not None:
+        for node in current.nodes:
+            for name in current.fabric_index.by_node.get(node, frozenset()) & counts.keys():
+                counts[name] += 1
+    return counts
 
 
 def _object_reference(request: ConfigurationRequest) -> dict[str, str]:

@@ -162,7 +162,7 @@ def test_a_validation_answers_with_a_review() -> None:
         "spec": {"fabrics": [{"name": "ib", "hcass": []}]},
     }
     head = {"operation": "validate", "uid": "u", "object_reference": reference}
-    answer = Operations().answer(head, json.dumps(item).encode())
+    answer = Operations().answer(head, json.dumps({"object": item, "change": None}).encode())
     response = json.loads(answer.body)["response"]
     causes = response["status"]["details"]["causes"]
 
@@ -172,11 +172,38 @@ def test_a_validation_answers_with_a_review() -> None:
     assert "spec.fabrics[0].hcass" in {cause["field"] for cause in causes}
 
 
+def test_the_warnings_about_a_change_come_first() -> None:
+    """Each with its remedy and its code, since no other command prints them."""
+    item = {
+        "apiVersion": "rdma.lab/v1alpha1",
+        "kind": "FabricConfiguration",
+        "metadata": {"name": "default"},
+        "spec": {"fabrics": [{"name": "ib", "resources": [{"name": "rdma/hca"}]}]},
+    }
+    change = {
+        "manager": "a",
+        "is_empty": False,
+        "removed": {"roce": 3},
+        "before": [],
+        "after": [],
+    }
+    head = {"operation": "validate", "uid": "u", "object_reference": {}}
+    body = json.dumps({"object": item, "change": change}).encode()
+    answer = Operations().answer(head, body)
+    warnings = json.loads(answer.body)["response"]["warnings"]
+
+    assert warnings[0].startswith("spec.fabrics: no longer has roce (3 nodes): pods on these nodes")
+    assert warnings[1].startswith("spec.fabrics: ... ")
+    assert warnings[1].endswith("apply a file that has the fabric. [FabricWithNodesRemoved]")
+    assert warnings[2].startswith("spec.fabrics[0]")
+    assert answer.head["warnings"] > 1
+
+
 def test_a_validation_without_memory_has_its_own_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message names a check, not a preview."""
     monkeypatch.setattr(operations, "configuration_faults", _raiser(MemoryError()))
     head = {"operation": "validate", "uid": "u", "object_reference": {}}
-    answer = Operations().answer(head, b"{}")
+    answer = Operations().answer(head, b'{"object": {}}')
 
     assert answer.head["status"] == 413
     assert answer.head["sentence"].startswith("the check needs more than the ")

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from tests.unit.serve.client import JSON, Answer, Lines, request
-from webhook.config.load import LIMITS, MAX_SPEC_BYTES
+from webhook.config.load import MAX_SPEC_BYTES, FabricsText, parse_object
 from webhook.errors import RequestError
+from webhook.model.nodes import Node
 from webhook.serve.http import validate
 from webhook.serve.http.review_body import MAX_DEPTH
 from webhook.serve.http.validate import EACH_BYTES, EACH_PENDING, NOT_CHECKED, Validate
 from webhook.serve.metrics import Metrics
-from webhook.serve.state import State
+from webhook.serve.state import ConfigurationApplied, PreparedConfiguration, State
 from webhook.serve.worker import supervisor
 from webhook.serve.worker.queue import FairQueue
 from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
@@ -285,7 +286,7 @@ def test_a_large_object_is_rejected() -> None:
     """Its spec has a maximum; an object far above it does not reach the worker."""
     for server, size in (
         (Server(), MAX_SPEC_BYTES),
-        (Server(Instead(lambda: pytest.fail("too large"))), 4 * LIMITS.size),
+        (Server(Instead(lambda: pytest.fail("too large"))), EACH_BYTES),
     ):
         answer = server.post(review(item("x" * size)))
         message = answer.response["status"]["message"]
@@ -295,6 +296,57 @@ def test_a_large_object_is_rejected() -> None:
         (line,) = server.lines.read()
         assert (line["msg"], line["allowed"], line["name"]) == ("validated", False, "default")
         assert (line["errors"], line["warnings"]) == (1, 0)
+
+
+def update(new: Any, old: Any, **fields: Any) -> bytes:
+    """Return the review of an update."""
+    return review(new, operation="UPDATE", oldObject=old, **fields)
+
+
+def test_the_nodes_of_a_removed_fabric_are_counted() -> None:
+    """They are those of the configuration in use; a node may fit several fabrics."""
+    fabrics = parse_object(item(VALID, {**VALID, "name": "roce"}), "f").fabrics
+    gpu = Node(labels={}, resources={"nvidia.com/gpu": 8})
+    nodes = {"n1": gpu, "n2": gpu, "n3": Node(labels={}, resources={})}
+    server = Server()
+    server.state.send(
+        ConfigurationApplied(PreparedConfiguration.of(fabrics, nodes, FabricsText("")))
+    )
+    old = item(VALID, {**VALID, "name": "roce"}, {**VALID, "name": "unknown"})
+    response = server.post(update(item({**VALID, "name": "other"}), old)).response
+    assert response["allowed"] is True
+    assert response["warnings"][0].startswith(
+        "spec.fabrics: no longer has ib (2 nodes), roce (2 nodes): pods on these nodes get no RDMA"
+    )
+    (line,) = server.lines.read()
+    assert line["warnings"] >= 1
+
+
+def test_a_change_is_sent_to_the_worker() -> None:
+    """With the managers of both objects, and the client's; without nodes, each count is zero."""
+    worker = NotingWorker()
+    owners = [{"manager": "kubectl"}]
+    new = item()
+    body = update(new, item(VALID), options={"fieldManager": "team"})
+    assert Server(worker).post(body).status == 200
+    ((worker_request, _),) = worker.requests
+    assert json.loads(worker_request.body)["change"] == {
+        "manager": "team",
+        "is_empty": True,
+        "removed": {"ib": 0},
+        "before": owners,
+        "after": owners,
+    }
+
+
+def test_deep_managed_fields_are_rejected() -> None:
+    """No depth of the object before an update leads to an internal error."""
+    deep: Any = 1
+    for _ in range(MAX_DEPTH + 60):
+        deep = [deep]
+    old = {**item(VALID), "metadata": {"managedFields": [deep]}}
+    answer = Server().post(update(item(), old))
+    assert "nested deeper than" in answer.response["status"]["message"]
 
 
 def _raiser(error: Exception) -> Callable[[], WorkerAnswer]:
@@ -370,7 +422,7 @@ def test_a_flood_from_an_address_ends() -> None:
     assert sorted(answer.status for answer in answers) == [200] * EACH_PENDING + [503]
     (refused,) = (answer.text for answer in answers if answer.status == 503)
     assert "too many validations at once from your address" in refused
-    assert 4 * LIMITS.size <= EACH_BYTES
+    assert EACH_BYTES >= 2 * 1_572_864  # of an object and its managers
 
 
 def test_other_addresses_are_not_concerned_by_a_flood() -> None:
@@ -431,7 +483,7 @@ def test_the_worker_gets_only_the_parts_to_check() -> None:
     ((worker_request, max_pause),) = worker.requests
     checked = {**item(VALID), "metadata": {"name": "default"}}
     del checked["status"]
-    assert json.loads(worker_request.body) == checked
+    assert json.loads(worker_request.body) == {"object": checked, "change": None}
     reference = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
     assert (worker_request.operation, worker_request.parameters) == (
         "validate",
