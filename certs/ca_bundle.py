@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from certs.clock import Clock
 from certs.errors import ApiError, CertificateError
 from certs.installation import ADMISSION, Api, Installation, Object, WebhookConfiguration
-from certs.pem import fingerprint, load_certificates, pem_fingerprint, to_pem
+from certs.pem import fingerprint, is_issued_by, load_certificates, pem_fingerprint, to_pem
 
 # `caBundle` of one webhook configuration.
 #
@@ -130,6 +130,17 @@ def parse_ca_bundle(bundle: str, metadata: Object) -> BundleContent:
         version=str(metadata.get("resourceVersion") or ""),
         generation=str(metadata.get("generation") or ""),
         problem=problem if bundle else "it was empty",
+    )
+
+
+def verifies(bundle: str, chain: bytes) -> bool:
+    """Return whether a `caBundle` contains the CA of a chain of certificates (PEM, leaf first)."""
+    roots = load_certificates(pem) if (pem := parse_ca_bundle(bundle, {}).pem) else []
+    trusted = {fingerprint(root) for root in roots}
+    return any(
+        fingerprint(certificate) in trusted
+        or any(is_issued_by(certificate, root) for root in roots)
+        for certificate in load_certificates(chain)
     )
 
 

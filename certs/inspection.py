@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 
 from certs.authorities import Authorities
 from certs.ca_bundle import BundleContent, BundleContents, CaBundles
 from certs.clock import Clock
 from certs.errors import ApiError
 from certs.installation import Api, Installation, Object
-from certs.pem import MALFORMED, dns_names, fingerprint, has_certificate_key, load_certificates
+from certs.pem import dns_names, fingerprint, is_issued_by, load_certificates
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 
 _Roles = list[tuple[str, x509.Certificate]]
@@ -204,20 +203,10 @@ def _handshake(probe_result: ProbeResult, roles: _Roles) -> Handshake:
     return Handshake(
         address=probe_result.address,
         problem=probe_result.problem,
-        issuer=next((role for role, ca in roles if _is_issued_by(leaf, ca)), ""),
+        issuer=next((role for role, ca in roles if is_issued_by(leaf, ca)), ""),
         names=tuple(dns_names(leaf)),
         not_after=leaf.not_valid_after_utc,
     )
-
-
-def _is_issued_by(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
-    if not has_certificate_key(ca):
-        return False
-    try:
-        leaf.verify_directly_issued_by(ca)
-    except (InvalidSignature, *MALFORMED):
-        return False
-    return True
 
 
 # Connect to the replicas of a webhook as the API server does, and read the leaves they serve.

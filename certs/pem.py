@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from cryptography import x509
-from cryptography.exceptions import InternalError, UnsupportedAlgorithm
+from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
@@ -104,6 +104,17 @@ def belongs_to(key: PrivateKeyTypes, certificate: x509.Certificate) -> bool:
         return key.public_key() == certificate.public_key()
     except MALFORMED:
         return False
+
+
+def is_issued_by(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
+    """Return whether a CA signed a certificate."""
+    if not has_certificate_key(ca):
+        return False
+    try:
+        certificate.verify_directly_issued_by(ca)
+    except (InvalidSignature, *MALFORMED):
+        return False
+    return True
 
 
 def to_pem(certificates: Iterable[x509.Certificate]) -> tuple[bytes, ...]:

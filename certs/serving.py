@@ -33,6 +33,8 @@ class ServingContext:
             outer.sni_callback = self._choose
         #: The expiry of the certificate; None while there is none.
         self.not_after: datetime | None = None
+        #: The certificate with its chain, in PEM; empty while there is none.
+        self.chain = b""
         self._current: dict[ssl.SSLContext, ssl.SSLContext] = {}
 
     def use(self, pair: KeyPair, name: str | None = None) -> None:
@@ -45,7 +47,7 @@ class ServingContext:
         for context in current.values():
             _load(context, pair)
         self._current = current
-        self.not_after = until
+        self.chain, self.not_after = pair.certificate, until
 
     def valid(self) -> bool:
         """Return whether there is a certificate that has not expired."""

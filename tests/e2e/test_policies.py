@@ -642,25 +642,31 @@ def test_another_namespace_keeps_the_guard_of_secrets(mighty: Cluster, stolen: s
 
 def test_the_account_may_write_no_event_by_the_core_api(mighty: Cluster) -> None:
     """The core API restricts events less; whatever RBAC grants, it may change or delete none."""
-    message = "rdma-webhook may create Events only about its own pod"
-    place = {"apiVersion": "v1", "kind": "Pod", "name": "probe", "namespace": "rdma-webhook"}
+    message = "rdma-webhook may create Events only about the FabricConfiguration"
+    place = {
+        "apiVersion": "rdma.lab/v1alpha1",
+        "kind": "FabricConfiguration",
+        "name": "default",
+    }
     event = {
-        "metadata": {"name": "probe.f55", "namespace": "rdma-webhook"},
+        "metadata": {"name": "default.f55", "namespace": "default"},
         "eventTime": "2026-11-21T12:00:00.000005Z",
         "type": "Warning",
-        "reason": "ConfigurationNotUsable",
-        "action": "Load",
+        "reason": "NotUsable",
+        "action": "Check",
         "reportingInstance": "probe",
     }
     old = {**event, "involvedObject": place, "reportingComponent": "rdma.lab/webhook"}
     new = {**event, "regarding": place, "reportingController": "rdma.lab/webhook"}
-    path, dry_run = "/api/v1/namespaces/rdma-webhook/events", "?dryRun=All"
+    path, dry_run = "/api/v1/namespaces/default/events", "?dryRun=All"
     identity = {"user": ACCOUNT, "pod": "probe"}
     assert message in send(mighty, "POST", f"{path}{dry_run}", old, **identity).refusal
     elsewhere = path.replace("/api/v1", "/apis/events.k8s.io/v1")
     assert not send(mighty, "POST", f"{elsewhere}{dry_run}", new, **identity).refusal
     assert not send(mighty, "POST", path, old).refusal
-    assert message in send(mighty, "DELETE", f"{path}/probe.f55?dryRun=All", user=ACCOUNT).refusal
+    stored = f"{path}/default.f55"
+    assert message in send(mighty, "DELETE", f"{stored}{dry_run}", user=ACCOUNT).refusal
+    send(mighty, "DELETE", stored)
 
 
 def test_the_account_may_write_no_other_secret(mighty: Cluster) -> None:

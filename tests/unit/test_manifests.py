@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,6 @@ from webhook.config.files import parse_yaml
 from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
 from webhook.kube import events
-from webhook.kube import events as owner_events
 from webhook.kube.lease import LEASE_SECONDS
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
@@ -41,7 +41,8 @@ from webhook.serve.events import POD_VARIABLES
 from webhook.serve.http.validate import SECONDS
 from webhook.serve.options import ServeOptions, configurations
 from webhook.serve.sources.permission_check import ACCOUNT_VARIABLE, GUARDED_ACCOUNT
-from webhook.serve.status import LEASE
+from webhook.serve.status.events import TYPES
+from webhook.serve.status.lease import NAME as LEASE
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
@@ -232,21 +233,22 @@ def test_the_guard_of_secrets_knows_the_stored_data() -> None:
 def test_the_guard_of_events_knows_the_events() -> None:
     """The guard's controller, reasons and numbers of hex digits are the same as in the Events."""
     spec = documents("base/guard-events.yaml")[0]["spec"]
-    named, owned, _, content, _ = spec["validations"]
-    assert f"[0-9a-f]{{{owner_events.OWNER_DIGITS}}}$" in owned["expression"]
-    assert f".size() - {len('.') + owner_events.OWNER_DIGITS})" in owned["expression"]
-    assert f"{{1,{owner_events.MAX_NAME_LENGTH}}}" in owned["expression"]
-    owner_variable = next(
-        variable for variable in spec["variables"] if variable["name"] == "tellsOwner"
-    )
-    assert f"== '{owner_events.REASON}'" in owner_variable["expression"]
+    _, named, owned, _, content, _ = spec["validations"]
+    variables = {variable["name"]: variable["expression"] for variable in spec["variables"]}
+    assert f"[0-9a-f]{{{events.OWNER_DIGITS}}}$" in owned["expression"]
+    assert f".size() - {len('.') + events.OWNER_DIGITS})" in owned["expression"]
+    assert f"{{1,{events.MAX_NAME_LENGTH}}}" in owned["expression"]
+    assert f"== '{events.REASON}'" in variables["notifiesOwner"]
     assert f"'{OPT_IN_LABEL}'" in owned["expression"]
-    assert f"[0-9a-f]{{{events.OWN_POD_DIGITS}}}$" in named["expression"]
+    assert f"[.][0-9a-f]{{{events.CONFIGURATION_DIGITS}}}$" in named["expression"]
+    assert f"with one of {16**events.CONFIGURATION_DIGITS} names" in named["message"]
+    assert yaml.safe_load(variables["reasons"]) == list(TYPES)
     assert f"== '{events.CONTROLLER}'" in content["expression"]
-    assert f"with one of {16**events.OWN_POD_DIGITS} names" in named["message"]
-    reason = re.search(r"reason\.orValue\(''\) == '(\w+)'", content["expression"])
-    assert reason is not None
-    assert f'"{reason[1]}"' in (ROOT / "webhook/serve/events.py").read_text(encoding="utf-8")
+    event = events.configuration_event(
+        events.Notice("Normal", "InUse", "Check", ""), {}, "x", datetime.now(UTC)
+    )
+    for field, value in event["regarding"].items():
+        assert f"regarding.{field}.orValue('') == '{value}'" in named["expression"]
 
 
 def test_the_guard_of_the_lease_knows_its_duration() -> None:
@@ -406,7 +408,10 @@ def test_the_watched_kinds_may_be_watched() -> None:
 
 
 def test_the_status_may_be_written() -> None:
-    """By the holder of the Lease, and nothing of the configuration itself."""
+    """By the holder of the Lease, and nothing of the configuration itself.
+
+    The webhook configurations, which the condition `Called` is about, are only read.
+    """
     lease, role, _, cluster_role, _ = documents("base/status.yaml")
     assert (lease["kind"], lease["metadata"]["name"]) == ("Lease", LEASE)
     rules = [*role["rules"], *cluster_role["rules"]]
@@ -414,6 +419,12 @@ def test_the_status_may_be_written() -> None:
         (["leases"], [LEASE], ["get", "update"]),
         (["fabricconfigurations"], ["default"], ["get"]),
         (["fabricconfigurations/status"], ["default"], ["patch"]),
+        (["mutatingwebhookconfigurations"], [ServeOptions().webhook_configuration], ["get"]),
+        (
+            ["validatingwebhookconfigurations"],
+            [ServeOptions().validating_webhook_configuration],
+            ["get"],
+        ),
     ]
 
 
@@ -436,7 +447,7 @@ def test_certificates_may_be_managed() -> None:
 
 
 def test_the_pod_knows_itself() -> None:
-    """The server reads these variables: its Events are about its own pod, and it is guarded."""
+    """The server reads these variables: its Events and Lease have its name, and it is guarded."""
     fields = {
         variable["name"]: variable["valueFrom"]["fieldRef"]["fieldPath"]
         for variable in CONTAINER["env"]

@@ -1,4 +1,4 @@
-"""The registration of the webhook: its entry in a MutatingWebhookConfiguration.
+"""The registration of a webhook: its entry in a webhook configuration.
 
 Objects of a cluster or a file may have any shape; a field with a wrong type counts as absent.
 """
@@ -31,7 +31,7 @@ NOT_WINDOWS = (
 
 
 class WebhookSetup(NamedTuple):
-    """A webhook with the MutatingWebhookConfiguration that contains it."""
+    """A webhook with the webhook configuration that contains it."""
 
     configuration: Mapping[str, object]
     webhook: Mapping[str, object]
@@ -49,6 +49,20 @@ class WebhookSetup(NamedTuple):
         return any(rule.creation_of_pods for rule in self.rules)
 
 
+class Resource(NamedTuple):
+    """A resource of the API."""
+
+    group: str
+    version: str
+    name: str
+    #: Namespaced or Cluster.
+    scope: str
+
+
+PODS = Resource("", "v1", "pods", "Namespaced")
+CONFIGURATIONS = Resource("rdma.lab", "v1alpha1", "fabricconfigurations", "Cluster")
+
+
 class WebhookRule(NamedTuple):
     """A rule, with the operations and resources that it selects."""
 
@@ -61,12 +75,16 @@ class WebhookRule(NamedTuple):
     @property
     def creation_of_pods(self) -> bool:
         """Whether the rule selects the creation of pods."""
+        return self.selects("CREATE", PODS)
+
+    def selects(self, operation: str, resource: Resource) -> bool:
+        """Return whether the rule selects an operation on a resource."""
         return (
-            not {"", "*"}.isdisjoint(self.api_groups)
-            and not {"v1", "*"}.isdisjoint(self.api_versions)
-            and not {"CREATE", "*"}.isdisjoint(self.operations)
-            and not {"pods", "*", "*/*"}.isdisjoint(self.resources)
-            and self.scope in ("*", "Namespaced")
+            not {resource.group, "*"}.isdisjoint(self.api_groups)
+            and not {resource.version, "*"}.isdisjoint(self.api_versions)
+            and not {operation, "*"}.isdisjoint(self.operations)
+            and not {resource.name, "*", "*/*"}.isdisjoint(self.resources)
+            and self.scope in ("*", resource.scope)
         )
 
 
@@ -111,11 +129,18 @@ class Requirement(NamedTuple):
 
 def webhooks_in(configurations: Iterable[Mapping[str, object]]) -> tuple[WebhookSetup, ...]:
     """Return our webhooks in these MutatingWebhookConfigurations."""
+    return setups_named(WEBHOOK_NAME, configurations)
+
+
+def setups_named(
+    name: str, configurations: Iterable[Mapping[str, object]]
+) -> tuple[WebhookSetup, ...]:
+    """Return the webhooks of a name in these webhook configurations of either kind."""
     return tuple(
         read_setup(configuration, webhook)
         for configuration in configurations
         for webhook in _mappings(configuration, "webhooks")
-        if webhook.get("name") == WEBHOOK_NAME
+        if webhook.get("name") == name
     )
 
 

@@ -157,7 +157,8 @@ _CONDITION = _mapping(
         "type": _field(
             "string",
             "`Ready`: this spec decides on pods, on every replica. `Valid`: the webhook can use "
-            "the spec. `Active`: the replica that wrote this uses it for its decisions.",
+            "the spec. `Active`: the replica that wrote this uses it for its decisions. `Called`: "
+            "the API server calls the webhook.",
         ),
         "status": {
             **_field("string", "Whether the condition holds."),

@@ -1,4 +1,4 @@
-"""Kubernetes Events about this process's pod, and for the owners of pods without RDMA.
+"""Kubernetes Events about the configuration, and for the owners of pods without RDMA.
 
 Threads create them, so that no request waits for the API server.
 """
@@ -9,59 +9,40 @@ import hashlib
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import islice
 from typing import NamedTuple, Protocol
 
 from webhook.errors import ClusterError
+from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.json import JsonObject
 from webhook.model.pod import OwnerReference
 from webhook.text.escape import visible
-
-# Events about the pod that this process runs in.
-#
-# They are for people who inspect the pod because something is wrong (`kubectl describe`,
-# `kubectl get events`). A separate thread creates them, and only for the newest warning: when
-# the thread catches up, older warnings no longer matter.
 
 #: The reporting controller; a qualified name, as the API requires.
 CONTROLLER = "rdma.lab/webhook"
 #: Bytes of a note. Source: kubernetes pkg/apis/core/validation, events.go (NoteLengthLimit).
 MAX_NOTE_LENGTH = 1024
-#: Hex digits in an event's name, which the policy rdma-webhook-guard-events requires. They limit
-#: how many events a pod's token can create.
-OWN_POD_DIGITS = 3
-#: Attempts to create an event: for a minute, with the usual pauses. After that, the problem is
-#: only in the log.
-ATTEMPTS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnPod:
-    """The pod of this process, which an event is about."""
+class Notice(NamedTuple):
+    """The content of an Event."""
 
-    name: str
-    namespace: str
-    uid: str
-
-
-class RecordedWarning(NamedTuple):
-    """A warning about a problem."""
-
-    #: A word for programs: "ConfigurationNotUsable".
+    #: Normal or Warning.
+    type: str
+    #: A word for programs: "NotUsable".
     reason: str
-    #: The action that failed: "Load".
+    #: What was done when the Event's subject was noticed: "Admit".
     action: str
     #: The text for people.
     note: str
-    #: Separates this event from another with the same `reason` and `note`.
-    distinguisher: str = ""
 
 
-class EventCreator(Protocol):
+class EventServer(Protocol):
     """The part of an API server that events need."""
+
+    def read(self, path: str) -> JsonObject | None:
+        """Return an object; None if it does not exist."""
 
     def create(self, path: str, body: JsonObject) -> bool:
         """Create an object in a collection; return False if its name exists already."""
@@ -70,17 +51,29 @@ class EventCreator(Protocol):
 class EventApi:
     """Creates events, for one thread."""
 
-    def __init__(self, connect: Callable[[], EventCreator]) -> None:
+    def __init__(self, connect: Callable[[], EventServer]) -> None:
         self._connect = connect
-        self._api: EventCreator | None = None
+        self._api: EventServer | None = None
 
     def create(self, body: JsonObject) -> str:
         """Create an event, unless its name exists; return why that failed, or ""."""
+        return self._attempt(lambda api: _create(api, body))
+
+    def create_about_configuration(self, notice: Notice, reporter: str, now: datetime) -> str:
+        """Create an event about the FabricConfiguration; return why that failed, or ""."""
+
+        def read_and_create(api: EventServer) -> None:
+            stored = api.read(CONFIGURATION_PATH)
+            metadata = stored["metadata"] if stored else {}
+            _create(api, configuration_event(notice, metadata, reporter, now))
+
+        return self._attempt(read_and_create)
+
+    def _attempt(self, do: Callable[[EventServer], None]) -> str:
         try:
             if self._api is None:
                 self._api = self._connect()
-            namespace = body["metadata"]["namespace"]
-            self._api.create(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body)
+            do(self._api)
         except ClusterError as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 -- the thread must go on to the next event
@@ -88,86 +81,23 @@ class EventApi:
         return ""
 
 
-class PodEvents:
-    """Creates events about one pod; repeats a warning only with another `distinguisher`."""
-
-    def __init__(
-        self,
-        pod: OwnPod,
-        connect: Callable[[], EventCreator],
-        pauses: Callable[[], Iterator[float]],
-        lost: Callable[[str], None],
-    ) -> None:
-        """Prepare; `lost` is called in the thread with the reason for a missing event."""
-        self._pod = pod
-        self._api = EventApi(connect)
-        self._pauses = pauses
-        self._lost = lost
-        self._next: RecordedWarning | None = None
-        self._news = threading.Condition()
-        self._thread: threading.Thread | None = None
-
-    def warn(self, warning: RecordedWarning) -> None:
-        """Queue the event for creation without blocking."""
-        with self._news:
-            self._next = warning
-            self._news.notify()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="events", daemon=True)
-            self._thread.start()
-
-    def _run(self) -> None:
-        while True:
-            with self._news:
-                self._news.wait_for(lambda: self._next is not None)
-                warning, self._next = self._next, None
-            assert warning is not None
-            self._create(event(self._pod, warning, datetime.now(UTC)))
-
-    def _create(self, body: JsonObject) -> None:
-        """Try to create the event until it exists, or a newer one is due."""
-        problem = ""
-        for pause in islice(self._pauses(), ATTEMPTS):
-            problem = self._api.create(body)
-            if not problem:
-                return
-            with self._news:
-                if self._news.wait_for(lambda: self._next is not None, pause):
-                    return
-        self._lost(problem)
+def _create(api: EventServer, body: JsonObject) -> None:
+    namespace = body["metadata"]["namespace"]
+    api.create(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body)
 
 
-def event(pod: OwnPod, warning: RecordedWarning, now: datetime) -> JsonObject:
-    """Return an event; equal warnings have events of the same name.
-
-    One in about 4,000 other warnings gets the same name. Such a warning has no event until the
-    first event has expired, after an hour.
-    """
-    identity = f"{warning.reason}\n{warning.distinguisher}\n{warning.note}"
-    digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:OWN_POD_DIGITS]
-    regarding = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": pod.name,
-        "namespace": pod.namespace,
-        "uid": pod.uid,
-    }
-    return warning_event(f"{pod.name}.{digest}", regarding, warning, pod.name, now)
-
-
-def warning_event(
-    name: str, regarding: dict[str, str], warning: RecordedWarning, reporter: str, now: datetime
+def event(
+    name: str, regarding: dict[str, str], notice: Notice, reporter: str, now: datetime
 ) -> JsonObject:
-    """Return a warning about an object as an Event in that object's namespace."""
+    """Return an Event about an object, in the object's namespace, or in `default` without one."""
+    namespace = regarding.get("namespace", NAMESPACE_WITHOUT)
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": regarding["namespace"]},
+        "metadata": {"name": name, "namespace": namespace},
         "eventTime": f"{now:%Y-%m-%dT%H:%M:%S.%f}Z",
-        "type": "Warning",
-        "reason": warning.reason,
-        "action": warning.action,
-        "note": _cut(warning.note),
+        **notice._asdict(),
+        "note": _cut(notice.note),
         "reportingController": CONTROLLER,
         "reportingInstance": reporter,
         "regarding": regarding,
@@ -181,6 +111,45 @@ def _cut(note: str) -> str:
     if len(octets) <= MAX_NOTE_LENGTH:
         return note
     return octets[: MAX_NOTE_LENGTH - 3].decode(errors="ignore") + "..."
+
+
+# Events about the FabricConfiguration, as shown by `kubectl describe fabrics default`.
+#
+# Every replica that notices a change creates its Event. The name follows from the content, so one
+# replica succeeds, and the others find that the Event exists.
+
+CONFIGURATION_NAME = "default"
+CONFIGURATION_PATH = f"{CONFIGURATIONS.path}/{CONFIGURATION_NAME}"
+#: The namespace of Events about objects without a namespace.
+#: Source: kubernetes pkg/apis/core/validation, events.go (legacyValidateEvent).
+NAMESPACE_WITHOUT = "default"
+#: Hex digits in the name of an event, which the policy rdma-webhook-guard-events requires. They
+#: limit how many events a stolen token can create.
+CONFIGURATION_DIGITS = 3
+#: Minutes in which an equal notice has the same name.
+REPEAT_MINUTES = 10
+
+
+def configuration_event(
+    notice: Notice, metadata: JsonObject, reporter: str, now: datetime
+) -> JsonObject:
+    """Return an event about the FabricConfiguration with this metadata; {} if it does not exist.
+
+    One in about 4,000 other notices gets the same name. Such a notice has no event until the first
+    event has expired, after an hour.
+    """
+    uid, generation = metadata.get("uid", ""), metadata.get("generation", 0)
+    period = int(now.timestamp()) // (REPEAT_MINUTES * 60)
+    identity = f"{uid}\n{generation}\n{period}\n{notice.reason}\n{notice.note}"
+    digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:CONFIGURATION_DIGITS]
+    regarding = {
+        "apiVersion": f"{CONFIGURATIONS.group}/{CONFIGURATIONS.version}",
+        "kind": "FabricConfiguration",
+        "name": CONFIGURATION_NAME,
+    }
+    if uid:
+        regarding["uid"] = uid
+    return event(f"{CONFIGURATION_NAME}.{digest}", regarding, notice, reporter, now)
 
 
 # Kubernetes Events for the owner of a pod that will have no RDMA.
@@ -218,7 +187,7 @@ class OwnerEvents:
     """Creates each Event once, in a thread."""
 
     def __init__(
-        self, reporter: str, connect: Callable[[], EventCreator], lost: Callable[[str], None]
+        self, reporter: str, connect: Callable[[], EventServer], lost: Callable[[str], None]
     ) -> None:
         """Prepare.
 
@@ -277,5 +246,6 @@ def owner_event(notice: WithoutRdma, reporter: str, now: datetime) -> JsonObject
     if owner.uid:
         regarding["uid"] = owner.uid
     note = f"its pods will have no RDMA ({notice.code}): {notice.message}"
-    warning = RecordedWarning(REASON, "Admit", note)
-    return warning_event(name_of(notice), regarding, warning, reporter, now)
+    return event(
+        name_of(notice), regarding, Notice("Warning", REASON, "Admit", note), reporter, now
+    )

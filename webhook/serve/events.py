@@ -1,4 +1,4 @@
-"""Events for people: missing RDMA for a pod's owner, broken configurations for an operator."""
+"""Events for the owners of pods that will have no RDMA, and the client that creates Events."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certs.clock import delays
 from webhook.admission.review import AdmissionRequest
-from webhook.kube.events import OwnerEvents, OwnPod, PodEvents, RecordedWarning, WithoutRdma
+from webhook.kube.events import OwnerEvents, WithoutRdma
 from webhook.model.decision import Decision
 from webhook.model.pod import owners_of
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 
+if TYPE_CHECKING:
+    from webhook.kube.client import Client
+
+#: The variables that the Deployment sets, by the downward API.
+POD_VARIABLES = {"name": "POD_NAME", "namespace": "POD_NAMESPACE"}
 #: Called with each decided request after its answer; does not block.
 NotifyOwner = Callable[[AdmissionRequest, Decision], None]
 
@@ -54,40 +58,6 @@ def owner_notices(request: AdmissionRequest, decision: Decision) -> list[Without
 
 def notify_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
     """Do nothing: the status and the metrics have the decision."""
-
-
-# Report a problem for the operator in a Kubernetes Event.
-
-if TYPE_CHECKING:
-    from webhook.kube.client import Client
-
-#: The variables that the Deployment sets, by the downward API.
-POD_VARIABLES = {"name": "POD_NAME", "namespace": "POD_NAMESPACE", "uid": "POD_UID"}
-
-#: Called with the number of good configurations so far, and the problem of the current one.
-ReportFailure = Callable[[int, str], None]
-
-
-def failure_reporter(
-    options: ServeOptions, metrics: Metrics, log: Log, environment: Mapping[str, str]
-) -> ReportFailure:
-    """Return a function that reports a broken configuration; it does nothing outside a pod."""
-    pod_fields = {field: environment.get(variable, "") for field, variable in POD_VARIABLES.items()}
-    if not all(pod_fields.values()):
-        return _report_nothing
-    events = PodEvents(
-        OwnPod(**pod_fields),
-        lambda: events_client(options.kubeconfig),
-        delays,
-        loss_reporter(metrics, log),
-    )
-    return lambda load_count, problem: events.warn(
-        RecordedWarning("ConfigurationNotUsable", "Load", problem, str(load_count))
-    )
-
-
-def _report_nothing(_load_count: int, _problem: str) -> None:
-    """Do nothing: the log and the metric show the failure."""
 
 
 def loss_reporter(metrics: Metrics, log: Log) -> Callable[[str], None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Literal, NamedTuple, get_args
 
 from prometheus_client import (
@@ -79,11 +79,23 @@ class Metrics:
             ["kind"],
             registry=self.registry,
         )
+        self.called = Gauge(
+            "rdma_webhook_called",
+            "1 if the webhook configuration makes the API server call this webhook; 0 if it is "
+            "missing, selects other objects, calls another Service, or has another CA.",
+            ["webhook"],
+            registry=self.registry,
+        )
         self.worker = WorkerMetrics(self.registry)
         self.configuration = ConfigurationMetrics(self.registry)
         self.fabrics = FabricGauges(self.registry)
         self.certificates = CertificateGauges(self.registry)
         _show_versions(self.registry)
+
+    @cached_property
+    def lease(self) -> LeaseGauges:
+        """The gauges of the Lease, which exist only in a replica that tries to hold it."""
+        return LeaseGauges(self.registry)
 
     def connection_opened(self, listener: str) -> None:
         """Count an accepted connection; `listener` comes from a closed set."""
@@ -278,6 +290,24 @@ class FabricGauges:
         for fabric, counts in nodes.items():
             for gauge, count in zip(self._gauges, counts, strict=True):
                 gauge.labels(fabric).set(count)
+
+
+class LeaseGauges:
+    """Gauges of the Lease, whose holder writes the status of the FabricConfiguration."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.held = Gauge(
+            "rdma_webhook_lease_held",
+            "1 on the replica that holds the Lease and writes the FabricConfiguration's status, "
+            "otherwise 0.",
+            registry=registry,
+        )
+        self.successful = Gauge(
+            "rdma_webhook_lease_last_check_successful",
+            "1 if this replica could read the Lease, and renew it as its holder; 0 if the Lease "
+            "does not exist, may not be used, or the API server does not answer.",
+            registry=registry,
+        )
 
 
 class CertificateGauges:

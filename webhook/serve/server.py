@@ -33,7 +33,7 @@ from certs.serving import ServingContext
 from webhook.decide import decide
 from webhook.errors import ConfigError, WebhookError, crash_summary
 from webhook.serve import dev
-from webhook.serve.events import failure_reporter, owner_notifier
+from webhook.serve.events import owner_notifier
 from webhook.serve.http import mutate, validate
 from webhook.serve.http.apps import AdmissionApp, Health
 from webhook.serve.http.mutate import Mutate
@@ -100,8 +100,7 @@ class WebhookServer:
         self.log = Log(options.log_level, buffered=options.dev and os.isatty(1))
         self.metrics = Metrics()
         self.state = State()
-        report_failure = failure_reporter(options, self.metrics, self.log, os.environ)
-        in_use = ConfigurationInUse(self.state, self.metrics, self.log, report_failure)
+        in_use = ConfigurationInUse(self.state, self.metrics, self.log)
         self._configuration = configuration_source(
             options, self.state, self.metrics, in_use, os.environ
         )
@@ -121,6 +120,7 @@ class WebhookServer:
                 self.state,
                 self.metrics,
                 self.log,
+                chain=lambda: self._tls.chain,
                 environment=os.environ,
             ),
         )

@@ -14,10 +14,11 @@ from tests.cluster.install import LAB, NAME, Webhook
 from tests.e2e.asking import Document
 from tests.e2e.wire import JSON, Response, send
 from tests.waiting import until
+from webhook.serve.status.events import TYPES
 
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 SECRETS = f"/api/v1/namespaces/{NAME}/secrets"
-EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAME}/events"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAME}/leases/{NAME}"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 ATTEMPTS = 20
@@ -205,15 +206,19 @@ def test_it_deletes_no_secret(thief: Thief) -> None:
 
 def _event(thief: Thief, mark: str = "f55") -> Document:
     """Write the Event that the replica itself would write."""
-    regarding = {"apiVersion": "v1", "kind": "Pod", "name": thief.pod, "namespace": NAME}
+    regarding = {
+        "apiVersion": "rdma.lab/v1alpha1",
+        "kind": "FabricConfiguration",
+        "name": "default",
+    }
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": f"{thief.pod}.{mark}", "namespace": NAME},
+        "metadata": {"name": f"default.{mark}", "namespace": "default"},
         "eventTime": "2026-11-21T12:00:00.000005Z",
         "type": "Warning",
-        "reason": "ConfigurationNotUsable",
-        "action": "Load",
+        "reason": "NotUsable",
+        "action": "Check",
         "note": "anything",
         "reportingController": "rdma.lab/webhook",
         "reportingInstance": thief.pod,
@@ -239,21 +244,26 @@ def _filled(version: str) -> Document:
     return {**_fields(2_000, 10), "apiVersion": version}
 
 
-_AT = "only about its own pod"
-_SAYS = "only an unusable configuration"
+_ABOUT = "only about the FabricConfiguration and about missing RDMA"
+_AT = "only about its FabricConfiguration, each with one of 4096 names"
+_SAYS = "no other fields of an Event"
 _OWNERS = "only to owners of pods, in namespaces that opted in"
 FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
+    "another reason": (_put("reason", value="Killing"), _ABOUT),
+    "by another": (_put("reportingInstance", value="somebody"), _ABOUT),
     "of any name": (_put("metadata", "name", value="flood-1"), _AT),
-    "of more names": (_put("metadata", "name", value="replica.f55f"), _AT),
-    "without a name": (_put("metadata", value={"generateName": "flood-", "namespace": NAME}), _AT),
-    "at another pod": (_put("regarding", "name", value="another"), _AT),
+    "of more names": (_put("metadata", "name", value="default.f55f"), _AT),
+    "without a name": (
+        _put("metadata", value={"generateName": "flood-", "namespace": "default"}),
+        _AT,
+    ),
+    "about another object": (_put("regarding", "name", value="another"), _AT),
+    "about another kind": (_put("regarding", "kind", value="Deployment"), _AT),
+    "another version": (_put("regarding", "apiVersion", value="v2"), _AT),
     "elsewhere": (_put("regarding", "namespace", value="x" * 1000), _AT),
-    "at no pod": (_put("regarding", "kind", value="Deployment"), _AT),
     "of another controller": (_put("reportingController", value="example.com/other"), _SAYS),
-    "another reason": (_put("reason", value="Killing"), _SAYS),
     "a large place": (_put("regarding", "fieldPath", value="x" * 1000), _SAYS),
     "hidden characters": (_put("note", value="a\u202eb"), "only visible characters"),
-    "another version": (_put("regarding", "apiVersion", value="v2"), _SAYS),
     "a version of it": (_put("regarding", "resourceVersion", value="x" * 1000), _SAYS),
     "a series": (
         _put("series", value={"count": 2, "lastObservedTime": "2026-11-21T12:00:00.000005Z"}),
@@ -280,10 +290,17 @@ FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
 
 
 def test_a_true_event_is_taken(thief: Thief) -> None:
-    """An event as the process writes it is accepted, with any of its 4096 names."""
+    """An event as the process writes it is accepted, with any of its names and reasons."""
     for mark in ("000", "f55", "fff"):
         response = thief.send("POST", EVENTS, _event(thief, mark))
         assert (response.code, response.refusal) == (201, ""), mark
+    for reason, kind in TYPES.items():
+        event = {**_event(thief), "reason": reason, "type": kind}
+        response = thief.send("POST", EVENTS, event)
+        assert (response.code, response.refusal) == (201, ""), reason
+    event = _event(thief)
+    del event["regarding"]["uid"]  # of an object that does not exist
+    assert thief.send("POST", EVENTS, event).code == 201
 
 
 @pytest.mark.parametrize("how", FALSE)
@@ -318,20 +335,19 @@ FALSE_AT_OWNER: dict[str, Callable[[Document], None]] = {
     "of a kind in another case": _put("regarding", "kind", value="pod"),
     "of a long name": _put("regarding", "name", value="train" * 60),
     "elsewhere": _put("regarding", "namespace", value="default"),
-    "by another": _put("reportingInstance", value="somebody"),
 }
 
 
 def test_a_true_event_at_an_owner_is_taken(thief: Thief) -> None:
     """In a namespace that opted in, an event as the process writes it is accepted."""
     event = _at_owner(thief)
-    response = thief.send("POST", EVENTS.replace(NAME, LAB), event)
+    response = thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event)
     assert (response.code, response.refusal) == (201, "")
     del event["regarding"]["uid"]
-    assert thief.send("POST", EVENTS.replace(NAME, LAB), event).code == 201
+    assert thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event).code == 201
     event["regarding"]["name"] = "train" * 50
     event["metadata"]["name"] = f"{'train' * 40}.0123456789ab"
-    assert thief.send("POST", EVENTS.replace(NAME, LAB), event).code == 201
+    assert thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event).code == 201
 
 
 @pytest.mark.parametrize("how", FALSE_AT_OWNER)
@@ -339,7 +355,7 @@ def test_other_events_at_owners_are_refused(thief: Thief, how: str) -> None:
     """An event must be about a controller in its own namespace, and by the pod that sends it."""
     event = _at_owner(thief)
     FALSE_AT_OWNER[how](event)
-    response = thief.send("POST", EVENTS.replace(NAME, LAB), event)
+    response = thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event)
     assert (response.code, _OWNERS in response.refusal) == (403, True), response.refusal
 
 
@@ -347,15 +363,36 @@ def test_a_namespace_that_did_not_opt_in_gets_no_event(thief: Thief) -> None:
     """The webhook never writes events there."""
     event = _at_owner(thief)
     event["metadata"]["namespace"] = event["regarding"]["namespace"] = "default"
-    response = thief.send("POST", EVENTS.replace(NAME, "default"), event)
+    response = thief.send("POST", EVENTS, event)
     assert (response.code, _OWNERS in response.refusal) == (403, True), response.refusal
+
+
+def test_an_event_at_an_owner_has_its_reporter(thief: Thief) -> None:
+    """The reporter is the pod of the token, so that people find the thief's pod."""
+    event = {**_at_owner(thief), "reportingInstance": "somebody"}
+    response = thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event)
+    assert (response.code, _ABOUT in response.refusal) == (403, True), response.refusal
+
+
+def test_an_event_about_the_configuration_has_one_place(thief: Thief) -> None:
+    """No other namespace gets one: Kubernetes keeps those of objects without a namespace together.
+
+    It checks that before the policy, which checks the rest: the object may be said to have one.
+    """
+    event = _event(thief)
+    event["metadata"]["namespace"] = LAB
+    elsewhere = EVENTS.replace("/default/", f"/{LAB}/")
+    assert thief.send("POST", elsewhere, event).code == 422
+    event["regarding"]["namespace"] = LAB
+    response = thief.send("POST", elsewhere, event)
+    assert (response.code, _AT in response.refusal) == (403, True), response.refusal
 
 
 def test_a_token_of_no_pod_makes_no_event(webhook: Webhook, thief: Thief) -> None:
     """A token that is not a pod's, such as one from `kubectl create token`, can write no event."""
     token = webhook.kubectl("create", "token", NAME).strip()
     response = send(webhook.cluster, "POST", f"{EVENTS}?dryRun=All", _event(thief), token=token)
-    assert (response.code, _AT in response.refusal) == (403, True), response.refusal
+    assert (response.code, _ABOUT in response.refusal) == (403, True), response.refusal
 
 
 def test_the_policies_are_well_typed(webhook: Webhook) -> None:
@@ -388,8 +425,8 @@ def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> Non
 
 #: Changes of the Lease, and the message that rejects each.
 MISUSED: dict[str, tuple[Callable[[Document], None], str]] = {
-    "a long hold": (_put("spec", "leaseDurationSeconds", value=61), "for at most 60 s"),
-    "a long holder": (_put("spec", "holderIdentity", value="x" * 254), "for at most 60 s"),
+    "a long hold": (_put("spec", "leaseDurationSeconds", value=16), "for at most 15 s"),
+    "a long holder": (_put("spec", "holderIdentity", value="x" * 254), "for at most 15 s"),
     "an annotation": (_put("metadata", "annotations", value={"a": "x" * 1000}), "only the spec"),
     "a label": (_put("metadata", "labels", value={"a": "b"}), "only the spec"),
     "a finalizer": (_put("metadata", "finalizers", value=["example.com/never"]), "only the spec"),
@@ -399,7 +436,7 @@ MISUSED: dict[str, tuple[Callable[[Document], None], str]] = {
 
 @pytest.mark.parametrize("change", MISUSED)
 def test_the_lease_can_be_taken_over(thief: Thief, change: str) -> None:
-    """It is held for a minute at most, is not filled, and is not deleted with an owner."""
+    """It is held for 15 s at most, is not filled, and is not deleted with an owner."""
     do, message = MISUSED[change]
     stored = thief.send("GET", LEASE).object
     do(stored)
@@ -410,7 +447,7 @@ def test_the_lease_can_be_taken_over(thief: Thief, change: str) -> None:
 def test_a_replica_may_hold_the_lease(thief: Thief) -> None:
     """Renewals as the process writes them are accepted; the Lease is never deleted."""
     stored = thief.send("GET", LEASE).object
-    stored["spec"] |= {"holderIdentity": thief.pod, "leaseDurationSeconds": 60}
+    stored["spec"] |= {"holderIdentity": thief.pod, "leaseDurationSeconds": 15}
     assert thief.send("PUT", LEASE, stored).code == 200
     stored["metadata"]["managedFields"] = [_filled("coordination.k8s.io/v1")]
     response = thief.send("PUT", LEASE, stored)

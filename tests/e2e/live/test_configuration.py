@@ -16,6 +16,7 @@ import yaml
 from tests.cluster.fabrics import KIND, OBJECT, PATH, apply_fabrics, define, hash_of, in_use
 from tests.cluster.install import Webhook
 from tests.e2e.asking import Document
+from tests.e2e.configuration_events import event_created
 from tests.e2e.fabrics_bypass import MERGE, patch_fabrics, unchecked
 from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import Replica, replicas
@@ -84,7 +85,7 @@ def test_an_applied_change_is_used_by_all_replicas(restored: Webhook, lab: Lab) 
 def test_an_unusable_object_leaves_the_last_good_fabrics_in_use(
     restored: Webhook, lab: Lab
 ) -> None:
-    """Each replica reports it where people look: `/readyz`, a metric, an Event about its pod."""
+    """Each replica reports it where people look: `/readyz`, a metric, Events about the object."""
     used = lab.ask().status["config"]
     bypass(restored, unusable())
     until(lambda: not any(successful(replica) for replica in replicas(restored)))
@@ -95,7 +96,8 @@ def test_an_unusable_object_leaves_the_last_good_fabrics_in_use(
             200,
             True,
         )
-        _await_event(restored, replica, "spec.fabrics[0].resources[0].name")
+    event_created(restored.cluster, "NotUsable", "spec.fabrics[0].resources[0].name")
+    event_created(restored.cluster, "LastGoodInUse")
 
     config = apply_fabrics(restored.cluster, changed(200))
     in_use(restored, config)
@@ -125,7 +127,7 @@ def test_without_fabrics_the_error_for_a_pod_names_what_to_apply(
         status, lines = replica.get("/readyz")
         assert (status, f"[+] configuration: {NO_OBJECT}\n" in lines) == (200, True)
         assert replica.metric("rdma_webhook_configured") == 0
-        _await_event(restored, replica, "kubectl apply -f fabrics.yaml")
+    event_created(restored.cluster, "NothingInUse", "kubectl apply -f fabrics.yaml")
 
     in_use(restored, apply_fabrics(restored.cluster, USABLE))
     until(lambda: "SuccessfulCreate" in _events(lab, "Job"))  # tried again by its controller
@@ -176,14 +178,3 @@ def _events(lab: Lab, kind: str) -> str:
     return "\n".join(
         f"{event['reason']} {event['message']}" for event in json.loads(events)["items"]
     )
-
-
-def _await_event(webhook: Webhook, replica: Replica, words: str) -> None:
-    """Wait for an Event about the replica's pod that has these words."""
-    of = f"--field-selector=involvedObject.name={replica.name},reason=ConfigurationNotUsable"
-
-    def is_reported() -> bool:
-        items: list[Any] = json.loads(webhook.kubectl("get", "events", of, "-o", "json"))["items"]
-        return any(event["type"] == "Warning" and words in event["message"] for event in items)
-
-    until(is_reported)

@@ -9,6 +9,7 @@ import yaml
 
 from tests.cluster.fabrics import OBJECT, apply_fabrics
 from tests.cluster.install import NAME, Webhook
+from tests.e2e.configuration_events import delete_events, event_created
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.waiting import until
 
@@ -23,10 +24,10 @@ def status(webhook: Webhook) -> dict[str, Any]:
 
 
 def holds(webhook: Webhook, **expected: str) -> bool:
-    """Return whether the status is about the present object, and its conditions are these."""
+    """Return whether the status is about the present object, and has these conditions."""
     actual = status(webhook)
     states = {name: condition["status"] for name, condition in actual["conditions"].items()}
-    return actual["current"] and states == expected
+    return actual["current"] and expected.items() <= states.items()
 
 
 def test_the_status_follows_the_object(webhook: Webhook) -> None:
@@ -53,9 +54,16 @@ def test_the_status_follows_the_object(webhook: Webhook) -> None:
     assert "spec.fabrics[0].resources[0].name" in valid["message"]
     assert active["reason"] == "LastGoodInUse"
     assert valid["lastTransitionTime"] >= since
+    for reason, words in (("NotUsable", "spec.fabrics[0]"), ("LastGoodInUse", "stays in use")):
+        assert event_created(webhook.cluster, reason, words)["type"] == "Warning"
 
-    apply_fabrics(webhook.cluster, usable)
+    delete_events(webhook.cluster)
+    config = apply_fabrics(webhook.cluster, usable)
     until(lambda: holds(webhook, Valid="True", Active="True"))
+    event = event_created(webhook.cluster, "InUse", f"(config {config})")
+    assert event["type"] == "Normal"
+    described = webhook.cluster.kubectl("describe", "fabrics", "default")
+    assert f"The webhook uses it (config {config})." in described.partition("\nEvents:")[2]
 
 
 def test_a_single_replica_writes_it(webhook: Webhook) -> None:

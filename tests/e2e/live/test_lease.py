@@ -8,9 +8,18 @@ from typing import Any
 
 import pytest
 
+from tests.cluster import progress
 from tests.cluster.cluster import Cluster
+from tests.cluster.fabrics import PATH, stored
+from tests.cluster.install import A100, PRODUCT, Webhook, site
+from tests.cluster.install import NAME as INSTALLED
+from tests.e2e.configuration_events import delete_events, event_created
+from tests.e2e.fabrics_bypass import MERGE
+from tests.e2e.wire import send
+from tests.faults.replicas import kill, processes, settled
+from tests.waiting import until
 from webhook.kube.client import Client
-from webhook.kube.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
+from webhook.kube.lease import LEASE_SECONDS, Lease
 
 NAME, SPACE = "held-in-tests", "default"
 EMPTY = {
@@ -21,21 +30,15 @@ EMPTY = {
 
 
 class Replica:
-    """A candidate for the Lease, with a clock that a test moves."""
+    """A candidate for the Lease."""
 
     def __init__(self, cluster: Cluster, identity: str) -> None:
-        self.now = 1000.0
-        self.lease = Lease(
-            Client(cluster.kubeconfig), SPACE, NAME, identity, clock=lambda: self.now
-        )
+        self.lease = Lease(Client(cluster.kubeconfig), SPACE, NAME, identity)
 
     def held(self) -> bool:
-        """Ask again, as if the time between two attempts had passed."""
-        self.now += RENEW_SECONDS
-        return self.lease.held()
-
-
-pytestmark = pytest.mark.usefixtures("lease")
+        """Make an attempt, and return whether it holds the Lease."""
+        self.lease.attempt()
+        return self.lease.held
 
 
 @pytest.fixture
@@ -53,6 +56,7 @@ def spec(cluster: Cluster) -> dict[str, Any]:
     return lease_spec
 
 
+@pytest.mark.usefixtures("lease")
 def test_a_single_replica_holds_it(cluster: Cluster) -> None:
     """The first one, as long as it renews; after it has released it, another at once."""
     first, second = Replica(cluster, "first"), Replica(cluster, "second")
@@ -67,19 +71,7 @@ def test_a_single_replica_holds_it(cluster: Cluster) -> None:
     assert spec(cluster)["holderIdentity"] == "second"
 
 
-def test_no_request_between_two_attempts(cluster: Cluster) -> None:
-    """The answer is the last attempt's; the next attempt notices the changes."""
-    first, second = Replica(cluster, "first"), Replica(cluster, "second")
-    assert first.held()
-    first.lease.release()
-    assert second.held()
-    assert second.lease.held()
-    cluster.kubectl("delete", "lease", NAME, f"--namespace={SPACE}")
-    assert second.lease.held()
-    assert first.held()
-    assert not second.held()
-
-
+@pytest.mark.usefixtures("lease")
 def test_applying_the_manifest_again_takes_it_from_nobody(cluster: Cluster) -> None:
     """An upgrade applies the manifests while a replica holds the Lease."""
     first = Replica(cluster, "first")
@@ -89,6 +81,7 @@ def test_applying_the_manifest_again_takes_it_from_nobody(cluster: Cluster) -> N
     assert first.held()
 
 
+@pytest.mark.usefixtures("lease")
 def test_without_an_api_server_nobody_holds_it(cluster: Cluster) -> None:
     """If an attempt fails, the Lease is lost; the next attempt may succeed."""
     first = Replica(cluster, "first")
@@ -96,6 +89,82 @@ def test_without_an_api_server_nobody_holds_it(cluster: Cluster) -> None:
     host = first.lease._lock.api_instance.api_client.configuration.host
     first.lease._lock.api_instance.api_client.configuration.host = "https://127.0.0.1:1"
     assert not first.held()
+    assert first.lease.problem.startswith("cannot reach the API server https://127.0.0.1:1: ")
     first.lease.release()
     first.lease._lock.api_instance.api_client.configuration.host = host
     assert first.held()
+
+
+@pytest.mark.usefixtures("lease")
+def test_a_lease_that_is_gone_is_a_problem(cluster: Cluster) -> None:
+    """It is not created, and is held again once it has been applied."""
+    first = Replica(cluster, "first")
+    assert first.held()
+    cluster.kubectl("delete", "lease", NAME, f"--namespace={SPACE}")
+    assert not first.held()
+    assert first.lease.missing
+    assert first.lease.problem.startswith(f"the Lease {SPACE}/{NAME} does not exist: apply ")
+    cluster.kubectl("apply", "--filename=-", input=json.dumps(EMPTY))
+    assert first.held()
+    assert (first.lease.missing, first.lease.problem) == (False, "")
+
+
+@pytest.mark.usefixtures("lease")
+def test_a_right_that_is_missing_is_a_problem(cluster: Cluster) -> None:
+    """The sentence has the API server's own."""
+    other = Replica(cluster, "other")
+    other.lease._lock.api_instance.api_client.set_default_header("Impersonate-User", "nobody")
+    assert not other.held()
+    assert not other.lease.missing
+    words = f"cannot read the Lease {SPACE}/{NAME}: the API server answered 403: "
+    assert other.lease.problem.startswith(words)
+
+
+# The Lease of the installation.
+
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{INSTALLED}/leases/{INSTALLED}"
+SUCCESSFUL = "rdma_webhook_lease_last_check_successful"
+
+
+def holder(webhook: Webhook) -> str:
+    """Return the replica that holds the Lease."""
+    identity: str = json.loads(webhook.read(LEASE))["spec"].get("holderIdentity", "")
+    return identity
+
+
+def test_another_replica_takes_over(webhook: Webhook) -> None:
+    """After the holder's pod is lost, the Lease has another holder in a fraction of a minute."""
+    webhook.cluster.need("a replica that can be killed")
+    until(lambda: holder(webhook) in webhook.replicas())
+    lost = holder(webhook)
+    container = processes(webhook)[lost]
+    webhook.kubectl("delete", "pod", lost, "--force", "--grace-period=0", "--wait=false")
+    kill(webhook, container)
+    took = until(lambda: holder(webhook) not in ("", lost))
+    progress.say(f"another replica took over after {took:.1f} s")
+    assert took < 2 * LEASE_SECONDS
+    settled(webhook)
+    until(lambda: webhook.counted("rdma_webhook_lease_held") == {(): 1})
+
+
+def test_a_deleted_lease_is_reported(webhook: Webhook) -> None:
+    """By every replica, in a metric and an Event; meanwhile each of them writes the status.
+
+    It recovers when the manifests are applied again.
+    """
+    webhook.cluster.need("nodes with GPUs of two kinds, made up")
+    delete_events(webhook.cluster)
+    until(lambda: webhook.counted(SUCCESSFUL) == {(): len(webhook.replicas())})
+    webhook.kubectl("delete", "lease", INSTALLED)
+    took = until(lambda: webhook.counted(SUCCESSFUL) == {(): 0})
+    progress.say(f"reported after {took:.1f} s")
+    event = event_created(webhook.cluster, "NoLease", f"the Lease {INSTALLED}/{INSTALLED} does not")
+    assert (event["type"], event["involvedObject"]["name"]) == ("Warning", "default")
+    send(webhook.cluster, "PATCH", f"{PATH}/status", {"status": {"fabricNames": "old"}}, MERGE)
+    node = webhook.cluster.fake_nodes(1, PRODUCT, A100)[0]
+    until(lambda: stored(webhook)["status"]["fabricNames"] != "old")
+    webhook.cluster.kubectl("delete", "node", node)
+    with site(webhook.image) as folder:
+        webhook.cluster.kubectl("apply", "-k", str(folder))
+    until(lambda: holder(webhook) in webhook.replicas())
+    until(lambda: webhook.counted(SUCCESSFUL) == {(): len(webhook.replicas())})

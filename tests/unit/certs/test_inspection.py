@@ -3,15 +3,10 @@ from __future__ import annotations
 from base64 import b64encode
 from datetime import UTC, datetime
 
-import pytest
-from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificate
-
 from certs.authorities import Authorities
-from certs.inspection import _is_issued_by, inspect
-from certs.issue import issue_ca, issue_leaf
+from certs.inspection import inspect
+from certs.issue import issue_ca
 from certs.secret import IMMUTABLE, CaSecret
-from tests.unit.certs import diffie_hellman
 from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, VALIDATION, Objects
 from webhook.cli.certs import inspection_text, record_form
 
@@ -115,17 +110,3 @@ def test_no_key_is_printed() -> None:
         record_form(inspect(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE))
     )
     assert "PRIVATE" not in written
-
-
-@pytest.mark.parametrize("kind", ["unknown curve", "Diffie-Hellman"])
-def test_a_ca_whose_key_cannot_be_used(kind: str) -> None:
-    """Such a CA, which anybody may have put into the Secret, has issued no leaf."""
-    if kind == "unknown curve":
-        p256, unknown = bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a8648ce3d03017f")
-        der = load_pem_x509_certificate(CA.certificate).public_bytes(Encoding.DER)
-        ca = load_der_x509_certificate(der.replace(p256, unknown))
-    else:
-        ca = load_pem_x509_certificate(diffie_hellman.certificate(CA.certificate))
-    leaf = load_pem_x509_certificate(issue_leaf(CA, ["a"]).certificate)
-    assert not _is_issued_by(leaf, ca)
-    assert _is_issued_by(leaf, load_pem_x509_certificate(CA.certificate))

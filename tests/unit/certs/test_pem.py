@@ -7,10 +7,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificate
 
 from certs.errors import CertificateError
 from certs.issue import issue_ca, issue_leaf
-from certs.pem import MAX_KEY_BYTES, KeyPair, check_pair, load_key
+from certs.pem import MAX_KEY_BYTES, KeyPair, check_pair, is_issued_by, load_key
 from tests.unit.certs import diffie_hellman
 
 NOW = datetime.now(UTC)
@@ -110,3 +111,17 @@ def test_primes_of_rsa_keys_are_not_tested() -> None:
     wrong = composite.private_key(unsafe_skip_rsa_key_validation=True)
     pem = wrong.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     assert load_key(pem).public_key() == RSA.public_key()
+
+
+@pytest.mark.parametrize("kind", ["unknown curve", "Diffie-Hellman"])
+def test_a_ca_whose_key_cannot_be_used(kind: str) -> None:
+    """Such a CA, which anybody may have put into the Secret, has issued no leaf."""
+    if kind == "unknown curve":
+        p256, unknown = bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a8648ce3d03017f")
+        der = load_pem_x509_certificate(CA.certificate).public_bytes(Encoding.DER)
+        ca = load_der_x509_certificate(der.replace(p256, unknown))
+    else:
+        ca = load_pem_x509_certificate(diffie_hellman.certificate(CA.certificate))
+    leaf = load_pem_x509_certificate(issue_leaf(CA, ["a"]).certificate)
+    assert not is_issued_by(leaf, ca)
+    assert is_issued_by(leaf, load_pem_x509_certificate(CA.certificate))

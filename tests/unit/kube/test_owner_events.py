@@ -31,6 +31,10 @@ class Api:
         self.open = threading.Event()
         self.open.set()
 
+    def read(self, path: str) -> None:
+        """Fail: only Events about the configuration need it."""
+        raise AssertionError(path)
+
     def create(self, path: str, body: dict[str, Any]) -> bool:
         """Create an object."""
         self.asked.set()

@@ -20,7 +20,6 @@ class Replica:
 
     def __init__(self, stored: dict[str, Any] | None = None) -> None:
         self.holds = True
-        self.released = 0
         self.stored = stored
         self.written: list[dict[str, Any]] = []
         self.update: StatusUpdate | None = StatusUpdate(3, (VALID,), {"nodes": 4})
@@ -40,13 +39,9 @@ class Replica:
     def _now(self) -> datetime:
         return datetime(2026, 11, 23, 10, self.minute, tzinfo=UTC)
 
-    def held(self) -> bool:
-        """Return whether it holds the Lease."""
+    def is_writer(self) -> bool:
+        """Return whether it is the writer."""
         return self.holds
-
-    def release(self) -> None:
-        """Count."""
-        self.released += 1
 
     def read(self, path: str) -> dict[str, Any] | None:
         """Return the object."""
@@ -166,18 +161,17 @@ def test_a_problem_is_reported_and_is_not_the_end() -> None:
     assert len(replica.written) == 1
 
 
-def test_it_works_in_a_thread_and_gives_the_lease_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next replica thus need not wait until the Lease expires."""
+def test_it_works_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread ends with the source."""
     monkeypatch.setattr(status_writer, "TICK", 0.01)
     replica = Replica()
     replica.writer.start()
     until(lambda: bool(replica.written))
     replica.writer.stop()
     assert replica.writer.join(20)
-    assert replica.released == 1
 
 
-def test_without_a_connection_there_is_no_lease_to_release(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_fails_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     """The credentials may be unreadable at first."""
     monkeypatch.setattr(status_writer, "TICK", 0.01)
     problems: list[str] = []

@@ -141,7 +141,14 @@ def _lost(metrics: Metrics) -> None:
 
 
 def _certificates(metrics: Metrics) -> None:
-    """Prove the guard, and rotate the CA; one of the two configurations is not guarded."""
+    """Prove the guard, and rotate the CA; one of the two configurations is not guarded.
+
+    The API server calls by the other one only; this replica holds the Lease.
+    """
+    metrics.called.labels("mutating").set(True)
+    metrics.called.labels("validating").set(False)
+    metrics.lease.held.set(True)
+    metrics.lease.successful.set(True)
     metrics.guarded.labels("ValidatingWebhookConfiguration").set(True)
     metrics.guarded.labels("MutatingWebhookConfiguration").set(False)
     metrics.certificates.not_after.set(NOW + 86_400.5)

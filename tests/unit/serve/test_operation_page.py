@@ -42,6 +42,8 @@ def _families() -> list[Metric]:
     metrics.count_request("mutate", 200, 0.1)
     metrics.connection_opened("mutate")
     metrics.guarded.labels("MutatingWebhookConfiguration")
+    metrics.called.labels("mutating")
+    metrics.lease.held.set(True)
     metrics.connection_closed("mutate", "ended")
     metrics.count_decision(Decision(allowed=True, reason=REASON, pod={}, outcomes=(outcome,)))
     metrics.watches.add(Informers(_nobody, delays))
@@ -82,7 +84,7 @@ NAMES = (
     ("gauge", r"\w+_info", "Always 1; "),
     ("gauge", r"\w+_timestamp_seconds", "Time at which "),
     ("gauge", r"\w+_last_[a-z]+_successful", "1 if "),
-    ("gauge", r"([a-z]+_)?[a-z]+(ed|ing|held)", "1 "),
+    ("gauge", r"([a-z]+_)?[a-z]*(ed|ing|held)", "1 "),
     ("gauge", r"([a-z]+_)?[a-z]+s(_[a-z_]+)?", ""),
 )
 

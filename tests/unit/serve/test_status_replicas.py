@@ -33,13 +33,9 @@ class Pod:
         self.observed: ObservedObject | None = ObservedObject(3, LOADED, "", SPEC, {}, "17")
         self.part = OwnPart("me", lambda: self.observed, lambda: self.report, lambda: self.now)
 
-    def held(self) -> bool:
-        """Return whether it holds the Lease."""
+    def is_writer(self) -> bool:
+        """Return whether it writes the holder's part."""
         return self.holds
-
-    def release(self) -> None:
-        """Fail: this part does not release it."""
-        raise AssertionError
 
     def read(self, path: str) -> None:
         """Fail: the watch delivers the object."""

@@ -7,7 +7,6 @@ import time
 from webhook.config.findings import located_text
 from webhook.config.load import Loaded
 from webhook.model.names import shortened_list
-from webhook.serve.events import ReportFailure
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import (
@@ -22,14 +21,12 @@ _MAX_NAMES = 50
 
 
 class ConfigurationInUse:
-    """The configuration in use; each change goes to the state, the log, the metrics and Events.
+    """The configuration in use; each change goes to the state, the log and the metrics.
 
     All methods except `prepare` are for the event loop.
     """
 
-    def __init__(
-        self, state: State, metrics: Metrics, log: Log, report_failure: ReportFailure
-    ) -> None:
+    def __init__(self, state: State, metrics: Metrics, log: Log) -> None:
         #: The last good configuration; None before the first, or without an object.
         self.loaded: Loaded | None = None
         #: The number of configurations that have come into use.
@@ -39,7 +36,6 @@ class ConfigurationInUse:
         self._state = state
         self._metrics = metrics
         self._log = log
-        self._report_failure = report_failure
 
     @property
     def reason_without_fabrics(self) -> str:
@@ -109,7 +105,6 @@ class ConfigurationInUse:
             return
         self.error = error
         self._log.write("error", "configuration not usable", problem=error)
-        self._report_failure(self.load_count, error)
         if self.loaded is None:
             self._state.send(ConfigurationMissing(reason_without_fabrics))
         self._set_gauges()
@@ -127,7 +122,6 @@ class ConfigurationInUse:
     def _use_none(self, reason: str) -> None:
         self._state.send(ConfigurationMissing(reason))
         self._log.write("warning", "no fabrics", problem=reason)
-        self._report_failure(self.load_count, reason)
         self._set_gauges()
 
     def _set_gauges(self) -> None:

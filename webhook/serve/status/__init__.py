@@ -1,28 +1,41 @@
-"""The status of the FabricConfiguration, as printed by `kubectl get fabrics`, and its writer."""
+"""The status of the FabricConfiguration, as printed by `kubectl get fabrics`, and its writer.
+
+`content` has the conditions, the fabrics and their nodes, which one replica writes: the holder of
+`lease`. `own` and `replicas` have what each replica writes, and `call_check` whether the API
+server calls the webhook. `events` reports each change of a condition. Start with `writer`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 from prometheus_client import Gauge
 
 from webhook import __version__
-from webhook.serve.events import POD_VARIABLES
+from webhook.kube.events import EventApi
+from webhook.serve.events import POD_VARIABLES, events_client, loss_reporter
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObjectConfiguration
+from webhook.serve.sources.source import Source
 from webhook.serve.state import State
-from webhook.serve.status.content import NodeSummary, ReplicaReport, StatusUpdate, status_update
+from webhook.serve.status.call_check import call_check_of
+from webhook.serve.status.content import (
+    Condition,
+    NodeSummary,
+    ReplicaReport,
+    StatusUpdate,
+    status_update,
+)
+from webhook.serve.status.events import ConditionEvents, event_conditions
+from webhook.serve.status.lease import lease_of
 from webhook.serve.status.own import OwnPart
 from webhook.serve.status.replicas import live_reports, replica_reports
-from webhook.serve.status.writer import HoldersPart, StatusApi, StatusLease, StatusWriter
+from webhook.serve.status.writer import HoldersPart, StatusWriter
 
-#: The Lease of the manifests.
-LEASE = "rdma-webhook"
-#: Seconds for giving the Lease back when the process ends.
+#: Seconds for the last writes when the process ends.
 _RELEASE = 3.0
 
 
@@ -37,7 +50,7 @@ class FabricStatus:
         self._writer.start()
 
     def stop(self) -> None:
-        """Give the Lease back, and end the thread."""
+        """End the thread."""
         self._writer.stop()
         self._writer.join(_RELEASE)
 
@@ -56,9 +69,14 @@ def status_writer(
     metrics: Metrics,
     log: Log,
     *,
+    chain: Callable[[], bytes],
     environment: Mapping[str, str],
-) -> tuple[FabricStatus, ...]:
-    """Return the writer of the status, if the configuration is an object and this is a pod."""
+) -> tuple[Source, ...]:
+    """Return the writer of the status, if the configuration is an object and this is a pod.
+
+    With it come the sources that only an installation needs: the Lease, the check whether the
+    webhook is called, and the Events. `chain` returns the served certificate with its chain.
+    """
     replica = environment.get(POD_VARIABLES["name"], "")
     namespace = environment.get(POD_VARIABLES["namespace"], "")
     if not isinstance(configuration, ObjectConfiguration) or not replica or not namespace:
@@ -68,21 +86,38 @@ def status_writer(
         observed = configuration.observed
         stored = replica_reports(observed.status) if observed else {}
         live = live_reports(stored, datetime.now(UTC)) | {replica: report()}
-        return status_update(observed, state.snapshot.current, node_summary, live)
+        update = status_update(observed, state.snapshot.current, node_summary, live)
+        called = calls.condition()
+        if update is None or called is None:
+            return update
+        return update._replace(conditions=(*update.conditions, called))
 
     def report() -> ReplicaReport:
         current = state.snapshot.current
         config = current.config_hash if current else ""
         return ReplicaReport(config, configuration.used_generation, __version__)
 
+    def conditions() -> Iterator[Condition]:
+        absence = configuration.reason_without_fabrics if configuration.check().ready else ""
+        yield from event_conditions(content(), absence)
+        yield from filter(None, (calls.condition(), lease.condition()))
+
     node_summary = NodeSummary()
     own = OwnPart(replica, lambda: configuration.observed, report)
+    lease = lease_of(options, replica=replica, namespace=namespace)
+    calls = call_check_of(options, environment, chain)
     writer = StatusWriter(
-        lambda: _connect(options.kubeconfig, namespace, replica),
+        lambda: (lease, events_client(options.kubeconfig)),
         (own, HoldersPart(content)),
         _WriteReport(metrics, log),
     )
-    return (FabricStatus(writer),)
+    events = ConditionEvents(
+        conditions,
+        EventApi(lambda: events_client(options.kubeconfig)),
+        replica,
+        loss_reporter(metrics, log),
+    )
+    return (lease, calls, FabricStatus(writer), events)
 
 
 class _WriteReport:
@@ -102,13 +137,3 @@ class _WriteReport:
             self._log.write("warning", "could not write the status", problem=problem)
         self._problem = problem
         self._successful.set(not problem)
-
-
-def _connect(
-    kubeconfig: Path | None, namespace: str, replica: str
-) -> tuple[StatusLease, StatusApi]:
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-    from webhook.kube.lease import Lease  # noqa: PLC0415
-
-    client = Client(kubeconfig)
-    return Lease(client, namespace, LEASE, replica), client

@@ -131,19 +131,17 @@ class NodeSummary:
     """The status's summary of the nodes, cached while nodes and fabrics are the same objects."""
 
     def __init__(self) -> None:
-        self._nodes: Nodes | None = None
-        self._fabrics: Fabrics | None = None
-        self._summary: JsonObject = {}
+        #: Replaced as a whole, so any thread may read it.
+        self._cached: tuple[Nodes, Fabrics, JsonObject] | None = None
 
     def of(self, used: PreparedConfiguration | None) -> JsonObject:
         """Return the nodes' resources on each fabric; {} while the nodes are unknown."""
         if used is None or not used.nodes:
             return {}
-        nodes, fabrics = used.nodes, used.fabrics
-        if nodes is not self._nodes or fabrics is not self._fabrics:
-            self._summary = _summary_of(nodes, fabrics)
-            self._nodes, self._fabrics = nodes, fabrics
-        return self._summary
+        nodes, fabrics, cached = used.nodes, used.fabrics, self._cached
+        if cached is None or cached[0] is not nodes or cached[1] is not fabrics:
+            cached = self._cached = (nodes, fabrics, _summary_of(nodes, fabrics))
+        return cached[2]
 
 
 def _summary_of(nodes: Nodes, fabrics: Fabrics) -> JsonObject:

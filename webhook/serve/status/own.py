@@ -39,7 +39,7 @@ class OwnPart:
         if observed is not self._compared:
             self._keep(observed, api)
             self._compared = observed
-        self._write_entries(observed, api, is_holder=lease.held())
+        self._write_entries(observed, api, is_holder=lease.is_writer())
 
     def _keep(self, observed: ObservedObject, api: StatusApi) -> None:
         """Keep the spec, unless another replica has changed the object meanwhile."""

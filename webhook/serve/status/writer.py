@@ -1,7 +1,7 @@
 """The thread that writes the FabricConfiguration's status, and the part that one replica writes.
 
-The holder of a Lease writes that part. It follows from the holder's own state alone, so another
-replica that takes over writes the same.
+The holder of a Lease writes that part, or every replica while there is no Lease. It follows from a
+replica's own state alone, so another replica that takes over writes the same.
 """
 
 from __future__ import annotations
@@ -30,13 +30,10 @@ _NOT_HOLDERS = ("kept", "replicas")
 
 
 class StatusLease(Protocol):
-    """A Lease."""
+    """The Lease."""
 
-    def held(self) -> bool:
-        """Return whether this replica is the writer."""
-
-    def release(self) -> None:
-        """Let another replica write."""
+    def is_writer(self) -> bool:
+        """Return whether this replica is to write."""
 
 
 class StatusApi(Protocol):
@@ -132,11 +129,10 @@ class StatusWriter:
     def _leave(self) -> None:
         if self._connected is None:
             return
-        lease, api = self._connected
+        _, api = self._connected
         for part in self._parts:
             with suppress(ClusterError):
                 part.leave(api)
-        lease.release()
 
 
 class HoldersPart:
@@ -157,7 +153,7 @@ class HoldersPart:
 
     def write(self, lease: StatusLease, api: StatusApi) -> None:
         """Write a changed status if this replica is the writer."""
-        update = self._content() if lease.held() else None
+        update = self._content() if lease.is_writer() else None
         if update is None:
             self._written = None
         elif self._clock() >= self._next_write:

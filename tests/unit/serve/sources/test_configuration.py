@@ -32,10 +32,7 @@ class Server:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.broken: list[tuple[int, str]] = []
-        in_use = ConfigurationInUse(
-            self.state, self.metrics, self.lines.log, lambda *failure: self.broken.append(failure)
-        )
+        in_use = ConfigurationInUse(self.state, self.metrics, self.lines.log)
         self.configuration = FileConfiguration(PolledConfigFile(self.file), self.state, in_use)
 
     def poll(self) -> None:
@@ -87,8 +84,6 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     assert "fabrics[0].rateGbps" in broken.detail
     assert "\n" not in broken.detail
     assert [server.value("loads_total"), server.value("last_reload_successful")] == [1, 0]
-    ((load_count, problem),) = server.broken
-    assert (load_count, "fabrics[0].rateGbps" in problem) == (1, True)
     server.file.write_text(VALID)
     server.poll()
     assert server.configuration.check().detail == detail
@@ -155,7 +150,6 @@ def test_a_file_without_fabrics_is_valid_but_decides_nothing(tmp_path: Path) -> 
     )
     assert (check.ready, check.detail.endswith(f" ({lacking}.fabrics)")) == (True, True)
     assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
-    assert server.broken == [(2, f"{lacking}.fabrics")]
 
 
 def test_before_the_first_good_file_the_reason_is_in_the_log(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ GIVEN = Path("given.yaml")
 def chosen(options: ServeOptions, environment: dict[str, str]) -> tuple[type[Any], list[str]]:
     """Return the source, and the kinds that it watches."""
     state, metrics = State(), Metrics()
-    in_use = ConfigurationInUse(state, metrics, Lines().log, lambda *_: None)
+    in_use = ConfigurationInUse(state, metrics, Lines().log)
     source = configuration.configuration_source(options, state, metrics, in_use, environment)
     assert [probe().name for probe in state.probes] == ["configuration"]
     watched = [

@@ -71,10 +71,7 @@ class Server:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.broken: list[tuple[int, str]] = []
-        self.in_use = ConfigurationInUse(
-            self.state, self.metrics, self.lines.log, lambda *failure: self.broken.append(failure)
-        )
+        self.in_use = ConfigurationInUse(self.state, self.metrics, self.lines.log)
         pauses = lambda: iter([PAUSE] * 100_000)  # noqa: E731
         informers = Informers(lambda: cluster, pauses, kinds=(CONFIGURATIONS,))
         self.source = ObjectConfiguration(informers, self.state, self.in_use, lambda: self.now)
@@ -412,8 +409,6 @@ def test_an_unusable_object_leaves_the_last_valid_object_in_use(server: Server) 
     assert f"{OBJECT}: spec.fabrics[0].rateGbps" in check.detail
     assert "\n" not in check.detail
     assert [server.value("configured"), server.value("config_last_reload_successful")] == [1, 0]
-    ((load_count, problem),) = server.broken
-    assert (load_count, "fabrics[0].rateGbps" in problem) == (1, True)
     assert server.logged() == ["configuration loaded", "configuration not usable"]
 
 
@@ -463,11 +458,10 @@ def test_an_object_without_fabrics_counts_as_missing(server: Server) -> None:
     assert (check.ready, check.detail.endswith(f" ({NO_FABRICS})")) == (True, True)
     assert server.value("configured") == 0
     assert server.value("config_last_reload_successful") == 1
-    assert server.broken == [(2, NO_FABRICS)]
 
 
 def test_a_deleted_object_no_longer_decides(server: Server) -> None:
-    """Three seconds after its deletion: ready, with what to apply in text, line, log and Event."""
+    """Three seconds after its deletion: ready, with what to apply in text, line and log."""
     rates: list[float | None] = []
     server.run(
         server.watching,
@@ -485,7 +479,6 @@ def test_a_deleted_object_no_longer_decides(server: Server) -> None:
     assert [reflector.failures for reflector in server.source._informers.reflectors] == [0]
     assert server.value("configured") == 0
     assert server.metrics.registry.get_sample_value("rdma_webhook_config_info") is None
-    assert server.broken == [(1, NO_OBJECT)]
     assert server.logged() == ["configuration loaded", "no fabrics"]
 
 
@@ -539,7 +532,6 @@ def test_without_the_kind_it_is_ready_and_names_the_definition() -> None:
     assert (checks[0].ready, checks[0].detail) == (True, NO_KIND)
     assert "manifests/crd" in NO_KIND
     assert server.rate() == 100
-    assert server.broken == [(0, NO_KIND)]
     assert cluster.asked[-1][0] == PATH
 
 

@@ -1,0 +1,91 @@
+"""What is wrong with a webhook configuration: it selects the wrong objects, or another server.
+
+A site may change its copy of the manifests. So a difference counts only if the API server would
+not call this webhook for what it is there for, or for pods that did not opt in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from webhook.admission.registration import CONFIGURATIONS, WebhookSetup
+from webhook.admission.review import mapping_at, string_at
+from webhook.model.annotations import ENABLE_ANNOTATION
+from webhook.model.facts import OPT_IN_LABEL
+
+SELECTS_NOTHING = "SelectsNothing"
+SELECTS_TOO_MUCH = "SelectsTooMuch"
+OTHER_SERVICE = "OtherService"
+
+
+class Mistake(NamedTuple):
+    """A mistake in a webhook configuration."""
+
+    #: A word in CamelCase.
+    reason: str
+    #: What the webhook configuration does, as a sentence without its subject and period.
+    text: str
+
+
+class Service(NamedTuple):
+    """The Service of this webhook, and the path of one of its webhooks."""
+
+    namespace: str
+    name: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}{self.path}"
+
+
+def pod_webhook_mistakes(setup: WebhookSetup) -> Iterator[Mistake]:
+    """Yield what the webhook for pods selects by mistake, or does not select."""
+    if not setup.creation_of_pods:
+        yield Mistake(SELECTS_NOTHING, "has no rule for the creation of pods")
+    opt_ins = [item for item in setup.namespace_selector if item.key == OPT_IN_LABEL]
+    if not all(item.met({OPT_IN_LABEL: "true"}) for item in opt_ins):
+        yield Mistake(SELECTS_NOTHING, f'excludes namespaces with {OPT_IN_LABEL}: "true"')
+    if not opt_ins:
+        text = (
+            f"has no namespaceSelector that requires {OPT_IN_LABEL}, so it selects all namespaces"
+        )
+        yield Mistake(SELECTS_TOO_MUCH, text)
+    asks = any(ENABLE_ANNOTATION in expression for _, expression in setup.conditions)
+    if not asks and not setup.object_selector:
+        text = (
+            f"has no matchCondition on {ENABLE_ANNOTATION}, so it selects pods that did not opt in"
+        )
+        yield Mistake(SELECTS_TOO_MUCH, text)
+
+
+def configuration_webhook_mistakes(setup: WebhookSetup) -> Iterator[Mistake]:
+    """Yield which changes of the FabricConfiguration its webhook does not select."""
+    for operation in ("CREATE", "UPDATE"):
+        if not any(rule.selects(operation, CONFIGURATIONS) for rule in setup.rules):
+            text = f"has no rule for {operation} of fabricconfigurations"
+            yield Mistake(SELECTS_NOTHING, text)
+    if setup.object_selector:
+        yield Mistake(SELECTS_NOTHING, "has an objectSelector, which excludes objects by labels")
+
+
+def service_mistakes(setup: WebhookSetup, expected: Service) -> Iterator[Mistake]:
+    """Yield whether the API server calls another Service; it may call this one by a URL."""
+    service = mapping_at(mapping_at(setup.webhook, "clientConfig"), "service")
+    actual = _service(service)
+    if service and actual != expected:
+        yield Mistake(OTHER_SERVICE, f"calls the Service {actual} instead of {expected}")
+
+
+def _service(service: Mapping[str, object]) -> Service:
+    return Service(*(string_at(service, key) for key in ("namespace", "name", "path")))
+
+
+def ca_bundle_of(setup: WebhookSetup) -> str:
+    """Return the caBundle in base64; "" without one."""
+    return string_at(mapping_at(setup.webhook, "clientConfig"), "caBundle")
+
+
+def is_called_by_url(setup: WebhookSetup) -> bool:
+    """Return whether the API server calls a URL, perhaps with a certificate of a public CA."""
+    return bool(string_at(mapping_at(setup.webhook, "clientConfig"), "url"))

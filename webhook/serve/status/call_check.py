@@ -1,0 +1,186 @@
+"""A check whether the API server calls this webhook: the condition `Called`.
+
+Somebody may delete a webhook configuration, change what it selects, or write another `caBundle`.
+Pods that opted in then run without RDMA or are rejected, while every replica is well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from certs.ca_bundle import verifies
+from certs.installation import WebhookConfiguration
+from webhook.admission.registration import WebhookSetup, setups_named
+from webhook.admission.selection import (
+    Mistake,
+    Service,
+    ca_bundle_of,
+    configuration_webhook_mistakes,
+    is_called_by_url,
+    pod_webhook_mistakes,
+    service_mistakes,
+)
+from webhook.errors import ClusterError
+from webhook.kube.access import own_namespace
+from webhook.model.json import JsonObject
+from webhook.serve.http import mutate, validate
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.options import ServeOptions, configurations
+from webhook.serve.sources.periodic import Periodic
+from webhook.serve.status.content import Condition
+
+#: Seconds between two checks, and until the confirmation of a new problem: replicas heal
+#: `caBundle` within seconds.
+CHECK_SECONDS, CONFIRM_SECONDS = 30.0, 10.0
+NO_CONFIGURATION = "NoWebhookConfiguration"
+OTHER_CA_BUNDLE = "OtherCaBundle"
+NOT_READABLE = "NotReadable"
+_APPLY = "apply the webhook's manifests again (kubectl apply -k, docs/installation.md)"
+_CERTIFICATES = "run rdma-webhook certs status, which shows what to do"
+_CALLED = "The API server calls the webhook for pods that opted in, and for this object."
+
+
+class ObjectReader(Protocol):
+    """The API server."""
+
+    def read(self, path: str) -> JsonObject | None:
+        """Return an object; None if it does not exist. Raise ClusterError without an answer."""
+
+
+class Registration(NamedTuple):
+    """One of the two webhook configurations of an installation."""
+
+    #: The value of the metric's label: mutating or validating.
+    label: str
+    configuration: WebhookConfiguration
+    service: Service
+    #: Yields what it selects by mistake.
+    mistakes: Callable[[WebhookSetup], Iterator[Mistake]]
+
+
+class CallCheck:
+    """A source that checks in a thread, and reports in a condition, the log and a metric."""
+
+    def __init__(
+        self,
+        connect: Callable[[], ObjectReader],
+        registrations: tuple[Registration, ...],
+        chain: Callable[[], bytes],
+    ) -> None:
+        """Prepare; the thread calls `connect`, which may be slow.
+
+        `chain` returns the served certificate with its chain, in PEM; empty while there is none.
+        """
+        self._connect = connect
+        self._api: ObjectReader | None = None
+        self._registrations = registrations
+        self._chain = chain
+        self._suspected = False
+        #: The confirmed results by label; empty before the first check.
+        self._results: dict[str, Condition] = {}
+        self._reported: dict[str, Condition] = {}
+        self._periodic = Periodic("calls", self.attempt)
+        self.start, self.stop = self._periodic.start, self._periodic.stop
+
+    def attempt(self) -> float:
+        """Check both configurations; return the seconds until the next attempt; never raises."""
+        results = {
+            registration.label: self._result(registration) for registration in self._registrations
+        }
+        suspected = self._suspected
+        self._suspected = any(result.holds is not True for result in results.values())
+        if self._suspected and not suspected:
+            return CONFIRM_SECONDS
+        self._results = results
+        return CHECK_SECONDS
+
+    def _result(self, registration: Registration) -> Condition:
+        configuration = registration.configuration
+        try:
+            if self._api is None:
+                self._api = self._connect()
+            document = self._api.read(configuration.path)
+        except ClusterError as error:
+            return Condition("Called", None, NOT_READABLE, f"{configuration}: {error}.")
+        except Exception as error:  # noqa: BLE001 -- the thread must go on to the next attempt
+            text = f"{configuration}: internal error: {type(error).__name__}."
+            return Condition("Called", None, NOT_READABLE, text)
+        mistake = self._mistake(registration, document)
+        if mistake is None:
+            return Condition("Called", True, "Called", _CALLED)
+        remedy = _CERTIFICATES if mistake.reason == OTHER_CA_BUNDLE else _APPLY
+        text = f"{configuration} {mistake.text}: {remedy}."
+        return Condition("Called", False, mistake.reason, text)
+
+    def _mistake(self, registration: Registration, document: JsonObject | None) -> Mistake | None:
+        """Return the first mistake; None without one."""
+        if document is None:
+            return Mistake(NO_CONFIGURATION, "does not exist, so nobody calls the webhook")
+        name = registration.configuration.webhook
+        setup = next(iter(setups_named(name, (document,))), None)
+        if setup is None:
+            return Mistake(NO_CONFIGURATION, f"has no webhook {name}")
+        mistakes = (
+            *registration.mistakes(setup),
+            *service_mistakes(setup, registration.service),
+            *self._ca_mistakes(setup),
+        )
+        return next(iter(mistakes), None)
+
+    def _ca_mistakes(self, setup: WebhookSetup) -> Iterator[Mistake]:
+        bundle, chain = ca_bundle_of(setup), self._chain()
+        if not bundle and not is_called_by_url(setup):
+            yield Mistake(OTHER_CA_BUNDLE, "has no caBundle")
+        elif bundle and chain and not verifies(bundle, chain):
+            text = "has a caBundle without the CA of the certificate that this replica serves"
+            yield Mistake(OTHER_CA_BUNDLE, text)
+
+    def condition(self) -> Condition | None:
+        """Return the condition `Called`, by the worse result; None before the first check."""
+        results = self._results.values()
+        order = (False, None, True)
+        return min(results, key=lambda result: order.index(result.holds), default=None)
+
+    def poll(self) -> bool:
+        """Return whether there is a change to report."""
+        return self._results != self._reported
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Report the current state: one line for each change."""
+        before, self._reported = self._reported, self._results
+        for label, result in self._reported.items():
+            if result.holds is not None:
+                metrics.called.labels(label).set(result.holds)
+            if result == before.get(label):
+                continue
+            if result.holds is not True:
+                message = "not called" if result.holds is False else "calls not checked"
+                log.write("warning", message, webhook=label, problem=result.message)
+            else:
+                log.write("info", "called", webhook=label)
+
+
+def call_check_of(
+    options: ServeOptions, environment: Mapping[str, str], chain: Callable[[], bytes]
+) -> CallCheck:
+    """Return the check for the configurations of an installation."""
+    namespace = options.namespace or own_namespace(environment)
+    pods, fabrics = configurations(
+        options.webhook_configuration, options.validating_webhook_configuration
+    )
+    at = partial(Service, namespace, options.service)
+    registrations = (
+        Registration("mutating", pods, at(mutate.PATH), pod_webhook_mistakes),
+        Registration("validating", fabrics, at(validate.PATH), configuration_webhook_mistakes),
+    )
+    return CallCheck(partial(_connect, options.kubeconfig), registrations, chain)
+
+
+def _connect(kubeconfig: Path | None) -> ObjectReader:
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
+
+    return Client(kubeconfig)
