@@ -9,7 +9,7 @@ from tests.api_server import defaulted, patched
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.mutations import MUTATIONS
-from webhook.decide.reasons import PIPELINE_REASONS
+from webhook.decide.reasons import REASONS_OUTSIDE_MUTATIONS
 from webhook.model.decision import Decision, PatchOp
 from webhook.model.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, build_fabrics
 from webhook.model.facts import NamespaceFacts
@@ -134,8 +134,8 @@ def decide_on(manifest: Any, cluster: DecisionInput | None = None) -> Decision:
 
 
 _DECLARED = {
-    "request": PIPELINE_REASONS,
-    **{mutation.name: (*mutation.reasons, *PIPELINE_REASONS) for mutation in MUTATIONS},
+    "request": REASONS_OUTSIDE_MUTATIONS,
+    **{mutation.name: (*mutation.reasons, *REASONS_OUTSIDE_MUTATIONS) for mutation in MUTATIONS},
 }
 
 

@@ -17,7 +17,7 @@ from webhook.model.pod import PodManifest
 #: The readers by path, the checks of a value, and what `diagnose` and `preview` build on them.
 READERS = frozenset(
     {"at", "flag", "items", "mapping", "sequence", "strings", "text"}
-    | {"as_flag", "as_items", "as_mapping", "as_sequence", "as_strings", "as_text"}
+    | {"as_flag", "as_mappings", "as_mapping", "as_sequence", "as_strings", "as_text"}
     | {"items_at", "word", "word_at"}
 )
 #: Where a pod is read: calls here do not count.

@@ -6,7 +6,7 @@ import pytest
 
 from tests.generated_pages import DOCS, assert_up_to_date
 from webhook.decide.mutations import MUTATIONS
-from webhook.decide.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
 from webhook.model.decision import Reason
 
 PAGE = DOCS / "reasons.md"
@@ -14,7 +14,7 @@ PAGE = DOCS / "reasons.md"
 TABLES: dict[str, tuple[Reason, ...]] = {
     "The verdict: will the pod have RDMA?": VERDICT_REASONS,
     "The decision on a pod": DECISION_REASONS,
-    "`any` and `request`": PIPELINE_REASONS,
+    "`any` and `request`": REASONS_OUTSIDE_MUTATIONS,
     **{f"`{mutation.name}`: {mutation.summary}": mutation.reasons for mutation in MUTATIONS},
 }
 

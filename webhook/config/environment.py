@@ -37,11 +37,11 @@ def fabric_env(fabric: FabricEntry) -> FabricEnv:
 
 def library_variables(fabric: FabricEntry) -> Iterator[tuple[str, str]]:
     """Yield every variable that the fields imply, whether `env` has it or not."""
-    for library, name, value in VARIABLES:
-        if library in fabric.libraries and value not in POD_SOURCES:
-            written = RENDER[value](fabric)
-            if written:
-                yield name, written
+    for library, name, source in VARIABLES:
+        if library in fabric.libraries and source not in POD_SOURCES:
+            value = RENDER[source](fabric)
+            if value:
+                yield name, value
 
 
 def nccl_ib_hca(fabric: FabricEntry) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide.admission_warnings import IstioAndHostPaths, warn_of_hazards, warning_lines
+from webhook.decide.admission_warnings import Hazards, warn_of_hazards, warning_lines
 from webhook.decide.analysis import DecisionInput, PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
@@ -36,7 +36,7 @@ from webhook.decide.reasons import (
     OTHER_CONFIGURATION,
     OTHER_INJECTOR,
     PATCHED,
-    PIPELINE_REASONS,
+    REASONS_OUTSIDE_MUTATIONS,
     SKIPPED_BY_USER,
     UNKNOWN_ANNOTATION,
     VERDICT_REASONS,
@@ -94,9 +94,9 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
     _note_request(draft, examination.analysis, examination.knowledge)
     for sentence in examination.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    istio_and_host_paths = warn_of_hazards(draft, examination.analysis)
+    hazards = warn_of_hazards(draft, examination.analysis)
     _mutate(draft, examination.analysis, examination.knowledge)
-    return conclude(draft, examination, istio_and_host_paths)
+    return conclude(draft, examination, hazards)
 
 
 def _note_request(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> None:
@@ -178,7 +178,9 @@ _CODES = {
 #: All names that a status may contain.
 VOCABULARY = StatusVocabulary(
     mutations=_CODES,
-    codes=tuple(sorted({reason.code for reason in PIPELINE_REASONS}.union(*_CODES.values()))),
+    codes=tuple(
+        sorted({reason.code for reason in REASONS_OUTSIDE_MUTATIONS}.union(*_CODES.values()))
+    ),
     verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
     sticky_codes=frozenset({OTHER_CONFIGURATION.code}),
 )
@@ -210,9 +212,7 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, decision_input: DecisionInp
     )
 
 
-def conclude(
-    draft: Draft, examination: Examination, istio_and_host_paths: IstioAndHostPaths
-) -> Decision:
+def conclude(draft: Draft, examination: Examination, hazards: Hazards) -> Decision:
     """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
     analysis, knowledge = examination.analysis, examination.knowledge
     outcomes = tuple(draft.outcomes)
@@ -220,9 +220,10 @@ def conclude(
         if outcome.status == "failed":
             return _failure(outcomes, outcome, analysis.original.manifest)
     # A pod with a NIC that no fabric lists uses no fabric, even if its GPU is on one.
-    used = None if knowledge.uses_foreign_nic else analysis.fabric
-    fabric, config_hash = used.name if used else None, analysis.fabrics.config_hash
-    verdict = judge(draft, examination, istio_and_host_paths)
+    used_fabric = None if knowledge.uses_foreign_nic else analysis.fabric
+    fabric = used_fabric.name if used_fabric else None
+    config_hash = analysis.fabrics.config_hash
+    verdict = judge(draft, examination, hazards)
     summary = StatusSummary(verdict, fabric, knowledge.reason, config_hash)
     _write_status(draft, analysis.original.annotations, summary)
     return Decision(

@@ -94,8 +94,8 @@ HOST_PATH = Reason(
 HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
-class IstioAndHostPaths(NamedTuple):
-    """The properties of a pod, outside its containers, that affect RDMA on any fabric."""
+class Hazards(NamedTuple):
+    """The hazards of a pod that the verdict depends on."""
 
     #: The evidence that Istio adds its proxy to the pod, or "".
     istio: str = ""
@@ -103,14 +103,14 @@ class IstioAndHostPaths(NamedTuple):
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
 
 
-def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> IstioAndHostPaths:
+def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> Hazards:
     """Warn about Istio's proxy, DNS in the host's network, and devices by hostPath.
 
-    Return these hazards; the verdict depends on them.
+    The verdict does not depend on DNS, so the returned hazards leave it out.
     """
     pod = analysis.original
     if not analysis.targets and not analysis.launchers:
-        return IstioAndHostPaths()
+        return Hazards()
     istio = istio_evidence(pod, analysis.namespace.labels or {})
     if istio:
         message = f'Istio ({istio}) proxies TCP; set sidecar.istio.io/inject: "false"'
@@ -128,4 +128,4 @@ def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> IstioAndHostPaths:
             access = "only a device plugin's resource gives access"
             message = f"hostPath {paths[volume]} shows devices, but {access}"
             draft.warned(target.name, HOST_PATH, message)
-    return IstioAndHostPaths(istio, paths)
+    return Hazards(istio, paths)

@@ -25,10 +25,11 @@ class Target(NamedTuple):
     name: str
     path: Path  #: ("spec", "containers", 0)
     kind: Kind
-    #: The number of its whole GPUs; 0 if it has none, or MIG slices or shared GPUs.
+    #: The number of its whole GPUs; 0 if it has none, or has any partial GPU.
     gpus: int
-    #: Whether it has MIG slices or time-sliced GPUs, which never get NICs per GPU or NVLink.
-    shared_gpu: bool
+    #: Whether it has a MIG slice, or a time-sliced or virtual GPU. It then gets no NICs per GPU
+    #: and no NVLink.
+    partial_gpu: bool
     #: The RDMA resources that it requests itself, even with quantity 0.
     rdma: tuple[str, ...] = ()
     #: The user that it runs as, as far as the pod determines it.

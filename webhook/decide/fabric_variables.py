@@ -37,13 +37,13 @@ EXCLUDE_VARIABLES = tuple(name.replace("_include", "_exclude") for name in OPEN_
 
 
 class EnvPlan(NamedTuple):
-    """The variables for every container that has none of `names`."""
+    """The variables for every container that has none of `names_that_change_it`."""
 
     settings: EnvPairs
     #: The pairs as items of `env`. Pods share them: a draft never edits a value put into it.
     env_items: tuple[dict[str, str], ...]
     #: A container that has any of these names needs its own plan.
-    names: frozenset[str]
+    names_that_change_it: frozenset[str]
     listed: str  #: the names of `settings`, as a message lists them
 
 
@@ -109,15 +109,15 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
     return not any(name in user_env for name in EXCLUDE_VARIABLES)
 
 
-def inconclusive_variables_of_all(fabrics: Fabrics) -> frozenset[str]:
-    """Return the inconclusive variables of all fabrics."""
-    return frozenset[str]().union(*map(inconclusive_variables, fabrics.fabrics.values()))
+def ignored_variables_of_all(fabrics: Fabrics) -> frozenset[str]:
+    """Return the ignored variables of all fabrics."""
+    return frozenset[str]().union(*map(ignored_variables, fabrics.fabrics.values()))
 
 
-def inconclusive_variables(fabric: Fabric) -> frozenset[str]:
-    """Return the variables that would be evidence of a launcher, if the webhook did not write them.
+def ignored_variables(fabric: Fabric) -> frozenset[str]:
+    """Return the variables that are not evidence of a launcher or of Open MPI.
 
-    These are the variables of the site's `env`, and Open MPI's.
+    An earlier call may have added them: those of the site's `env`, and Open MPI's.
     """
     names = frozenset(name for name, _ in fabric.env.site)
     return names.union(OPEN_MPI) if "openmpi" in fabric.libraries else names

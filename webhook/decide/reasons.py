@@ -128,7 +128,7 @@ VERDICT_REASONS = tuple(
     )
 )
 #: The reasons that are recorded before any mutation runs ("request"), or instead of a mutation.
-PIPELINE_REASONS = (
+REASONS_OUTSIDE_MUTATIONS = (
     SKIPPED_BY_USER,
     TAKEN_FOR_LAUNCHER,
     FABRIC_NOT_NEEDED,

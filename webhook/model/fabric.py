@@ -27,12 +27,12 @@ from webhook.model.names import MAX_KEY_LENGTH
 class Globs:
     """Alternative globs, matched against the whole name; case matters, as in Kubernetes."""
 
-    written: tuple[str, ...] = ()
+    configured: tuple[str, ...] = ()
     #: Each glob, and the literal part that is searched for first.
     _pairs: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        pairs = tuple((_literal(glob), glob) for glob in self.written)
+        pairs = tuple((_literal(glob), glob) for glob in self.configured)
         object.__setattr__(self, "_pairs", pairs)
 
     def match(self, name: str) -> bool:
@@ -193,7 +193,7 @@ class Fabrics:
     #: RDMA resource or alias → names of the fabrics that have it.
     by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Fabric → its RDMA resources that no other fabric has, not even as an alias.
-    own_resources: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    unique_resources: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: DeviceClass → names of the fabrics that list it.
     by_class: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: ResourceClaimTemplate → names of the fabrics that have it.
@@ -235,7 +235,9 @@ def build_fabrics(
         config_hash=config_hash,
         by_gpu=_by(fabrics, lambda fabric: fabric.gpu_resources),
         by_resource=by_resource,
-        own_resources={fabric.name: _own_resources(fabric, by_resource) for fabric in fabrics},
+        unique_resources={
+            fabric.name: _unique_resources(fabric, by_resource) for fabric in fabrics
+        },
         by_class=_by(fabrics, lambda fabric: fabric.device_classes),
         by_claim_template=_by(
             fabrics, lambda fabric: [reference.template for reference in fabric.claim_templates]
@@ -249,7 +251,7 @@ def _resource_names(fabric: Fabric) -> Iterable[str]:
         yield from (resource.name, *resource.aliases)
 
 
-def _own_resources(fabric: Fabric, by_resource: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def _unique_resources(fabric: Fabric, by_resource: Mapping[str, frozenset[str]]) -> frozenset[str]:
     names = (resource.name for resource in fabric.resources)
     return frozenset(name for name in names if len(by_resource[name]) == 1)
 

@@ -1,7 +1,7 @@
 """What is wrong with fabrics and their nodes, as findings.
 
-A text only counts nodes, since not every reader may see their names; these are in the finding's
-location.
+The text of a finding only gives the number of nodes, since not everyone may see their names; the
+names are in its location.
 """
 
 from __future__ import annotations

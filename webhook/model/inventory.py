@@ -117,7 +117,7 @@ def _sufficient(fabric: Fabric, fabrics: Fabrics) -> list[str]:
     """Return the resources that nodes must offer at least one of; [] if labels are enough."""
     if fabric.node_labels and not fabric.gpu_resources:
         return []
-    return [*sorted(fabric.gpu_resources), *sorted(fabrics.own_resources[fabric.name])]
+    return [*sorted(fabric.gpu_resources), *sorted(fabrics.unique_resources[fabric.name])]
 
 
 def _offers(group: NodeGroup, names: Iterable[str]) -> bool:
@@ -137,7 +137,7 @@ def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
     shared = [*sorted(gpus), *(f"label {key}={group.labels[key]}" for key in sorted(keys))]
     if shared:
         return f"{' and '.join(shared)} {'fits' if len(shared) == 1 else 'fit'} all of them"
-    offered = [sorted(fabrics.own_resources[name] & group.resources.keys()) for name in fits]
+    offered = [sorted(fabrics.unique_resources[name] & group.resources.keys()) for name in fits]
     if all(offered):
         return f"they offer resources of each: {', '.join(names[0] for names in offered)}"
     return "nothing in `match` distinguishes them"

@@ -85,7 +85,7 @@ class NodeGroup(NamedTuple):
 
 
 def node_of(item: Mapping[str, object]) -> Node:
-    """Return the facts of a Node object; raise ShapeError if no API server wrote it."""
+    """Return the facts of a Node; raise ShapeError if no API server could have written it."""
     node = ClusterNode(item)
     labels = node.labels
     if not all(isinstance(value, str) for value in labels.values()):
@@ -129,7 +129,10 @@ def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGro
 
 
 def build_fabric_index(nodes: Mapping[str, Node], fabrics: Fabrics) -> FabricIndex:
-    """Map nodes, GPUs and resources to fabrics; call this once per change of either."""
+    """Map nodes, GPUs and resources to fabrics.
+
+    Call it once after each change of the nodes or the fabrics.
+    """
     groups = groups_of_nodes(nodes, fabrics)
     by_node = {name: group.fabric_names for group in groups for name in group.names}
     hosts = {node.labels.get(HOSTNAME, name): by_node[name] for name, node in nodes.items()}
@@ -169,7 +172,7 @@ def _add(index: dict[_Key, frozenset[str]], key: _Key, fabric_names: frozenset[s
 def _fabric_names(
     labels: Mapping[str, str], resources: Mapping[str, int], fabrics: Fabrics
 ) -> frozenset[str]:
-    """Return the fabrics whose `match` fits nodes, or else whose own resource they offer.
+    """Return the fabrics whose `match` fits nodes, or else whose unique resource they offer.
 
     The resource replaces the fabric's GPUs, never its labels, which the site chose.
     """
@@ -180,7 +183,7 @@ def _fabric_names(
     return matching or frozenset(
         fabric.name
         for fabric in labeled
-        if not fabrics.own_resources[fabric.name].isdisjoint(resources)
+        if not fabrics.unique_resources[fabric.name].isdisjoint(resources)
     )
 
 
@@ -194,11 +197,11 @@ def _labels_fit(labels: Mapping[str, str], fabric: Fabric, fabrics: Fabrics) -> 
 def _matches(resources: Mapping[str, int], fabric: Fabric, fabrics: Fabrics) -> bool:
     """Return whether nodes with fitting labels match: by a GPU, or by labels alone.
 
-    A `match` without GPUs and labels fits all nodes, unless the fabric has its own resource.
+    A `match` without GPUs and labels fits all nodes, unless the fabric has a unique resource.
     """
     if fabric.gpu_resources:
         return not fabric.gpu_resources.isdisjoint(resources)
-    return bool(fabric.node_labels) or not fabrics.own_resources[fabric.name]
+    return bool(fabric.node_labels) or not fabrics.unique_resources[fabric.name]
 
 
 def product_of(key: str, value: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from webhook.model.json import JsonObject
-from webhook.model.pod.reading import Field, Path, as_flag, as_items, as_mapping, as_text, at
+from webhook.model.pod.reading import Field, Path, as_flag, as_mapping, as_mappings, as_text, at
 
 
 class ClusterObject:
@@ -50,8 +50,8 @@ class ClusterNode(ClusterObject):
     capacity = Field(as_mapping, "status", "capacity")
     #: Whether it is cordoned.
     unschedulable = Field(as_flag, "spec", "unschedulable")
-    taints = Field(as_items, "spec", "taints")
-    _conditions = Field(as_items, "status", "conditions")
+    taints = Field(as_mappings, "spec", "taints")
+    _conditions = Field(as_mappings, "status", "conditions")
 
     @property
     def is_ready(self) -> bool:
@@ -65,7 +65,7 @@ class ClusterNode(ClusterObject):
 class LimitRange(ClusterObject):
     """A LimitRange."""
 
-    _limits = Field(as_items, "spec", "limits")
+    _limits = Field(as_mappings, "spec", "limits")
 
     def memory_bounds(self) -> Iterator[str]:
         """Yield the fields that make it reject containers or pods without a memory limit."""
@@ -92,8 +92,8 @@ class ResourceClaim(ClusterObject):
     """
 
     _spec = Field(as_mapping, "spec")
-    _claim_requests = Field(as_items, *_REQUESTS)
-    _template_requests = Field(as_items, "spec", *_REQUESTS)
+    _claim_requests = Field(as_mappings, *_REQUESTS)
+    _template_requests = Field(as_mappings, "spec", *_REQUESTS)
 
     @property
     def requests(self) -> Iterator[DeviceRequest]:
@@ -114,7 +114,7 @@ class DeviceRequest:
     #: None if it has no name.
     name = Field(as_text, "name")
     _exactly = Field(as_mapping, "exactly")
-    _first_available = Field(as_items, "firstAvailable")
+    _first_available = Field(as_mappings, "firstAvailable")
 
     @property
     def device_classes(self) -> tuple[str, ...]:

@@ -62,13 +62,14 @@ _FOREIGN_GLOBS = Globs(FOREIGN_RESOURCES)
 _NONE = Globs()
 
 
-class Usage(NamedTuple):
+class RequestedDevices(NamedTuple):
     """The GPUs, RDMA devices and other NICs that one container requests."""
 
     #: GPU resource names with a quantity above zero.
     gpus: tuple[str, ...]
-    #: The number of whole GPUs; 0 if any are slices, shared or virtual.
+    #: The number of whole GPUs; 0 if the container has any shared or virtual GPU.
     whole_gpus: int
+    #: Whether any is a MIG slice or a time-sliced GPU.
     shared_gpu: bool
     virtual_gpu: bool
     #: RDMA resources (a fabric's, an alias, or `rdma/*`) with their quantities, including zero.
@@ -81,29 +82,29 @@ class Usage(NamedTuple):
         return any(not is_zero(quantity) for _, quantity in self.rdma)
 
 
-#: The containers of a pod, each with its requests.
-ContainerUsages = list[tuple[Container, Usage]]
+#: The containers of a pod, each with the devices that it requests.
+ContainerDevices = list[tuple[Container, RequestedDevices]]
 
 
-_NO_USAGE = Usage((), 0, False, False, (), ())
+_NO_DEVICES = RequestedDevices((), 0, False, False, (), ())
 
 
-def usage_of(container: Container, fabrics: Fabrics) -> Usage:
-    """Read the usage of a container; raise ShapeError if the API server would reject it."""
+def requested_devices(container: Container, fabrics: Fabrics) -> RequestedDevices:
+    """Return the devices of a container; raise ShapeError if the API server would reject it."""
     quantities = container.quantities
     if not quantities:
-        return _NO_USAGE
+        return _NO_DEVICES
     # Sorted, as the API server sends them: the result must not depend on the order in a file.
     extended = sorted([name for name in quantities if "/" in name])
     if not extended:
-        return _NO_USAGE
+        return _NO_DEVICES
     try:
-        usage = _classify(extended, quantities, fabrics)
+        requested = _classify(extended, quantities, fabrics)
         if quantities is not container.limits:
-            check_limits(container, [name for name, _ in usage.rdma])
+            check_limits(container, [name for name, _ in requested.rdma])
     except ValueError as error:
         raise _refusal(container) from error
-    return usage
+    return requested
 
 
 def _refusal(container: Container) -> ShapeError:
@@ -129,7 +130,9 @@ def _refusal(container: Container) -> ShapeError:
 _MAX_PROBLEMS = 4  # the most quantities that a message names
 
 
-def _classify(extended: list[str], quantities: Mapping[str, object], fabrics: Fabrics) -> Usage:
+def _classify(
+    extended: list[str], quantities: Mapping[str, object], fabrics: Fabrics
+) -> RequestedDevices:
     gpus: list[str] = []
     rdma: list[tuple[str, object]] = []
     foreign: list[str] = []
@@ -151,7 +154,7 @@ def _classify(extended: list[str], quantities: Mapping[str, object], fabrics: Fa
             foreign.append(name)
     if virtual or shared:
         count = 0
-    return Usage(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
+    return RequestedDevices(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
 
 
 def other_extended_resources(container: Container, fabrics: Fabrics) -> list[str]:

@@ -21,7 +21,7 @@ from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource, b
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod, PodManifest
-from webhook.model.resources import usage_of
+from webhook.model.resources import requested_devices
 
 PRODUCT = "nvidia.com/gpu.product"
 
@@ -52,9 +52,11 @@ def resolved(
     """Resolve a pod whose containers are all targets."""
     at = cluster or decision_input(*ALL)
     pod = Pod(manifest)
-    usages = [(app, usage_of(app, at.fabrics)) for app in pod.containers]
+    container_devices = [(app, requested_devices(app, at.fabrics)) for app in pod.containers]
     claims = claims_of(pod, at.namespace.claim_facts)
-    return resolve(pod, usages, UserAnnotations(fabric=annotated), at, earlier, claims=claims)
+    return resolve(
+        pod, container_devices, UserAnnotations(fabric=annotated), at, earlier, claims=claims
+    )
 
 
 def using(*names: str, **spec: Any) -> PodManifest:

@@ -10,8 +10,8 @@ from tests.case_names import case_name
 from webhook.decide.fabric_variables import (
     desired_env,
     fabric_by_setting,
-    inconclusive_variables,
-    inconclusive_variables_of_all,
+    ignored_variables,
+    ignored_variables_of_all,
 )
 from webhook.model.fabric import Fabric, FabricEnv, build_fabrics
 
@@ -241,10 +241,10 @@ def test_the_sites_own_value_is_not_repeated() -> None:
 def test_what_a_fabric_writes_is_not_evidence() -> None:
     """The site's names, and Open MPI's if the fabric writes them, may be ours in a pod."""
     plain = fabric(env=FabricEnv(site=(("A", "b"),)))
-    assert inconclusive_variables(plain) == {"A"}
-    assert inconclusive_variables(full()) == set(OPEN_MPI)
+    assert ignored_variables(plain) == {"A"}
+    assert ignored_variables(full()) == set(OPEN_MPI)
     fabrics = build_fabrics((plain, full(name="full")))
-    assert inconclusive_variables_of_all(fabrics) == {"A", *OPEN_MPI}
+    assert ignored_variables_of_all(fabrics) == {"A", *OPEN_MPI}
 
 
 def test_each_value_has_the_first_fabric_that_writes_it() -> None:

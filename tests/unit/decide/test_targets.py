@@ -15,7 +15,7 @@ from webhook.model.claims import NO_CLAIM_FACTS, ClaimFacts, claims_of
 from webhook.model.decision import Denial
 from webhook.model.fabric import ClaimTemplateReference, FabricEnv, Fabrics
 from webhook.model.pod import Pod, PodManifest
-from webhook.model.resources import usage_of
+from webhook.model.resources import requested_devices
 
 FABRIC = UserAnnotations(fabric="v100-ib")
 MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
@@ -33,9 +33,13 @@ def chosen(
     """Choose among a pod's containers."""
     site = site or fabrics()
     pod = Pod(manifest)
-    usages = [(candidate, usage_of(candidate, site)) for candidate in pod.containers]
+    container_devices = [
+        (candidate, requested_devices(candidate, site)) for candidate in pod.containers
+    ]
     claims = claims_of(pod, facts)
-    return select(pod, usages, annotations or UserAnnotations(), Commands(pod), site, claims=claims)
+    return select(
+        pod, container_devices, annotations or UserAnnotations(), Commands(pod), site, claims=claims
+    )
 
 
 def app(name: str, index: int = 0, gpus: int = 0, *, shared: bool = False) -> Target:
@@ -210,9 +214,9 @@ def test_named_containers_are_the_targets_in_any_case() -> None:
     )
     assert chosen(manifest, UserAnnotations(containers=("proxy", "b", "setup"))) == Selection(
         (
-            Target("proxy", ("spec", "initContainers", 1), "sidecar", 0, shared_gpu=False),
+            Target("proxy", ("spec", "initContainers", 1), "sidecar", 0, partial_gpu=False),
             app("b", 1),
-            Target("setup", ("spec", "initContainers", 0), "init", 0, shared_gpu=False),
+            Target("setup", ("spec", "initContainers", 0), "init", 0, partial_gpu=False),
         )
     )
 

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from webhook.decide.fabric_variables import CHECK_ENV_FROM
 from webhook.decide.mutations import MUTATIONS
-from webhook.decide.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
 from webhook.diagnose.codes import (
     CODE_ROWS,
     CODES,
@@ -76,7 +76,7 @@ def test_a_place_has_one_meaning_of_a_code() -> None:
 
 def test_all_reasons_are_there() -> None:
     """They match docs/reasons.md, which is generated from the same tables."""
-    reasons = [*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS]
+    reasons = [*VERDICT_REASONS, *DECISION_REASONS, *REASONS_OUTSIDE_MUTATIONS]
     reasons += [reason for mutation in MUTATIONS for reason in mutation.reasons]
     reasons.append(NOT_CALLED)
     rows = [row for row in CODE_ROWS if row.tool in ("webhook", "preview")]

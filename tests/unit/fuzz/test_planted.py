@@ -33,7 +33,7 @@ from webhook.decide.shell.argv import insert_after
 from webhook.decide.status import render
 from webhook.errors import DocumentError
 from webhook.model.pod import Container, Pod, pointer
-from webhook.model.pod.reading import Field, as_items
+from webhook.model.pod.reading import Field, as_mappings
 from webhook.model.quantity import is_zero
 from webhook.text.yaml.splice import splice
 
@@ -116,12 +116,12 @@ def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
 
 def _quadratic(patch: pytest.MonkeyPatch) -> None:
     def slow(value: Any, path: Any, under: Any) -> Any:
-        checked = as_items(value, path, under)
+        checked = as_mappings(value, path, under)
         # This has to be slow by itself, since the longest list that is read has 5,000 entries.
         return [[element for element in checked][at] for at in range(len(checked))]  # noqa: C416
 
     for field in (*vars(Container).values(), *vars(Pod).values()):
-        if isinstance(field, Field) and field._check is as_items:
+        if isinstance(field, Field) and field._check is as_mappings:
             patch.setattr(field, "_check", slow)
 
 

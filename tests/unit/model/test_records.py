@@ -38,20 +38,20 @@ def test_fabrics_are_indexed_by_name_and_by_resource() -> None:
             "rdma/south": frozenset({"south"}),
             "rdma/shared": frozenset({"south"}),
         },
-        own_resources={
+        unique_resources={
             "north": frozenset({"rdma/north"}),
             "south": frozenset({"rdma/south", "rdma/shared"}),
         },
     )
 
 
-def test_a_resource_that_another_fabric_has_is_no_fabrics_own() -> None:
+def test_a_resource_that_another_fabric_has_is_not_unique() -> None:
     """Neither as its resource nor as its alias; an alias of the fabric itself does not count."""
     other = Fabric(
         name="other",
         resources=(RdmaResource(name="rdma/south", aliases=("rdma/north", "rdma/mine")),),
     )
-    assert build_fabrics((NORTH, SOUTH, other)).own_resources == {
+    assert build_fabrics((NORTH, SOUTH, other)).unique_resources == {
         "north": frozenset(),
         "south": frozenset({"rdma/shared"}),
         "other": frozenset(),

@@ -10,16 +10,16 @@ from webhook.errors import ShapeError
 from webhook.model.fabric import Globs, RdmaResource
 from webhook.model.pod import Container
 from webhook.model.resources import (
-    Usage,
+    RequestedDevices,
     is_foreign,
     is_gpu,
     is_rdma,
     other_extended_resources,
-    usage_of,
+    requested_devices,
 )
 
 PATH = ("spec", "containers", 0)
-NO_USAGE = Usage((), 0, False, False, (), ())
+NO_DEVICES = RequestedDevices((), 0, False, False, (), ())
 FABRICS = fabrics(
     fabric(
         "north",
@@ -29,9 +29,11 @@ FABRICS = fabrics(
 )
 
 
-def usage(limits: Any = None, requests: Any = None) -> Usage:
-    """Read the usage of a container with these quantities."""
-    return usage_of(Container(PATH, container(resources=quantities(limits, requests))), FABRICS)
+def requested(limits: Any = None, requests: Any = None) -> RequestedDevices:
+    """Return the devices of a container with these quantities."""
+    return requested_devices(
+        Container(PATH, container(resources=quantities(limits, requests))), FABRICS
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,46 +50,51 @@ def usage(limits: Any = None, requests: Any = None) -> Usage:
 )
 def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
     """CPU, memory and other devices are ignored."""
-    assert usage_of(Container(PATH, manifest), FABRICS) == NO_USAGE
+    assert requested_devices(Container(PATH, manifest), FABRICS) == NO_DEVICES
 
 
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        ({"nvidia.com/gpu": "2"}, Usage(("nvidia.com/gpu",), 2, False, False, (), ())),
-        ({"nvidia.com/v100": 8}, Usage(("nvidia.com/v100",), 8, False, False, (), ())),
-        ({"amd.com/gpu": "1"}, Usage(("amd.com/gpu",), 1, False, False, (), ())),
-        ({"nvidia.com/gpu": "1e18"}, Usage(("nvidia.com/gpu",), 10_000, False, False, (), ())),
-        ({"nvidia.com/gpu": "0"}, NO_USAGE),
-        ({"nvidia.com/gpu": 0}, NO_USAGE),
-        ({"nvidia.com/gpu": None}, NO_USAGE),
-        ({"nvidia.com/gpu": "1e0"}, Usage(("nvidia.com/gpu",), 1, False, False, (), ())),
-        ({"nvidia.com/gpu": 1.0}, Usage(("nvidia.com/gpu",), 1, False, False, (), ())),
+        ({"nvidia.com/gpu": "2"}, RequestedDevices(("nvidia.com/gpu",), 2, False, False, (), ())),
+        ({"nvidia.com/v100": 8}, RequestedDevices(("nvidia.com/v100",), 8, False, False, (), ())),
+        ({"amd.com/gpu": "1"}, RequestedDevices(("amd.com/gpu",), 1, False, False, (), ())),
+        (
+            {"nvidia.com/gpu": "1e18"},
+            RequestedDevices(("nvidia.com/gpu",), 10_000, False, False, (), ()),
+        ),
+        ({"nvidia.com/gpu": "0"}, NO_DEVICES),
+        ({"nvidia.com/gpu": 0}, NO_DEVICES),
+        ({"nvidia.com/gpu": None}, NO_DEVICES),
+        ({"nvidia.com/gpu": "1e0"}, RequestedDevices(("nvidia.com/gpu",), 1, False, False, (), ())),
+        ({"nvidia.com/gpu": 1.0}, RequestedDevices(("nvidia.com/gpu",), 1, False, False, (), ())),
         (
             {"nvidia.com/mig-1g.5gb": "3"},
-            Usage(("nvidia.com/mig-1g.5gb",), 0, True, False, (), ()),
+            RequestedDevices(("nvidia.com/mig-1g.5gb",), 0, True, False, (), ()),
         ),
         (
             {"nvidia.com/gpu.shared": "1"},
-            Usage(("nvidia.com/gpu.shared",), 0, True, False, (), ()),
+            RequestedDevices(("nvidia.com/gpu.shared",), 0, True, False, (), ()),
         ),
         (
             {"nvidia.com/gpu": "1", "nvidia.com/mig-1g.5gb": "1"},
-            Usage(("nvidia.com/gpu", "nvidia.com/mig-1g.5gb"), 0, True, False, (), ()),
+            RequestedDevices(("nvidia.com/gpu", "nvidia.com/mig-1g.5gb"), 0, True, False, (), ()),
         ),
         (
             {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000"},
-            Usage(("nvidia.com/gpu",), 0, False, True, (), ()),
+            RequestedDevices(("nvidia.com/gpu",), 0, False, True, (), ()),
         ),
-        ({"nvidia.com/gpumem": "3000"}, Usage((), 0, False, True, (), ())),
-        ({"nvidia.com/gputopology": "1"}, NO_USAGE),
-        ({"example.com/gpu": "1"}, NO_USAGE),
+        ({"nvidia.com/gpumem": "3000"}, RequestedDevices((), 0, False, True, (), ())),
+        ({"nvidia.com/gputopology": "1"}, NO_DEVICES),
+        ({"example.com/gpu": "1"}, NO_DEVICES),
     ],
     ids=repr,
 )
-def test_gpus_are_known_by_their_exact_names(limits: dict[str, Any], expected: Usage) -> None:
+def test_gpus_are_known_by_their_exact_names(
+    limits: dict[str, Any], expected: RequestedDevices
+) -> None:
     """MIG slices, shared GPUs and virtual GPUs are GPUs, but do not count as whole ones."""
-    assert usage(limits) == expected
+    assert requested(limits) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,14 +115,14 @@ def test_rdma_devices_and_foreign_nics_are_distinguished(
     limits: dict[str, Any], rdma: Any, foreign: Any, has_rdma: bool
 ) -> None:
     """Resources and aliases of a fabric are RDMA; a quantity of zero is listed but not counted."""
-    container_usage = usage(limits)
-    assert container_usage == Usage((), 0, False, False, rdma, foreign)
-    assert container_usage.has_rdma is has_rdma
+    devices = requested(limits)
+    assert devices == RequestedDevices((), 0, False, False, rdma, foreign)
+    assert devices.has_rdma is has_rdma
 
 
 def test_requests_beside_limits_change_nothing() -> None:
     """Kubernetes requires both to be equal, in any notation."""
-    assert usage({"rdma/north": "2"}, {"rdma/north": "2000m", "cpu": "1"}) == Usage(
+    assert requested({"rdma/north": "2"}, {"rdma/north": "2000m", "cpu": "1"}) == RequestedDevices(
         (), 0, False, False, (("rdma/north", "2"),), ()
     )
 
@@ -168,7 +175,7 @@ MISSING = "is missing: it must equal the request"
 def test_extended_resources_need_equal_limits(limits: Any, requests: Any, says: str) -> None:
     """The API server rejects such a pod, so it is denied with the place and both quantities."""
     with pytest.raises(ShapeError) as error:
-        usage(limits, requests)
+        requested(limits, requests)
     assert str(error.value) == says
 
 
@@ -185,7 +192,7 @@ def test_extended_resources_need_equal_limits(limits: Any, requests: Any, says: 
 )
 def test_other_resources_may_be_requested_without_a_limit(limits: Any, requests: Any) -> None:
     """An alias in one section and the real name in the other are merged later."""
-    assert usage(limits, requests).foreign_resources == ()
+    assert requested(limits, requests).foreign_resources == ()
 
 
 @pytest.mark.parametrize(
@@ -260,21 +267,21 @@ def test_other_resources_may_be_requested_without_a_limit(limits: Any, requests:
 def test_what_is_no_amount_is_refused_with_its_place(limits: Any, requests: Any, says: str) -> None:
     """The API server would also reject it."""
     with pytest.raises(ShapeError) as raised:
-        usage(limits, requests)
+        requested(limits, requests)
     assert str(raised.value) == says
 
 
 def test_a_request_beside_a_limit_is_looked_at_too() -> None:
     """The limit counts, but the request is checked too, since an alias is renamed in both."""
     with pytest.raises(ShapeError, match=r'requests\["rdma/x"\]: \[8\] is not a Kubernetes'):
-        usage({"rdma/x": "8"}, {"rdma/x": [8]})
+        requested({"rdma/x": "8"}, {"rdma/x": [8]})
 
 
 def test_a_few_wrong_amounts_are_shown() -> None:
     """If very many are wrong, only the first few are shown, limits before requests."""
     malformed = {f"rdma/{number}": "x" for number in range(3)}
     with pytest.raises(ShapeError) as raised:
-        usage(malformed, malformed)
+        requested(malformed, malformed)
     assert [part.partition(":")[0] for part in str(raised.value).split("; ")] == [
         *(f'spec.containers[0].resources.limits["{name}"]' for name in malformed),
         'spec.containers[0].resources.requests["rdma/0"]',

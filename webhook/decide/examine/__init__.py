@@ -19,7 +19,7 @@ from webhook.model.claims import claims_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod
-from webhook.model.resources import usage_of
+from webhook.model.resources import requested_devices
 
 MIRROR_POD = Reason(
     "MirrorPod",
@@ -118,17 +118,21 @@ def examine(
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
     fabrics = decision_input.fabrics
     check_name(annotations, fabrics)
-    usages = [(container, usage_of(container, fabrics)) for container in pod.containers]
+    # All containers count: a GPU of any container determines the pod's node.
+    container_devices = [
+        (container, requested_devices(container, fabrics)) for container in pod.containers
+    ]
     commands = Commands(pod)
     claims = claims_of(pod, decision_input.namespace.claim_facts)
-    selection = select(pod, usages, annotations, commands, fabrics, claims=claims)
-    # All containers count: a GPU of any container determines the pod's node.
+    selection = select(pod, container_devices, annotations, commands, fabrics, claims=claims)
     other = earlier.config not in ("", fabrics.config_hash)
     before = None if other else earlier.fabric
     if selection.reason:
         resolution = _NOT_RESOLVED
     else:
-        resolution = resolve(pod, usages, annotations, decision_input, before, claims=claims)
+        resolution = resolve(
+            pod, container_devices, annotations, decision_input, before, claims=claims
+        )
     analysis = PodAnalysis(
         fabric=resolution.fabric,
         targets=selection.targets,
@@ -143,7 +147,7 @@ def examine(
         called_before=bool(earlier.config),
         other_configuration=other,
     )
-    foreign_nic_message = foreign_nic(analysis, usages)
+    foreign_nic_message = foreign_nic(analysis, container_devices)
     denies = fabrics.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign_nic_message and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)

@@ -36,7 +36,7 @@ from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.pod import Pod
 from webhook.model.quantity import is_zero
-from webhook.model.resources import ContainerUsages
+from webhook.model.resources import ContainerDevices
 
 FABRIC_UNKNOWN = Reason(
     "FabricUnknown",
@@ -118,22 +118,22 @@ class _Evidence(NamedTuple):
 
 def resolve(
     pod: Pod,
-    usages: ContainerUsages,
+    container_devices: ContainerDevices,
     annotations: UserAnnotations,
     decision_input: DecisionInput,
     earlier: str | None = None,
     *,
     claims: Sequence[Claim] = (),
 ) -> Resolution:
-    """Find the fabric of a pod; `usages` are its containers, each with its requests.
+    """Find the fabric of a pod from all its containers and its nodes.
 
     `claims`: its DRA claims; `earlier`: the fabric that an earlier call chose under the same
     configuration.
     """
     fabrics = decision_input.fabrics
     search = _Search(fabrics)
-    gpus = _listed_gpus(usages, fabrics)
-    devices = _device_evidence(usages, claims, gpus, fabrics)
+    gpus = _listed_gpus(container_devices, fabrics)
+    devices = _device_evidence(container_devices, claims, gpus, fabrics)
     unresolved = search.narrow(_pod_evidence(pod, annotations, devices, fabrics))
     if unresolved is not None:
         return unresolved
@@ -146,7 +146,7 @@ def resolve(
     if search.winner is not None:
         (name,) = search.candidates
         return Resolution(fabrics.fabrics[name], search.winner.source)
-    return _by_default(search.candidates, search.naming_evidence, decision_input, usages)
+    return _by_default(search.candidates, search.naming_evidence, decision_input, container_devices)
 
 
 def check_name(annotations: UserAnnotations, fabrics: Fabrics) -> None:
@@ -171,12 +171,12 @@ def _pod_evidence(
 
 
 def _device_evidence(
-    usages: ContainerUsages,
+    container_devices: ContainerDevices,
     claims: Sequence[Claim],
     gpus: Mapping[str, str],
     fabrics: Fabrics,
 ) -> list[_Evidence]:
-    evidence = _resource_evidence(usages, fabrics)
+    evidence = _resource_evidence(container_devices, fabrics)
     if claims:
         evidence += _template_evidence(claims, fabrics)
     for gpu, container in gpus.items():
@@ -196,11 +196,11 @@ def _inventory_evidence(
     return [_Evidence(*constraint) for constraint in constraints]
 
 
-def _listed_gpus(usages: ContainerUsages, fabrics: Fabrics) -> dict[str, str]:
+def _listed_gpus(container_devices: ContainerDevices, fabrics: Fabrics) -> dict[str, str]:
     """Map each requested GPU resource that a fabric lists to the first container with it."""
     first_users: dict[str, str] = {}
-    for container, usage in usages:
-        for gpu in usage.gpus:
+    for container, requested in container_devices:
+        for gpu in requested.gpus:
             if gpu in fabrics.by_gpu:
                 first_users.setdefault(gpu, container.name)
     return first_users
@@ -211,10 +211,10 @@ def _annotation_evidence(name: str) -> _Evidence:
     return _Evidence(source, FabricConstraint(allowed=frozenset({name})), explicit=True)
 
 
-def _resource_evidence(usages: ContainerUsages, fabrics: Fabrics) -> list[_Evidence]:
+def _resource_evidence(container_devices: ContainerDevices, fabrics: Fabrics) -> list[_Evidence]:
     evidence: list[_Evidence] = []
-    for container, usage in usages:
-        for name, amount in usage.rdma:
+    for container, requested in container_devices:
+        for name, amount in requested.rdma:
             owners = fabrics.by_resource.get(name)
             if owners and not is_zero(amount):
                 source = f"{name} in container {container.name}"
@@ -254,15 +254,15 @@ def _claim_text(claim: Claim) -> str:
     return f"resource claim {claim.name}{place}"
 
 
-def _unlisted_device(usages: ContainerUsages, gpu_remedy: str) -> str:
+def _unlisted_device(container_devices: ContainerDevices, gpu_remedy: str) -> str:
     """Name a GPU, or else an RDMA resource, of a pod without evidence for a fabric; or "".
 
     No fabric lists such a device, or it would be evidence.
     """
-    for container, usage in usages:
-        names = [*usage.gpus, *(name for name, amount in usage.rdma if not is_zero(amount))]
+    for container, requested in container_devices:
+        names = [*requested.gpus, *(name for name, amount in requested.rdma if not is_zero(amount))]
         if names:
-            remedy = gpu_remedy if usage.gpus else UNLISTED_RDMA_REMEDY
+            remedy = gpu_remedy if requested.gpus else UNLISTED_RDMA_REMEDY
             return (
                 f"container {container.name} requests {names[0]}, which no fabric lists: {remedy}"
             )
@@ -273,7 +273,7 @@ def _by_default(
     candidates: frozenset[str],
     naming_evidence: list[_Evidence],
     decision_input: DecisionInput,
-    usages: ContainerUsages,
+    container_devices: ContainerDevices,
 ) -> Resolution:
     fabrics = decision_input.fabrics
     namespace = decision_input.namespace
@@ -293,7 +293,7 @@ def _by_default(
         names = " or ".join(", ".join(fabrics.fabrics).rsplit(", ", 1))
         remedy = f"set {FABRIC_ANNOTATION} to the fabric of its nodes, {names}"
         message = f"the pod's fabric cannot be determined: {remedy}"
-        return _unknown(_unlisted_device(usages, remedy) or message)
+        return _unknown(_unlisted_device(container_devices, remedy) or message)
     several = " and ".join(sorted(candidates))
     message = f"{naming_evidence[0].source} matches {several}: set {FABRIC_ANNOTATION}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)

@@ -24,7 +24,7 @@ from webhook.decide.analysis import PodAnalysis
 from webhook.model.claims import fabrics_of, has_nic_of
 from webhook.model.decision import Reason
 from webhook.model.pod import Path
-from webhook.model.resources import ContainerUsages
+from webhook.model.resources import ContainerDevices
 
 FOREIGN_NIC = Reason(
     "ForeignNIC",
@@ -55,21 +55,22 @@ _CHOSEN = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
 _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b")
 
 
-def foreign_nic(analysis: PodAnalysis, usages: ContainerUsages) -> str:
+def foreign_nic(analysis: PodAnalysis, container_devices: ContainerDevices) -> str:
     """Return a sentence on a pod's NIC that no fabric lists, with the evidence, or "".
 
-    `usages` are its containers, each with its requests. Only targets and launchers count; in a pod
-    without either, its app containers do.
+    Only targets and launchers count; in a pod without either, its app containers do.
     """
     if analysis.annotations.fabric is not None and analysis.annotations.devices == 0:
         return ""
     chosen = {target.path for target in analysis.targets}
     chosen.update(launcher.path for launcher in analysis.launchers)
     if not chosen:
-        chosen.update(container.path for container, _ in usages if container.kind == "app")
-    for container, usage in usages:
-        if usage.foreign_resources and container.path in chosen:
-            return f"{usage.foreign_resources[0]} in container {container.name} is {_NIC}"
+        chosen.update(
+            container.path for container, _ in container_devices if container.kind == "app"
+        )
+    for container, requested in container_devices:
+        if requested.foreign_resources and container.path in chosen:
+            return f"{requested.foreign_resources[0]} in container {container.name} is {_NIC}"
     return _by_annotation(analysis) or _by_variable(analysis) or _by_claim(analysis, chosen)
 
 
@@ -77,7 +78,7 @@ def _by_annotation(analysis: PodAnalysis) -> str:
     annotations, globs = analysis.original.annotations, analysis.fabrics.foreign_annotations
     if GKE_INTERFACES in annotations and _attaches(annotations[GKE_INTERFACES]):
         return f"annotation {GKE_INTERFACES} attaches {_NIC}"
-    for key in annotations if globs.written else ():
+    for key in annotations if globs.configured else ():
         if globs.match(key):
             return f"annotation {key} attaches {_NIC}"
     return ""

@@ -172,5 +172,5 @@ def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:
     """Return the fabrics whose globs for the label are all literally among the values."""
     listing, permitted = fabrics.by_label.get(key), frozenset(values)
     return frozenset(
-        name for name, globs in (listing or {}).items() if permitted.issuperset(globs.written)
+        name for name, globs in (listing or {}).items() if permitted.issuperset(globs.configured)
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from webhook.decide.analysis import Launcher, Target
-from webhook.decide.fabric_variables import inconclusive_variables_of_all
+from webhook.decide.fabric_variables import ignored_variables_of_all
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
 from webhook.model.annotations import (
@@ -22,7 +22,7 @@ from webhook.model.claims import Claim, fabrics_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import Fabrics
 from webhook.model.pod import Container, Path, Pod
-from webhook.model.resources import ContainerUsages, Usage, other_extended_resources
+from webhook.model.resources import ContainerDevices, RequestedDevices, other_extended_resources
 
 NO_TARGET = Reason(
     "NoTarget",
@@ -67,7 +67,7 @@ class Selection(NamedTuple):
 
 def select(
     pod: Pod,
-    usages: ContainerUsages,
+    container_devices: ContainerDevices,
     annotations: UserAnnotations,
     commands: Commands,
     fabrics: Fabrics,
@@ -76,8 +76,8 @@ def select(
 ) -> Selection:
     """Choose the targets; raise Denial for an unknown container name, or for an unclear choice."""
     if annotations.containers is not None:
-        return Selection(_targets_by_name(pod, usages, annotations.containers))
-    apps = [pair for pair in usages if pair[0].kind == "app"]
+        return Selection(_targets_by_name(pod, container_devices, annotations.containers))
+    apps = [pair for pair in container_devices if pair[0].kind == "app"]
     targets = [_target(pod, *pair) for pair in apps if pair[1].gpus]
     if targets:
         return Selection(tuple(targets))
@@ -111,7 +111,7 @@ def _launchers(
     pod: Pod, containers: list[Container], commands: Commands, fabrics: Fabrics
 ) -> tuple[Launcher, ...]:
     """List the containers that start ranks, each with the evidence."""
-    starting = launchers_of(pod, commands, inconclusive_variables_of_all(fabrics))
+    starting = launchers_of(pod, commands, ignored_variables_of_all(fabrics))
     return tuple(
         Launcher(container.name, container.path, *starting[container.path[-1]])
         for container in containers
@@ -120,7 +120,10 @@ def _launchers(
 
 
 def _ranks(
-    pod: Pod, usages: ContainerUsages, launchers: tuple[Launcher, ...], annotations: UserAnnotations
+    pod: Pod,
+    container_devices: ContainerDevices,
+    launchers: tuple[Launcher, ...],
+    annotations: UserAnnotations,
 ) -> Selection:
     """Select launchers, or as targets the containers that run ranks themselves on a named fabric.
 
@@ -130,25 +133,25 @@ def _ranks(
     if annotations.fabric is None or any(launcher.elsewhere for launcher in launchers):
         return Selection(launchers=launchers)
     paths = {launcher.path for launcher in launchers}
-    running = [pair for pair in usages if pair[0].path in paths]
+    running = [pair for pair in container_devices if pair[0].path in paths]
     without_request = [pair for pair in running if not pair[1].rdma]
     return Selection(tuple(_target(pod, *pair) for pair in without_request or running))
 
 
-def _target(pod: Pod, container: Container, usage: Usage) -> Target:
-    shared = usage.shared_gpu or usage.virtual_gpu
-    rdma = tuple([name for name, _ in usage.rdma])
+def _target(pod: Pod, container: Container, requested: RequestedDevices) -> Target:
+    partial_gpu = requested.shared_gpu or requested.virtual_gpu
+    rdma = tuple([name for name, _ in requested.rdma])
     user = pod.user_of(container)
     name, path, kind = container.name, container.path, container.kind
-    return Target(name, path, kind, usage.whole_gpus, shared, rdma, user)
+    return Target(name, path, kind, requested.whole_gpus, partial_gpu, rdma, user)
 
 
 def _targets_by_name(
-    pod: Pod, usages: ContainerUsages, names: tuple[str, ...]
+    pod: Pod, container_devices: ContainerDevices, names: tuple[str, ...]
 ) -> tuple[Target, ...]:
     by_name = {
-        container.name: _target(pod, container, usage)
-        for container, usage in usages
+        container.name: _target(pod, container, requested)
+        for container, requested in container_devices
         if container.kind != "ephemeral"
     }
     for name in names:
@@ -162,10 +165,10 @@ def _targets_by_name(
     return tuple(by_name[name] for name in names)
 
 
-def _only(pod: Pod, usages: ContainerUsages) -> Target:
-    if len(usages) == 1:
-        return _target(pod, *usages[0])
-    have = ", ".join(container.name for container, _ in usages)
+def _only(pod: Pod, container_devices: ContainerDevices) -> Target:
+    if len(container_devices) == 1:
+        return _target(pod, *container_devices[0])
+    have = ", ".join(container.name for container, _ in container_devices)
     msg = (
         f"annotation {FABRIC_ANNOTATION} is set, but no container requests a GPU or an RDMA "
         f"resource: set {CONTAINERS_ANNOTATION} to one or more of: {have}"
@@ -173,7 +176,7 @@ def _only(pod: Pod, usages: ContainerUsages) -> Target:
     raise Denial(CONTAINERS_REQUIRED, msg)
 
 
-def _no_targets(pod: Pod, apps: ContainerUsages, fabrics: Fabrics, *, by_claim: bool) -> Selection:
+def _no_targets(pod: Pod, apps: ContainerDevices, fabrics: Fabrics, *, by_claim: bool) -> Selection:
     """Return the reason why a pod has no targets, first of all a device that no fabric lists."""
     for container, _ in apps:
         for name in other_extended_resources(container, fabrics):
@@ -185,7 +188,7 @@ def _no_targets(pod: Pod, apps: ContainerUsages, fabrics: Fabrics, *, by_claim: 
     return Selection(reason=reason, message=reason.clause)
 
 
-def _shared_gpu(pod: Pod, apps: ContainerUsages) -> str:
+def _shared_gpu(pod: Pod, apps: ContainerDevices) -> str:
     """Return a sentence on the annotation that gives an app container a share of a GPU, or "".
 
     Source: KAI-Scheduler (and Run:ai), docs/gpu-sharing. By default the first container gets it.

@@ -33,16 +33,17 @@ _SSH_SERVER = re.compile(
 
 
 class LauncherCommand(NamedTuple):
-    """A launcher that a container runs, with its words."""
+    """A launcher that a container runs, with the words of the command that runs it."""
 
-    #: The path of its word in the container, such as ("args", 1); in a script, the script's path.
+    #: The path of the first of `command_words`, such as ("args", 1), or of the script around it.
     path: Path
-    end: int | None  #: the offset after its word in a script; None in a list of words
+    end: int | None  #: the offset after that word in a script; None in a list of words
     front: tuple[Word, ...]  #: wrappers and assignments in front of it
-    words: tuple[Word, ...]  #: the launcher's word and all words after it
+    #: The words from the launcher on, or from a program such as "sudo" that runs it.
+    command_words: tuple[Word, ...]
     #: The program that runs it, such as "sudo", and that may hide the container's environment.
     run_through: str = ""
-    #: The reason why a script was not read (scripts.PROBLEMS); then `words` is empty.
+    #: The reason why a script was not read (scripts.PROBLEMS); then `command_words` is empty.
     problem: str = ""
 
     @property
@@ -54,8 +55,10 @@ class LauncherCommand(NamedTuple):
     def launcher_words(self) -> tuple[Word, ...]:
         """The words from the launcher's on, also after sudo or in the script of `su -c`."""
         if not self.run_through:
-            return self.words
-        words = [part for word in self.words for part in (word.split() if word else (word,))]
+            return self.command_words
+        words = [
+            part for word in self.command_words for part in (word.split() if word else (word,))
+        ]
         first = next(index for index, word in enumerate(words) if basename(word or "") in FAMILIES)
         return tuple(words[first:])
 

@@ -80,17 +80,17 @@ def mentions_mpi(
 
 
 def launchers_of(
-    pod: Pod, commands: Commands, inconclusive: frozenset[str] = frozenset()
+    pod: Pod, commands: Commands, ignored: frozenset[str] = frozenset()
 ) -> dict[int, LauncherEvidence]:
     """Return the app containers that start ranks: index → evidence.
 
-    `inconclusive`: variables that are not evidence, since a target may have got them from us.
+    `ignored`: variables that are not evidence, since a target may have got them from us.
     """
     roles: list[Role | None] = []
     evidence_by_index: dict[int, LauncherEvidence] = {}
     apps = (container for container in pod.containers if container.kind == "app")
     for index, app in enumerate(apps):
-        user_env = {name: value for name, value in app.env.items() if name not in inconclusive}
+        user_env = {name: value for name, value in app.env.items() if name not in ignored}
         roles.append(_role(user_env.get(_ROLE_ENV)))
         evidence = next(_evidence(user_env, commands, app.path), None)
         if evidence is not None:

@@ -102,7 +102,7 @@ def _second_gpu(analysis: PodAnalysis, target: Target, claims: list[Claim], fabr
         if brings_gpu(reference.template, analysis.fabrics, facts)
     ]
     sources = [f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, analysis.fabrics)]
-    if target.gpus or target.shared_gpu:
+    if target.gpus or target.partial_gpu:
         sources = ["the container's own GPU"]
     if not bringing or not sources:
         return ""

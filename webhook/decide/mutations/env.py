@@ -17,7 +17,7 @@ from webhook.decide.fabric_variables import (
     CHECK_ENV_FROM,
     desired_env,
     fabric_by_setting,
-    inconclusive_variables,
+    ignored_variables,
     plan_for,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
@@ -188,7 +188,7 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
     plan = plan_for(fabric, host_network=host_network)
     variables, missing, listed = plan.settings, plan.env_items, plan.listed
     excludes = "openmpi" in fabric.libraries and "if_exclude" in original.command_text
-    if excludes or not plan.names.isdisjoint(user_env):
+    if excludes or not plan.names_that_change_it.isdisjoint(user_env):
         variables = desired_env(
             fabric, user_env, host_network=host_network, excludes_interfaces=excludes
         )
@@ -234,8 +234,9 @@ def _files_allowed(analysis: PodAnalysis) -> bool:
 
 def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher) -> None:
     assert analysis.fabric is not None
-    path, inconclusive = launcher.path, inconclusive_variables(analysis.fabric)
-    names = [name for name in analysis.containers[path].env if name not in inconclusive]
+    # Variables that an earlier call may have added are not evidence.
+    path, ignored = launcher.path, ignored_variables(analysis.fabric)
+    names = [name for name in analysis.containers[path].env if name not in ignored]
     forwarded = "UCX_NET_DEVICES" in analysis.commands.text(path)
     if not forwarded and forwards_by_ssh(analysis.commands, path, names):
         message = "UCX settings do not reach ranks over ssh: add -x UCX_NET_DEVICES to mpirun"

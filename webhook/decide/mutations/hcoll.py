@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from webhook.decide.analysis import KnowledgeLevel, Launcher, Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.decide.fabric_variables import CHECK_ENV_FROM, inconclusive_variables
+from webhook.decide.fabric_variables import CHECK_ENV_FROM, ignored_variables
 from webhook.decide.launchers.commands import LauncherCommand
 from webhook.decide.launchers.launches import launches_accepting_flag
 from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
@@ -50,8 +50,8 @@ NO_MPI = Reason(
 )
 CPU_RANKS = Reason(
     "CPURanks",
-    "hcoll, and with it SHARP, was switched off for ranks without GPUs, which may be faster with "
-    "both: OMPI_MCA_coll_hcoll_enable=1 in env keeps them.",
+    "hcoll, and with it SHARP, was switched off for ranks without GPUs. They may be faster with "
+    "both; OMPI_MCA_coll_hcoll_enable=1 in env keeps both on.",
     remedy=(
         "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action is needed."
     ),
@@ -86,7 +86,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     switched = [target for target in analysis.targets if _switch_off(draft, analysis, target)]
     for launcher in analysis.launchers:
         _switch_off(draft, analysis, launcher)
-    ranks = [target for target in switched if not (target.gpus or target.shared_gpu)]
+    ranks = [target for target in switched if not (target.gpus or target.partial_gpu)]
     if ranks and not analysis.has_gpu:
         for rank in ranks:
             if _mentions_mpi(analysis, rank.path):
@@ -123,8 +123,8 @@ def _leave(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) ->
         draft.skipped(container.name, NO_MPI, NO_MPI.sentence)
         return
     draft.skipped(container.name, ENV_FROM, f"envFrom may set {HCOLL_VARIABLE}")
-    line = f'{{name: {HCOLL_VARIABLE}, value: "0"}}'
-    draft.warned(container.name, ENV_FROM, f"hcoll stays on; add to env: {line}")
+    message = f"hcoll stays on; to switch it off, add {HCOLL_VARIABLE}=0 to env"
+    draft.warned(container.name, ENV_FROM, message)
 
 
 def _mentions_mpi(analysis: PodAnalysis, path: Path) -> bool:
@@ -155,8 +155,8 @@ def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
 def _flag(draft: Draft, analysis: PodAnalysis, path: Path) -> str:
     """Insert the flag after launchers of Open MPI; return the places, or the reason against it."""
     # Variables that an earlier call may have added are not evidence.
-    inconclusive = inconclusive_variables(analysis.fabric) if analysis.fabric else frozenset[str]()
-    names = [name for name in analysis.containers[path].env if name not in inconclusive]
+    ignored = ignored_variables(analysis.fabric) if analysis.fabric else frozenset[str]()
+    names = [name for name in analysis.containers[path].env if name not in ignored]
     launches, refusal = launches_accepting_flag(analysis.commands, path, names)
     if launches:
         insert_flag(draft, path, launches)

@@ -93,7 +93,7 @@ _ANNOTATIONS: Path = ("metadata", "annotations")
 
 
 def mutate(draft: Draft, analysis: PodAnalysis) -> None:
-    """Let every target lock memory: by IPC_LOCK or, if without effect, as configured."""
+    """Let every target lock memory by IPC_LOCK, or else as `defaults.memlock` provides."""
     for target in analysis.targets:
         _allow_locking(draft, analysis, target)
 
@@ -106,7 +106,7 @@ def ineffective_reason(pod: Pod, target: Target, defaults: Defaults) -> Reason |
     if pod.has_user_namespace:
         return USER_NAMESPACE
     user, images = target.user, defaults.non_root_images
-    if user == "image" and images.written:
+    if user == "image" and images.configured:
         spellings = image_name_forms(pod.container(target.path).image)
         user = "other" if any(map(images.match, spellings)) else user
     return NON_ROOT if user == "other" else None

@@ -119,7 +119,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 
 
 def _target_keep_reason(analysis: PodAnalysis, target: Target) -> tuple[Reason, str] | None:
-    if target.shared_gpu and analysis.annotations.memory_limit is None:
+    if target.partial_gpu and analysis.annotations.memory_limit is None:
         return SHARED_GPU, "kept: other pods share the GPU, and so the node's memory"
     return None
 
@@ -152,7 +152,7 @@ def _warn(
     draft: Draft, target: Target, unbounded: dict[str, int], *, guaranteed_lost: bool
 ) -> None:
     _warn_lost(draft, target.name, guaranteed_lost=guaranteed_lost)
-    if not target.gpus and not target.shared_gpu:
+    if not target.gpus and not target.partial_gpu:
         message = "if a memory pool is sized by the limit, set rdma.lab/memory-limit: keep"
         draft.warned(target.name, POOL, message)
     volume = first_mounted_volume(draft.container(target.path), unbounded) if unbounded else ""

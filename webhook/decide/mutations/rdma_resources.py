@@ -15,6 +15,7 @@ from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Targe
 from webhook.decide.draft import Draft
 from webhook.model.decision import Reason
 from webhook.model.fabric import MODES_WITH_OWN_DEVICE, Fabric, RdmaResource
+from webhook.model.names import counted
 from webhook.model.pod import Container, Path
 from webhook.model.pod.qos import amount_at
 from webhook.model.quantity import equal, to_integer
@@ -48,7 +49,7 @@ OTHER = Reason(
 )
 FEW_DEVICES = Reason(
     "FewDevices",
-    "The container requests fewer devices than the fabric has for its GPUs.",
+    "The container requests fewer RDMA devices than the fabric has for the container's GPUs.",
     remedy="Remove the resource, so that the webhook requests as many as the GPUs need.",
 )
 VIRTUAL = Reason(
@@ -69,7 +70,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
             draft.skipped(target.name, NOT_APP, message)
         elif not _keep_own_resources(draft, analysis, target, fabric):
             _add(draft, analysis, target, fabric)
-        if target.shared_gpu:
+        if target.partial_gpu:
             _warn_virtual(draft, target)
     for name, alias in strays(analysis.original.containers, analysis.targets, aliases):
         message = (
@@ -128,7 +129,8 @@ def _warn_few(draft: Draft, target: Target, fabric: Fabric) -> None:
     available = sum(count for _, count in default)
     if 0 < requested < available:
         message = (
-            f"requests {requested} of the {available} devices that the fabric has for its GPUs"
+            f"requests {counted(requested, 'device')}, but the fabric has {available} for the "
+            "container's GPUs"
         )
         draft.warned(target.name, FEW_DEVICES, message)
 

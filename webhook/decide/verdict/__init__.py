@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from webhook.decide.admission_warnings import IstioAndHostPaths
+from webhook.decide.admission_warnings import Hazards
 from webhook.decide.analysis import Launcher
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examination
@@ -88,13 +88,11 @@ _TARGET_JUDGES: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] 
 )
 
 
-def judge(
-    draft: Draft, examination: Examination, istio_and_host_paths: IstioAndHostPaths
-) -> Verdict:
+def judge(draft: Draft, examination: Examination, hazards: Hazards) -> Verdict:
     """Judge a pod that has been examined and mutated."""
     analysis, knowledge = examination.analysis, examination.knowledge
     if analysis.targets:
-        pod = JudgedPod.of(draft, examination, istio_and_host_paths)
+        pod = JudgedPod.of(draft, examination, hazards)
         return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped_message(pod))
     if analysis.launchers:
         return _launcher_verdict(analysis.launchers)

@@ -57,7 +57,7 @@ _EXCLUSIVE_MODES = ("sr-iov", "dra")
 
 def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     """Return the problem with a target's device, or None."""
-    requested, fabric = _requested_resources(pod, judged), pod.fabric
+    requested, fabric = _requested_resources(pod, judged), pod.used_fabric
     if fabric is None:
         return _verdict_without_fabric(pod, judged, requested)
     fabric_resources = {resource.name for resource in fabric.resources}
@@ -102,7 +102,7 @@ def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric
     mutation = CLAIMS.name if fabric.claim_templates else RDMA_RESOURCES.name
     if pod.analysis.annotations.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    paths = pod.istio_and_host_paths.infiniband_volumes
+    paths = pod.hazards.infiniband_volumes
     volume = next(judged.container.mounted_volumes(paths), None)
     if volume is not None:
         message = (
@@ -172,12 +172,12 @@ def claims_nic(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> bool:
 
 def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     """Return the problem with the templates of a target's claims, or None."""
-    if pod.fabric is None or not judged.claims:
+    if pod.used_fabric is None or not judged.claims:
         return None
     used = {claim.template for claim in judged.claims}
     verdicts = [
         _template_verdict(pod, claim)
-        for claim in pod.fabric.claim_templates
+        for claim in pod.used_fabric.claim_templates
         if claim.template in used
     ]
     problems = [verdict for verdict in verdicts if verdict is not None]

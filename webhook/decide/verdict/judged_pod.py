@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.decide.admission_warnings import IstioAndHostPaths
+from webhook.decide.admission_warnings import Hazards
 from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examination, FabricKnowledge
@@ -49,19 +49,17 @@ class JudgedPod(NamedTuple):
     analysis: PodAnalysis
     knowledge: FabricKnowledge
     #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is foreign.
-    fabric: Fabric | None
+    used_fabric: Fabric | None
     #: The targets that the verdict depends on.
     targets: tuple[JudgedTarget, ...]
     outcomes: tuple[Outcome, ...]
     fabric_index: FabricIndex
-    istio_and_host_paths: IstioAndHostPaths
+    hazards: Hazards
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
 
     @classmethod
-    def of(
-        cls, draft: Draft, examination: Examination, istio_and_host_paths: IstioAndHostPaths
-    ) -> JudgedPod:
+    def of(cls, draft: Draft, examination: Examination, hazards: Hazards) -> JudgedPod:
         """Return the view of a pod after all mutations."""
         analysis, knowledge = examination.analysis, examination.knowledge
         view = draft.view
@@ -70,7 +68,7 @@ class JudgedPod(NamedTuple):
             view=view,
             analysis=analysis,
             knowledge=knowledge,
-            fabric=None if knowledge.uses_foreign_nic else analysis.fabric,
+            used_fabric=None if knowledge.uses_foreign_nic else analysis.fabric,
             targets=tuple(
                 [
                     JudgedTarget.of(target, view, analysis, claims)
@@ -79,8 +77,8 @@ class JudgedPod(NamedTuple):
             ),
             outcomes=tuple(draft.outcomes),
             fabric_index=examination.fabric_index,
-            istio_and_host_paths=istio_and_host_paths,
-            has_gpu=any(target.gpus or target.shared_gpu for target in analysis.targets)
+            hazards=hazards,
+            has_gpu=any(target.gpus or target.partial_gpu for target in analysis.targets)
             or analysis.has_gpu,
         )
 

@@ -130,8 +130,8 @@ def _switch_verdict(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         message = f"{subject} sets NCCL_NET={socket}: remove the variable"
         return Verdict.of(NET_SOCKET, message)
     devices = (
-        dict(pod.fabric.env.library_variables).get(transport_variables.IB_HCA)
-        if pod.fabric
+        dict(pod.used_fabric.env.library_variables).get(transport_variables.IB_HCA)
+        if pod.used_fabric
         else None
     )
     elsewhere = transport_variables.nccl_ib_hca_elsewhere(user_env, devices)
@@ -188,7 +188,7 @@ _TCP = {
 
 
 def judge_parameter_server(_: JudgedPod, judged: JudgedTarget) -> Verdict | None:
-    """Return the problem with a target's parameter server, None if it has RDMA or is not one."""
+    """Return the verdict on a target that runs ps-lite over TCP; None for any other target."""
     user_env, text = judged.user_env, judged.command
     if _SIGNS.isdisjoint(user_env) and _LAUNCHER not in text:
         return None

@@ -101,9 +101,9 @@ class _Lack(NamedTuple):
 
 def judge_node_capacity(pod: JudgedPod) -> Verdict | None:
     """Return the verdict on what the fabric's nodes lack, or None, also if that is unknown."""
-    if pod.fabric is None or not pod.fabric_index.by_node:
+    if pod.used_fabric is None or not pod.fabric_index.by_node:
         return None
-    lack = _lack(pod, pod.fabric)
+    lack = _lack(pod, pod.used_fabric)
     if lack is None:
         return None
     if pod.analysis.fabrics.defaults.nodes == "static":
@@ -169,7 +169,7 @@ _MODEL = re.compile(r"(?<![a-z0-9])(?!sxm|hbm)[a-z]{1,4}[0-9]{1,4}[a-z]{0,2}")
 
 def judge_gpu_model(pod: JudgedPod) -> Verdict | None:
     """Return the verdict if it is unclear whether the selected GPU is on the fabric, else None."""
-    fabric = pod.fabric
+    fabric = pod.used_fabric
     if fabric is None:
         return None
     if pod.analysis.annotations.fabric is not None:  # the user declares where such nodes are

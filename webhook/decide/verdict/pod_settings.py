@@ -120,12 +120,12 @@ POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_A
 
 def judge_pod_network(pod: JudgedPod) -> Verdict | None:
     """Return the problem with the pod's network, or None."""
-    fabric = pod.fabric
+    fabric = pod.used_fabric
     return (_mode_verdict(pod, fabric) if fabric is not None else None) or _istio_verdict(pod)
 
 
 def _istio_verdict(pod: JudgedPod) -> Verdict | None:
-    istio = pod.istio_and_host_paths.istio
+    istio = pod.hazards.istio
     if not istio:
         return None
     # Short, since a warning is cut after 120 characters.

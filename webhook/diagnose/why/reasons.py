@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from webhook.decide.mutations import MUTATIONS
-from webhook.decide.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
 from webhook.model.decision import Reason
 
 
@@ -26,7 +26,7 @@ def _rows(origin: str, reasons: Iterable[Reason]) -> Iterator[ReasonRow]:
 REASON_ROWS: tuple[ReasonRow, ...] = (
     *_rows("verdict", VERDICT_REASONS),
     *_rows("decision", DECISION_REASONS),
-    *_rows("request", PIPELINE_REASONS),
+    *_rows("request", REASONS_OUTSIDE_MUTATIONS),
     *(row for mutation in MUTATIONS for row in _rows(mutation.name, mutation.reasons)),
 )
 

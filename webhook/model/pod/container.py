@@ -10,8 +10,8 @@ from webhook.model.pod.reading import (
     Field,
     Path,
     as_flag,
-    as_items,
     as_mapping,
+    as_mappings,
     as_sequence,
     as_strings,
     derived,
@@ -55,7 +55,7 @@ class Container:
         self._read_at_once()
 
     #: The unparsed items of `env`.
-    env_items = Field(as_items, "env")
+    env_items = Field(as_mappings, "env")
     #: The words of `command` and of `args`.
     command = Field(as_strings, "command")
     args = Field(as_strings, "args")
@@ -64,9 +64,9 @@ class Container:
     requests = Field(as_mapping, "resources", "requests")
     limits = Field(as_mapping, "resources", "limits")
     #: The entries of `resources.claims`; each names a claim of the pod.
-    claims = Field(as_items, "resources", "claims")
+    claims = Field(as_mappings, "resources", "claims")
     #: The entries of `volumeMounts`.
-    mounts = Field(as_items, "volumeMounts")
+    mounts = Field(as_mappings, "volumeMounts")
     #: Whether it has every capability and sees all devices of the node.
     privileged = Field(as_flag, "securityContext", "privileged")
     #: The entries of `envFrom`; the names of their variables are not in the manifest.

@@ -12,8 +12,8 @@ from webhook.model.pod.reading import (
     Path,
     PodManifest,
     as_flag,
-    as_items,
     as_mapping,
+    as_mappings,
     at,
     derived,
     items,
@@ -50,9 +50,9 @@ class Pod:
     #: The labels that its node must have.
     node_selector = Field(as_mapping, "spec", "nodeSelector")
     #: The entries of `spec.volumes`.
-    volume_items = Field(as_items, "spec", "volumes")
+    volume_items = Field(as_mappings, "spec", "volumes")
     #: The entries of `spec.resourceClaims`.
-    resource_claims = Field(as_items, "spec", "resourceClaims")
+    resource_claims = Field(as_mappings, "spec", "resourceClaims")
     #: The resources of the whole pod, separate from its containers' resources.
     resources = Field(as_mapping, "spec", "resources")
     #: The overhead of its runtime class, on top of its requests: resource → quantity.
@@ -85,7 +85,7 @@ class Pod:
 
     def container_items(self, field: str) -> list[JsonObject]:
         """Return the unparsed items of one of CONTAINER_FIELDS."""
-        return as_items(self.spec.get(field), ("spec", field))
+        return as_mappings(self.spec.get(field), ("spec", field))
 
     def container(self, path: Path) -> Container:
         """Return the container at `path`."""

@@ -55,7 +55,7 @@ def as_sequence(value: Json, path: Path, under: Path = ()) -> list[Json]:
     raise _shape((*under, *path), value, "a list")
 
 
-def as_items(value: Json, path: Path, under: Path = ()) -> list[JsonObject]:
+def as_mappings(value: Json, path: Path, under: Path = ()) -> list[JsonObject]:
     """Return a list of mappings, empty if absent."""
     if value is None:
         return _NO_SEQUENCE
@@ -113,7 +113,7 @@ def sequence(node: Json, path: Path, under: Path = ()) -> list[Json]:
 
 def items(node: Json, path: Path, under: Path = ()) -> list[JsonObject]:
     """Return the list of mappings at `path`, empty if absent."""
-    return as_items(at(node, path), path, under)
+    return as_mappings(at(node, path), path, under)
 
 
 def strings(node: Json, path: Path, under: Path = ()) -> list[str]:

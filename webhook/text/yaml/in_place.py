@@ -40,12 +40,12 @@ class Slot(NamedTuple):
 
 
 class InPlaceEditor:
-    """An editor that gives a text a new value; with `fine`, it also edits inside long strings."""
+    """An editor that gives a text a new value; with `inside_strings`, also inside a string."""
 
-    def __init__(self, edits: Edits, style: Style, *, fine: bool) -> None:
+    def __init__(self, edits: Edits, style: Style, *, inside_strings: bool) -> None:
         self.edits = edits
         self._style = style
-        self._fine = fine
+        self._inside_strings = inside_strings
         self._flow = FlowEditor(edits)
 
     def change_root(self, node: YamlNode, old: JsonObject, new: JsonObject) -> None:
@@ -164,7 +164,7 @@ class InPlaceEditor:
         edits.insert_lines(node.end, lines)
 
     def _edit_string(self, node: YamlNode, old: str, new: str) -> bool:
-        if not self._fine or node.kind != "scalar":
+        if not self._inside_strings or node.kind != "scalar":
             return False
         header = _LITERAL.match(self.edits.text, node.start)
         if header and header[0] == literal_header(new) == literal_header(old):

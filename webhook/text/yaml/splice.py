@@ -61,11 +61,11 @@ def _edited_texts(document: Document, root: YamlNode, value: JsonObject) -> Iter
     """Yield the distinct edited texts, the best first."""
     tried = set[str]()
     for end in dict.fromkeys((None, last_block_edit(document.text, root))):
-        for fine in (True, False):
+        for inside_strings in (True, False):
             edits = Edits(document.text)
             if end is not None:
                 edits.replace(*end)
-            editor = InPlaceEditor(edits, _style(edits, root), fine=fine)
+            editor = InPlaceEditor(edits, _style(edits, root), inside_strings=inside_strings)
             editor.change_root(root, document.value, value)
             text = edits.result()
             if text not in tried:

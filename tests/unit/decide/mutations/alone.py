@@ -26,7 +26,7 @@ def run(
     defaults: Defaults | None = None,
     annotations: UserAnnotations | None = None,
     allowed: tuple[str, ...] = (),
-    shared_gpu: bool = False,
+    partial_gpu: bool = False,
 ) -> Draft:
     """Run a mutation on every app container; check that its operations make the new pod."""
     before = json.loads(json.dumps(manifest))  # no two places share an object, as on the wire
@@ -41,7 +41,7 @@ def run(
                 container.path,
                 container.kind,
                 _gpus(container.manifest),
-                shared_gpu,
+                partial_gpu,
             )
             for container in pod.containers
             if container.kind == "app"

@@ -11,7 +11,7 @@ from webhook.model.fabric import RdmaResource
 
 def target(gpus: int = 0) -> Target:
     """Make a target with this number of whole GPUs."""
-    return Target("trainer", ("spec", "containers", 0), "app", gpus, shared_gpu=False)
+    return Target("trainer", ("spec", "containers", 0), "app", gpus, partial_gpu=False)
 
 
 def test_a_fabric_without_resources_gives_none() -> None:

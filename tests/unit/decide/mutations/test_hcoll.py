@@ -166,7 +166,7 @@ def test_env_from_may_hold_it() -> None:
         ("main", "skipped", "EnvFrom", "envFrom may set OMPI_MCA_coll_hcoll_enable"),
         (
             *("main", "warned", "EnvFrom"),
-            'hcoll stays on; add to env: {name: OMPI_MCA_coll_hcoll_enable, value: "0"}',
+            "hcoll stays on; to switch it off, add OMPI_MCA_coll_hcoll_enable=0 to env",
         ),
     ]
     assert decided(launcher("mpirun", "-x", "A", "a", envFrom=[]))[0][0][0] == "applied"

@@ -272,19 +272,19 @@ PER_GPU = fabric(
 @pytest.mark.parametrize(
     ("limits", "have"),
     [
-        ({"nvidia.com/rail0": "1"}, 1),
-        ({"nvidia.com/rail0": "2", "nvidia.com/rail1": "1"}, 3),
-        ({"nvidia.com/rail0": "2", "nvidia.com/rail1": "2"}, 0),
-        ({"nvidia.com/rail0": "4"}, 0),
-        ({"nvidia.com/rail0": "0"}, 0),
+        ({"nvidia.com/rail0": "1"}, "1 device"),
+        ({"nvidia.com/rail0": "2", "nvidia.com/rail1": "1"}, "3 devices"),
+        ({"nvidia.com/rail0": "2", "nvidia.com/rail1": "2"}, ""),
+        ({"nvidia.com/rail0": "4"}, ""),
+        ({"nvidia.com/rail0": "0"}, ""),
     ],
     ids=("one", "three", "all", "as many", "none"),
 )
-def test_fewer_devices_than_gpus_have_are_warned_of(limits: dict[str, str], have: int) -> None:
+def test_fewer_devices_than_gpus_have_are_warned_of(limits: dict[str, str], have: str) -> None:
     """The traffic of all GPUs goes over them; a user who writes 0 has chosen that."""
     decision = decide_on(pod(gpu(count="2", limits=limits)), decision_input(PER_GPU))
     warnings = [outcome for outcome in outcomes_of(decision, NAME) if outcome[1] == "warned"]
-    message = f"requests {have} of the 4 devices that the fabric has for its GPUs"
+    message = f"requests {have}, but the fabric has 4 for the container's GPUs"
     assert warnings == ([("trainer", "warned", "FewDevices", message)] if have else [])
 
 

@@ -12,7 +12,7 @@ import pytest
 import webhook
 from webhook.decide.analysis import KnowledgeLevel, Mutation
 from webhook.decide.mutations import MUTATIONS
-from webhook.decide.reasons import DECISION_REASONS, DENIALS, PIPELINE_REASONS
+from webhook.decide.reasons import DECISION_REASONS, DENIALS, REASONS_OUTSIDE_MUTATIONS
 from webhook.model.decision import Reason
 
 SOURCES = Path(webhook.__file__).parent
@@ -73,7 +73,7 @@ def test_its_reasons_are_its_modules(mutation: Mutation) -> None:
 
 @pytest.mark.parametrize(
     "reasons",
-    [*(mutation.reasons for mutation in MUTATIONS), PIPELINE_REASONS, DECISION_REASONS],
+    [*(mutation.reasons for mutation in MUTATIONS), REASONS_OUTSIDE_MUTATIONS, DECISION_REASONS],
     ids=[*ids, "pipeline", "decision"],
 )
 def test_reason_codes_are_unique_words(reasons: tuple[Reason, ...]) -> None:
@@ -91,7 +91,7 @@ def test_its_own_reasons_are_not_the_pipelines(mutation: Mutation) -> None:
 
     The exception is NamespaceUnknown, which means the same in the request and in memory-limit.
     """
-    reserved = {reason.code for reason in PIPELINE_REASONS} - {"NamespaceUnknown"}
+    reserved = {reason.code for reason in REASONS_OUTSIDE_MUTATIONS} - {"NamespaceUnknown"}
     assert reserved.isdisjoint(reason.code for reason in mutation.reasons)
 
 

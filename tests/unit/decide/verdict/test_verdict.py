@@ -7,7 +7,7 @@ import pytest
 from tests.builders import container, decide_on, env, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.mutations import MUTATIONS
-from webhook.decide.reasons import DECISION_REASONS, PIPELINE_REASONS, VERDICT_REASONS
+from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
 
 OFF = env(NCCL_IB_DISABLE="1")
 USER: dict[str, Any] = {"securityContext": {"runAsUser": 1}}
@@ -107,7 +107,7 @@ def test_a_pod_that_did_not_opt_in_has_no_verdict() -> None:
 
 def test_each_code_has_at_most_a_single_verdict() -> None:
     """A code of several mutations has the same meaning for RDMA wherever it decides."""
-    reasons = (*VERDICT_REASONS, *DECISION_REASONS, *PIPELINE_REASONS)
+    reasons = (*VERDICT_REASONS, *DECISION_REASONS, *REASONS_OUTSIDE_MUTATIONS)
     reasons += tuple(reason for mutation in MUTATIONS for reason in mutation.reasons)
     decided = {reason.code: reason for reason in reasons if reason.rdma is not None}
     assert set(decided.values()) == set(VERDICT_REASONS)

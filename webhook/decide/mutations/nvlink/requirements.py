@@ -82,7 +82,7 @@ def obstacles(pod: Pod, analysis: PodAnalysis, targets: list[Target]) -> Iterato
     if analysis.namespace.name not in analysis.fabrics.nvlink_namespaces:
         yield NAMESPACE, f"namespace {analysis.namespace.name} is not in nvlink.allowNamespaces"
     for target in analysis.targets:
-        if target.shared_gpu:
+        if target.partial_gpu:
             yield SHARED_GPU, f"container {target.name} has MIG slices or shared GPUs"
     if not targets:
         yield NO_GPU, "no container has whole GPUs of its own"

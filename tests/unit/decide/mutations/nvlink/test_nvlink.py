@@ -384,7 +384,7 @@ def test_a_namespace_that_is_not_allowed_is_named() -> None:
 
 def test_shared_gpus_are_refused() -> None:
     """A MIG slice has no ordinal, and a time-sliced GPU has no owner."""
-    draft = share(ready(server(gpus=0)), shared_gpu=True)
+    draft = share(ready(server(gpus=0)), partial_gpu=True)
     assert verdicts(draft) == [
         "skipped NVLinkSharedGPU",
         "warned NVLinkSharedGPU",
