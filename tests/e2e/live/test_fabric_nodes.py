@@ -185,4 +185,4 @@ def test_a_cordon_changes_no_decision(lab: Lab, a100_node: str) -> None:
     until(lambda: verdict(lab)[0] == "yes")
     with cordoned(lab.webhook.cluster, a100_node):
         expect(lab.webhook, 0, 1, NO_NODE, f"1 node is cordoned ({a100_node})")
-        assert {verdict(lab) for _ in range(10)} == {("yes", "")}
+        assert {verdict(lab) for _ in range(10)} == {("yes", "Equipped")}
