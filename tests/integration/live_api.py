@@ -9,6 +9,7 @@ import json
 import queue
 import re
 import socket
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,11 @@ class _Server(ThreadingHTTPServer):
         self.api = api
         self.open: set[socket.socket] = set()
         super().__init__(("127.0.0.1", port), _Handler)
+
+    def handle_error(self, *request: Any) -> None:
+        """Print no error of a connection that a client or the test has cut."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(*request)
 
     def cut(self) -> None:
         """Stop the server, and cut all its connections."""

@@ -21,6 +21,7 @@ from tests.integration.test_live_configuration import PATH, written
 from tests.unit.kube.cluster import NAMESPACES, Cluster, namespace
 from tests.waiting import until
 from webhook.serve.sources import configuration_object
+from webhook.serve.status import call_check
 
 BASE = Path(__file__).parents[2] / "manifests/base"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -29,6 +30,7 @@ WEBHOOKS = {
     "validating": ("validation.yaml", f"{ADMISSION}/validatingwebhookconfigurations/rdma-webhook"),
 }
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/rdma-webhook/leases/rdma-webhook"
+HELD = "rdma_webhook_lease_held"
 WRITTEN = "rdma_webhook_status_last_write_successful"
 
 
@@ -67,16 +69,53 @@ def replica(api: LiveApi, tls: Certificates, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("POD_NAME", "rdma-webhook-0")
     monkeypatch.setenv("POD_NAMESPACE", "rdma-webhook")
     monkeypatch.setattr(configuration_object, "DELAY", 0.1)
+    monkeypatch.setattr(call_check, "CONFIRM_SECONDS", 0.1)
+    monkeypatch.setattr(call_check, "CHECK_SECONDS", 0.1)
     with Running(tls, None, kubeconfig=api.kubeconfig) as running:
         until(lambda: running.get("/readyz").status == 200)
-        until(lambda: running.metric(WRITTEN) == 1)
+        for name in (HELD, WRITTEN, *map(_called, WEBHOOKS)):
+            until(lambda name=name: running.metric(name) == 1)
         yield running
+
+
+def _called(label: str) -> str:
+    return f'rdma_webhook_called{{webhook="{label}"}}'
 
 
 def test_promtool_accepts_the_metrics(replica: Running) -> None:
     """The metrics that only a replica in a cluster has are also named well."""
     linted = promtool("check", "metrics", text=scraped(replica))
     assert (linted.returncode, linted.stdout, linted.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("label", "alert"),
+    [("mutating", "RdmaWebhookNotCalled"), ("validating", "RdmaWebhookNotValidating")],
+)
+def test_a_webhook_configuration_that_is_deleted(
+    replica: Running, api: LiveApi, tmp_path: Path, label: str, alert: str
+) -> None:
+    """Nobody calls the webhook any more; only one of the two calls is about pods."""
+    fires = planted(
+        *(tmp_path, replica),
+        lambda: api.objects.update({WEBHOOKS[label][1]: None}),
+        lambda: replica.metric(_called(label)) == 0,
+    )
+    fires(alert)
+
+
+@pytest.mark.parametrize("deleted", [True, False], ids=["deleted", "forbidden"])
+def test_a_lease_that_nobody_holds(
+    replica: Running, api: LiveApi, tmp_path: Path, deleted: bool
+) -> None:
+    """The Lease was deleted, or the right to change it."""
+
+    def lose() -> None:
+        api.objects[LEASE] = None if deleted else api.objects[LEASE]
+        api.forbidden.append("^PUT .*/leases/")
+
+    fires = planted(tmp_path, replica, lose, lambda: replica.metric(HELD) == 0)
+    fires("RdmaWebhookLeaseNotHeld")
 
 
 def test_a_status_that_may_not_be_written(replica: Running, api: LiveApi, tmp_path: Path) -> None:
