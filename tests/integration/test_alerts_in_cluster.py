@@ -73,8 +73,8 @@ def replica(api: LiveApi, tls: Certificates, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(call_check, "CHECK_SECONDS", 0.1)
     with Running(tls, None, kubeconfig=api.kubeconfig) as running:
         until(lambda: running.get("/readyz").status == 200)
-        for name in (HELD, WRITTEN, *map(_called, WEBHOOKS)):
-            until(lambda name=name: running.metric(name) == 1)
+        fine = (HELD, WRITTEN, *map(_called, WEBHOOKS))
+        until(lambda: all(running.metric(name) == 1 for name in fine))
         yield running
 
 
