@@ -91,7 +91,7 @@ def collected(space: Space, manifest: Path, account: list[str], a100_node: str) 
 def stranger(space: Space) -> None:
     """Run a pod that pretends to be one of the DaemonSet's, and reports a node of its own."""
     claims = "echo '### rdma-webhook discover: 1'; echo '### host: made-up'"
-    pod = space.pod("stranger", annotations={}, restartPolicy="Never")
+    pod = space.pod("stranger", annotations={}, nodeName=REAL)
     pod["metadata"]["labels"] = {"app.kubernetes.io/name": "rdma-webhook-discover"}
     (main,) = pod["spec"]["containers"]
     pod["spec"]["initContainers"] = [{**main, "name": "collect", "command": ["sh", "-c", claims]}]
