@@ -70,9 +70,17 @@ def review_of(dice: Dice, pod: Any) -> dict[str, Any]:
     review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
     if dice.chance(60):
         request.update([dice.pick(_OTHER_REQUESTS)])
+    if dice.chance(60):
+        request.update([sized_text(dice)])
     if dice.chance(120):
         review.update([dice.pick(_OTHER_REVIEWS)])
     return review
+
+
+def sized_text(dice: Dice) -> tuple[str, str]:
+    """Return a uid or name of a length near a limit: of a uid, of a name, of a frame's head."""
+    length = dice.pick((1, 127, 128, 129, 253, 254, 12_000, 66_000))
+    return dice.pick(("uid", "name")), dice.pick("u\N{EURO SIGN}\0") * length
 
 
 _OTHER_REQUESTS: tuple[tuple[str, Any], ...] = (

@@ -20,6 +20,7 @@ from tests.fuzz.laws.broken import broken, shapes
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.property.allowed import WritableNames, forbidden
 from tests.property.changes import key_orders
+from webhook.admission.review import MAX_UID_LENGTH
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 from webhook.model.fabric import Fabrics
 from webhook.model.pod import Path, at, dotted
@@ -113,14 +114,19 @@ def no_defect_of_ours(observed: Answered) -> None:
         broken(f"HTTP {observed.answer.status}", str(observed.answer.status))
 
 
+def is_uid(uid: Any) -> bool:
+    """Return whether the API server could have written this uid."""
+    return uid.__class__ is str and 0 < len(uid) <= MAX_UID_LENGTH
+
+
 def the_uid_is_right(observed: Answered) -> None:
     """The answer has the request's uid if it can be read."""
     request = observed.document.get("request") if observed.document.__class__ is dict else None
     uid = request.get("uid") if request.__class__ is dict else None
     if not observed.is_review:
-        if uid.__class__ is str and uid:
+        if is_uid(uid):
             broken(f"no uid in the answer, {uid!r} in the request", "none")
-    elif uid.__class__ is not str or not uid:
+    elif not is_uid(uid):
         quoted = json.dumps(observed.response["uid"]).encode()
         if quoted not in observed.body:
             broken(f"uid {quoted!r} stands nowhere in the body", "invented")

@@ -15,6 +15,7 @@ from tests.fuzz import cost
 from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken, check_line
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
+from tests.fuzz.laws.mutations import is_uid
 from tests.unit.serve.client import JSON, Answer, request
 from webhook.admission.configuration_review import MAX_ERRORS
 from webhook.admission.response import MAX_WARNINGS_LENGTH
@@ -22,6 +23,7 @@ from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import Loaded, parse_fabrics, parse_object
 from webhook.decide.admission_warnings import MAX_LENGTH
 from webhook.model.pod import at
+from webhook.preview.worker.frames import frame_start
 from webhook.preview.worker.operations import Operations
 from webhook.serve.http.validate import PATH, Validate
 from webhook.serve.log import Log
@@ -44,6 +46,7 @@ class _Here:
     async def ask(self, worker_request: WorkerRequest, *_: Any, **__: Any) -> WorkerAnswer:
         """Answer at once."""
         head = {**worker_request.parameters, "operation": worker_request.operation}
+        frame_start(head, len(worker_request.body))  # the real worker ends if its head is too large
         reply = Operations().answer(head, worker_request.body)
         return WorkerAnswer(reply.head["status"], reply.head, (reply.body,))
 
@@ -69,7 +72,7 @@ class Validated(Costing):
     def uid(self) -> str:
         """The request's uid; "" if it cannot be read."""
         uid = at(self._document, ("request", "uid"))
-        return uid if isinstance(uid, str) else ""
+        return uid if is_uid(uid) else ""
 
     @cached_property
     def object(self) -> dict[str, Any]:

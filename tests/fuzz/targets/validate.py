@@ -9,7 +9,7 @@ import orjson
 
 from tests.fuzz.dice import Dice
 from tests.fuzz.laws.validations import VALIDATE_LAWS, Validated
-from tests.fuzz.pods import UID
+from tests.fuzz.pods import UID, sized_text
 from tests.fuzz.spoil import spoilt, written
 from tests.fuzz.target import Parts, Target
 from tests.fuzz.targets.fabric_files import configuration
@@ -46,6 +46,8 @@ def _review(dice: Dice, item: Any) -> Any:
         request |= {"operation": "UPDATE", "oldObject": old}
     if dice.chance(20):
         request |= dice.pick(_OTHER_REQUESTS)
+    if dice.chance(20):
+        request.update([sized_text(dice)])
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
