@@ -93,9 +93,9 @@ def test_replicas_prove_their_guard(thief: Thief) -> None:
     proven = "[+] guard: this account may change at most caBundle of "
     for replica in webhook.replicas():
         until(lambda replica=replica: proven in webhook.ask(replica, "/readyz"))  # type: ignore[misc]
-    guarded = webhook.counted("rdma_webhook_guarded", "kind")
     kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-    assert guarded == dict.fromkeys(((kind,) for kind in kinds), len(webhook.replicas()))
+    expected = dict.fromkeys(((kind,) for kind in kinds), len(webhook.replicas()))
+    until(lambda: webhook.counted("rdma_webhook_guarded", "kind") == expected)
 
 
 def _secret(name: str, **fields: object) -> Document:

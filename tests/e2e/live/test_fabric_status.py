@@ -40,7 +40,7 @@ def test_the_status_follows_the_object(webhook: Webhook) -> None:
     assert actual["fabricNames"] == ", ".join(names)
     heading, row = webhook.cluster.kubectl("get", "fabrics").splitlines()
     assert heading.split()[:2] == ["NAME", "FABRICS"]
-    assert "VALID" in heading
+    assert "READY" in heading
     assert "True" in row
     since = actual["conditions"]["Valid"]["lastTransitionTime"]
 

@@ -65,6 +65,11 @@ OF_PODS: dict[str, tuple[Callable[[Webhook], object], str, str]] = {
         "SelectsNothing",
         "no rule for the creation of pods",
     ),
+    "objects without a namespace": (
+        lambda w: w["rules"][0].update(scope="Cluster"),
+        "SelectsNothing",
+        "no rule for the creation of pods",
+    ),
     "opted-in namespaces excluded": (
         lambda w: w["namespaceSelector"].update(matchLabels={"rdma.lab/enable": "false"}),
         "SelectsNothing",

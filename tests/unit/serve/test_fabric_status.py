@@ -292,6 +292,7 @@ class ApiServer:
         self.held, self.missing = True, False
         self.written: list[dict[str, Any]] = []
         self.merged: list[dict[str, Any]] = []
+        self.reasons: list[str] = []
         self.problem: str = ""
 
     def client(self, kubeconfig: File | None) -> ApiServer:
@@ -319,6 +320,11 @@ class ApiServer:
     def read(self, _path: str) -> None:
         """Have no object."""
 
+    def create(self, _path: str, body: dict[str, Any]) -> bool:
+        """Record an Event."""
+        self.reasons.append(body["reason"])
+        return True
+
     def apply(self, _path: str, body: dict[str, Any]) -> bool:
         """Record a write."""
         self.written.append(body["status"])
@@ -345,6 +351,7 @@ class Writing:
         server, state = Server(Cluster()), configured(used, facts)
         server.source.observed = ObservedObject(7, loaded(used), "")
         server.source.used_generation = 7
+        self.source = server.source
         options = ServeOptions(kubeconfig=File("admin.conf"))
         self.sources = status_writer(
             options,
@@ -417,3 +424,33 @@ def test_a_problem_is_logged_once(writing: Writing) -> None:
     (line,) = writing.lines.read()
     assert (line["level"], line["msg"]) == ("warning", "could not write the status")
     assert line["problem"] == "no token"
+
+
+@pytest.fixture
+def quick(writing: Writing, monkeypatch: pytest.MonkeyPatch) -> Writing:
+    """Return a writer whose replica checks all the time whether it is called."""
+    monkeypatch.setattr("webhook.serve.status.call_check.CONFIRM_SECONDS", 0.01)
+    monkeypatch.setattr("webhook.serve.status.events.SECONDS", 0.01)
+    return writing
+
+
+def test_the_status_shows_that_nobody_calls(quick: Writing) -> None:
+    """The API server has no webhook configuration; an Event reports it, too."""
+    api = quick.api
+
+    def called() -> list[str]:
+        conditions = api.written[-1]["conditions"] if api.written else ()
+        return [item["reason"] for item in conditions if item["type"] == "Called"]
+
+    quick.run(
+        lambda: called() == ["NoWebhookConfiguration"],
+        lambda: "NoWebhookConfiguration" in api.reasons,
+    )
+
+
+def test_a_missing_lease_is_an_event_even_without_an_object(quick: Writing) -> None:
+    """That there is no object is none, since the watch has not looked for it yet."""
+    quick.source.observed = None
+    quick.api.held, quick.api.missing = False, True
+    quick.run(lambda: {"NoLease", "NoWebhookConfiguration"} <= {*quick.api.reasons})
+    assert "NothingInUse" not in quick.api.reasons

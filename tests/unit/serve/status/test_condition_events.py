@@ -97,10 +97,11 @@ def test_a_failure_is_not_the_end() -> None:
     assert replica.observe(BROKEN, looks=1) == [("Warning", "NotUsable", BROKEN.message)]
 
     replica.problem = "cannot reach it"
-    replica.observe(BROKEN, LAST_GOOD, looks=ATTEMPTS + 1)
+    replica.observe(BROKEN._replace(message="again"), LAST_GOOD, looks=ATTEMPTS + 1)
     assert replica.lost == ["cannot reach it"]
+    replica.source._waiting.clear()
     replica.problem = ""
-    assert replica.observe(BROKEN, USED) == [("Normal", "InUse", USED.message)]
+    assert replica.observe(VALID, USED) == [("Normal", "InUse", USED.message)]
 
 
 def test_a_defect_is_not_the_end() -> None:
@@ -121,7 +122,7 @@ def test_there_is_nothing_to_apply() -> None:
 def test_conditions_of_an_object() -> None:
     """Each but `Ready`, which repeats another one, and whether all fabrics have nodes."""
     ready = Condition("Ready", True, "Ready", "Every replica uses it.")
-    rows = [{"name": name, "nodes": nodes} for name, nodes in (("a", 0), ("b", 2), ("c", 0))]
+    rows = [{"name": name, "nodes": nodes} for name, nodes in (("a", 0), ("b", 1), ("c", 0))]
     without = "No node takes pods of the fabrics a, c."
     assert [*event_conditions(StatusUpdate(1, (ready, VALID, USED), {"fabrics": rows}), "x")] == [
         VALID,

@@ -9,6 +9,7 @@ from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
+from webhook.serve.status.content import Condition
 from webhook.serve.status.lease import LeaseSource, lease_of
 
 
@@ -102,6 +103,18 @@ def test_the_holder_writes_the_status(held: bool, missing: bool, writes: bool) -
     replica.held, replica.missing = held, missing
     replica.source.attempt()
     assert replica.source.is_writer() == writes
+
+
+def test_a_missing_lease_is_a_condition() -> None:
+    """Another problem is none: the Lease may have a holder."""
+    replica = Replica()
+    replica.problem = "403"
+    replica.source.attempt()
+    assert replica.source.condition().holds
+    replica.missing, replica.problem = True, "it does not exist"
+    replica.source.attempt()
+    expected = Condition("Lease", False, "NoLease", "it does not exist.")
+    assert replica.source.condition() == expected
 
 
 def test_it_works_in_a_thread_and_gives_the_lease_back() -> None:
