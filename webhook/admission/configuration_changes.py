@@ -150,16 +150,19 @@ def _ownership(change: ConfigurationChange) -> Iterator[Finding]:
     before, after = _owners(change.before), _owners(change.after)
     client = _Manager(change.manager, _APPLY)
     removed = {_label(name): name for name in change.removed}
+    dropped: list[str] = []
+    lost: list[str] = []
     for manager, owned in before.items():
-        dropped = [removed[label] for label in owned if label in removed]
+        labels = [label for label in owned if label in removed]
         if manager == client:
-            yield from _own_fabrics_removed(change, dropped)
+            yield from _own_fabrics_removed(change, [removed[label] for label in labels])
         # Updates by other clients do not depend on ownership.
         elif manager.name != client.name and (manager.operation == _APPLY or client in after):
-            kept = after.get(manager, _NOTHING)
-            labels = (label for label in owned if label not in removed)
-            lost = [label for label in labels if _loses(owned, kept, label)]
-            yield from _others_fields_changed(change, manager.name, dropped, lost)
+            kept, suffix = after.get(manager, _NOTHING), f" ({manager.name:.{_MAX_MANAGER_LENGTH}})"
+            dropped += [removed[label] + suffix for label in labels]
+            others = (label for label in owned if label not in removed)
+            lost += [label + suffix for label in others if _loses(owned, kept, label)]
+    yield from _others_fields_changed(change, [*dict.fromkeys(dropped)], [*dict.fromkeys(lost)])
 
 
 def _own_fabrics_removed(change: ConfigurationChange, dropped: Sequence[str]) -> Iterator[Finding]:
@@ -178,9 +181,9 @@ def _own_fabrics_removed(change: ConfigurationChange, dropped: Sequence[str]) ->
 
 
 def _others_fields_changed(
-    change: ConfigurationChange, owner: str, dropped: Sequence[str], lost: Sequence[str]
+    change: ConfigurationChange, dropped: Sequence[str], lost: Sequence[str]
 ) -> Iterator[Finding]:
-    applied = f"that the manager {owner:.{_MAX_MANAGER_LENGTH}} had applied"
+    applied = "that other managers had applied"
     if dropped:
         text = f"{_client(change)} removes fabrics {applied}: {_listed(dropped)}"
         yield _warning(FABRIC_OF_OTHER_MANAGER_REMOVED, text)

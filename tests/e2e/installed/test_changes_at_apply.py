@@ -128,14 +128,14 @@ def test_changes_of_others_fields_are_reported(webhook: Webhook) -> None:
     forced = (SERVER_SIDE, "--field-manager=team", "--force-conflicts", "--dry-run=server")
     printed = applied(webhook, other, *forced)
     assert (
-        "Warning: spec: the manager team changes fields that the manager north had applied: "
-        "fabric north. The next apply of the other file"
+        "Warning: spec: the manager team changes fields that other managers had applied: "
+        "fabric north (north). The next apply of the other file"
     ) in printed
     assert "[OwnershipChanged]" in printed
     patch = [{"op": "remove", "path": "/spec/fabrics/1"}]
     changed = ("--type=json", f"--patch={json.dumps(patch)}", "--dry-run=server")
     printed = webhook.cluster.kubectl("patch", OBJECT, *changed, check=False)
-    assert "the manager kubectl-patch removes fabrics that the manager south had" in printed
+    assert "kubectl-patch removes fabrics that other managers had applied: south (south)" in printed
     assert "[FabricOfOtherManagerRemoved]" in printed
 
 

@@ -42,13 +42,35 @@ def _review(dice: Dice, item: Any) -> Any:
         "dryRun": dice.chance(4),
     }
     if dice.chance(3):
-        old = {"spec": {"fabrics": []}} if dice.chance(2) else item
+        old = {"spec": {"fabrics": []}} if dice.chance(2) else _predecessor(dice, item)
         request |= {"operation": "UPDATE", "oldObject": old}
+        request["options"] = {"fieldManager": dice.pick(_MANAGERS)}
     if dice.chance(20):
         request |= dice.pick(_OTHER_REQUESTS)
     if dice.chance(20):
         request.update([sized_text(dice)])
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+_MANAGERS = ("kubectl", "team", "")
+
+
+def _predecessor(dice: Dice, item: Any) -> Any:
+    """Return the same object, or another one whose fabrics have owners."""
+    if dice.chance(2):
+        return item
+    names = ("ib", "roce", "other")
+    keys = [f'k:{{"name":"{name}"}}' for name in names]
+    owners = [
+        {
+            "manager": dice.pick(_MANAGERS),
+            "operation": dice.pick(("Apply", "Update")),
+            "fieldsV1": {"f:spec": {"f:fabrics": {dice.pick(keys): {"f:hcas": {}}}}},
+        }
+        for _ in range(3)
+    ]
+    spec = {"fabrics": [{"name": name} for name in names]}
+    return {"metadata": {"name": "default", "managedFields": owners}, "spec": spec}
 
 
 #: Requests that the API server need not send, and an object that is being deleted.

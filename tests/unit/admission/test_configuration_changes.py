@@ -143,7 +143,7 @@ def test_a_fabric_of_another_server_side_apply_is_missed(manager: str, subject: 
     old = configuration("a", "b", owners=[owner("team-a", "a"), owner("team-b", "b")])
     new = configuration("a", owners=[owner("team-a", "a")])
     text = only(findings(old, new, manager), "FabricOfOtherManagerRemoved")
-    assert text == f"{subject} removes fabrics that the manager team-b had applied: b"
+    assert text == f"{subject} removes fabrics that other managers had applied: b (team-b)"
 
 
 def test_a_takeover_of_fields_is_reported() -> None:
@@ -154,7 +154,8 @@ def test_a_takeover_of_fields_is_reported() -> None:
     new = configuration("a", "b", owners=[lost, owner("team", "a")])
     text = only(findings(old, new, "team"), "OwnershipChanged")
     assert text == (
-        "the manager team changes fields that the manager kubectl had applied: fabric a, defaults"
+        "the manager team changes fields that other managers had applied: fabric a (kubectl), "
+        "defaults (kubectl)"
     )
     assert not findings(old, new, "kubectl")  # its own fields
 
@@ -173,7 +174,18 @@ def test_an_edit_of_client_side_applies_is_usual() -> None:
     assert not findings(old, edited, "kubectl-edit")
     forced = configuration("a", owners=[owner("team", "a")])
     text = only(findings(old, forced, "team"), "OwnershipChanged")
-    assert text.startswith(f"the manager team changes fields that the manager {CLIENT_SIDE} had")
+    assert text.endswith(
+        f"changes fields that other managers had applied: fabric a ({CLIENT_SIDE})"
+    )
+
+
+def test_several_managers_are_in_one_warning() -> None:
+    """The API server drops a line that repeats another; a manager is named once for a fabric."""
+    owners = [owner("one", "a", "b"), owner("one", "a", "b", operation="Update"), owner("two", "a")]
+    old, new = configuration("a", "b", owners=owners), configuration("b", owners=[owner("c", "b")])
+    removal, change = findings(old, new, "c")
+    assert removal.text.endswith(": a (one), a (two)")
+    assert change.text.endswith(": fabric b (one)")
 
 
 def test_nothing_is_said_about_an_addition() -> None:
