@@ -48,9 +48,9 @@ class Keeper:
         self.served = ServedLeaf(installation, serving, durations, clock)
         #: The CAs in the Secret, as last known; None before the first round.
         self.authorities: Authorities | None = None
-        #: What someone should do, even though everything is trusted; "" if nothing.
+        #: A problem for an administrator to fix, although API servers trust the leaf; "" if none.
         self.warning = ""
-        #: The reason why a configuration lacks the CAs, so that the next round tries again.
+        #: The reason why a webhook configuration lacks the CAs, so that the next round tries again.
         self.failure = ""
         #: The changes made, for the log; the oldest notes are dropped if nobody reads them.
         self.notes: deque[str] = deque(maxlen=_NOTES)
@@ -67,7 +67,8 @@ class Keeper:
         """Do whatever is missing; raise CertificateError or ApiError if that is impossible.
 
         When it returns, the API server trusts the served leaf, at least when it calls through
-        the first of the configurations that exist; `failure` and `warning` have the details.
+        the first of the webhook configurations that exist; `failure` and `warning` have the
+        details.
         """
         self.served.renew()  # before anything that needs the API server
         authorities, bundles = self._update_secret()

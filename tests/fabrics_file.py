@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import indent
 
-from webhook.config.load import Loaded, parse_fabrics
+from webhook.config.load import LoadedConfiguration, parse_fabrics
 
 HEAD = "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\n"
 
@@ -15,7 +15,7 @@ def below_spec(body: str) -> str:
     return f"{HEAD}spec:\n{indent(body, '  ')}"
 
 
-def load_fabrics(path: Path) -> Loaded:
+def load_fabrics(path: Path) -> LoadedConfiguration:
     """Load a fabrics file."""
     return parse_fabrics(path.read_text(encoding="utf-8"), str(path))
 

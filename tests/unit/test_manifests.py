@@ -24,7 +24,7 @@ from webhook.admission.registration import (
     OPT_IN_CONDITION,
     OWN_NAMESPACE,
     SHIPPED,
-    read_setup,
+    read_registration,
 )
 from webhook.cli.parser import parser
 from webhook.config.files import parse_yaml
@@ -100,7 +100,7 @@ def test_the_webhook_is_called_for_the_pods_of_the_preview() -> None:
     assert set(left_out["values"]) == EXCLUDED_NAMESPACES
     # The overlay's folder namespace/ replaces the first one.
     assert left_out["values"][0] == OWN_NAMESPACE
-    written = read_setup({}, WEBHOOK)
+    written = read_registration({}, WEBHOOK)
     assert list(written.conditions) == list(SHIPPED.conditions)
     assert written.creation_of_pods
     assert f"'{ENABLE_ANNOTATION}'" in OPT_IN_CONDITION

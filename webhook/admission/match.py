@@ -23,8 +23,8 @@ from webhook.admission.registration import (
     OPT_IN_CONDITION,
     SHIPPED,
     WEBHOOK_NAME,
+    Registration,
     Requirement,
-    WebhookSetup,
 )
 from webhook.admission.review import mapping_at
 from webhook.model.annotations import ENABLE_ANNOTATION
@@ -57,14 +57,15 @@ def _read(pod: PodManifest) -> _SelectedPod:
 
 
 def predict_call(
-    pod: PodManifest, namespace: NamespaceFacts, webhooks: Sequence[WebhookSetup] = AS_SHIPPED
+    pod: PodManifest, namespace: NamespaceFacts, registrations: Sequence[Registration] = AS_SHIPPED
 ) -> CallPrediction:
     """Return whether the API server would call the webhook (None if unknown), and the reason.
 
-    `webhooks` are all registered webhooks. Never raise: a field with a wrong type counts as absent.
+    `registrations` are all those of the webhook. Never raise: a field with a wrong type counts as
+    absent.
     """
     selected = _read(pod)
-    answers = [_called_by(setup, selected, namespace) for setup in webhooks]
+    answers = [_called_by(registration, selected, namespace) for registration in registrations]
     for called in (True, None):
         for answer in answers:
             if answer[0] is called:
@@ -72,34 +73,38 @@ def predict_call(
     return answers[0] if answers else (False, f"this cluster has no webhook {WEBHOOK_NAME}")
 
 
-def _called_by(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> CallPrediction:
+def _called_by(
+    registration: Registration, pod: _SelectedPod, namespace: NamespaceFacts
+) -> CallPrediction:
     unknown: CallPrediction | None = None
-    for answer in _obstacles(setup, pod, namespace):
+    for answer in _obstacles(registration, pod, namespace):
         if answer[0] is False:
             return answer
         unknown = unknown or answer
-    return unknown or (True, _call_reason(setup, pod, namespace))
+    return unknown or (True, _call_reason(registration, pod, namespace))
 
 
-def _call_reason(setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
+def _call_reason(registration: Registration, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
     """Return the reason for a call; a site may have other selectors and conditions."""
     if _labels(namespace.labels).get(OPT_IN_LABEL) == "true" and not _not_opted_in(pod):
         subject = _subject(namespace)
         return f"{subject} has the label, and the pod has the annotation {ENABLE_ANNOTATION}"
-    return f"the selectors and conditions of the webhook in {setup.name} match the pod"
+    name = registration.configuration_name
+    return f"the selectors and conditions of the webhook in {name} match the pod"
 
 
 def _obstacles(
-    setup: WebhookSetup, pod: _SelectedPod, namespace: NamespaceFacts
+    registration: Registration, pod: _SelectedPod, namespace: NamespaceFacts
 ) -> Iterator[CallPrediction]:
     """Yield the certain (False) and the possible (None) obstacles to a call."""
-    if not setup.creation_of_pods:
-        yield False, f"no rule of the webhook in {setup.name} covers the creation of pods"
-    required = setup.namespace_selector
+    if not registration.creation_of_pods:
+        name = registration.configuration_name
+        yield False, f"no rule of the webhook in {name} covers the creation of pods"
+    required = registration.namespace_selector
     yield from _name_obstacles(required, namespace)
-    yield from _conditions(setup, pod)
+    yield from _conditions(registration, pod)
     yield from _label_obstacles([label for label in required if label.key != NAME_LABEL], namespace)
-    for label in setup.object_selector:
+    for label in registration.object_selector:
         if not label.met(pod.labels):
             yield False, f"the pod does not match the webhook's objectSelector: it needs {label}"
 
@@ -148,18 +153,14 @@ def _labels(labels: object) -> dict[str, str]:
     return {key: value for key, value in labels.items() if isinstance(value, str)}
 
 
-def _conditions(setup: WebhookSetup, pod: _SelectedPod) -> Iterator[CallPrediction]:
+def _conditions(registration: Registration, pod: _SelectedPod) -> Iterator[CallPrediction]:
     """Yield the matchConditions that fail, and those not evaluated here."""
-    for name, expression in setup.conditions:
+    configuration = registration.configuration_name
+    for name, expression in registration.conditions:
         emulation = _EMULATED.get(expression)
         if emulation is None:
-            yield (
-                None,
-                (
-                    f"the matchCondition {name} of the webhook in {setup.name} cannot be evaluated "
-                    "here"
-                ),
-            )
+            place = f"the matchCondition {name} of the webhook in {configuration}"
+            yield None, f"{place} cannot be evaluated here"
         elif obstacle := emulation(pod):
             yield False, obstacle
 

@@ -30,12 +30,12 @@ NOT_WINDOWS = (
 )
 
 
-class WebhookSetup(NamedTuple):
+class Registration(NamedTuple):
     """A webhook with the webhook configuration that contains it."""
 
     configuration: Mapping[str, object]
     webhook: Mapping[str, object]
-    name: str  #: of the configuration; "" if it has none
+    configuration_name: str  #: "" if it has none
     #: The name and the expression of each matchCondition, the latter with single spaces.
     conditions: tuple[tuple[str, str], ...]
     rules: tuple[WebhookRule, ...]
@@ -47,6 +47,16 @@ class WebhookSetup(NamedTuple):
     def creation_of_pods(self) -> bool:
         """Whether a rule selects the creation of pods."""
         return any(rule.creation_of_pods for rule in self.rules)
+
+    @property
+    def created(self) -> str:
+        """When the configuration was created; "" if unknown."""
+        return string_at(mapping_at(self.configuration, "metadata"), "creationTimestamp")
+
+    @property
+    def failure_policy(self) -> str:
+        """Ignore or Fail; "" if unknown."""
+        return string_at(self.webhook, "failurePolicy")
 
 
 class Resource(NamedTuple):
@@ -127,29 +137,31 @@ class Requirement(NamedTuple):
                 return f"a label {self.key} {word} ({', '.join(self.values)})"
 
 
-def webhooks_in(configurations: Iterable[Mapping[str, object]]) -> tuple[WebhookSetup, ...]:
-    """Return our webhooks in these MutatingWebhookConfigurations."""
-    return setups_named(WEBHOOK_NAME, configurations)
+def registrations_in(configurations: Iterable[Mapping[str, object]]) -> tuple[Registration, ...]:
+    """Return our webhook from each of these MutatingWebhookConfigurations that has it."""
+    return registrations_named(WEBHOOK_NAME, configurations)
 
 
-def setups_named(
+def registrations_named(
     name: str, configurations: Iterable[Mapping[str, object]]
-) -> tuple[WebhookSetup, ...]:
+) -> tuple[Registration, ...]:
     """Return the webhooks of a name in these webhook configurations of either kind."""
     return tuple(
-        read_setup(configuration, webhook)
+        read_registration(configuration, webhook)
         for configuration in configurations
         for webhook in _mappings(configuration, "webhooks")
         if webhook.get("name") == name
     )
 
 
-def read_setup(configuration: Mapping[str, object], webhook: Mapping[str, object]) -> WebhookSetup:
+def read_registration(
+    configuration: Mapping[str, object], webhook: Mapping[str, object]
+) -> Registration:
     """Read a webhook and its configuration."""
-    return WebhookSetup(
+    return Registration(
         configuration=configuration,
         webhook=webhook,
-        name=string_at(mapping_at(configuration, "metadata"), "name"),
+        configuration_name=string_at(mapping_at(configuration, "metadata"), "name"),
         conditions=tuple(map(_condition, _mappings(webhook, "matchConditions"))),
         rules=tuple(map(_rule, _mappings(webhook, "rules"))),
         namespace_selector=_requirements(mapping_at(webhook, "namespaceSelector")),
@@ -194,7 +206,7 @@ def _strings(node: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 
 #: The registration in the manifests (manifests/base/admission/webhook.yaml).
-SHIPPED = read_setup(
+SHIPPED = read_registration(
     {"metadata": {"name": "zz-rdma-webhook"}},
     {
         "name": WEBHOOK_NAME,

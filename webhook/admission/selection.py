@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from webhook.admission.registration import CONFIGURATIONS, WebhookSetup
+from webhook.admission.registration import CONFIGURATIONS, Registration
 from webhook.admission.review import mapping_at, string_at
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL
@@ -39,11 +39,11 @@ class Service(NamedTuple):
         return f"{self.namespace}/{self.name}{self.path}"
 
 
-def pod_webhook_mistakes(setup: WebhookSetup) -> Iterator[Mistake]:
+def pod_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
     """Yield what the webhook for pods selects by mistake, or does not select."""
-    if not setup.creation_of_pods:
+    if not registration.creation_of_pods:
         yield Mistake(SELECTS_NOTHING, "has no rule for the creation of pods")
-    opt_ins = [item for item in setup.namespace_selector if item.key == OPT_IN_LABEL]
+    opt_ins = [item for item in registration.namespace_selector if item.key == OPT_IN_LABEL]
     if not all(item.met({OPT_IN_LABEL: "true"}) for item in opt_ins):
         yield Mistake(SELECTS_NOTHING, f'excludes namespaces with {OPT_IN_LABEL}: "true"')
     if not opt_ins:
@@ -51,27 +51,27 @@ def pod_webhook_mistakes(setup: WebhookSetup) -> Iterator[Mistake]:
             f"has no namespaceSelector that requires {OPT_IN_LABEL}, so it selects all namespaces"
         )
         yield Mistake(SELECTS_TOO_MUCH, text)
-    asks = any(ENABLE_ANNOTATION in expression for _, expression in setup.conditions)
-    if not asks and not setup.object_selector:
+    asks = any(ENABLE_ANNOTATION in expression for _, expression in registration.conditions)
+    if not asks and not registration.object_selector:
         text = (
             f"has no matchCondition on {ENABLE_ANNOTATION}, so it selects pods that did not opt in"
         )
         yield Mistake(SELECTS_TOO_MUCH, text)
 
 
-def configuration_webhook_mistakes(setup: WebhookSetup) -> Iterator[Mistake]:
+def configuration_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
     """Yield which changes of the FabricConfiguration its webhook does not select."""
     for operation in ("CREATE", "UPDATE"):
-        if not any(rule.selects(operation, CONFIGURATIONS) for rule in setup.rules):
+        if not any(rule.selects(operation, CONFIGURATIONS) for rule in registration.rules):
             text = f"has no rule for {operation} of fabricconfigurations"
             yield Mistake(SELECTS_NOTHING, text)
-    if setup.object_selector:
+    if registration.object_selector:
         yield Mistake(SELECTS_NOTHING, "has an objectSelector, which excludes objects by labels")
 
 
-def service_mistakes(setup: WebhookSetup, expected: Service) -> Iterator[Mistake]:
+def service_mistakes(registration: Registration, expected: Service) -> Iterator[Mistake]:
     """Yield whether the API server calls another Service; it may call this one by a URL."""
-    service = mapping_at(mapping_at(setup.webhook, "clientConfig"), "service")
+    service = mapping_at(mapping_at(registration.webhook, "clientConfig"), "service")
     actual = _service(service)
     if service and actual != expected:
         yield Mistake(OTHER_SERVICE, f"calls the Service {actual} instead of {expected}")
@@ -81,11 +81,11 @@ def _service(service: Mapping[str, object]) -> Service:
     return Service(*(string_at(service, key) for key in ("namespace", "name", "path")))
 
 
-def ca_bundle_of(setup: WebhookSetup) -> str:
+def ca_bundle_of(registration: Registration) -> str:
     """Return the caBundle in base64; "" without one."""
-    return string_at(mapping_at(setup.webhook, "clientConfig"), "caBundle")
+    return string_at(mapping_at(registration.webhook, "clientConfig"), "caBundle")
 
 
-def is_called_by_url(setup: WebhookSetup) -> bool:
+def is_called_by_url(registration: Registration) -> bool:
     """Return whether the API server calls a URL, perhaps with a certificate of a public CA."""
-    return bool(string_at(mapping_at(setup.webhook, "clientConfig"), "url"))
+    return bool(string_at(mapping_at(registration.webhook, "clientConfig"), "url"))

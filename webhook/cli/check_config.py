@@ -13,7 +13,7 @@ from webhook.cli.inputs import shown_name
 from webhook.cli.options import add_files, add_output_format, given_files
 from webhook.cli.output import print_message, write_json, write_lines
 from webhook.config.findings import InvalidConfiguration, Truncation, compiler_line
-from webhook.config.load import LIMITS, Loaded, parse_fabrics
+from webhook.config.load import LIMITS, LoadedConfiguration, parse_fabrics
 from webhook.errors import WebhookError
 from webhook.model.finding import Finding, Level
 from webhook.model.names import counted
@@ -77,10 +77,12 @@ def _check(given: str) -> _CheckedFile | None:
         print_message("error", str(error))
         return None
     try:
-        reading: Loaded | InvalidConfiguration = parse_fabrics(text, name, applied=True)
+        reading: LoadedConfiguration | InvalidConfiguration = parse_fabrics(
+            text, name, applied=True
+        )
     except InvalidConfiguration as error:
         reading = error
-    fabrics = len(reading.fabrics.fabrics) if isinstance(reading, Loaded) else None
+    fabrics = len(reading.fabrics.fabrics) if isinstance(reading, LoadedConfiguration) else None
     by_line = tuple(sorted(reading.findings, key=lambda finding: finding.location.line or 0))
     return _CheckedFile(name, fabrics, by_line, reading.truncation)
 

@@ -126,7 +126,7 @@ _VALUE_OPTIONS = (
 
 
 class ClusterAccess(NamedTuple):
-    """The kubeconfig, None for the service account of our pod, and the changes to it."""
+    """The kubeconfig (None: the pod's service account), and the options that override it."""
 
     kubeconfig: Path | None
     overrides: Overrides

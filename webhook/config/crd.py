@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import yaml
 
-from webhook.config.custom_resource import FIELDS, MAX_KEPT, NAME
+from webhook.config.custom_resource import CONFIGURATION_NAME, FIELDS, MAX_KEPT
 from webhook.config.model import API_VERSION, KIND
 from webhook.config.schema import PRESERVED, Schema, json_schema, structural
 from webhook.model.json import JsonObject
@@ -19,7 +19,7 @@ SHORT_NAME = "fabrics"
 _MAX_REPLICAS = 100
 _SUMMARY = (
     "FabricConfiguration describes the RDMA fabrics of a cluster, and how rdma-webhook equips pods "
-    f"for them. There is one object for the whole cluster, and its name is {NAME}."
+    f"for them. There is one object for the whole cluster, and its name is {CONFIGURATION_NAME}."
 )
 #: Tools that remove what they have installed keep an object with these annotations.
 _KEEP = {
@@ -30,8 +30,8 @@ _KEEP = {
 #: Rules in CEL; the API server writes the field before the message.
 _RULES = (
     {
-        "rule": f"self.metadata.name == '{NAME}'",
-        "message": f"must be {NAME}: the webhook reads only the object of that name",
+        "rule": f"self.metadata.name == '{CONFIGURATION_NAME}'",
+        "message": f"must be {CONFIGURATION_NAME}: the webhook reads only the object of that name",
         "fieldPath": ".metadata.name",
     },
     {

@@ -31,13 +31,13 @@ from webhook.text.yaml.tree import TextLimits
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "status")
 _FIELDS_HERE = "; the fields here are apiVersion, kind, metadata and spec"
 #: The only name that the webhook reads.
-NAME = "default"
+CONFIGURATION_NAME = "default"
 #: The number of specs in `status.kept`. The policy rdma-webhook-guard-status has the same limit.
 MAX_KEPT = 2
 #: Fields of the configuration.
 FIELDS = tuple(field.alias or name for name, field in FabricConfigurationSpec.model_fields.items())
 #: The name of the object for kubectl.
-OBJECT = f"fabricconfigurations.rdma.lab/{NAME}"
+CONFIGURATION_TITLE = f"fabricconfigurations.rdma.lab/{CONFIGURATION_NAME}"
 
 
 class ObjectError(NamedTuple):
@@ -102,10 +102,10 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
             INVALID_VALUE,
             f"metadata must be a mapping of its fields, not {show_value(metadata)}",
         )
-    elif (name := metadata.get("name", NAME)) != NAME:
+    elif (name := metadata.get("name", CONFIGURATION_NAME)) != CONFIGURATION_NAME:
         message = (
-            f"name must be {NAME}, not {show_value(name)}: the webhook reads only the object with"
-            " that name"
+            f"name must be {CONFIGURATION_NAME}, not {show_value(name)}: the webhook reads only "
+            "the object with that name"
         )
         yield ObjectError(("metadata", "name"), INVALID_VALUE, message)
 

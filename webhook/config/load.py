@@ -66,7 +66,7 @@ class FabricsText(NamedTuple):
     is_object: bool = False
 
 
-class Loaded(NamedTuple):
+class LoadedConfiguration(NamedTuple):
     """A usable file: its compiled fabrics, and the warnings about it."""
 
     fabrics: Fabrics
@@ -77,7 +77,7 @@ class Loaded(NamedTuple):
     name: str = ""
 
 
-def parse_fabrics(text: str, name: str, *, applied: bool = False) -> Loaded:
+def parse_fabrics(text: str, name: str, *, applied: bool = False) -> LoadedConfiguration:
     """Load fabrics from a text; messages give name and line.
 
     `applied`: also warn of values that the API server would reject if the text were applied.
@@ -96,7 +96,7 @@ def _kubectl_spec(text: str) -> object:
     return document.value.get("spec")
 
 
-def parse_object(item: Mapping[str, object], name: str) -> Loaded:
+def parse_object(item: Mapping[str, object], name: str) -> LoadedConfiguration:
     """Load fabrics from an object as sent by the API server; messages give name and path.
 
     The API server's additions are not read: `status`, and all metadata except the name.
@@ -108,7 +108,9 @@ def parse_object(item: Mapping[str, object], name: str) -> Loaded:
     return _load(document, FabricsText(document.text, is_object=True), name)
 
 
-def _load(document: _Document, source: FabricsText, name: str, sent: object = None) -> Loaded:
+def _load(
+    document: _Document, source: FabricsText, name: str, sent: object = None
+) -> LoadedConfiguration:
     """Judge a document; `sent`: the `spec` that kubectl would send, None if it does not matter."""
     data = document.data
     assert isinstance(data, dict)
@@ -125,7 +127,9 @@ def _load(document: _Document, source: FabricsText, name: str, sent: object = No
     findings, truncation = _sort_findings(document, name, unplaced)
     if any(finding.level == "error" for finding in findings):
         raise InvalidConfiguration(name, findings, truncation)
-    return Loaded(compile_fabrics(readings.sound.model), findings, source, truncation, name)
+    return LoadedConfiguration(
+        compile_fabrics(readings.sound.model), findings, source, truncation, name
+    )
 
 
 def _type_warnings(sent: object, findings: Iterable[_UnplacedFinding]) -> list[_UnplacedFinding]:

@@ -210,8 +210,8 @@ class BestEffortFacts:
         self.objects: list[Manifest] = []
         self.nodes: Mapping[str, Node] = {}
         self.notes: list[str] = []
-        #: The namespaces whose ResourceClaimTemplates have been read.
-        self.namespaces_with_templates: list[str] = []
+        #: The namespaces whose ResourceClaimTemplates have all been read.
+        self.namespaces_with_complete_templates: list[str] = []
 
     def is_unreachable(self) -> bool:
         """Whether the API server did not answer, or did not accept the credentials."""
@@ -237,7 +237,7 @@ class BestEffortFacts:
     def read_claims(self, name: str) -> None:
         """Read the ResourceClaimTemplates and ResourceClaims of a namespace."""
         if self._claims(CLAIM_TEMPLATES, TEMPLATE_KIND, name, _TEMPLATE):
-            self.namespaces_with_templates.append(name)
+            self.namespaces_with_complete_templates.append(name)
         self._claims(CLAIMS, CLAIM_KIND, name, _CLAIM)
 
     def read_nodes(self) -> None:
@@ -251,7 +251,9 @@ class BestEffortFacts:
 
     def facts(self, known: Facts) -> Facts:
         """Return `known`, completed with the facts that were read."""
-        return known.with_fallback(self.objects, self.namespaces_with_templates, self.nodes)
+        return known.with_fallback(
+            self.objects, self.namespaces_with_complete_templates, self.nodes
+        )
 
     def note(self, right: str, assumed: str) -> None:
         """Note why the last request failed, and the assumption made instead."""

@@ -300,37 +300,13 @@ class NodeStatus(Conditions):
     allocatable: Values = Field(default_factory=dict)
 
 
-class Node(Record):
+class NodeRecord(Record):
     """A node: its resources, and whether it accepts pods."""
 
     #: Only the name, since a cluster may have thousands of nodes.
     metadata: Named = Field(default_factory=Named)
     spec: NodeSpec = Field(default_factory=NodeSpec)
     status: NodeStatus = Field(default_factory=NodeStatus)
-
-
-# Registrations of webhooks.
-
-
-class ClientConfig(Record):
-    """The API server's connection to a webhook."""
-
-    ca_bundle: Text = ""
-
-
-class Webhook(Record):
-    """An entry of a MutatingWebhookConfiguration."""
-
-    name: Text = ""
-    failure_policy: Text = ""
-    client_config: ClientConfig = Field(default_factory=ClientConfig)
-
-
-class WebhookConfiguration(Record):
-    """A MutatingWebhookConfiguration."""
-
-    metadata: Metadata = Field(default_factory=Metadata)
-    webhooks: Items[Webhook] = ()
 
 
 # The kinds of an API server.

@@ -132,15 +132,17 @@ class Facts:
     def with_fallback(
         self,
         objects: Iterable[Mapping[str, object]],
-        listed: Iterable[str] = (),
+        namespaces_with_complete_templates: Iterable[str] = (),
         nodes: Mapping[str, Node] = _NO_NODES,
     ) -> Facts:
         """Return a copy that adds a cluster's namespaces and nodes, unless they are known here.
 
-        A namespace that is in neither is then assumed to restrict nothing. `listed` names the
-        namespaces whose ResourceClaimTemplates are all among the objects.
+        A namespace that is in neither is then assumed to restrict nothing.
+        `namespaces_with_complete_templates`: those whose ResourceClaimTemplates are all among the
+        objects.
         """
-        fallback = Facts().with_objects(objects, "").with_complete_templates(listed)
+        added = Facts().with_objects(objects, "")
+        fallback = added.with_complete_templates(namespaces_with_complete_templates)
         namespaces = {**fallback.namespaces, **self.namespaces}
         nodes = {**nodes, **self.nodes}
         return replace(self, namespaces=namespaces, nodes=nodes, unlisted_is_unknown=False)

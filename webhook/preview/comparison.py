@@ -52,7 +52,8 @@ class PodChange:
 class Comparison:
     """The result of comparing two configurations."""
 
-    #: The number of pods that opted in, unless the webhook is not called for them.
+    #: The number of pods that opted in, without those for which the webhook is known not to be
+    #: called.
     compared: int
     changes: tuple[PodChange, ...]
     #: Sentences on the objects read, and on omissions.
@@ -160,7 +161,8 @@ class ChangesForm(TypedDict):
     """The pods that a new configuration would change."""
 
     compared: int
-    """The number of pods that opted in, unless the webhook is not called for them."""
+    """The number of pods that opted in, without those for which the webhook is known not to be
+    called."""
     changes: list[ChangeForm]
     notes: list[str]
     """Notes on the objects read, and on pods that could not be compared."""
@@ -232,7 +234,10 @@ def changes_text(comparison: Comparison, *, width: int = 100, color: bool = Fals
 
 def _summary(comparison: Comparison) -> str:
     if not comparison.compared:
-        return "There are no pods to compare: none has opted in."
+        return (
+            "There are no pods to compare: none has opted in, or the webhook is not called for "
+            "those that have."
+        )
     changed, pods = len(comparison.changes), counted(comparison.compared, "pod")
     if not changed:
         return f"No change: {pods} would get the same decision."

@@ -265,8 +265,8 @@ def _predict(
     """
     if document.value.get("kind") != REVIEW_KIND:
         pod = _assume_enabled(template.pod, enable=options.enable)
-        webhooks = options.live_facts.webhooks
-        return predict_call(pod, namespace, AS_SHIPPED if webhooks is None else webhooks)
+        registrations = options.live_facts.registrations
+        return predict_call(pod, namespace, AS_SHIPPED if registrations is None else registrations)
     try:
         ignored = read_review(document.value).ignore_reason
     except ReviewError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.admission.registration import WebhookSetup
+from webhook.admission.registration import Registration
 from webhook.config.files import FACT_KINDS
 from webhook.errors import ShapeError
 from webhook.kube.records import text_of
@@ -31,12 +31,12 @@ class LiveFacts(NamedTuple):
     objects: tuple[Mapping[str, object], ...] = ()
     #: Node name → node.
     nodes: Mapping[str, Node] = {}
-    #: The registered webhooks of this project; None if the registration is unknown.
-    webhooks: tuple[WebhookSetup, ...] | None = None
+    #: The registrations of our webhook; None if they are unknown.
+    registrations: tuple[Registration, ...] | None = None
     #: Notes, for example on what could not be read and what is assumed instead.
     notes: tuple[str, ...] = ()
     #: The namespaces whose ResourceClaimTemplates are all among the objects.
-    listed: tuple[str, ...] = ()
+    namespaces_with_complete_templates: tuple[str, ...] = ()
 
 
 def is_fact(manifest: Mapping[str, object]) -> bool:
@@ -71,7 +71,9 @@ def with_input_facts(
             for manifest in live.objects
             if _identity(manifest, namespace) not in input_identities
         )
-        facts = facts.with_fallback(live_objects, live.listed, live.nodes)
+        facts = facts.with_fallback(
+            live_objects, live.namespaces_with_complete_templates, live.nodes
+        )
     return (facts.with_objects(input_objects, namespace) if input_objects else facts), notes
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from webhook.admission.registration import WEBHOOK_NAME, WebhookSetup, webhooks_in
-from webhook.config.custom_resource import NAME, OBJECT
-from webhook.config.load import Loaded, parse_object
+from webhook.admission.registration import WEBHOOK_NAME, Registration, registrations_in
+from webhook.admission.selection import ca_bundle_of
+from webhook.config.custom_resource import CONFIGURATION_NAME, CONFIGURATION_TITLE
+from webhook.config.load import LoadedConfiguration, parse_object
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import (
     UNRESTRICTED,
@@ -18,7 +19,7 @@ from webhook.kube.cluster_reads import (
     BestEffortReads,
     OwnerChain,
 )
-from webhook.kube.objects import KubernetesObject, Manifest, Webhook
+from webhook.kube.objects import KubernetesObject, Manifest
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL, key_of
@@ -36,14 +37,14 @@ MAX_NAMESPACES = 100
 _REGISTRATIONS = "mutatingwebhookconfigurations"
 _REGISTRATIONS_PATH = f"/apis/admissionregistration.k8s.io/v1/{_REGISTRATIONS}"
 _REGISTERED = "assumed to be as in the webhook's manifests"
-_FABRICS_PATH = f"{CONFIGURATIONS.path}/{NAME}"
+_FABRICS_PATH = f"{CONFIGURATIONS.path}/{CONFIGURATION_NAME}"
 
 
 class LiveReading(NamedTuple):
     """The facts and the configuration of a cluster; None if not requested or unreadable."""
 
     facts: LiveFacts
-    configuration: Loaded | None = None
+    configuration: LoadedConfiguration | None = None
 
 
 def namespaces_of(
@@ -80,7 +81,7 @@ def read_live(
     fabrics cannot be used.
     """
     facts = BestEffortFacts(reads)
-    webhooks = _read_webhooks(facts)
+    registrations = _read_registrations(facts)
     configuration = _read_configuration(facts, fallback_clause) if read_fabrics else None
     for name in namespaces[:MAX_NAMESPACES]:
         facts.read_namespace(name)
@@ -95,51 +96,52 @@ def read_live(
             facts.read_claims(name)
     if namespaces:
         facts.read_nodes()
-    return LiveReading(_facts(facts, webhooks), configuration)
+    return LiveReading(_facts(facts, registrations), configuration)
 
 
-def _facts(facts: BestEffortFacts, webhooks: tuple[WebhookSetup, ...] | None) -> LiveFacts:
+def _facts(facts: BestEffortFacts, registrations: tuple[Registration, ...] | None) -> LiveFacts:
     return LiveFacts(
         objects=tuple(facts.objects),
         nodes=facts.nodes,
-        webhooks=webhooks,
+        registrations=registrations,
         notes=tuple(facts.notes),
-        listed=tuple(facts.namespaces_with_templates),
+        namespaces_with_complete_templates=tuple(facts.namespaces_with_complete_templates),
     )
 
 
-def _read_webhooks(facts: BestEffortFacts) -> tuple[WebhookSetup, ...] | None:
-    """Return the registered webhooks of this project; None if they cannot be read."""
+def _read_registrations(facts: BestEffortFacts) -> tuple[Registration, ...] | None:
+    """Return the registrations of our webhook; None if they cannot be read."""
     items = facts.best_effort.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
     if items is None:
         facts.note(f"list {_REGISTRATIONS}", _REGISTERED)
         return None
-    setups = webhooks_in(items)
-    facts.notes += filter(None, map(_missing_bundle_note, setups))
-    return setups
+    registrations = registrations_in(items)
+    facts.notes += filter(None, map(_missing_bundle_note, registrations))
+    return registrations
 
 
-def _read_configuration(facts: BestEffortFacts, fallback_clause: str) -> Loaded | None:
+def _read_configuration(facts: BestEffortFacts, fallback_clause: str) -> LoadedConfiguration | None:
     """Return the configuration of the cluster; None if it cannot be read."""
     if facts.is_unreachable():
         return None
-    manifest = facts.best_effort.get(_FABRICS_PATH, OBJECT)
+    manifest = facts.best_effort.get(_FABRICS_PATH, CONFIGURATION_TITLE)
     if manifest is None:
         facts.note(f"get {CONFIGURATIONS.resource}", fallback_clause)
         return None
-    loaded = parse_object(manifest, OBJECT)
+    loaded = parse_object(manifest, CONFIGURATION_TITLE)
     names = ", ".join(loaded.fabrics.fabrics) or "none"
-    facts.notes.append(f"fabrics from the cluster ({OBJECT}): {names}")
+    facts.notes.append(f"fabrics from the cluster ({CONFIGURATION_TITLE}): {names}")
     return loaded
 
 
-def _missing_bundle_note(setup: WebhookSetup) -> str:
+def _missing_bundle_note(registration: Registration) -> str:
     """Return a note for a webhook that cannot be called; "" if it can be."""
-    if Webhook.model_validate(setup.webhook).client_config.ca_bundle:
+    if ca_bundle_of(registration):
         return ""
     return (
-        f"{setup.name}: the API server cannot call {WEBHOOK_NAME}, which has no caBundle; this "
-        "report assumes that the cluster administrator will fix that (rdma-webhook certs status)"
+        f"{registration.configuration_name}: the API server cannot call {WEBHOOK_NAME}, which has "
+        "no caBundle; this report assumes that the cluster administrator will fix that "
+        "(rdma-webhook certs status)"
     )
 
 
@@ -220,8 +222,8 @@ class _TemplateReader:
             yield from owners[-1:]
         if ownerless:
             self._notes.append(
-                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since "
-                "a live pod is already patched, and its template cannot be read"
+                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since live "
+                "pods are already patched, and no template of theirs could be read"
             )
 
 

@@ -180,7 +180,7 @@ def test_why_reports_that_devices_are_lacking(place: Place) -> None:
     """No node has that many."""
     place.claim("many", *((f"nic-{number}", "rdma.dra.test") for number in range(len(ROOTS))))
     text = sentence(place, place.create(claim="many"), "ClaimsNotAllocated")
-    assert "no node has free devices for all of its claims (own)" in text
+    assert "no node has enough free devices that match all of its claims (own)" in text
 
 
 def test_why_explains_what_keeps_a_pod_from_a_claim_that_others_use(place: Place) -> None:
@@ -191,7 +191,7 @@ def test_why_explains_what_keeps_a_pod_from_a_claim_that_others_use(place: Place
     assert "one of its claims (own) already has devices of other nodes" in text
     place.reserve("shared")
     text = sentence(place, place.create(claim="shared"), "ClaimInUse")
-    assert "as many pods use one of its claims (own) as may share a claim" in text
+    assert "one of its claims (own) is already in use by the maximum number of pods" in text
 
 
 def test_why_explains_why_kubernetes_could_not_make_a_claim(place: Place) -> None:

@@ -13,7 +13,7 @@ from tests.fuzz.worlds import CLUSTERS
 from tests.property.allowed import forbidden, names_of
 from webhook.config.files import decode
 from webhook.config.findings import InvalidConfiguration, compiler_line
-from webhook.config.load import Loaded, parse_fabrics
+from webhook.config.load import LoadedConfiguration, parse_fabrics
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.model.facts import Facts
@@ -33,7 +33,7 @@ class Loading(Costing):
         self.repeat = self._load
         self.seconds, (self.loaded, self.findings) = cost.timed(self._load)
 
-    def _load(self) -> tuple[Loaded | None, tuple[Finding, ...]]:
+    def _load(self) -> tuple[LoadedConfiguration | None, tuple[Finding, ...]]:
         try:
             loaded = parse_fabrics(decode(self.data, "fabrics.yaml"), "fabrics.yaml")
         except InvalidConfiguration as error:

@@ -20,7 +20,7 @@ from tests.unit.serve.client import JSON, Answer, request
 from webhook.admission.configuration_review import MAX_ERRORS
 from webhook.admission.response import MAX_WARNINGS_LENGTH
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import Loaded, parse_fabrics, parse_object
+from webhook.config.load import LoadedConfiguration, parse_fabrics, parse_object
 from webhook.decide.admission_warnings import MAX_LENGTH
 from webhook.model.pod import at
 from webhook.preview.worker.frames import frame_start
@@ -202,9 +202,9 @@ def _is_alike_in_yaml(text: str) -> bool:
     return small and re.search(_ESCAPED, text) is None
 
 
-def _findings(load: Callable[[], Loaded]) -> set[tuple[str, str, str]]:
+def _findings(load: Callable[[], LoadedConfiguration]) -> set[tuple[str, str, str]]:
     """Return the severities, paths and messages of the findings."""
-    loaded: Loaded | InvalidConfiguration
+    loaded: LoadedConfiguration | InvalidConfiguration
     try:
         loaded = load()
     except InvalidConfiguration as error:

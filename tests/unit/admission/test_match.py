@@ -8,11 +8,11 @@ from webhook.admission.match import predict_call
 from webhook.admission.registration import (
     NAME_LABEL,
     SHIPPED,
+    Registration,
     Requirement,
     WebhookRule,
-    WebhookSetup,
-    read_setup,
-    webhooks_in,
+    read_registration,
+    registrations_in,
 )
 from webhook.model.facts import NamespaceFacts
 
@@ -102,13 +102,13 @@ def test_a_cluster_without_the_webhook() -> None:
     assert answer == (False, "this cluster has no webhook pods.rdma.lab")
 
 
-def _registered(**fields: Any) -> WebhookSetup:
+def _registered(**fields: Any) -> Registration:
     """Return the manifests' webhook with other fields, as a cluster returns its configuration."""
     webhook = {**WEBHOOK, **fields}
     other = {"name": "other.example"}
     configuration = {"metadata": {"name": "site"}, "webhooks": [other, webhook]}
-    (setup,) = webhooks_in([{"webhooks": None}, configuration])
-    return setup
+    (registration,) = registrations_in([{"webhooks": None}, configuration])
+    return registration
 
 
 def _requires(*expressions: tuple[str, str, list[str]]) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def test_another_selector_of_namespaces(
     selector: Any, namespace: NamespaceFacts, *, expected: bool | None, because: str
 ) -> None:
     """Each operator works as in the API server; unknown labels leave the answer open."""
-    setup = _registered(namespaceSelector=selector)
-    answer, sentence = predict_call(_pod(enable="true"), namespace, [setup])
+    registration = _registered(namespaceSelector=selector)
+    answer, sentence = predict_call(_pod(enable="true"), namespace, [registration])
     assert (answer, because in sentence) == (expected, True), sentence
 
 
@@ -202,10 +202,10 @@ def test_another_selector_of_namespaces(
 )
 def test_a_selector_of_pods(labels: Any, *, expected: bool) -> None:
     """The pod's own labels count; a label that is not a string is ignored."""
-    setup = _registered(objectSelector={"matchLabels": {"app": "train"}})
+    registration = _registered(objectSelector={"matchLabels": {"app": "train"}})
     pod = _pod(enable="true")
     pod["metadata"]["labels"] = labels
-    answer, sentence = predict_call(pod, LABELED, [setup])
+    answer, sentence = predict_call(pod, LABELED, [registration])
     assert answer is expected
     needed = 'the pod does not match the webhook\'s objectSelector: it needs the label app: "train"'
     assert expected or sentence == needed
@@ -215,13 +215,13 @@ def test_conditions_of_the_site() -> None:
     """One that the manifests do not have leaves the answer open, unless something else decides."""
     ours = WEBHOOK["matchConditions"]
     theirs = {"name": "not-at-night", "expression": "object.metadata.name != 'night'"}
-    setup = _registered(matchConditions=[theirs, *ours])
-    answer = predict_call(_pod(enable="true"), LABELED, [setup])
+    registration = _registered(matchConditions=[theirs, *ours])
+    answer = predict_call(_pod(enable="true"), LABELED, [registration])
     reason = "the matchCondition not-at-night of the webhook in site cannot be evaluated here"
     assert answer == (None, reason)
-    assert predict_call(_pod(), LABELED, [setup])[0] is False
-    assert predict_call(_pod(enable="true"), NamespaceFacts(labels={}), [setup])[0] is False
-    assert predict_call(_pod(enable="true"), UNKNOWN, [setup]) == (None, reason)
+    assert predict_call(_pod(), LABELED, [registration])[0] is False
+    assert predict_call(_pod(enable="true"), NamespaceFacts(labels={}), [registration])[0] is False
+    assert predict_call(_pod(enable="true"), UNKNOWN, [registration]) == (None, reason)
 
 
 def test_without_conditions() -> None:
@@ -235,8 +235,8 @@ def test_the_layout_of_an_expression() -> None:
         {**condition, "expression": condition["expression"].replace(" ", "\n  ")}
         for condition in WEBHOOK["matchConditions"]
     ]
-    setup = _registered(matchConditions=lines)
-    assert predict_call(_pod(enable="true"), LABELED, [setup])[0] is True
+    registration = _registered(matchConditions=lines)
+    assert predict_call(_pod(enable="true"), LABELED, [registration])[0] is True
 
 
 @pytest.mark.parametrize(
@@ -282,10 +282,10 @@ def test_a_registration_is_read_once() -> None:
         "objectSelector": _requires(("app", "Exists", [])),
     }
     configuration = {"metadata": {"name": "site"}}
-    assert read_setup(configuration, webhook) == WebhookSetup(
+    assert read_registration(configuration, webhook) == Registration(
         configuration=configuration,
         webhook=webhook,
-        name="site",
+        configuration_name="site",
         conditions=(("a", "b c"),),
         rules=(WebhookRule(("",), ("v1",), ("CREATE",), (), "*"),),
         namespace_selector=(Requirement("team", "In", ("ml",)),),
@@ -306,7 +306,7 @@ def test_several_registrations() -> None:
 
 def test_a_configuration_of_an_odd_shape() -> None:
     """A value that is not a string counts as absent."""
-    assert read_setup({"metadata": {"name": 7}}, {}).name == ""
-    odd = read_setup({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
+    assert read_registration({"metadata": {"name": 7}}, {}).configuration_name == ""
+    odd = read_registration({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
     assert odd.creation_of_pods is False
     assert list(odd.conditions) == [("None", "None")]

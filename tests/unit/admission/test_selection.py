@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from webhook.admission.registration import WebhookSetup, read_setup
+from webhook.admission.registration import Registration, read_registration
 from webhook.admission.selection import (
     Service,
     ca_bundle_of,
@@ -33,11 +33,13 @@ def shipped(file: str) -> Webhook:
 PODS, FABRICS = shipped("webhook.yaml"), shipped("validation.yaml")
 
 
-def setup(webhook: Webhook, change: Callable[[Webhook], object] = lambda _: None) -> WebhookSetup:
+def registration(
+    webhook: Webhook, change: Callable[[Webhook], object] = lambda _: None
+) -> Registration:
     """Read a webhook after a change."""
     changed = deepcopy(webhook)
     change(changed)
-    return read_setup({}, changed)
+    return read_registration({}, changed)
 
 
 def test_the_manifests_have_no_mistake() -> None:
@@ -48,9 +50,9 @@ def test_the_manifests_have_no_mistake() -> None:
         webhook["matchConditions"].append({"name": "more", "expression": "true"})
         webhook["rules"].append({**webhook["rules"][0], "resources": ["pods/ephemeralcontainers"]})
 
-    for pods in (setup(PODS), setup(PODS, narrowed)):
+    for pods in (registration(PODS), registration(PODS, narrowed)):
         assert [*pod_webhook_mistakes(pods), *service_mistakes(pods, OURS)] == []
-    fabrics = setup(FABRICS)
+    fabrics = registration(FABRICS)
     assert [*configuration_webhook_mistakes(fabrics)] == []
     assert [*service_mistakes(fabrics, OURS._replace(path="/validate"))] == []
 
@@ -94,7 +96,7 @@ OF_PODS: dict[str, tuple[Callable[[Webhook], object], str, str]] = {
 def test_what_the_webhook_for_pods_must_select(how: str) -> None:
     """Pods that opted in, in namespaces that opted in, and no others."""
     change, reason, words = OF_PODS[how]
-    (mistake,) = pod_webhook_mistakes(setup(PODS, change))
+    (mistake,) = pod_webhook_mistakes(registration(PODS, change))
     assert (mistake.reason, words in mistake.text) == (reason, True), mistake
 
 
@@ -105,7 +107,7 @@ def test_pods_may_be_selected_by_their_labels() -> None:
         webhook["matchConditions"].clear()
         webhook["objectSelector"] = {"matchLabels": {"rdma": "yes"}}
 
-    assert [*pod_webhook_mistakes(setup(PODS, labels))] == []
+    assert [*pod_webhook_mistakes(registration(PODS, labels))] == []
 
 
 #: A change of the webhook for the configuration, and the sentence.
@@ -129,14 +131,14 @@ OF_FABRICS: dict[str, tuple[Callable[[Webhook], object], str]] = {
 def test_what_the_webhook_for_the_configuration_must_select(how: str) -> None:
     """The creation and every update of the object."""
     change, text = OF_FABRICS[how]
-    (mistake,) = configuration_webhook_mistakes(setup(FABRICS, change))
+    (mistake,) = configuration_webhook_mistakes(registration(FABRICS, change))
     assert mistake == ("SelectsNothing", text)
 
 
 @pytest.mark.parametrize("field", ["namespace", "name", "path"])
 def test_the_service_must_be_ours(field: str) -> None:
     """It has our namespace, name and path; by default, the path is empty."""
-    other = setup(PODS, lambda w: w["clientConfig"]["service"].update({field: "other"}))
+    other = registration(PODS, lambda w: w["clientConfig"]["service"].update({field: "other"}))
     (mistake,) = service_mistakes(other, OURS)
     called = OURS._replace(**{field: "other"})
     text = f"calls the Service {called} instead of rdma-webhook/rdma-webhook/mutate"
@@ -145,9 +147,11 @@ def test_the_service_must_be_ours(field: str) -> None:
 
 def test_a_url_is_not_judged() -> None:
     """Only its server's certificate shows whether it is ours."""
-    url = setup(PODS, lambda w: w.update(clientConfig={"url": "https://a/mutate", "caBundle": "x"}))
+    url = registration(
+        PODS, lambda w: w.update(clientConfig={"url": "https://a/mutate", "caBundle": "x"})
+    )
     assert [*service_mistakes(url, OURS)] == []
     assert is_called_by_url(url)
     assert ca_bundle_of(url) == "x"
-    assert not is_called_by_url(setup(PODS))
-    assert ca_bundle_of(setup(PODS)) == ""
+    assert not is_called_by_url(registration(PODS))
+    assert ca_bundle_of(registration(PODS)) == ""

@@ -13,13 +13,12 @@ from webhook.kube.objects import (
     Event,
     KubernetesObject,
     Metadata,
-    Node,
+    NodeRecord,
     OwnerReference,
     PodRecord,
     PodSpec,
     PodStatus,
     Terminated,
-    WebhookConfiguration,
 )
 from webhook.kube.records import Record
 
@@ -34,7 +33,7 @@ def container_state(state: object) -> ContainerState:
     return status.state
 
 
-@pytest.mark.parametrize("kind", [PodRecord, Event, Node, WebhookConfiguration, ApiResourceList])
+@pytest.mark.parametrize("kind", [PodRecord, Event, NodeRecord, ApiResourceList])
 @pytest.mark.parametrize("value", ANYTHING, ids=repr)
 def test_an_object_of_any_shape(kind: type[Record], value: object) -> None:
     """It becomes an empty object, and a field of a wrong type is absent."""
@@ -186,5 +185,5 @@ def test_events_of_both_groups() -> None:
 def test_whether_a_node_or_a_pod_is_ready(condition: dict[str, str], is_ready: bool) -> None:
     """The kubelet's condition decides."""
     status = {"conditions": [condition]}
-    assert Node.model_validate({"status": status}).status.is_ready is is_ready
+    assert NodeRecord.model_validate({"status": status}).status.is_ready is is_ready
     assert PodRecord.read({"status": status}).status.is_ready is is_ready

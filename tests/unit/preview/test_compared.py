@@ -131,7 +131,10 @@ def test_pods_that_did_not_opt_in_are_not_compared() -> None:
     assert comparing(fabrics(H100), value).compared == 0
     comparison = comparing(fabrics(H100), job("train", pod()), labels=False)
     assert comparison.compared == 0
-    assert changes_text(comparison).endswith("There are no pods to compare: none has opted in.\n")
+    assert changes_text(comparison).endswith(
+        "There are no pods to compare: none has opted in, or the webhook is not called for those "
+        "that have.\n"
+    )
 
 
 def test_a_long_list_is_cut_and_notes_are_shown_once() -> None:

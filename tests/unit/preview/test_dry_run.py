@@ -8,7 +8,7 @@ import jsonpatch
 import pytest
 
 from tests.api_server import without_status
-from webhook.admission.registration import SHIPPED, read_setup
+from webhook.admission.registration import SHIPPED, read_registration
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.errors import DocumentError
@@ -377,7 +377,9 @@ def test_a_facts_file_takes_precedence_over_the_cluster() -> None:
 def test_the_registration_of_a_cluster_counts() -> None:
     """A webhook that is not installed is called for no pod; an unknown one is as shipped."""
     called = [
-        report_on(DEPLOYMENT, live_facts=live_facts(LABELED, webhooks=webhooks)).previews[0].called
+        report_on(DEPLOYMENT, live_facts=live_facts(LABELED, registrations=webhooks))
+        .previews[0]
+        .called
         for webhooks in ((), None, (SHIPPED,))
     ]
     assert called == [False, True, True]
@@ -386,8 +388,10 @@ def test_the_registration_of_a_cluster_counts() -> None:
 def test_a_condition_that_is_not_evaluated() -> None:
     """Whether the webhook is called stays open, though the labels are known."""
     condition = {"name": "x", "expression": "true"}
-    setup = read_setup({}, {**SHIPPED.webhook, "matchConditions": [condition]})
-    (preview,) = report_on(DEPLOYMENT, live_facts=live_facts(LABELED, webhooks=(setup,))).previews
+    registration = read_registration({}, {**SHIPPED.webhook, "matchConditions": [condition]})
+    (preview,) = report_on(
+        DEPLOYMENT, live_facts=live_facts(LABELED, registrations=(registration,))
+    ).previews
     assert (preview.called, preview.labels_known) == (None, True)
 
 

@@ -108,7 +108,9 @@ def test_with_all_rights() -> None:
         "LimitRange",
         "ResourceQuota",
     ]
-    assert [webhook.name for webhook in reading.facts.webhooks or ()] == ["zz"]
+    assert [
+        registration.configuration_name for registration in reading.facts.registrations or ()
+    ] == ["zz"]
     assert reading.configuration is not None
     assert list(reading.configuration.fabrics.fabrics) == ["v100-ib", "a100-ib"]
     assert reading.facts.notes == (
@@ -122,7 +124,7 @@ def test_with_no_rights() -> None:
     """One line names each missing right, with what is assumed."""
     api = PreparedReads(dict.fromkeys(everything(), 403))
     reading = read_live(api, ["lab"], read_fabrics=True, fallback_clause=FALLBACK_CLAUSE)
-    assert (reading.facts.objects, reading.facts.webhooks, reading.configuration) == (
+    assert (reading.facts.objects, reading.facts.registrations, reading.configuration) == (
         (),
         None,
         None,
@@ -160,7 +162,7 @@ def test_missing_objects() -> None:
     """A namespace that will be created, and a cluster without fabrics, get their own notes."""
     empty_lists = {f"{LAB}/limitranges": {}, f"{LAB}/resourcequotas": {}, NODES: listed()}
     reading = read({HOOKS: {"items": []}, **empty_lists})
-    assert reading.facts.webhooks == ()
+    assert reading.facts.registrations == ()
     assert reading.facts.notes == (
         "fabricconfigurations.rdma.lab/default: does not exist; using the fabrics of mine.yaml",
         (
@@ -303,15 +305,15 @@ def test_templates_and_claims_are_read_where_a_fabric_has_claims() -> None:
         {**claim("nics"), "kind": "ResourceClaimTemplate"},
         {**claim("mine"), "kind": "ResourceClaim"},
     )
-    assert reading.facts.listed == ("lab",)
+    assert reading.facts.namespaces_with_complete_templates == ("lab",)
     text = (
         "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nmetadata: {name: default}\n"
         "spec:\n  fabrics:\n"
         "  - {name: ib, mode: dra, claims: [{template: nics}]}\n"
     )
     reading_by_cluster = read(answers | {FABRICS: yaml.safe_load(text)})
-    assert reading_by_cluster.facts.listed == ("lab",)
-    assert read(answers).facts.listed == ()
+    assert reading_by_cluster.facts.namespaces_with_complete_templates == ("lab",)
+    assert read(answers).facts.namespaces_with_complete_templates == ()
 
 
 def test_claims_of_pods_do_not_count() -> None:
@@ -328,7 +330,7 @@ def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:
     """There is a note; an API server without an answer gets no more requests."""
     refused = everything() | {TEMPLATES: 403, CLAIMS: 403}
     reading = read_live(PreparedReads(refused), ["lab"], claims=True)
-    assert reading.facts.listed == ()
+    assert reading.facts.namespaces_with_complete_templates == ()
     assert reading.facts.notes == (
         (
             "resourceclaimtemplates of namespace lab: not read, as you lack the right to list "
@@ -340,7 +342,7 @@ def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:
         ),
     )
     silent = PreparedReads(everything() | {LAB: 0})
-    assert read_live(silent, ["lab"], claims=True).facts.listed == ()
+    assert read_live(silent, ["lab"], claims=True).facts.namespaces_with_complete_templates == ()
     assert TEMPLATES not in silent.asked
 
 

@@ -97,8 +97,9 @@ def test_a_pod_of_no_template_is_counted() -> None:
     bare = {"metadata": {"name": "bare", "namespace": "lab", **ENABLED}}
     templates = read({PODS: listed(bare)})
     assert templates.objects == []
-    assert templates.notes[0].startswith(
-        "1 pod of lab: not compared, since a live pod is already patched"
+    assert templates.notes[0] == (
+        "1 pod of lab: not compared, since live pods are already patched, and no template of "
+        "theirs could be read"
     )
     assert read({PODS: listed(bare, bare)}).notes[0].startswith("2 pods of lab: ")
 

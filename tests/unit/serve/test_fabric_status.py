@@ -16,7 +16,7 @@ from tests.unit.serve.sources.test_configuration_object import Server, written
 from tests.waiting import until
 from webhook import __version__
 from webhook.config.findings import INVALID_VALUE, Truncation
-from webhook.config.load import FabricsText, Loaded
+from webhook.config.load import FabricsText, LoadedConfiguration
 from webhook.errors import ClusterError
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.fabric import Fabrics
@@ -36,9 +36,11 @@ from webhook.serve.status.content import Condition, NodeSummary, ReplicaReport, 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
 
-def loaded(used: Fabrics, *findings: Finding, truncation: Truncation | None = None) -> Loaded:
+def loaded(
+    used: Fabrics, *findings: Finding, truncation: Truncation | None = None
+) -> LoadedConfiguration:
     """Make a configuration as it was read."""
-    return Loaded(used, findings, FabricsText(""), truncation or Truncation())
+    return LoadedConfiguration(used, findings, FabricsText(""), truncation or Truncation())
 
 
 def conditions(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import fabrics
 from webhook.config.findings import Truncation
-from webhook.config.load import FabricsText, Loaded
+from webhook.config.load import FabricsText, LoadedConfiguration
 from webhook.errors import ClusterError
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.status.content import ReplicaReport
@@ -16,7 +16,7 @@ from webhook.serve.status.replicas import EXPIRY, LIVE, REFRESH, live_reports, r
 
 START = datetime(2026, 11, 23, 10, 0, tzinfo=UTC)
 SPEC = {"fabrics": [{"name": "v100-ib"}]}
-LOADED = Loaded(fabrics(), (), FabricsText(""), Truncation())
+LOADED = LoadedConfiguration(fabrics(), (), FabricsText(""), Truncation())
 REPORT = ReplicaReport("0123456789ab", 3, "1.0")
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from webhook.config.custom_resource import NAME
+from webhook.config.custom_resource import CONFIGURATION_NAME
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import API_VERSION, KIND
@@ -84,7 +84,7 @@ def _head(nodes: int) -> Iterator[str]:
     yield "# Each comment gives the source of a value, or the reason for it."
     yield f"apiVersion: {API_VERSION}"
     yield f"kind: {KIND}"
-    yield f"metadata: {{name: {NAME}}}"
+    yield f"metadata: {{name: {CONFIGURATION_NAME}}}"
     yield "spec:"
 
 

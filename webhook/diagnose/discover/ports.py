@@ -19,14 +19,14 @@ from webhook.diagnose.discover.site import (
     disagreement,
     reconcile,
 )
-from webhook.diagnose.tools.hardware import NVIDIA, card_model
+from webhook.diagnose.tools.hardware import MELLANOX_ID, card_model
 from webhook.diagnose.tools.observations import CardObservation, PortObservation, PortState
 from webhook.model.finding import Finding, Location
 from webhook.model.names import natural_key
 
 _PortOrCard = TypeVar("_PortOrCard", bound=PortObservation | CardObservation)
 #: ibv_devinfo shows the OUI of some vendors, other tools their PCI id.
-_PCI_VENDORS = {0x02C9: NVIDIA}
+_PCI_VENDORS = {0x02C9: MELLANOX_ID}
 #: Interfaces on top of others: a tool that shows the upper and one that shows the lower are right.
 _ABOVE = ("bond", "team", "br-")
 
@@ -226,7 +226,7 @@ def _port(
         and device_id is not None
         and not _is_reported(of_port, lambda observation: observation.vendor_id)
     ):
-        vendor = NVIDIA  # only its tools show an id without the vendor: MT4123
+        vendor = MELLANOX_ID  # only its tools show an id without the vendor: MT4123
     card = card_model(vendor, device_id)
     site_port = SitePort(
         device=device,
@@ -328,4 +328,4 @@ def _without_device(
     if any(port.pci is None for port in ports):
         return []
     cards = [_port("", None, None, evidence)[0] for _, evidence in sorted(unmatched_by_pci.items())]
-    return [card for card in cards if card.vendor_id == NVIDIA]
+    return [card for card in cards if card.vendor_id == MELLANOX_ID]

@@ -35,7 +35,7 @@ class SourcedObservation(NamedTuple):
 
 
 class SitePort(NamedTuple):
-    """A port of an RDMA device, merged from the observations of all tools."""
+    """A port, or a card without RDMA devices, merged from the observations of all tools."""
 
     #: None for a card without an RDMA device.
     device: str | None = None

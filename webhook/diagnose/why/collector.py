@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
+from webhook.admission.registration import Registration, registrations_in
 from webhook.diagnose.tools.logs import read_log
 from webhook.diagnose.why.evidence import (
-    ClaimFailure,
     ContainerLog,
     ContainerProcesses,
+    MissingClaim,
     PodEvidence,
     RdmaProcess,
-    Registration,
-    registrations,
 )
 from webhook.diagnose.why.file_collector import in_order
 from webhook.errors import ClusterError, WebhookError
@@ -32,7 +31,7 @@ from webhook.kube.cluster_reads import (
     best_effort_nodes,
     reason_of,
 )
-from webhook.kube.objects import Event, KubernetesObject, Node, PodRecord
+from webhook.kube.objects import Event, KubernetesObject, NodeRecord, PodRecord
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node as NodeFacts
@@ -106,10 +105,10 @@ class Collector:
             pod=pod,
             owners=owners,
             namespace=None if has_status else self._namespace(namespace, live_facts),
-            webhooks=None if has_status else self._webhooks(),
+            registrations=None if has_status else self._registrations(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
-            claim_failures=tuple(self._claim_failures(namespace, pod)),
+            missing_claims=tuple(self._missing_claims(namespace, pod)),
             processes=self._processes(pod_only, namespace) if options.processes else None,
             logs=self._logs(pod_only, namespace) if options.logs else None,
             fabrics=options.fabrics,
@@ -161,10 +160,10 @@ class Collector:
         manifest = self._best_effort.get(path, f"namespace {namespace}")
         return None if manifest is None else KubernetesObject.read(manifest)
 
-    def _webhooks(self) -> tuple[Registration, ...] | None:
+    def _registrations(self) -> tuple[Registration, ...] | None:
         path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
         listed = self._best_effort.list(path, "mutatingwebhookconfigurations", {})
-        return None if listed is None else registrations(listed)
+        return None if listed is None else registrations_in(listed)
 
     def _events(
         self, namespace: str, about: tuple[KubernetesObject, ...]
@@ -187,30 +186,30 @@ class Collector:
             self._all_nodes = best_effort_nodes(_read_node, self._reads, self._best_effort)
         return self._all_nodes
 
-    def _shown_nodes(self) -> tuple[Node, ...] | None:
+    def _shown_nodes(self) -> tuple[NodeRecord, ...] | None:
         nodes = self._nodes()
         return None if nodes is None else tuple(node.view for node in nodes.values())
 
-    def _claim_failures(self, namespace: str, pod: PodRecord) -> Iterator[ClaimFailure]:
+    def _missing_claims(self, namespace: str, pod: PodRecord) -> Iterator[MissingClaim]:
         """Yield the ResourceClaims in a pod's spec that keep it from getting a node."""
         if not pod.waits_for_node:
             return
         for name in dict.fromkeys(claim.resource_claim_name for claim in pod.spec.resource_claims):
-            if name and (failure := self._claim_failure(namespace, name)):
-                yield failure
+            if name and (missing := self._missing_claim(namespace, name)):
+                yield missing
 
-    def _claim_failure(self, namespace: str, name: str) -> ClaimFailure | None:
+    def _missing_claim(self, namespace: str, name: str) -> MissingClaim | None:
         path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
         try:
             claim = self._reads.get(path, {})
         except ClusterError as error:
             if isinstance(error, StatusError) and error.code == NOT_FOUND:
                 # An API server without this version of the kind also answers 404, without a name.
-                return ClaimFailure(name) if f'"{name}" not found' in str(error) else None
+                return MissingClaim(name) if f'"{name}" not found' in str(error) else None
             self._best_effort.record_failure(f"ResourceClaim {name}", error)
             return None
         is_ending = KubernetesObject.read(claim).metadata.is_deleted
-        return ClaimFailure(name, is_ending=True) if is_ending else None
+        return MissingClaim(name, is_ending=True) if is_ending else None
 
     def _processes(self, pod_only: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
         containers: list[ContainerProcesses] = []
@@ -275,12 +274,12 @@ def _unread_sentence(failure: ReadFailure) -> str:
 class _ReadNode(NamedTuple):
     """The parts of a node for the explanation and for a decision; its manifest is dropped."""
 
-    view: Node
+    view: NodeRecord
     facts: NodeFacts
 
 
 def _read_node(node: Mapping[str, object]) -> _ReadNode:
-    return _ReadNode(Node.model_validate(node), node_of(node))
+    return _ReadNode(NodeRecord.model_validate(node), node_of(node))
 
 
 def _running_containers(pod: PodRecord) -> list[str]:

@@ -6,22 +6,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, PlainValidator
 
-from webhook.admission.registration import WEBHOOK_NAME
+from webhook.admission.registration import Registration
 from webhook.diagnose.tools.logs import LogReport
 from webhook.kube.objects import (
     Event,
     KubernetesObject,
-    Manifest,
-    Node,
+    NodeRecord,
     PodRecord,
-    Webhook,
-    WebhookConfiguration,
 )
 from webhook.kube.records import Record, Text
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
@@ -39,7 +35,7 @@ class RdmaProcess(NamedTuple):
     registered_kib: int
 
 
-class ClaimFailure(NamedTuple):
+class MissingClaim(NamedTuple):
     """A ResourceClaim that does not exist, or is being deleted."""
 
     name: str
@@ -63,24 +59,6 @@ class ContainerLog(NamedTuple):
     previous: bool = False
 
 
-class Registration(NamedTuple):
-    """Our webhook in a MutatingWebhookConfiguration."""
-
-    webhook: Webhook
-    #: When the configuration was created.
-    created: str
-
-
-def registrations(configurations: Iterable[Manifest]) -> tuple[Registration, ...]:
-    """Return our webhook from each of these MutatingWebhookConfigurations that has it."""
-    return tuple(
-        Registration(webhook, configuration.metadata.creation_timestamp)
-        for configuration in map(WebhookConfiguration.model_validate, configurations)
-        for webhook in configuration.webhooks
-        if webhook.name == WEBHOOK_NAME
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodEvidence:
     """The evidence about a pod; None marks parts that were not read."""
@@ -91,11 +69,11 @@ class PodEvidence:
     owners: tuple[KubernetesObject, ...] = ()
     #: Events of the pod and of its owners, oldest first.
     events: tuple[Event, ...] | None = None
-    #: All webhooks named pods.rdma.lab; () if none is installed.
-    webhooks: tuple[Registration, ...] | None = None
-    nodes: tuple[Node, ...] | None = None
+    #: All registrations of the webhook pods.rdma.lab; () if it is not installed.
+    registrations: tuple[Registration, ...] | None = None
+    nodes: tuple[NodeRecord, ...] | None = None
     #: The ResourceClaims in the pod's spec that it cannot get.
-    claim_failures: tuple[ClaimFailure, ...] = ()
+    missing_claims: tuple[MissingClaim, ...] = ()
     processes: tuple[ContainerProcesses, ...] | None = None
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for a decision today.

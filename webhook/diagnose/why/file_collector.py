@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from webhook.diagnose.why.evidence import PodEvidence, registrations
+from webhook.admission.registration import registrations_in
+from webhook.diagnose.why.evidence import PodEvidence
 from webhook.errors import ShapeError
-from webhook.kube.objects import Event, KubernetesObject, Manifest, Node, PodRecord
+from webhook.kube.objects import Event, KubernetesObject, Manifest, NodeRecord, PodRecord
 from webhook.model.fabric import Fabrics
 from webhook.model.facts import Facts
 from webhook.model.pod import MAX_OWNERS
@@ -70,8 +71,8 @@ class _Index:
         for event in map(Event.model_validate, _of_kind(objects, "Event")):
             self._events.setdefault((event.about.kind, event.about.name), []).append(event)
         configurations = _of_kind(objects, "MutatingWebhookConfiguration")
-        self._webhooks = registrations(configurations) if configurations else None
-        self._nodes = tuple(map(Node.model_validate, _of_kind(objects, "Node"))) or None
+        self._registrations = registrations_in(configurations) if configurations else None
+        self._nodes = tuple(map(NodeRecord.model_validate, _of_kind(objects, "Node"))) or None
 
     def evidence(self, pod: PodRecord, fabrics: Fabrics | None, facts: Facts) -> PodEvidence:
         """Return the evidence about a pod."""
@@ -82,7 +83,7 @@ class _Index:
             namespace=self._named.get(("Namespace", pod.metadata.namespace or "default")),
             owners=owners,
             events=in_order(about) if self._events else None,
-            webhooks=self._webhooks,
+            registrations=self._registrations,
             nodes=self._nodes,
             fabrics=fabrics,
             facts=facts,

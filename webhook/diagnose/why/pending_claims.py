@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from webhook.decide.verdict.devices import TEMPLATE_MISSING
-from webhook.diagnose.why.evidence import ClaimFailure, PodEvidence
+from webhook.diagnose.why.evidence import MissingClaim, PodEvidence
 from webhook.kube.objects import PodRecord
 from webhook.model.finding import Code, Finding
 
@@ -50,7 +50,7 @@ DEVICE_CLASS_MISSING = Code(
 )
 CLAIMS_NOT_ALLOCATED = Code(
     "ClaimsNotAllocated",
-    "The pod is pending: no node has free devices for all of its claims, or none that they select.",
+    "The pod is pending: no node has enough free devices that match all of its claims.",
     "Wait until another job ends, or claim fewer devices. If no pod with such a claim has ever "
     "started, compare its requests with what the DRA drivers offer (kubectl get resourceslices "
     "-o yaml): the DeviceClass, the selectors, the number of devices on a node, and the attribute "
@@ -64,7 +64,7 @@ CLAIM_ELSEWHERE = Code(
 )
 CLAIM_IN_USE = Code(
     "ClaimInUse",
-    "The pod is pending: as many pods use a claim as may share one.",
+    "The pod is pending: one of its claims is already in use by the maximum number of pods.",
     "Wait until one of them ends, or give the pod a claim of its own, with "
     "resourceClaimTemplateName.",
 )
@@ -96,7 +96,7 @@ _PATTERNS = (
     _Pattern(
         re.compile("cannot allocate all claims"),
         CLAIMS_NOT_ALLOCATED,
-        "no node has free devices for all of its claims{claims}",
+        "no node has enough free devices that match all of its claims{claims}",
     ),
     _Pattern(
         re.compile("resourceclaim not available on the node"),
@@ -107,7 +107,7 @@ _PATTERNS = (
         # The scheduler lets any number of pods share a claim; the API server does not.
         re.compile(r"status\.reservedFor: Too many"),
         CLAIM_IN_USE,
-        "as many pods use one of its claims{claims} as may share a claim",
+        "one of its claims{claims} is already in use by the maximum number of pods",
     ),
 )
 
@@ -121,7 +121,7 @@ def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     yield from failed
     if not failed and not message and (templates := _unused_templates(pod)):
         yield _pending_creation(templates)
-    yield from map(_missing_claim, evidence.claim_failures)
+    yield from map(_missing_claim, evidence.missing_claims)
     for pattern in _PATTERNS:
         if match := pattern.regex.search(message):
             names = _distinct(claim.name for claim in pod.spec.resource_claims)
@@ -130,7 +130,7 @@ def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
             yield pattern.code.finding("error", text)
 
 
-def _missing_claim(claim: ClaimFailure) -> Finding:
+def _missing_claim(claim: MissingClaim) -> Finding:
     predicate = "is being deleted" if claim.is_ending else "does not exist"
     text = (
         f"The pod is pending: its ResourceClaim {claim.name} {predicate}. The scheduler does not "

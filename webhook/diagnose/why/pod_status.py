@@ -9,7 +9,7 @@ from webhook.diagnose.why.container_status import container_findings, cut, log_r
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
 from webhook.diagnose.why.pod_template import template_title
-from webhook.kube.objects import Event, Node
+from webhook.kube.objects import Event, NodeRecord
 from webhook.model.finding import Code, Finding
 from webhook.model.names import shortened_list
 
@@ -160,7 +160,7 @@ def _insufficient(evidence: PodEvidence, name: str, message: str) -> Finding:
     return INSUFFICIENT.finding("error", text)
 
 
-def _offers(node: Node, name: str) -> bool:
+def _offers(node: NodeRecord, name: str) -> bool:
     amount = node.status.allocatable.get(name)
     return amount is not None and str(amount) != "0"
 

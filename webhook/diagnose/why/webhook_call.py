@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from webhook.admission.match import MIRROR
 from webhook.admission.registration import EXCLUDED_NAMESPACES
+from webhook.admission.selection import ca_bundle_of
 from webhook.decide.examine import MIRROR_POD, WINDOWS_POD
 from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.diagnose.why.evidence import PodEvidence
@@ -236,10 +237,10 @@ def _missing_label(evidence: PodEvidence) -> Iterator[Finding]:
 
 
 def _missing_installation(evidence: PodEvidence) -> Iterator[Finding]:
-    if evidence.webhooks == ():
+    if evidence.registrations == ():
         yield _not_called(NOT_INSTALLED, "No: the cluster has no webhook pods.rdma.lab.")
-    for registration in evidence.webhooks or ():
-        if not registration.webhook.client_config.ca_bundle:
+    for registration in evidence.registrations or ():
+        if not ca_bundle_of(registration):
             text = (
                 "No: the webhook configuration has no caBundle, so the API server cannot call the "
                 "webhook."
@@ -256,7 +257,8 @@ def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
         evidence.namespace.metadata.label_written_at(OPT_IN_LABEL) if evidence.namespace else ""
     )
     annotated = evidence.pod.metadata.annotation_written_at(ENABLE_ANNOTATION)
-    installed = min((webhook.created for webhook in evidence.webhooks or ()), default="")
+    registrations = evidence.registrations or ()
+    installed = min((registration.created for registration in registrations), default="")
     if installed > created:
         text = (
             f"No: the pod was created at {created}, before the webhook was installed, at "
@@ -280,7 +282,7 @@ def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
 
 def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
     if any(
-        registration.webhook.failure_policy == "Ignore" for registration in evidence.webhooks or ()
+        registration.failure_policy == "Ignore" for registration in evidence.registrations or ()
     ):
         text = (
             "No: the webhook did not respond when the pod was created. With failurePolicy: Ignore, "
@@ -291,7 +293,7 @@ def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
         title
         for title, prerequisite in (
             (f"the labels of namespace {evidence.namespace_name}", evidence.namespace),
-            ("the webhook configuration", evidence.webhooks),
+            ("the webhook configuration", evidence.registrations),
         )
         if prerequisite is None
     ]

@@ -55,7 +55,7 @@ def fabrics_output(inventory: FabricInventory, name: str, display: FabricsDispla
 
 
 class AmountsForm(TypedDict):
-    """The nodes of a fabric that take pods, and what they offer."""
+    """As FabricForm, with counts instead of node names, and with problems only."""
 
     name: str
     nodes: int

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from webhook.admission.configuration_changes import ConfigurationChange, change_findings
 from webhook.admission.configuration_review import ConfigurationErrors, configuration_answer
 from webhook.config.findings import InvalidConfiguration, text_after_path
-from webhook.config.load import Loaded, parse_fabrics, parse_object
+from webhook.config.load import LoadedConfiguration, parse_fabrics, parse_object
 from webhook.errors import DocumentError, crash_summary
 from webhook.model.fabric import Fabrics
 from webhook.model.finding import Finding, Level
@@ -151,7 +151,7 @@ _OBJECT_PATH = "the object"
 def configuration_faults(manifest: Mapping[str, object]) -> ConfigurationErrors:
     """Apply the rules of `check-config` to an object."""
     try:
-        reading: Loaded | InvalidConfiguration = parse_object(manifest, _OBJECT_PATH)
+        reading: LoadedConfiguration | InvalidConfiguration = parse_object(manifest, _OBJECT_PATH)
     except InvalidConfiguration as error:
         reading = error
     return ConfigurationErrors(

@@ -15,7 +15,7 @@ from webhook.kube.records import Record, Text
 from webhook.model.annotations import ENABLE_ANNOTATION, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
 from webhook.model.names import first_names
 from webhook.model.pod import Path, dotted
-from webhook.preview.workloads.objects import Header, below, nodes_on
+from webhook.preview.workloads.objects import Header, below, values_along
 from webhook.preview.workloads.templates import (
     NO_OBJECT,
     EnclosingObject,
@@ -63,9 +63,9 @@ class OptInHints:
 
     def _headers(self, path: Path) -> Iterator[tuple[int, Header]]:
         """Yield the template and its surrounding mappings, each with the length of its path."""
-        nodes = nodes_on(self._value, path)
+        values = values_along(self._value, path)
         for size in range(len(path), -1, -1):
-            yield size, Header.of(nodes[size])
+            yield size, Header.of(values[size])
 
     def _opt_in_key(self, metadata: Mapping[str, object]) -> str | None:
         """Return the annotation's key if it is there, else the first similar key, or None."""

@@ -83,9 +83,9 @@ class Header(NamedTuple):
         return "/".join(str(part) for part in (self.namespace, self.name) if part)
 
 
-def nodes_on(value: object, path: Path) -> list[object]:
+def values_along(value: object, path: Path) -> list[object]:
     """List the values along an existing path: from the value itself to the value at the path."""
-    nodes = [value]
+    values = [value]
     for step in path:
-        nodes.append(at(nodes[-1], (step,)))
-    return nodes
+        values.append(at(values[-1], (step,)))
+    return values

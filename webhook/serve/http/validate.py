@@ -33,7 +33,7 @@ from webhook.admission.configuration_review import (
     read_configuration_review,
 )
 from webhook.admission.response import allow_unchanged, failure
-from webhook.config.custom_resource import NAME
+from webhook.config.custom_resource import CONFIGURATION_NAME
 from webhook.config.load import spec_too_large
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import RequestError, crash_summary
@@ -260,7 +260,7 @@ def _count_nodes(fabrics: Iterable[str], current: PreparedConfiguration | None) 
 
 
 def _object_reference(request: ConfigurationRequest) -> dict[str, str]:
-    return {"group": _GROUP, "kind": KIND, "name": request.name or NAME}
+    return {"group": _GROUP, "kind": KIND, "name": request.name or CONFIGURATION_NAME}
 
 
 def _too_large(request: ConfigurationRequest, size: int) -> ValidationAnswer:

@@ -11,7 +11,7 @@ from typing import Protocol
 from certs.clock import delays
 from webhook.config.files import decode, read_file
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import LIMITS, Loaded, parse_fabrics
+from webhook.config.load import LIMITS, LoadedConfiguration, parse_fabrics
 from webhook.kube.access import IN_CLUSTER
 from webhook.kube.informers import Informers, connect_reads
 from webhook.kube.watched_resources import CONFIGURATIONS
@@ -129,7 +129,7 @@ class PolledConfigFile:
     def __init__(self, path: File, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         #: The last good configuration; None before the first.
-        self.loaded: Loaded | None = None
+        self.loaded: LoadedConfiguration | None = None
         #: The number of good configurations so far.
         self.load_count = 0
         #: The time of reading `loaded`, in seconds since the epoch.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from webhook.config.findings import located_text
-from webhook.config.load import Loaded
+from webhook.config.load import LoadedConfiguration
 from webhook.model.names import shortened_list
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -28,7 +28,7 @@ class ConfigurationInUse:
 
     def __init__(self, state: State, metrics: Metrics, log: Log) -> None:
         #: The last good configuration; None before the first, or without an object.
-        self.loaded: Loaded | None = None
+        self.loaded: LoadedConfiguration | None = None
         #: The number of configurations that have come into use.
         self.load_count = 0
         #: The reasons why the latest configuration is not in use, one per line; "" if it is.
@@ -55,7 +55,7 @@ class ConfigurationInUse:
             return f"{detail}; still in use, because a newer one cannot be used: {error}"
         return detail
 
-    def prepare(self, loaded: Loaded) -> PreparedConfiguration | None:
+    def prepare(self, loaded: LoadedConfiguration) -> PreparedConfiguration | None:
         """Return a prepared configuration with the latest nodes; None if it has no fabrics.
 
         May take 0.1 s, and may be called in any thread.
@@ -67,7 +67,7 @@ class ConfigurationInUse:
 
     def use(
         self,
-        loaded: Loaded,
+        loaded: LoadedConfiguration,
         prepared: PreparedConfiguration | None,
         *,
         reason_without_fabrics: str,
@@ -131,7 +131,7 @@ class ConfigurationInUse:
         self._metrics.configuration.successful.set(not self.error)
 
 
-def _warnings(loaded: Loaded) -> list[str]:
+def _warnings(loaded: LoadedConfiguration) -> list[str]:
     warnings = [located_text(finding) for finding in loaded.findings]
     left_out = loaded.truncation.text()
     return [*warnings, f"{loaded.name}: {left_out}"] if left_out else warnings

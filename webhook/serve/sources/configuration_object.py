@@ -18,9 +18,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple, TypedDict, TypeGuard
 
-from webhook.config.custom_resource import OBJECT
+from webhook.config.custom_resource import CONFIGURATION_TITLE
 from webhook.config.findings import InvalidConfiguration
-from webhook.config.load import Loaded, parse_object
+from webhook.config.load import LoadedConfiguration, parse_object
 from webhook.kube.informers import Informers
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -39,15 +39,15 @@ SETTLE_SECONDS = DELAY + 1.0
 #: Seconds during which a write is recent, by this node's clock, which may be wrong.
 RECENT = 60.0
 _APPLY = "kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)"
-NO_OBJECT = f"there is no {OBJECT}: {_APPLY}"
+NO_OBJECT = f"there is no {CONFIGURATION_TITLE}: {_APPLY}"
 NO_KIND = (
     "the cluster has no kind FabricConfiguration: kubectl apply -k manifests/crd, and then "
     f"{_APPLY}"
 )
-NO_FABRICS = f"{OBJECT} has no fabrics: add them under spec.fabrics, then run {_APPLY}"
+NO_FABRICS = f"{CONFIGURATION_TITLE} has no fabrics: add them under spec.fabrics, then run {_APPLY}"
 NOT_USABLE = (
-    f"{OBJECT} is not usable, for the reason in the webhook's log and Events: correct it, and "
-    f"{_APPLY}"
+    f"{CONFIGURATION_TITLE} is not usable, for the reason in the webhook's log and Events: "
+    f"correct it, and {_APPLY}"
 )
 #: How early a timer may fire, in seconds.
 _SOON = 0.001
@@ -84,7 +84,7 @@ class ObservedObject(NamedTuple):
     #: Its metadata.generation.
     generation: int
     #: The configuration; None if it cannot be used.
-    loaded: Loaded | None
+    loaded: LoadedConfiguration | None
     #: The reasons why it cannot be used, one per line.
     problem: str
     spec: Mapping[str, object] = MappingProxyType({})
@@ -198,12 +198,12 @@ class ObjectConfiguration:
         generation = projection["metadata"].get("generation", 0)
         loaded, prepared, problem = None, None, ""
         try:
-            loaded = parse_object(projection, OBJECT)
+            loaded = parse_object(projection, CONFIGURATION_TITLE)
             prepared = self._in_use.prepare(loaded)
         except InvalidConfiguration as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
-            loaded, problem = None, visible(f"{OBJECT}: {error!r}")
+            loaded, problem = None, visible(f"{CONFIGURATION_TITLE}: {error!r}")
         spec = projection.get("spec", {})
         status = _status_of(projection)
         return ObservedObject(generation, loaded, problem, spec, **status), prepared
@@ -211,7 +211,7 @@ class ObjectConfiguration:
     def _use(
         self,
         generation: int,
-        loaded: Loaded,
+        loaded: LoadedConfiguration,
         prepared: PreparedConfiguration | None,
         *,
         is_kept: bool = False,
@@ -286,10 +286,13 @@ class ObjectConfiguration:
         problem = self._problem
         if not self._synced:
             return ReadinessCheck(
-                "configuration", False, problem or f"{OBJECT} has not been read yet"
+                "configuration", False, problem or f"{CONFIGURATION_TITLE} has not been read yet"
             )
         if self._clock() < self._ready_at:
-            message = f"{OBJECT} was written a moment ago: waiting until every replica uses it"
+            message = (
+                f"{CONFIGURATION_TITLE} was written a moment ago: waiting until every replica uses "
+                "it"
+            )
             return ReadinessCheck("configuration", False, message)
         old = f"; not current: {problem}" if problem else ""
         return ReadinessCheck("configuration", True, f"{self._in_use.detail}{old}")

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from webhook.config.custom_resource import MAX_KEPT, NAME, OBJECT
-from webhook.config.load import Loaded, parse_object
+from webhook.config.custom_resource import CONFIGURATION_NAME, CONFIGURATION_TITLE, MAX_KEPT
+from webhook.config.load import LoadedConfiguration, parse_object
 from webhook.config.model import API_VERSION, KIND
 
 
@@ -33,7 +33,7 @@ class LastGood(NamedTuple):
     """A kept spec that this version of the webhook can use."""
 
     generation: int
-    loaded: Loaded
+    loaded: LoadedConfiguration
 
 
 def kept_specs(status: Mapping[str, object]) -> list[KeptSpec]:
@@ -63,10 +63,10 @@ def last_good(kept: Iterable[KeptSpec]) -> LastGood | None:
         item = {
             "apiVersion": API_VERSION,
             "kind": KIND,
-            "metadata": {"name": NAME},
+            "metadata": {"name": CONFIGURATION_NAME},
             "spec": entry.spec,
         }
         # Another version wrote what this one cannot read; nor may a defect here end the watch.
         with suppress(Exception):
-            return LastGood(entry.generation, parse_object(item, OBJECT))
+            return LastGood(entry.generation, parse_object(item, CONFIGURATION_TITLE))
     return None

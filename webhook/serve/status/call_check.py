@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from certs.ca_bundle import verifies
 from certs.installation import WebhookConfiguration
-from webhook.admission.registration import WebhookSetup, setups_named
+from webhook.admission.registration import Registration, registrations_named
 from webhook.admission.selection import (
     Mistake,
     Service,
@@ -51,15 +51,15 @@ class ObjectReader(Protocol):
         """Return an object; None if it does not exist. Raise ClusterError without an answer."""
 
 
-class Registration(NamedTuple):
-    """One of the two webhook configurations of an installation."""
+class ExpectedRegistration(NamedTuple):
+    """One of the two webhook configurations of an installation, as it should be."""
 
     #: The value of the metric's label: mutating or validating.
     label: str
     configuration: WebhookConfiguration
     service: Service
     #: Yields what it selects by mistake.
-    mistakes: Callable[[WebhookSetup], Iterator[Mistake]]
+    mistakes: Callable[[Registration], Iterator[Mistake]]
 
 
 class CallCheck:
@@ -68,7 +68,7 @@ class CallCheck:
     def __init__(
         self,
         connect: Callable[[], ObjectReader],
-        registrations: tuple[Registration, ...],
+        registrations: tuple[ExpectedRegistration, ...],
         chain: Callable[[], bytes],
     ) -> None:
         """Prepare; the thread calls `connect`, which may be slow.
@@ -88,9 +88,7 @@ class CallCheck:
 
     def attempt(self) -> float:
         """Check both configurations; return the seconds until the next attempt; never raises."""
-        results = {
-            registration.label: self._result(registration) for registration in self._registrations
-        }
+        results = {expected.label: self._result(expected) for expected in self._registrations}
         suspected = self._suspected
         self._suspected = any(result.holds is not True for result in results.values())
         if self._suspected and not suspected:
@@ -98,8 +96,8 @@ class CallCheck:
         self._results = results
         return CHECK_SECONDS
 
-    def _result(self, registration: Registration) -> Condition:
-        configuration = registration.configuration
+    def _result(self, expected: ExpectedRegistration) -> Condition:
+        configuration = expected.configuration
         try:
             if self._api is None:
                 self._api = self._connect()
@@ -109,31 +107,33 @@ class CallCheck:
         except Exception as error:  # noqa: BLE001 -- the thread must go on to the next attempt
             text = f"{configuration}: internal error: {type(error).__name__}."
             return Condition("Called", None, NOT_READABLE, text)
-        mistake = self._mistake(registration, document)
+        mistake = self._mistake(expected, document)
         if mistake is None:
             return Condition("Called", True, "Called", _CALLED)
         remedy = _CERTIFICATES if mistake.reason == OTHER_CA_BUNDLE else _APPLY
         text = f"{configuration} {mistake.text}: {remedy}."
         return Condition("Called", False, mistake.reason, text)
 
-    def _mistake(self, registration: Registration, document: JsonObject | None) -> Mistake | None:
+    def _mistake(
+        self, expected: ExpectedRegistration, document: JsonObject | None
+    ) -> Mistake | None:
         """Return the first mistake; None without one."""
         if document is None:
             return Mistake(NO_CONFIGURATION, "does not exist, so nobody calls the webhook")
-        name = registration.configuration.webhook
-        setup = next(iter(setups_named(name, (document,))), None)
-        if setup is None:
+        name = expected.configuration.webhook
+        registration = next(iter(registrations_named(name, (document,))), None)
+        if registration is None:
             return Mistake(NO_CONFIGURATION, f"has no webhook {name}")
         mistakes = (
-            *registration.mistakes(setup),
-            *service_mistakes(setup, registration.service),
-            *self._ca_mistakes(setup),
+            *expected.mistakes(registration),
+            *service_mistakes(registration, expected.service),
+            *self._ca_mistakes(registration),
         )
         return next(iter(mistakes), None)
 
-    def _ca_mistakes(self, setup: WebhookSetup) -> Iterator[Mistake]:
-        bundle, chain = ca_bundle_of(setup), self._chain()
-        if not bundle and not is_called_by_url(setup):
+    def _ca_mistakes(self, registration: Registration) -> Iterator[Mistake]:
+        bundle, chain = ca_bundle_of(registration), self._chain()
+        if not bundle and not is_called_by_url(registration):
             yield Mistake(OTHER_CA_BUNDLE, "has no caBundle")
         elif bundle and chain and not verifies(bundle, chain):
             text = "has a caBundle without the CA of the certificate that this replica serves"
@@ -174,8 +174,10 @@ def call_check_of(
     )
     at = partial(Service, namespace, options.service)
     registrations = (
-        Registration("mutating", pods, at(mutate.PATH), pod_webhook_mistakes),
-        Registration("validating", fabrics, at(validate.PATH), configuration_webhook_mistakes),
+        ExpectedRegistration("mutating", pods, at(mutate.PATH), pod_webhook_mistakes),
+        ExpectedRegistration(
+            "validating", fabrics, at(validate.PATH), configuration_webhook_mistakes
+        ),
     )
     return CallCheck(partial(_connect, options.kubeconfig), registrations, chain)
 

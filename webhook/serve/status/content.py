@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.config.findings import text_after_path
-from webhook.config.load import Loaded
+from webhook.config.load import LoadedConfiguration
 from webhook.model.fabric import Fabrics
 from webhook.model.inventory import FabricCapacity, build_inventory
 from webhook.model.json import JsonObject
@@ -105,7 +105,7 @@ def _valid(observed: ObservedObject) -> Condition:
     return Condition("Valid", True, "Accepted", _cut(warnings or "There are no findings."))
 
 
-def _warnings(loaded: Loaded) -> Iterator[str]:
+def _warnings(loaded: LoadedConfiguration) -> Iterator[str]:
     for finding in loaded.findings:
         path = finding.location.path
         yield f"{path}: {text_after_path(finding)}" if path else finding.text

@@ -13,13 +13,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Protocol
 
-from webhook.config.custom_resource import NAME
+from webhook.config.custom_resource import CONFIGURATION_NAME
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import ClusterError
 from webhook.model.json import JsonObject
 from webhook.serve.status.content import Condition, StatusUpdate
 
-PATH = f"/apis/{API_VERSION}/fabricconfigurations/{NAME}"
+PATH = f"/apis/{API_VERSION}/fabricconfigurations/{CONFIGURATION_NAME}"
 #: Seconds between two looks for something to write.
 TICK = 1.0
 #: The minimum number of seconds between two writes by the holder, since nodes may change a hundred
@@ -166,7 +166,7 @@ class HoldersPart:
         if status == self._written:
             return
         self._next_write = self._clock() + WRITE_INTERVAL
-        body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": NAME}}
+        body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": CONFIGURATION_NAME}}
         stored = api.apply(f"{PATH}/status", {**body, "status": status})
         self._written = status if stored else None  # the object may have been deleted just now
 

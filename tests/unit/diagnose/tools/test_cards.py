@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.diagnose.tools.hardware import CARDS, NVIDIA, CardModel, card_model, pcie_rate
+from webhook.diagnose.tools.hardware import CARDS, MELLANOX_ID, CardModel, card_model, pcie_rate
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,15 @@ from webhook.diagnose.tools.hardware import CARDS, NVIDIA, CardModel, card_model
 )
 def test_a_ca_type_is_a_device_id_in_decimal(ca_type: int, model: str, virtual: bool) -> None:
     """The number in ibstat's `CA type: MT4129` identifies the card, with PCI vendor id or OUI."""
-    for vendor in (NVIDIA, 0x02C9):
+    for vendor in (MELLANOX_ID, 0x02C9):
         card = card_model(vendor, ca_type)
         assert card is not None
         assert (card.vendor, card.model, card.virtual) == ("NVIDIA", model, virtual)
 
 
 @pytest.mark.parametrize(
-    ("vendor_id", "device_id"), [(NVIDIA, 0x9999), (0x1AF4, 0x1021), (None, 0x1021), (NVIDIA, None)]
+    ("vendor_id", "device_id"),
+    [(MELLANOX_ID, 0x9999), (0x1AF4, 0x1021), (None, 0x1021), (MELLANOX_ID, None)],
 )
 def test_unknown_ids_have_no_model(vendor_id: int | None, device_id: int | None) -> None:
     """Ids outside the table, or a single id, have no model."""
@@ -70,4 +71,4 @@ def test_a_card_can_feed_its_port(ids: tuple[int, int]) -> None:
 )
 def test_some_cards_are_never_infiniband(device_id: int, infiniband: bool) -> None:
     """ConnectX-4 Lx, ConnectX-6 Dx and ConnectX-6 Lx are Ethernet only."""
-    assert CARDS[NVIDIA, device_id].infiniband == infiniband
+    assert CARDS[MELLANOX_ID, device_id].infiniband == infiniband

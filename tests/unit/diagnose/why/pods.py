@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from webhook.admission.registration import registrations_in
 from webhook.diagnose.why.answer import explain_pod
-from webhook.diagnose.why.evidence import PodEvidence, registrations
+from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Explanation
-from webhook.kube.objects import Event, KubernetesObject, Node, PodRecord
+from webhook.kube.objects import Event, KubernetesObject, NodeRecord, PodRecord
 from webhook.model.finding import Finding
 
 CREATED = "2026-11-22T10:00:00Z"
@@ -146,8 +147,8 @@ def explain(
         namespace=None if namespace is None else KubernetesObject.read(namespace),
         owners=tuple(map(KubernetesObject.read, owners)),
         events=None if events is None else tuple(map(Event.model_validate, events)),
-        webhooks=None if webhooks is None else registrations(webhooks),
-        nodes=None if nodes is None else tuple(map(Node.model_validate, nodes)),
+        registrations=None if webhooks is None else registrations_in(webhooks),
+        nodes=None if nodes is None else tuple(map(NodeRecord.model_validate, nodes)),
         **evidence_fields,
     )
     return explain_pod(evidence)

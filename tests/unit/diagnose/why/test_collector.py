@@ -22,8 +22,8 @@ from webhook.diagnose.why.collector import (
     read_processes,
 )
 from webhook.diagnose.why.evidence import (
-    ClaimFailure,
     ContainerProcesses,
+    MissingClaim,
     PodEvidence,
     RdmaProcess,
 )
@@ -127,8 +127,10 @@ def test_with_all_rights() -> None:
     assert evidence.pod == PodRecord.read(pod)
     assert evidence.namespace == KubernetesObject.read(namespace())
     assert [owner.kind for owner in evidence.owners] == ["Job"]
-    assert evidence.webhooks is not None
-    assert [registration.webhook.name for registration in evidence.webhooks] == ["pods.rdma.lab"]
+    assert evidence.registrations is not None
+    assert [registration.configuration_name for registration in evidence.registrations] == [
+        "zz-rdma-webhook"
+    ]
     assert evidence.events is not None
     assert [event.reason for event in evidence.events] == ["A", "B"]
     assert (evidence.nodes, evidence.processes, evidence.logs) == (None, None, None)
@@ -146,7 +148,9 @@ def test_with_the_right_to_read_pods_only() -> None:
         "You do not have the right to read the events of Pod train-0.",
         "You do not have the right to read nodes.",
     )
-    assert (evidence.namespace, evidence.webhooks, evidence.events, evidence.nodes) == (None,) * 4
+    assert (evidence.namespace, evidence.registrations, evidence.events, evidence.nodes) == (
+        None,
+    ) * 4
     assert evidence.owners == ()
 
 
@@ -238,8 +242,8 @@ def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -
     api = FakeCluster({**everything(pod), **{f"{path}/{key}": answers[key] for key in answers}})
     evidence = collect(api)
     paths = [asked_path for asked_path, _ in api.asked if asked_path.startswith(path)]
-    missing = (ClaimFailure("mine"), ClaimFailure("ending", is_ending=True))
-    assert evidence.claim_failures == (missing if is_asked else ())
+    missing = (MissingClaim("mine"), MissingClaim("ending", is_ending=True))
+    assert evidence.missing_claims == (missing if is_asked else ())
     assert len(paths) == (5 if is_asked else 0)
     sentences = [sentence for sentence in evidence.unread if "ResourceClaim" in sentence]
     forbidden = ["You do not have the right to read ResourceClaim of-others."]

@@ -24,7 +24,7 @@ from tests.unit.diagnose.why.test_answer import HOLDS, IDLE, OPEN, RDMA, SOCKETS
 from tests.unit.diagnose.why.test_pending_claims import MISSING, REASON, of_nodes
 from tests.unit.diagnose.why.test_pod_status import ended, node, of_main, pending
 from webhook.diagnose.why.codes import CODES
-from webhook.diagnose.why.evidence import ClaimFailure, ContainerProcesses
+from webhook.diagnose.why.evidence import ContainerProcesses, MissingClaim
 from webhook.diagnose.why.explanation import Explanation
 
 #: The level of each code, except for codes with the level of a verdict.
@@ -109,7 +109,7 @@ def _of_containers() -> Iterator[Explanation]:
     yield explain(of_main(state=ended(137)))
     yield explain(of_main(state=ended(137, "OOMKilled")))
     yield from (explain(pending(of_nodes(message))) for message in _CLAIMS)
-    yield explain(pending(""), claim_failures=(ClaimFailure("mine"),))
+    yield explain(pending(""), missing_claims=(MissingClaim("mine"),))
     quota = MISSING.removesuffix("not found") + "timed out"
     yield explain(pending(""), events=[event(REASON, quota)])
 

@@ -9,7 +9,7 @@ import pytest
 from tests.case_names import case_name
 from tests.unit.diagnose.why.pods import chapter_findings, event, explain, live
 from tests.unit.diagnose.why.test_pod_status import node, pending
-from webhook.diagnose.why.evidence import ClaimFailure
+from webhook.diagnose.why.evidence import MissingClaim
 from webhook.model.finding import Finding
 
 CLAIMS = [
@@ -42,7 +42,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
         (
             of_nodes("1 cannot allocate all claims, 2 node(s) had untolerated taint(s)"),
             "ClaimsNotAllocated",
-            "no node has free devices for all of its claims (nic, own).",
+            "no node has enough free devices that match all of its claims (nic, own).",
             "kubectl get resourceslices",
         ),
         (
@@ -58,7 +58,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
                 "257: must have at most 256 items"
             ),
             "ClaimInUse",
-            "as many pods use one of its claims (nic, own) as may share a claim.",
+            "one of its claims (nic, own) is already in use by the maximum number of pods.",
             "Wait until one of them ends",
         ),
         (
@@ -87,9 +87,9 @@ def silent(phase: str = "Pending", **status: Any) -> dict[str, Any]:
 def test_claims_that_are_missing() -> None:
     """Each is reported, although the scheduler has no message on it."""
     statuses = [{"name": "nic", "resourceClaimName": "made"}]
-    missing = (ClaimFailure("mine"), ClaimFailure("yours", is_ending=True))
+    missing = (MissingClaim("mine"), MissingClaim("yours", is_ending=True))
     pod = silent(resourceClaimStatuses=statuses)
-    findings = chapter_findings(explain(pod, claim_failures=missing), "status")
+    findings = chapter_findings(explain(pod, missing_claims=missing), "status")
     assert [(finding.code, finding.level) for finding in findings] == [
         ("ClaimMissing", "error")
     ] * 2
@@ -105,7 +105,7 @@ def test_claims_that_are_missing() -> None:
     assert findings[1].remedy.startswith("Once it is gone, create it again; the pod then starts")
     codes = {
         finding.code
-        for finding in chapter_findings(explain(silent("Failed"), claim_failures=missing), "status")
+        for finding in chapter_findings(explain(silent("Failed"), missing_claims=missing), "status")
     }
     assert codes == {"Failed"}
 
@@ -193,4 +193,4 @@ def test_a_pod_without_claims_in_its_manifest() -> None:
     (finding,) = chapter_findings(
         explain(pending(of_nodes("1 cannot allocate all claims"))), "status"
     )
-    assert "devices for all of its claims. The scheduler" in finding.text
+    assert "devices that match all of its claims. The scheduler" in finding.text

@@ -127,7 +127,7 @@ def test_a_list_with_all_that_is_known() -> None:
     assert evidence.namespace == KubernetesObject.read(namespace({}))
     assert evidence.owners == (KubernetesObject.read(job()),)
     assert [event.message for event in evidence.events or ()] == ["no fabric"]
-    assert evidence.webhooks is None
+    assert evidence.registrations is None
 
 
 def test_an_owner_that_is_not_in_the_list() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from webhook.config.findings import InvalidConfiguration, Truncation
-from webhook.config.load import MAX_FABRICS, Loaded, parse_fabrics
+from webhook.config.load import MAX_FABRICS, LoadedConfiguration, parse_fabrics
 from webhook.preview.worker.operations import configuration_faults
 
 FABRICS = [
@@ -32,7 +32,9 @@ def test_messages_are_those_of_the_file(count: int) -> None:
     """All errors and warnings are there, with the same words; a file's lines are left out."""
     item = configuration(FABRICS[:count])
     try:
-        expected: Loaded | InvalidConfiguration = parse_fabrics(json.dumps(item), "f.yaml")
+        expected: LoadedConfiguration | InvalidConfiguration = parse_fabrics(
+            json.dumps(item), "f.yaml"
+        )
     except InvalidConfiguration as error:
         expected = error
     faults = configuration_faults(item)

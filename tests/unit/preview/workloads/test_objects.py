@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from webhook.kube.records import Flag, Record, Text
-from webhook.preview.workloads.objects import Fields, Header, ScalarText, below, nodes_on
+from webhook.preview.workloads.objects import Fields, Header, ScalarText, below, values_along
 
 EMPTY: dict[str, Any] = {
     "kind": None,
@@ -107,7 +107,7 @@ def test_the_place_of_an_object(metadata: dict[str, Any], place: str) -> None:
     assert Header.of({"metadata": metadata}).full_name == place
 
 
-def test_nodes_on_a_path() -> None:
+def test_values_along_a_path() -> None:
     """They lead from the value itself to the value at the path."""
     value = {"a": [{"b": 1}]}
-    assert nodes_on(value, ("a", 0, "b")) == [value, [{"b": 1}], {"b": 1}, 1]
+    assert values_along(value, ("a", 0, "b")) == [value, [{"b": 1}], {"b": 1}, 1]

@@ -16,7 +16,7 @@ from tests.unit.kube.cluster import Cluster, refused
 from tests.unit.serve.client import Lines
 from tests.unit.serve.sources.stepping import PAUSE, run_steps
 from webhook.config import EXAMPLE
-from webhook.config.custom_resource import OBJECT
+from webhook.config.custom_resource import CONFIGURATION_TITLE
 from webhook.config.load import parse_object
 from webhook.errors import ClusterError
 from webhook.kube.informers import Informers
@@ -157,7 +157,7 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
     assert current is not None
     used = current.config_hash
 
-    assert before == ("configuration", False, f"{OBJECT} has not been read yet")
+    assert before == ("configuration", False, f"{CONFIGURATION_TITLE} has not been read yet")
     assert check == (
         "configuration",
         True,
@@ -406,7 +406,7 @@ def test_an_unusable_object_leaves_the_last_valid_object_in_use(server: Server) 
     assert server.rate() == 100
     assert check.ready
     assert "still in use, because a newer one cannot be used: " in check.detail
-    assert f"{OBJECT}: spec.fabrics[0].rateGbps" in check.detail
+    assert f"{CONFIGURATION_TITLE}: spec.fabrics[0].rateGbps" in check.detail
     assert "\n" not in check.detail
     assert [server.value("configured"), server.value("config_last_reload_successful")] == [1, 0]
     assert server.logged() == ["configuration loaded", "configuration not usable"]
@@ -434,7 +434,7 @@ def test_without_a_valid_object_an_unusable_object_counts_as_missing() -> None:
     check = server.source.check()
 
     assert (check.ready, server.state.snapshot.current) == (True, None)
-    assert check.detail.startswith(f"{OBJECT}: spec.fabrics[0].rateGbps: ")
+    assert check.detail.startswith(f"{CONFIGURATION_TITLE}: spec.fabrics[0].rateGbps: ")
     assert (
         server.state.snapshot.reason_without_fabrics
         == server.source.reason_without_fabrics

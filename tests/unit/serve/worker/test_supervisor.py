@@ -21,7 +21,7 @@ import yaml
 
 from tests.server_state import prepared
 from tests.unit.serve.client import Lines
-from webhook.config.load import FabricsText, Loaded, parse_fabrics, parse_object
+from webhook.config.load import FabricsText, LoadedConfiguration, parse_fabrics, parse_object
 from webhook.errors import RequestError
 from webhook.preview.worker.frames import MAX_HEAD_BYTES
 from webhook.serve.metrics import Metrics
@@ -477,7 +477,7 @@ def test_large_bodies_go_both_ways(run: Callable[[Test], None]) -> None:
     run(test)
 
 
-def _loaded(*, is_object: bool) -> Loaded:
+def _loaded(*, is_object: bool) -> LoadedConfiguration:
     """Load fabrics of a file, or of an object with a character that YAML would not allow."""
     text = FABRICS % "ib"
     if not is_object:

@@ -32,7 +32,7 @@ POD_REJECTED = Code(
 )
 NOT_STARTED = Code(
     "NotStarted",
-    "A pod did not start in time, for an unknown reason.",
+    "A pod did not start in time, or cannot start, for an unknown reason.",
     "Run the command again, and while it waits for the pod, run kubectl describe pod POD.",
 )
 NOT_ENDED = Code(
@@ -105,11 +105,19 @@ def pod_rejection(role: str, node: str, message: str) -> MeasurementError:
 
 
 def missed_start(role: str, node: str, seconds: float, problem: Finding | None) -> MeasurementError:
-    """Return the error for a pod that did not start in time, or never will."""
-    start = f"The {role} on {node} did not start within {seconds:g} s."
+    """Return the error for a pod that did not start in time."""
+    return _no_start(f"The {role} on {node} did not start within {seconds:g} s.", problem)
+
+
+def impossible_start(role: str, node: str, problem: Finding | None) -> MeasurementError:
+    """Return the error for a pod that can never start."""
+    return _no_start(f"The {role} on {node} cannot start.", problem)
+
+
+def _no_start(sentence: str, problem: Finding | None) -> MeasurementError:
     if problem is None:
-        return _unsure(NOT_STARTED, start)
-    finding = Finding("unsure", problem.code, f"{start} {problem.text}", problem.remedy)
+        return _unsure(NOT_STARTED, sentence)
+    finding = Finding("unsure", problem.code, f"{sentence} {problem.text}", problem.remedy)
     return MeasurementError(BenchmarkResult(finding))
 
 

@@ -130,16 +130,15 @@ class NcclRun:
         return launcher[0] if pod_state.has_ended(launcher[0]) else None
 
     def _check(self, pod: PodRecord) -> None:
-        """Raise the error that keeps a pod from measuring, if there is one."""
+        """Raise an error if something keeps the pod from measuring."""
         name, role, node = pod.metadata.name, _role_of(pod), pod_state.node_of(pod)
         rdma = pod_state.rdma_of(pod)
         if rdma is None:
             raise errors.webhook_not_called(name, self._environment.base.explain(name))
         if rdma == "no":
             raise errors.missing_rdma(name, self._environment.base.explain(name))
-        if pod_state.is_stuck(pod):
-            problem = self._environment.base.explain(name)
-            raise errors.missed_start(role, node, self._plan.start_timeout, problem)
+        if pod_state.can_never_start(pod):
+            raise errors.impossible_start(role, node, self._environment.base.explain(name))
         if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
             self._fail_for_worker(pod, node)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from webhook.diagnose.verify.results import NodePair, PortRate
-from webhook.kube.objects import Manifest, Node
+from webhook.kube.objects import Manifest, NodeRecord
 from webhook.model.fabric import Fabric, Fabrics
 from webhook.model.facts import Facts, key_of
 from webhook.model.finding import Finding
@@ -36,14 +36,14 @@ def fabric_nodes(manifests: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric
     for name in sorted(listed, key=natural_key):
         if fabric.name not in fabrics_by_node[name]:
             continue
-        if reason := _obstacle(Node.model_validate(listed[name]), facts.nodes[name], fabric):
+        if reason := _obstacle(NodeRecord.model_validate(listed[name]), facts.nodes[name], fabric):
             obstacles[name] = reason
         else:
             usable.append(name)
     return FabricNodes(tuple(usable), obstacles, frozenset(listed))
 
 
-def _obstacle(node: Node, facts: NodeFacts, fabric: Fabric) -> str:
+def _obstacle(node: NodeRecord, facts: NodeFacts, fabric: Fabric) -> str:
     """Return why a node of the fabric cannot measure, "" if it can."""
     if not node.status.is_ready:
         return "is not ready"

@@ -231,8 +231,8 @@ def was_killed_for_memory(pod: PodRecord) -> bool:
     return terminated is not None and terminated.reason == "OOMKilled"
 
 
-def is_stuck(pod: PodRecord) -> bool:
-    """Return whether a pod will never start."""
+def can_never_start(pod: PodRecord) -> bool:
+    """Return whether a pod waits for something that never happens."""
     waiting = _container(pod).state.waiting
     return waiting is not None and waiting.reason in _PERMANENT_REASONS
 

@@ -190,11 +190,14 @@ class PairRun:
             pod = self._pod(role, name)
             if done(pod) or pods.has_ended(pod):
                 return pod
-            if self._environment.now() > deadline or pods.is_stuck(pod):
+            node = self._node(role)
+            if pods.can_never_start(pod):
+                raise errors.impossible_start(role, node, self._environment.explain(name))
+            if self._environment.now() > deadline:
                 problem = self._environment.explain(name)
-                raise errors.missed_start(role, self._node(role), start_timeout, problem)
+                raise errors.missed_start(role, node, start_timeout, problem)
             if awaited := pods.waiting_reason(pod):
-                self._report_progress(f"{role} on {self._node(role)} is waiting: {awaited}")
+                self._report_progress(f"{role} on {node} is waiting: {awaited}")
 
     def _await_end(self, role: Role, name: str) -> _Steps[PodRecord]:
         deadline = self._environment.now() + self._plan.pair_timeout

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from webhook.decide.draft import Draft
 from webhook.kube.records import Record
 from webhook.model.pod import Path, PodManifest, at, items, strings
-from webhook.preview.workloads.objects import Header, nodes_on, scalar_text
+from webhook.preview.workloads.objects import Header, scalar_text, values_along
 
 _Mapping = dict[str, object]
 
@@ -44,7 +44,7 @@ def read_workload(kind: str, value: _Mapping, template_path: Path, pod: PodManif
         scalar_text(header.namespace, "default"),
         header.annotations,
         template_path,
-        tuple(nodes_on(value, template_path)[:-1]),
+        tuple(values_along(value, template_path)[:-1]),
         pod,
         TemplateContainer(FIRST, container) if isinstance(container, dict) else None,
     )

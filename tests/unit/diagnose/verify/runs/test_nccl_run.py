@@ -103,7 +103,9 @@ def test_workers_that_do_not_start() -> None:
 def test_a_name_of_no_image() -> None:
     """The run does not wait for a permanent problem."""
     operator = FakeOperator(workers=[container(waiting={"reason": "InvalidImageName"})])
-    assert the_only(operator).finding.code == "NotStarted"
+    finding = the_only(operator).finding
+    text = "The worker on node-of-worker-0 cannot start."
+    assert (finding.code, finding.text) == ("NotStarted", text)
     assert operator.time < 2
 
 

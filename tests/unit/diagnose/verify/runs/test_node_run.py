@@ -202,9 +202,12 @@ def test_what_a_pod_waits_for_is_reported_once() -> None:
 
 @pytest.mark.parametrize("reason", ["ErrImageNeverPull", "InvalidImageName"])
 def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
-    """A permanent problem ends the pair immediately."""
-    environment = FakeEnvironment(FakePods(stories([waiting(reason)])))
-    environment.run(plan_of())
+    """A permanent problem ends the pair immediately, and the text mentions no time."""
+    problem = Finding("error", reason, "The image is missing.", "Push it.")
+    environment = FakeEnvironment(FakePods(stories([waiting(reason)])), problem=problem)
+    finding = environment.run(plan_of()).report.pairs[0].results[0].finding
+    assert (finding.level, finding.code, finding.remedy) == ("unsure", reason, "Push it.")
+    assert finding.text == "The server on b cannot start. The image is missing."
     assert environment.time < 5
 
 
