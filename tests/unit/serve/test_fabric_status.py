@@ -65,6 +65,24 @@ def test_a_configuration_in_use() -> None:
     assert active == Condition("Active", True, "InUse", message)
 
 
+def test_it_is_not_ready_while_nobody_calls_the_webhook() -> None:
+    """The replicas agree on a configuration that decides on no pod."""
+    used = fabrics()
+    observed = ObservedObject(7, loaded(used), "")
+
+    def ready(holds: bool | None) -> Condition:
+        called = Condition("Called", holds, "NoWebhookConfiguration", "apply the manifests")
+        update = status_update(observed, prepared(used), NodeSummary(), {}, called)
+        assert update is not None
+        assert update.conditions[-1] == called
+        return update.conditions[0]
+
+    assert ready(holds=False) == Condition(
+        "Ready", False, "NoWebhookConfiguration", "apply the manifests"
+    )
+    assert [ready(holds=True).holds, ready(holds=None).holds] == [True, True]
+
+
 def test_warnings_are_in_the_message() -> None:
     """Each has a line, with its path; the surplus is counted."""
     findings = (

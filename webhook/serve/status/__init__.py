@@ -86,11 +86,8 @@ def status_writer(
         observed = configuration.observed
         stored = replica_reports(observed.status) if observed else {}
         live = live_reports(stored, datetime.now(UTC)) | {replica: report()}
-        update = status_update(observed, state.snapshot.current, node_summary, live)
-        called = calls.condition()
-        if update is None or called is None:
-            return update
-        return update._replace(conditions=(*update.conditions, called))
+        used = state.snapshot.current
+        return status_update(observed, used, node_summary, live, calls.condition())
 
     def report() -> ReplicaReport:
         current = state.snapshot.current

@@ -58,10 +58,12 @@ def status_update(
     used: PreparedConfiguration | None,
     node_summary: NodeSummary,
     replicas: Mapping[str, ReplicaReport],
+    called: Condition | None = None,
 ) -> StatusUpdate | None:
     """Return the content of the status; None without an object.
 
-    `replicas`: the reports of the running replicas, by the names of their pods.
+    `replicas`: the reports of the running replicas, by the names of their pods. `called`: whether
+    the API server calls the webhook; None before the first check.
     """
     if observed is None:
         return None
@@ -70,7 +72,7 @@ def status_update(
         "fabricNames": ", ".join(fabrics.fabrics if fabrics else ()),
         **node_summary.of(used),
     }
-    conditions = (_valid(observed), _active(observed, used))
+    conditions = (*filter(None, (_valid(observed), _active(observed, used), called)),)
     ready = _ready(observed, conditions, replicas)
     return StatusUpdate(observed.generation, (ready, *conditions), fields)
 
