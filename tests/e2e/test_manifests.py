@@ -100,7 +100,7 @@ def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ..
 NAMES = {
     *("name", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "image", "serviceAccountName"),
     *("policyName", "resourceNames", "secretName", "commonName", "mountPath", "args"),
-    "message",
+    *("message", "messageExpression"),
 }
 #: Names that may stay: the name of our account in any namespace, names of objects together with
 #: the new namespace, and the names of our webhook configurations and Secret.
