@@ -25,7 +25,7 @@ from tests.unit.diagnose.why.pods import (
 )
 from webhook.config import EXAMPLE
 from webhook.diagnose.codes import CODES
-from webhook.diagnose.tools.causes import TRANSPORTS
+from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.why.output import why_schema
 
 WIDTH = 100

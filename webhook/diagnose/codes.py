@@ -13,7 +13,7 @@ from webhook.config.rules import RULES
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
 from webhook.decide.reasons import DENIALS
 from webhook.diagnose.discover import codes as discover
-from webhook.diagnose.tools.causes import CAUSES
+from webhook.diagnose.tools.known_lines import KNOWN_LINES
 from webhook.diagnose.verify import codes as verify
 from webhook.diagnose.why import codes as why
 from webhook.diagnose.why.code_output import CodeExplanation, CodeRow
@@ -59,7 +59,14 @@ def _rows(tool: str, codes: Iterable[Code], part: str = "") -> Iterator[CodeRow]
 CODE_ROWS: tuple[CodeRow, ...] = (
     *(_reason_row(_WEBHOOK, part, reason) for part, reason in REASON_ROWS),
     _reason_row(_PREVIEW, "", NOT_CALLED),
-    *_rows("why", (Code(cause.code, cause.meaning, cause.remedy) for cause in CAUSES), "log"),
+    *_rows(
+        "why",
+        (
+            Code(known_line.code, known_line.meaning, known_line.remedy)
+            for known_line in KNOWN_LINES
+        ),
+        "log",
+    ),
     *_rows("why", why.CODES),
     *_rows("fabrics", fabric_findings.CODES),
     *_rows("discover", discover.CODES),

@@ -18,7 +18,7 @@ from webhook.diagnose.codes import (
     explain_code,
     is_code,
 )
-from webhook.diagnose.tools.causes import CAUSES, Cause
+from webhook.diagnose.tools.known_lines import KNOWN_LINES, KnownLine
 from webhook.diagnose.why.code_output import code_form, code_text, codes_text
 from webhook.diagnose.why.output import why_form, why_schema
 from webhook.diagnose.why.reasons import REASON_ROWS
@@ -142,13 +142,13 @@ def test_the_code_of_a_rule() -> None:
     assert not [text for text in meanings if text.startswith(("Reject ", "Warn "))]
 
 
-@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(cause.code))
-def test_causes_of_logs_are_codes_too(cause: Cause) -> None:
-    """Lines of a library's log are explained from the table of causes; they decide nothing."""
-    explanation = explain_code(cause.code)
-    assert is_code(cause.code.upper())
+@pytest.mark.parametrize("known_line", KNOWN_LINES, ids=lambda known_line: str(known_line.code))
+def test_known_lines_are_codes_too(known_line: KnownLine) -> None:
+    """Lines of a library's log are explained from the table of known lines; they decide nothing."""
+    explanation = explain_code(known_line.code)
+    assert is_code(known_line.code.upper())
     row = explanation.rows[0]
-    assert (row.tool, row.part, row.code.meaning) == ("why", "log", cause.meaning)
+    assert (row.tool, row.part, row.code.meaning) == ("why", "log", known_line.meaning)
     assert (explanation.effect, explanation.rdma) == ("", None)
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 import webhook
 from webhook.config.rules import Rule
 from webhook.diagnose.codes import CODES
-from webhook.diagnose.tools.causes import Cause
+from webhook.diagnose.tools.known_lines import KnownLine
 from webhook.model.decision import Reason
 from webhook.model.finding import Code
 
@@ -21,7 +21,7 @@ SOURCE = Path(webhook.__file__).parent
 #: Words for the text of a case, as opposed to the meaning of a code in general.
 _TEXTS = {"text", "message", "sentence", "because", "explanation"}
 #: Classes whose instances have a code as the first argument.
-_CODED = {"Code", "Reason", "Cause"}
+_CODED = {"Code", "Reason", "KnownLine"}
 
 
 @cache
@@ -100,7 +100,7 @@ def modules() -> Iterator[ModuleType]:
 
 def _codes_in(value: object) -> Iterator[str]:
     """Yield the codes in a value of a module, and in the collections that it consists of."""
-    if isinstance(value, Code | Reason | Cause):
+    if isinstance(value, Code | Reason | KnownLine):
         yield value.code
     elif isinstance(value, Rule):
         yield value.code.code

@@ -1,4 +1,4 @@
-"""Read a log: find lines of `causes` in it, and whether the traffic went over RDMA."""
+"""Read a log: find the known lines in it, and whether the traffic went over RDMA."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from webhook.diagnose.tools.causes import CAUSES, TRANSPORTS, Cause
+from webhook.diagnose.tools.known_lines import KNOWN_LINES, TRANSPORTS, KnownLine
 
 #: Characters of a line that are read; no pattern needs more.
 _MAX_LINE = 4000
@@ -19,10 +19,10 @@ _LINE_END = re.compile("\n")
 _NCCL, _NCCL_INFO = ("NCCL version", " NCCL INFO ", " NCCL WARN "), " NCCL INFO "
 
 
-class CauseCount(NamedTuple):
-    """A cause that a log shows, and the number of its lines."""
+class LineCount(NamedTuple):
+    """A known line that a log has, and how often."""
 
-    cause: Cause
+    known_line: KnownLine
     #: The first such line.
     line: str
     times: int
@@ -33,15 +33,15 @@ class MatchedLine(NamedTuple):
 
     #: The number of the line; 1 is the first.
     number: int
-    cause: Cause
+    known_line: KnownLine
     line: str
 
 
 class LogReport(NamedTuple):
-    """The causes and the transport that a log shows."""
+    """The known lines and the transport of a log."""
 
     #: In the order of the table.
-    cause_counts: tuple[CauseCount, ...]
+    line_counts: tuple[LineCount, ...]
     #: Whether traffic to other nodes went over RDMA: "yes", "no", "mixed", or "" if unknown.
     transport: str
     #: Whether NCCL wrote anything, and whether it did so at level INFO.
@@ -55,20 +55,22 @@ def read_log(text: str) -> LogReport:
     """Read a log, or several logs of one container, in time linear in their length."""
     # Progress bars overwrite their lines.
     text = text.replace("\r", "\n")
-    lines_by_cause: dict[str, list[str]] = {}
-    for cause in CAUSES:
-        lines = [line.strip() for _, line in _lines_with(text, cause.clue) if cause.fits(line)]
+    lines_by_code: dict[str, list[str]] = {}
+    for known_line in KNOWN_LINES:
+        lines = [
+            line.strip() for _, line in _lines_with(text, known_line.clue) if known_line.fits(line)
+        ]
         if lines:
-            lines_by_cause[cause.code] = lines
+            lines_by_code[known_line.code] = lines
     matched = tuple(
-        CauseCount(cause, lines_by_cause[cause.code][0], len(lines_by_cause[cause.code]))
-        for cause in CAUSES
-        if cause.code in lines_by_cause
+        LineCount(known_line, matches[0], len(matches))
+        for known_line in KNOWN_LINES
+        if (matches := lines_by_code.get(known_line.code))
     )
-    channels = lines_by_cause.get(TRANSPORTS[0].code)
+    channels = lines_by_code.get(TRANSPORTS[0].code)
     return LogReport(
         matched,
-        _transport(lines_by_cause.keys()),
+        _transport(lines_by_code.keys()),
         nccl=any(word in text for word in _NCCL),
         info=_NCCL_INFO in text,
         gpu_direct=any("/GDRDMA" in line for line in channels) if channels else None,
@@ -78,13 +80,13 @@ def read_log(text: str) -> LogReport:
 def matched_lines(text: str) -> list[MatchedLine]:
     """Return all lines of a text that match a row of the table, in the order of the text."""
     ends = [line_end.start() for line_end in _LINE_END.finditer(text)]
-    causes = [
-        MatchedLine(bisect_left(ends, position) + 1, cause, line.strip())
-        for cause in CAUSES
-        for position, line in _lines_with(text, cause.clue)
-        if cause.fits(line)
+    matches = [
+        MatchedLine(bisect_left(ends, position) + 1, known_line, line.strip())
+        for known_line in KNOWN_LINES
+        for position, line in _lines_with(text, known_line.clue)
+        if known_line.fits(line)
     ]
-    return sorted(causes, key=lambda matched_line: matched_line.number)
+    return sorted(matches, key=lambda matched_line: matched_line.number)
 
 
 def _lines_with(text: str, clue: str) -> Iterator[tuple[int, str]]:

@@ -13,8 +13,8 @@ from webhook.diagnose.tools.benchmarks.measurements import (
     plain_text,
     split_nodes,
 )
-from webhook.diagnose.tools.causes import LAYERS, Cause
 from webhook.diagnose.tools.hardware import pcie_rate
+from webhook.diagnose.tools.known_lines import LAYERS, KnownLine
 from webhook.diagnose.tools.logs import LogReport, MatchedLine
 from webhook.diagnose.tools.observations import (
     CardObservation,
@@ -50,7 +50,7 @@ NOT_TESTED = Code(
 )
 FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED)
 
-# Grade failures by the table of causes, the lowest layer first.
+# Grade failures by the table of known lines, the lowest layer first.
 #
 # When a port is down, registering memory, connecting and NCCL fail as well, so the lowest layer is
 # the one to repair; the others are listed.
@@ -62,8 +62,8 @@ def grade_failure(
     failures: Sequence[MatchedLine], measurement: Measurement | None = None
 ) -> BenchmarkResult:
     """Grade the log lines of a failure, of a run if it is known."""
-    first, *further = _lowest_first(failure.cause for failure in failures)
-    line = next(failure.line for failure in failures if failure.cause is first)
+    first, *further = _lowest_first(failure.known_line for failure in failures)
+    line = next(failure.line for failure in failures if failure.known_line is first)
     location = location_of(measurement) if measurement else Location(line=failures[0].number)
     text = f"{first.meaning} Output: {line:.{_MAX_LINE}}"
     return BenchmarkResult(
@@ -75,7 +75,7 @@ def grade_failure(
     )
 
 
-def _lowest_first(causes: Iterable[Cause]) -> list[Cause]:
+def _lowest_first(causes: Iterable[KnownLine]) -> list[KnownLine]:
     """Return each cause once, the lowest layer first; within a layer in the order of the text."""
     return sorted(dict.fromkeys(causes), key=lambda cause: LAYERS.index(cause.layer))
 
@@ -95,7 +95,8 @@ def grade_log(log: LogReport) -> BenchmarkResult | None:
 
 
 def _result_over_rdma(log: LogReport) -> BenchmarkResult:
-    slower = next((line.cause for line in log.cause_counts if line.cause.kind == "slower"), None)
+    known_lines = (line.known_line for line in log.line_counts)
+    slower = next((known_line for known_line in known_lines if known_line.kind == "slower"), None)
     if slower is not None:
         finding = Finding("warning", slower.code, slower.meaning, slower.remedy)
         return BenchmarkResult(finding, citation=slower.source)
@@ -105,17 +106,17 @@ def _result_over_rdma(log: LogReport) -> BenchmarkResult:
 
 
 def _result_over_sockets(log: LogReport) -> BenchmarkResult:
-    matched = [line.cause for line in log.cause_counts]
-    reasons = [cause for cause in matched if cause.kind in ("setting", "failure")]
-    transports = [cause for cause in matched if cause.rdma is False]
-    causes: list[Cause] = [*_lowest_first(reasons), *transports]
-    first, *further = causes
+    matched = [line.known_line for line in log.line_counts]
+    causes = [known_line for known_line in matched if known_line.kind in ("setting", "failure")]
+    transports = [known_line for known_line in matched if known_line.rdma is False]
+    ordered: list[KnownLine] = [*_lowest_first(causes), *transports]
+    first, *further = ordered
     text = f"The log shows TCP sockets, not RDMA. {first.meaning}"
     return BenchmarkResult(
         Finding("error", first.code, text, first.remedy),
         citation=first.source,
         layer=first.layer,
-        also=tuple(cause.code for cause in further),
+        also=tuple(known_line.code for known_line in further),
     )
 
 

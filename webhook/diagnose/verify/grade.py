@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
-from webhook.diagnose.tools.causes import Layer
+from webhook.diagnose.tools.known_lines import Layer
 from webhook.diagnose.tools.logs import LogReport
 from webhook.diagnose.verify.results import (
     OK_SHARE,

@@ -12,7 +12,7 @@ from webhook.diagnose.tools.benchmarks.measurements import (
     Measurement,
     Program,
 )
-from webhook.diagnose.tools.causes import Layer
+from webhook.diagnose.tools.known_lines import Layer
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.diagnose.verify.results import BenchmarkResult, Evaluation
 from webhook.model.finding import Level, Location

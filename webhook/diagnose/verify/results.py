@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
-from webhook.diagnose.tools.causes import LAYERS, Layer
 from webhook.diagnose.tools.hardware import data_rate, payload_share
+from webhook.diagnose.tools.known_lines import LAYERS, Layer
 from webhook.model.finding import Finding, Level, severity
 
 

@@ -1,4 +1,4 @@
-"""All codes of findings of `why`, besides reasons of decisions and causes in logs."""
+"""All codes of findings of `why`, besides reasons of decisions and known lines of logs."""
 
 from __future__ import annotations
 

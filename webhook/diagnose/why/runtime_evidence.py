@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.diagnose.tools.causes import LAYERS, Cause, CauseKind
+from webhook.diagnose.tools.known_lines import LAYERS, KnownLine, LineKind
 from webhook.diagnose.tools.logs import LogReport
 from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PodEvidence
 from webhook.model.decision import Rdma
@@ -128,16 +128,16 @@ def _findings_on_log(log: ContainerLog) -> Iterator[Finding]:
     report = log.report
     suffix = " from before its last restart" if log.previous else ""
     title = f"The log of container {log.container}{suffix}"
-    if report.transport or report.nccl or not report.cause_counts:
+    if report.transport or report.nccl or not report.line_counts:
         yield _finding_on_transport(report, title)
-    for line in report.cause_counts:
-        cause = line.cause
+    for line in report.line_counts:
+        known_line = line.known_line
         times = f" ({line.times} times)" if line.times > 1 else ""
-        text = f"{cause.meaning} In the log{times}: {line.line:.{_MAX_LINE}}"
-        yield cause.finding(_LEVELS[cause.kind], text)
+        text = f"{known_line.meaning} In the log{times}: {line.line:.{_MAX_LINE}}"
+        yield known_line.finding(_LEVELS[known_line.kind], text)
 
 
-_LEVELS: dict[CauseKind, Level] = {
+_LEVELS: dict[LineKind, Level] = {
     "transport": "info",
     "setting": "error",
     "slower": "unsure",
@@ -185,17 +185,17 @@ _BELOW_TRAFFIC = ("link", "gid", "memory", "verbs")
 _KILLED = frozenset({"KilledForMemory", "OOMKilled", "ExitCode137", "ProcessKilled"})
 
 
-def cause_before_rdma(evidence: PodEvidence) -> Cause | None:
+def cause_before_rdma(evidence: PodEvidence) -> KnownLine | None:
     """Return the lowest cause in the logs of a pod that failed before it used RDMA, or None."""
     if evidence.pod.status.phase != "Failed":
         return None
     reports = [log.report for log in evidence.logs or () if not log.previous]
     causes = [
-        line.cause
+        line.known_line
         for report in reports
-        for line in report.cause_counts
-        if line.cause.kind == "failure"
-        and line.cause.layer in _BELOW_TRAFFIC
-        and line.cause.code not in _KILLED
+        for line in report.line_counts
+        if line.known_line.kind == "failure"
+        and line.known_line.layer in _BELOW_TRAFFIC
+        and line.known_line.code not in _KILLED
     ]
     return min(causes, key=lambda cause: LAYERS.index(cause.layer), default=None)

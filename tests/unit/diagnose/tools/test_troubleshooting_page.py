@@ -1,12 +1,19 @@
-"""docs/troubleshooting.md has the table of causes in the code."""
+"""docs/troubleshooting.md has the table of known lines in the code."""
 
 from __future__ import annotations
 
 from tests.generated_pages import DOCS, assert_up_to_date
-from webhook.diagnose.tools.causes import CAUSES, FAILURES, SETTINGS, SLOWER, TRANSPORTS, Cause
+from webhook.diagnose.tools.known_lines import (
+    FAILURES,
+    KNOWN_LINES,
+    SETTINGS,
+    SLOWER,
+    TRANSPORTS,
+    KnownLine,
+)
 
 PAGE = DOCS / "troubleshooting.md"
-TABLES: dict[str, tuple[Cause, ...]] = {
+TABLES: dict[str, tuple[KnownLine, ...]] = {
     "The network that carries the traffic": TRANSPORTS,
     "Settings that turn RDMA off": SETTINGS,
     "Causes of slower traffic": SLOWER,
@@ -16,26 +23,28 @@ _NO_ACTION = "No action is needed."
 
 
 def tables() -> str:
-    """Write all causes, each under its heading."""
+    """Write all known lines, each under its heading."""
     lines: list[str] = []
-    for heading, causes in TABLES.items():
+    for heading, known_lines in TABLES.items():
         lines += [f"### {heading}", ""]
-        for cause in causes:
-            lines += _entry(cause)
+        for known_line in known_lines:
+            lines += _entry(known_line)
     return "\n".join(lines)
 
 
-def _entry(cause: Cause) -> list[str]:
-    quoted = ["```text", cause.example, "```"]
-    meaning = f"**{cause.meaning}** {cause.remedy or _NO_ACTION}"
-    return [*quoted, "", f"{meaning} (`{cause.code}`; {cause.source})", ""]
+def _entry(known_line: KnownLine) -> list[str]:
+    quoted = ["```text", known_line.example, "```"]
+    meaning = f"**{known_line.meaning}** {known_line.remedy or _NO_ACTION}"
+    return [*quoted, "", f"{meaning} (`{known_line.code}`; {known_line.source})", ""]
 
 
 def test_the_page_is_up_to_date() -> None:
-    """The page has every cause of the code."""
-    assert_up_to_date(PAGE, "<!-- causes: ", "<!-- end of causes -->", f"\n{tables()}")
+    """The page has every known_line of the code."""
+    assert_up_to_date(PAGE, "<!-- known lines: ", "<!-- end of known lines -->", f"\n{tables()}")
 
 
-def test_every_cause_is_in_a_table() -> None:
+def test_every_known_line_is_in_a_table() -> None:
     """No row of the code is left out."""
-    assert [cause for causes in TABLES.values() for cause in causes] == list(CAUSES)
+    assert [known_line for known_lines in TABLES.values() for known_line in known_lines] == list(
+        KNOWN_LINES
+    )

@@ -10,14 +10,21 @@ from jsonschema import Draft202012Validator
 from tests.unit.diagnose.tools.benchmarks import outputs
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, nccl_tests, row
 from tests.unit.diagnose.verify.evaluated import evaluated, only_result
-from webhook.diagnose.tools.causes import CAUSES, FAILURES, SETTINGS, SLOWER, TRANSPORTS, Cause
+from webhook.diagnose.tools.known_lines import (
+    FAILURES,
+    KNOWN_LINES,
+    SETTINGS,
+    SLOWER,
+    TRANSPORTS,
+    KnownLine,
+)
 from webhook.diagnose.verify.output import verify_form, verify_schema, verify_text
 from webhook.diagnose.verify.results import Evaluation
 from webhook.model.finding import Location
 
 SCHEMA = json.loads(verify_schema())
 VALIDATOR = Draft202012Validator(SCHEMA)
-BY_CODE = {cause.code: cause for cause in CAUSES}
+BY_CODE = {known_line.code: known_line for known_line in KNOWN_LINES}
 OVER_RDMA, OVER_SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
 
 
@@ -27,8 +34,8 @@ def codes(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("cause", FAILURES, ids=lambda cause: str(cause.code))
-def test_every_known_failure(cause: Cause) -> None:
-    """A line of the table of causes fails, with its meaning and its remedy."""
+def test_every_known_failure(cause: KnownLine) -> None:
+    """A line of the table of known lines fails, with its meaning and its remedy."""
     result = only_result(f"x\n{cause.example}\n")
     assert (result.finding.level, result.finding.code) == ("error", cause.code)
     assert result.finding.location == Location("a", 2)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, nccl_tests, row
 from tests.unit.diagnose.verify.evaluated import only_result
-from webhook.diagnose.tools.causes import TRANSPORTS
+from webhook.diagnose.tools.known_lines import TRANSPORTS
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.unit.diagnose.why.pods import (
     status,
     unseen,
 )
-from webhook.diagnose.tools.causes import TRANSPORTS
+from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.tools.logs import read_log
 from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, RdmaProcess
 from webhook.diagnose.why.reasons import REASONS

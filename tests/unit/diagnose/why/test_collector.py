@@ -12,7 +12,7 @@ import pytest
 
 from tests.builders import V100, fabrics
 from tests.unit.diagnose.why.pods import OWNED, configuration, event, job, live, namespace, unseen
-from webhook.diagnose.tools.causes import TRANSPORTS
+from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.why.collector import (
     HEAD,
     SCRIPT,

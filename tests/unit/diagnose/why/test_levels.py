@@ -137,7 +137,7 @@ FINDINGS = [
 
 
 def test_each_code_has_its_level() -> None:
-    """Of the codes of `why` itself; codes of reasons and causes occur, too."""
+    """Of the codes of `why` itself; codes of reasons and known lines occur, too."""
     expected = {(code, level) for level, codes in LEVELS.items() for code in codes.split()}
     own_codes = {code.code for code in CODES} - OF_A_VERDICT
     levels = {(finding.code, finding.level) for finding in FINDINGS}

@@ -33,7 +33,7 @@ class ToolOutput(NamedTuple):
 
     #: In the order of the text.
     measurements: tuple[Measurement, ...]
-    #: Lines with the cause of a failure, in the order of the text.
+    #: Known lines about failures, in the order of the text.
     failures: tuple[MatchedLine, ...]
     #: The log of NCCL and UCX.
     log: LogReport
@@ -50,7 +50,7 @@ def read_output_lines(lines: Sequence[Line]) -> ToolOutput:
     failures = tuple(
         matched_line._replace(number=lines[matched_line.number - 1].number)
         for matched_line in matched_lines(text)
-        if matched_line.cause.kind == "failure"
+        if matched_line.known_line.kind == "failure"
     )
     runs = [run for clue, reader in _READERS if clue in text for run in reader(lines)]
     if any(clue in text for clue in _PERFTEST):

@@ -91,7 +91,7 @@ class _Run:
 
 
 def read_perftest(lines: Iterable[Line], failures: Collection[int]) -> list[Measurement]:
-    """Read all runs of perftest; `failures` are the line numbers of causes of failure."""
+    """Read all runs of perftest; `failures` are the numbers of lines about failures."""
     runs: list[_Run] = []
     cuda = False
     for line in lines:

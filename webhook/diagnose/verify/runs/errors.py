@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from webhook.diagnose.tools.causes import CAUSES
+from webhook.diagnose.tools.known_lines import KNOWN_LINES
 from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.errors import WebhookError
 from webhook.kube.objects import PodRecord
@@ -60,7 +60,7 @@ POD_CODES = (
     *(NOT_CALLED, NO_RDMA, INTERRUPTED),
 )
 
-_KILLED = next(cause for cause in CAUSES if cause.code == "OOMKilled")
+_KILLED = next(known_line for known_line in KNOWN_LINES if known_line.code == "OOMKilled")
 _MAX_MESSAGE = 400
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
-from webhook.diagnose.tools.causes import CAUSES
+from webhook.diagnose.tools.known_lines import KNOWN_LINES
 from webhook.diagnose.verify.evaluate import grade_file, read_benchmark_files
 from webhook.diagnose.verify.grade import NO_RESULT, location_of
 from webhook.diagnose.verify.matrix import pair_title
@@ -107,7 +107,7 @@ def _notes(lines: list[str]) -> tuple[str, ...]:
 
 # Grade the output of both ends of a pair: one result for each device and test.
 
-_NO_DEVICE = next(cause for cause in CAUSES if cause.code == "NoRdmaDevice")
+_NO_DEVICE = next(known_line for known_line in KNOWN_LINES if known_line.code == "NoRdmaDevice")
 #: The lines of a test without output.
 _NO_LINES = (1, 1)
 

@@ -123,13 +123,14 @@ def test_digits_of_a_number() -> None:
     assert printed_number("7") == (7.0, 0.5)
 
 
-def test_lines_of_causes() -> None:
+def test_known_lines() -> None:
     """Each line of the table is returned, with its number, in the order of the text."""
-    causes = matched_lines(
+    matches = matched_lines(
         "\nPort number 1 state is Down\nx\n  Couldn't allocate MR\nPort number 2 state is Down"
     )
     assert [
-        (matched_line.number, matched_line.cause.code, matched_line.line) for matched_line in causes
+        (matched_line.number, matched_line.known_line.code, matched_line.line)
+        for matched_line in matches
     ] == [
         (2, "PortDown", "Port number 1 state is Down"),
         (4, "PerftestNoMemory", "Couldn't allocate MR"),

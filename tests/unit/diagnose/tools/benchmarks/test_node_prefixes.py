@@ -38,7 +38,7 @@ def test_a_node_that_failed() -> None:
     nodes = split_nodes(output_lines(text))
     assert list(nodes) == ["gpu-1", "gpu-17"]
     (failure,) = read_output_lines(nodes["gpu-17"]).failures
-    assert (failure.number, failure.cause.code) == (len(text.splitlines()), "PerftestNoMemory")
+    assert (failure.number, failure.known_line.code) == (len(text.splitlines()), "PerftestNoMemory")
 
 
 def test_what_pdsh_says_itself() -> None:

@@ -26,17 +26,17 @@ from typing import Literal, NamedTuple, get_args
 
 from webhook.model.finding import Finding, Level
 
-CauseKind = Literal["transport", "setting", "slower", "failure"]
+LineKind = Literal["transport", "setting", "slower", "failure"]
 Layer = Literal["link", "gid", "memory", "verbs", "socket", "ucx", "mpi", "nccl"]
 #: Lowest first.
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 
-class Cause(NamedTuple):
+class KnownLine(NamedTuple):
     """A kind of log line, with its meaning and a remedy."""
 
     code: str
-    kind: CauseKind
+    kind: LineKind
     layer: Layer
     #: A part of every such line, which makes the search fast.
     clue: str
@@ -69,14 +69,14 @@ _NET_IB = "nccl, src/transport/net_ib"
 _NCCL_ENV = "NCCL documentation, Environment Variables"
 
 TRANSPORTS = (
-    Cause(
+    KnownLine(
         "ChannelsOverRdma", "transport", "nccl", "via NET/",
         re.compile(rf"\bvia NET/{_NCCL_RDMA}/\d"),
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/IB/0/GDRDMA",
         "NCCL's channels to other nodes use RDMA.",
         "", "nccl, src/transport/net.cc", rdma=True,
     ),
-    Cause(
+    KnownLine(
         "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
         "NCCL's channels to other nodes use TCP sockets, not RDMA.",
@@ -84,14 +84,14 @@ TRANSPORTS = (
         "libibverbs). If there is none, run the job again with NCCL_DEBUG=INFO.",
         "nccl, src/transport/net.cc", rdma=False,
     ),
-    Cause(
+    KnownLine(
         "NetworkIsRdma", "transport", "nccl", "Using network ",
         re.compile(rf"Using network {_NCCL_RDMA}\b"),
         "node-0:152:386 [0] NCCL INFO Using network IBext_v8",
         "NCCL chose an RDMA network for its traffic to other nodes.",
         "", "nccl, src/plugin/net.cc", rdma=True,
     ),
-    Cause(
+    KnownLine(
         "NetworkIsSocket", "transport", "nccl", "Using network Socket", None,
         "node-0:152:386 [0] NCCL INFO Using network Socket",
         "NCCL chose TCP sockets for its traffic to other nodes.",
@@ -99,7 +99,7 @@ TRANSPORTS = (
         "libibverbs).",
         "nccl, src/plugin/net.cc", rdma=False,
     ),
-    Cause(
+    KnownLine(
         "UcxOverRdma", "transport", "ucx", "cfg#",
         re.compile(r"inter-node cfg#\d{1,6} .{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/"),
         "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
@@ -107,7 +107,7 @@ TRANSPORTS = (
         "UCX's connections to other nodes use RDMA.",
         "", "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=True,
     ),
-    Cause(
+    KnownLine(
         "UcxOverTcp", "transport", "ucx", "cfg#",
         re.compile(
             r"inter-node cfg#\d{1,6} (?!.{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/)"
@@ -123,7 +123,7 @@ TRANSPORTS = (
 )  # fmt: skip
 
 SETTINGS = (
-    Cause(
+    KnownLine(
         "IbDisabledByEnvironment", "setting", "nccl", "NCCL_IB_DISABLE set by environment to",
         re.compile(r"NCCL_IB_DISABLE set by environment to [^0]"),
         "node-0:528:528 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
@@ -132,7 +132,7 @@ SETTINGS = (
         "in nccl.conf.",
         _NCCL_ENV,
     ),
-    Cause(
+    KnownLine(
         "NetSetByEnvironment", "setting", "nccl", "NCCL_NET set by environment to",
         re.compile(r"NCCL_NET set by environment to [Ss]ocket"),
         "node-0:528:528 [0] NCCL INFO NCCL_NET set by environment to Socket",
@@ -144,7 +144,7 @@ SETTINGS = (
 )  # fmt: skip
 
 SLOWER = (
-    Cause(
+    KnownLine(
         "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
@@ -158,7 +158,7 @@ SLOWER = (
 )  # fmt: skip
 
 FAILURES = (
-    Cause(
+    KnownLine(
         "NoDeviceFound", "failure", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
         "NCCL found no RDMA device and silently uses TCP sockets.",
@@ -166,14 +166,14 @@ FAILURES = (
         "has, NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
         _NET_IB,
     ),
-    Cause(
+    KnownLine(
         "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
         "The image has no libibverbs, so NCCL silently uses TCP sockets.",
         "Add rdma-core to the image (on Debian and Ubuntu: libibverbs1 and ibverbs-providers).",
         "nccl, src/misc/ibvwrap.cc",
     ),
-    Cause(
+    KnownLine(
         "ProviderMissing", "failure", "verbs", "no userspace device-specific driver found", None,
         "libibverbs: Warning: no userspace device-specific driver found for "
         "/sys/class/infiniband_verbs/uverbs0",
@@ -181,7 +181,7 @@ FAILURES = (
         "Add ibverbs-providers (or rdma-core) to the image.",
         "rdma-core, libibverbs/init.c",
     ),
-    Cause(
+    KnownLine(
         "RegistrationRefused", "failure", "memory", "Cannot allocate memory",
         re.compile(
             r"\bibv_(?:reg_\w{1,20}|create_\w{1,20})\b.{0,200}Cannot allocate memory"
@@ -195,7 +195,7 @@ FAILURES = (
         "LimitMEMLOCK=infinity. The memory limit of the container is not the cause.",
         "linux, drivers/infiniband/core/umem.c",
     ),
-    Cause(
+    KnownLine(
         "MemlockTooSmall", "failure", "memory", "Please set max locked memory", None,
         "[1765653660.705652] [node-0:640743:0] ib_md.c:287 UCX  ERROR ibv_reg_mr(address="
         "0x15213b956010, length=65536, access=0xf) failed. Please set max locked memory "
@@ -205,7 +205,7 @@ FAILURES = (
         "LimitMEMLOCK=infinity.",
         "openucx/ucx, src/uct/ib/base",
     ),
-    Cause(
+    KnownLine(
         "PerftestNoMemory", "failure", "memory", "Couldn't allocate MR",
         re.compile(r"Couldn't allocate MR(?! with error=14\b)"),
         "Couldn't allocate MR",
@@ -214,7 +214,7 @@ FAILURES = (
         "LimitMEMLOCK=infinity.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
-    Cause(
+    KnownLine(
         "LockedMemoryOpenMpi", "failure", "memory", "trying to allocate some locked memory",
         re.compile(r"OpenFabrics|locked memory"),
         "initialize while trying to allocate some locked memory.  This typically can",
@@ -223,7 +223,7 @@ FAILURES = (
         "LimitMEMLOCK=infinity.",
         "open-mpi/ompi, help-mpi-btl-openib.txt",
     ),
-    Cause(
+    KnownLine(
         "PeerMemoryMissing", "failure", "memory", "Bad address",
         re.compile(r"\bibv_reg_\w{1,20}\b.{0,200}Bad address"),
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
@@ -233,7 +233,7 @@ FAILURES = (
         "with DMA-BUF.",
         "linux-rdma/perftest, issue 126",
     ),
-    Cause(
+    KnownLine(
         "PerftestNoGpuMemory", "failure", "memory", "Couldn't allocate MR with error=14", None,
         "Couldn't allocate MR with error=14",
         "The NIC cannot register the GPU's memory.",
@@ -241,7 +241,7 @@ FAILURES = (
         "with DMA-BUF; with DMA-BUF, run perftest with --use_cuda_dmabuf.",
         "linux-rdma/perftest, src/perftest_resources.c; issue 126",
     ),
-    Cause(
+    KnownLine(
         "KilledForMemory", "failure", "memory", "ut of memory: Killed process", None,
         "[   63.657952] Memory cgroup out of memory: Killed process 269 (ib_write_bw) "
         "total-vm:71644kB, anon-rss:25460kB",
@@ -250,14 +250,14 @@ FAILURES = (
         "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
         "linux, mm/oom_kill.c",
     ),
-    Cause(
+    KnownLine(
         "OOMKilled", "failure", "memory", "OOMKilled", None,
         "Reason:       OOMKilled",
         "The container was killed: registered memory counts against its memory limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
         "Kubernetes, status of a container",
     ),
-    Cause(
+    KnownLine(
         "ExitCode137", "failure", "memory", "137",
         re.compile(r"[Ee]xit [Cc]ode:?\s{1,10}137\b"),
         "command terminated with exit code 137",
@@ -267,7 +267,7 @@ FAILURES = (
         "container's memory limit.",
         "kubectl exec; Kubernetes, status of a container",
     ),
-    Cause(
+    KnownLine(
         "ProcessKilled", "failure", "memory", "Killed",
         re.compile(
             r"(?:^\s{0,40}|<stderr>:|\]\s)Killed\s{0,40}$|:\s{1,40}\d{1,10} Killed\s"
@@ -280,7 +280,7 @@ FAILURES = (
         "container's memory limit.",
         "dash, bash and busybox, run; open-mpi/ompi, help-orterun.txt",
     ),
-    Cause(
+    KnownLine(
         "PortDown", "failure", "link", "state is Down",
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
@@ -289,14 +289,14 @@ FAILURES = (
         "port to the cluster administrator.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
-    Cause(
+    KnownLine(
         "PortError", "failure", "link", "Got async event : port error", None,
         "node-0:528:5402 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
         "The port of the RDMA device went down while NCCL was using it.",
         "Read the port's counters (link_downed), and report the port to the cluster administrator.",
         _NET_IB,
     ),
-    Cause(
+    KnownLine(
         "DeviceNotFound", "failure", "verbs", "not found",
         re.compile(r"\bIB device [\w.-]{1,64} not found"),
         "IB device mlx5_bond_0 not found",
@@ -304,7 +304,7 @@ FAILURES = (
         "Pass the name of a device that ibv_devinfo lists in the container (-d NAME).",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
-    Cause(
+    KnownLine(
         "NoRdmaDevice", "failure", "verbs", "Unable to find the Infiniband/RoCE device", None,
         "Unable to find the Infiniband/RoCE device",
         "The container has no RDMA device that perftest can use.",
@@ -312,7 +312,7 @@ FAILURES = (
         "be opened.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
-    Cause(
+    KnownLine(
         "QueuePairRefused", "failure", "gid", "odify",
         re.compile(r"Failed to modify QP\b.{0,80}\bRTR|\bibv_modify_qp failed with"),
         "node-0:528:5379 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with "
@@ -324,7 +324,7 @@ FAILURES = (
         "InfiniBand: check that both nodes are on the same fabric.",
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
-    Cause(
+    KnownLine(
         "CompletionError", "failure", "verbs", "Got completion from peer", None,
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
@@ -334,7 +334,7 @@ FAILURES = (
         "without flow control). Error 4 points to GPUDirect on the node.",
         _NET_IB,
     ),
-    Cause(
+    KnownLine(
         "MixedLinkTypes", "failure", "nccl", "Try selecting NICs of only one link type", None,
         "node-0:528:528 [0] NCCL WARN NET/IB : Attempted to connect incompatible devices: "
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
@@ -344,7 +344,7 @@ FAILURES = (
         "value in all pods of the job.",
         _NET_IB,
     ),
-    Cause(
+    KnownLine(
         "PeerClosed", "failure", "nccl", "Connection closed by remote peer", None,
         "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
         "remote peer node-1<35396>",
@@ -353,7 +353,7 @@ FAILURES = (
         "lacks IPC_LOCK.",
         "nccl, src/misc/socket.cc",
     ),
-    Cause(
+    KnownLine(
         "CrashInProxy", "failure", "nccl", "ncclProxyServiceUDS", None,
         "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
         "NCCL crashed after one of its calls had failed.",
@@ -361,7 +361,7 @@ FAILURES = (
         "could not be registered, since IPC_LOCK was missing.",
         "a published report on vLLM over InfiniBand",
     ),
-    Cause(
+    KnownLine(
         "SystemError", "failure", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
         "A system call of NCCL failed; the line does not name it.",
@@ -369,14 +369,14 @@ FAILURES = (
         "NCCL_DEBUG=INFO.",
         "nccl, src/init.cc",
     ),
-    Cause(
+    KnownLine(
         "PeerFailedFirst", "failure", "socket", "Couldn't read remote address", None,
         "ethernet_read_keys: Couldn't read remote address",
         "The other end of perftest ended first.",
         "Look for the cause in the output of the other end.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
-    Cause(
+    KnownLine(
         "HcasNotConnected", "failure", "gid", "Unable to Connect the HCA's through the link", None,
         "Unable to Connect the HCA's through the link",
         "The two ends of perftest could not connect their queue pairs. On RoCE, the GID does not "
@@ -385,7 +385,7 @@ FAILURES = (
         "another GID with -x. On InfiniBand: check that both ends are on the same fabric.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
-    Cause(
+    KnownLine(
         "GidUnreadable", "failure", "gid", "read sgid of index", None,
         "can't read sgid of index 3",
         "The port has no GID with that index in this network namespace.",
@@ -393,14 +393,14 @@ FAILURES = (
         "that show_gids lists in the pod.",
         "rdma-core, libibverbs/examples/rc_pingpong.c",
     ),
-    Cause(
+    KnownLine(
         "IbResourcesMissing", "failure", "verbs", "Couldn't create IB resources", None,
         "Couldn't create IB resources",
         "perftest could not create the queue pairs and other resources of the RDMA device.",
         "Read the lines above it. If there are none, read the output of the other end.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
-    Cause(
+    KnownLine(
         "TransferFailed", "failure", "verbs", "Failed status",
         re.compile(r"Failed status \d{1,2}: wr_id"),
         "Failed status 12: wr_id 0 syndrom 0x81",
@@ -409,7 +409,7 @@ FAILURES = (
         "may use devices on different networks, or packets are lost (RoCE without flow control).",
         "linux-rdma/perftest, src/perftest_resources.h",
     ),
-    Cause(
+    KnownLine(
         "RdmaCmFailed", "failure", "verbs", "cma event RDMA_CM_EVENT_",
         re.compile(r"cma event RDMA_CM_EVENT_\w{1,30}, error"),
         "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
@@ -419,7 +419,7 @@ FAILURES = (
         "the server first.",
         "rdma-core, librdmacm/examples/rping.c",
     ),
-    Cause(
+    KnownLine(
         "ServerUnreachable", "failure", "socket", "Couldn't connect to",
         re.compile(r"Couldn't connect to \S{1,255}:\d{1,5}\b"),
         "Couldn't connect to 10.244.1.17:18515",
@@ -429,7 +429,7 @@ FAILURES = (
         "NetworkPolicy that blocks the port in the line.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
-    Cause(
+    KnownLine(
         "SocketNotInitialized", "failure", "socket", "Unable to init the socket connection", None,
         "Unable to init the socket connection",
         "perftest could not set up the TCP connection between its two ends.",
@@ -437,7 +437,7 @@ FAILURES = (
         "NetworkPolicy between the two ends.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
-    Cause(
+    KnownLine(
         "DaemonsNotStarted", "failure", "mpi", "unable to reliably start one or more daemons", None,
         "ORTE was unable to reliably start one or more daemons.",
         "Open MPI could not start its daemon on another node.",
@@ -445,14 +445,14 @@ FAILURES = (
         "workers' image has the same Open MPI.",
         "open-mpi/ompi, help-errmgr-base.txt",
     ),
-    Cause(
+    KnownLine(
         "NoSocketInterface", "failure", "socket", "no socket interface found", None,
         "node-0:528:528 [0] NCCL WARN Bootstrap : no socket interface found",
         "NCCL_SOCKET_IFNAME matches no network interface of the pod.",
         "Set NCCL_SOCKET_IFNAME to an interface of the pod (eth0), or remove the variable.",
         "nccl, src/bootstrap.cc",
     ),
-    Cause(
+    KnownLine(
         "SharedMemoryTooSmall", "failure", "nccl", "/dev/shm/nccl-",  # noqa: S108
         re.compile(r"failed to extend /dev/shm/nccl-|shared memory segment /dev/shm/nccl-"),
         "node-0:168:168 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
@@ -462,7 +462,7 @@ FAILURES = (
         "set `sharedMemory` in the configuration.",
         "NCCL documentation, Troubleshooting",
     ),
-    Cause(
+    KnownLine(
         "UcxDeviceMissing", "failure", "ucx", "is not available, please use one or more of",
         re.compile(r"network device '[^']{1,80}' is not available"),
         "[1669031880.738755] [node-0:588291:0] ucp_context.c:969  UCX  WARN  network device "
@@ -472,7 +472,7 @@ FAILURES = (
         "has no RDMA device.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
-    Cause(
+    KnownLine(
         "UcxNothingUsable", "failure", "ucx", "no usable transports/devices", None,
         "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
         "transports/devices (asked tcp on network:mlx5_0:1)",
@@ -481,7 +481,7 @@ FAILURES = (
         "well, or remove both variables.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
-    Cause(
+    KnownLine(
         "OtherLauncher", "failure", "mpi", "unrecognized argument",
         re.compile(r"unrecognized argument (?:mca|x|allow-run-as-root)\b"),
         "[mpiexec@node-0] match_arg (lib/utils/args.c:166): unrecognized argument mca",
@@ -491,4 +491,4 @@ FAILURES = (
     ),
 )  # fmt: skip
 
-CAUSES: tuple[Cause, ...] = (*TRANSPORTS, *SETTINGS, *SLOWER, *FAILURES)
+KNOWN_LINES: tuple[KnownLine, ...] = (*TRANSPORTS, *SETTINGS, *SLOWER, *FAILURES)

@@ -1,10 +1,10 @@
-"""The table of causes, and the logs that it explains."""
+"""The table of known lines, and the logs that it explains."""
 
 from __future__ import annotations
 
 import pytest
 
-from webhook.diagnose.tools.causes import CAUSES, TRANSPORTS, Cause
+from webhook.diagnose.tools.known_lines import KNOWN_LINES, TRANSPORTS, KnownLine
 from webhook.diagnose.tools.logs import LogReport, read_log
 from webhook.diagnose.why.reasons import REASONS
 from webhook.model.finding import Finding
@@ -15,29 +15,31 @@ def read(*lines: str) -> LogReport:
     return read_log("\n".join(lines))
 
 
-each_cause = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(cause.code))
+each_known_line = pytest.mark.parametrize(
+    "known_line", KNOWN_LINES, ids=lambda known_line: str(known_line.code)
+)
 
 
-@each_cause
-def test_the_example_is_recognized(cause: Cause) -> None:
+@each_known_line
+def test_the_example_is_recognized(known_line: KnownLine) -> None:
     """The line of a row is of that kind, and of no other."""
-    (matched,) = read(cause.example).cause_counts
-    assert (matched.cause, matched.line, matched.times) == (cause, cause.example, 1)
+    (matched,) = read(known_line.example).line_counts
+    assert (matched.known_line, matched.line, matched.times) == (known_line, known_line.example, 1)
 
 
-@each_cause
-def test_rows_are_whole(cause: Cause) -> None:
+@each_known_line
+def test_rows_are_whole(known_line: KnownLine) -> None:
     """Every failure has a remedy, and each text is a sentence that fits in a table cell."""
-    texts = [cause.meaning, cause.remedy] if cause.remedy else [cause.meaning]
-    assert cause.remedy or cause.rdma
+    texts = [known_line.meaning, known_line.remedy] if known_line.remedy else [known_line.meaning]
+    assert known_line.remedy or known_line.rdma
     assert all(text.endswith(".") and not {"\n", "|"} & set(text) for text in texts)
-    assert cause.source
-    assert cause.clue in cause.example
+    assert known_line.source
+    assert known_line.clue in known_line.example
 
 
 def test_codes_are_unique() -> None:
-    """A code has one meaning, so a cause does not share one with a reason."""
-    codes = [cause.code for cause in CAUSES]
+    """A code has one meaning, so a known_line does not share one with a reason."""
+    codes = [known_line.code for known_line in KNOWN_LINES]
     assert len(set(codes)) == len(codes)
     assert not {code.lower() for code in codes} & {code.lower() for code in REASONS}
 
@@ -65,8 +67,8 @@ def test_codes_are_unique() -> None:
     ],
 )
 def test_other_lines_tell_nothing(line: str) -> None:
-    """A line that only looks similar is no cause."""
-    assert read(line).cause_counts == ()
+    """A line that only looks similar is no known_line."""
+    assert read(line).line_counts == ()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ def test_other_lines_tell_nothing(line: str) -> None:
 )
 def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
     """The shells dash and busybox print only that word, bash and mpirun more."""
-    assert [matched.cause.code for matched in read(line).cause_counts] == ["ProcessKilled"]
+    assert [matched.known_line.code for matched in read(line).line_counts] == ["ProcessKilled"]
 
 
 @pytest.mark.parametrize(
@@ -103,11 +105,13 @@ def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
 def test_networks_of_nccl(network: str, rdma: bool | None) -> None:
     """NET/IB, the plugins of HPC-X, libfabric and Google are RDMA; NET/Socket is not."""
     line = f"n:1:1 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/{network}"
-    transports = [matched.cause.rdma for matched in read(line).cause_counts]
+    transports = [matched.known_line.rdma for matched in read(line).line_counts]
     assert transports == ([] if rdma is None else [rdma])
 
 
-_RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (cause.example for cause in TRANSPORTS)
+_RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (
+    known_line.example for known_line in TRANSPORTS
+)
 
 
 @pytest.mark.parametrize(
@@ -152,33 +156,33 @@ def test_what_nccl_was_asked_to_tell() -> None:
 def test_lines_are_counted() -> None:
     """The report has the first line of a kind, and the number of such lines."""
     other = _SOCKET.replace("00/0", "01/0")
-    (matched,) = read(f"  {_SOCKET}  ", other, other).cause_counts
+    (matched,) = read(f"  {_SOCKET}  ", other, other).line_counts
     assert (matched.line, matched.times) == (_SOCKET, 3)
 
 
 def test_long_lines_are_cut() -> None:
     """Only the start of a line is read, so that no line takes long."""
-    assert read("x" * 5000 + _SOCKET).cause_counts == ()
+    assert read("x" * 5000 + _SOCKET).line_counts == ()
 
 
 def test_refused_memory_is_reported_once() -> None:
-    """UCX appends its advice to the error of the kernel: that is one cause."""
+    """UCX appends its advice to the error of the kernel: that is one known_line."""
     line = (
         "ib_iface.c:1060 UCX  ERROR ibv_create_cq(cqe=4096) failed: Cannot allocate memory : "
         "Please set max locked memory (ulimit -l) to 'unlimited' (current: 64 kbytes)"
     )
-    assert [matched.cause.code for matched in read(line).cause_counts] == ["MemlockTooSmall"]
+    assert [matched.known_line.code for matched in read(line).line_counts] == ["MemlockTooSmall"]
 
 
 def test_lines_that_overwrite_each_other() -> None:
     """A progress bar ends its lines with a carriage return."""
-    (matched,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").cause_counts
+    (matched,) = read_log("10%\r20%\r" + _SOCKET + "\r30%").line_counts
     assert matched.line == _SOCKET
 
 
 def test_a_cause_makes_findings_with_its_remedy() -> None:
     """Without a remedy of its own, a finding has the row's; "" is a remedy of its own."""
-    cause = next(cause for cause in CAUSES if cause.remedy)
-    finding = cause.finding("error", "It failed.")
-    assert finding == Finding("error", cause.code, "It failed.", cause.remedy)
-    assert not cause.finding("error", "It failed.", "").remedy
+    known_line = next(known_line for known_line in KNOWN_LINES if known_line.remedy)
+    finding = known_line.finding("error", "It failed.")
+    assert finding == Finding("error", known_line.code, "It failed.", known_line.remedy)
+    assert not known_line.finding("error", "It failed.", "").remedy
