@@ -147,6 +147,20 @@ def test_without_an_object_there_is_nothing_to_write() -> None:
     assert not any(replica.problems)
 
 
+def test_an_object_that_was_created_again_gets_its_status() -> None:
+    """Its content and generation may be those of the one before, but it has no status yet."""
+    replica = Replica()
+    replica.update = StatusUpdate(1, (VALID,), {}, uid="first")
+    replica.step()
+    replica.step()
+    assert len(replica.written) == 1
+    replica.update = replica.update._replace(uid="second")
+    replica.step()
+    assert len(replica.written) == 2
+    replica.step()
+    assert len(replica.written) == 2
+
+
 def test_a_problem_is_reported_and_is_not_the_end() -> None:
     """An internal error has only its type; the next attempt may succeed."""
     replica = Replica()

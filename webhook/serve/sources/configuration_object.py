@@ -60,6 +60,7 @@ class _Metadata(TypedDict, total=False):
     #: The time of the last write, in ISO 8601; "" if unknown.
     written: str
     resourceVersion: str
+    uid: str
 
 
 class _Projection(TypedDict, total=False):
@@ -92,6 +93,8 @@ class ObservedObject(NamedTuple):
     status: Mapping[str, object] = MappingProxyType({})
     #: Its metadata.resourceVersion.
     version: str = ""
+    #: Its metadata.uid: an object that is deleted and created again has another.
+    uid: str = ""
 
 
 class _Learned(NamedTuple):
@@ -206,7 +209,8 @@ class ObjectConfiguration:
             loaded, problem = None, visible(f"{CONFIGURATION_TITLE}: {error!r}")
         spec = projection.get("spec", {})
         status = _status_of(projection)
-        return ObservedObject(generation, loaded, problem, spec, **status), prepared
+        uid = projection["metadata"].get("uid", "")
+        return ObservedObject(generation, loaded, problem, spec, **status, uid=uid), prepared
 
     def _use(
         self,

@@ -51,6 +51,8 @@ class StatusUpdate(NamedTuple):
     conditions: Sequence[Condition]
     #: The other fields of the status.
     fields: JsonObject
+    #: metadata.uid of its object.
+    uid: str = ""
 
 
 def status_update(
@@ -74,7 +76,7 @@ def status_update(
     }
     conditions = (*filter(None, (_valid(observed), _active(observed, used), called)),)
     ready = _ready(observed, conditions, replicas)
-    return StatusUpdate(observed.generation, (ready, *conditions), fields)
+    return StatusUpdate(observed.generation, (ready, *conditions), fields, observed.uid)
 
 
 def _ready(

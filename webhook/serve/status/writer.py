@@ -149,6 +149,8 @@ class HoldersPart:
         self._clock, self._now = clock, now
         #: The last status from this replica; None while it is not the writer.
         self._written: JsonObject | None = None
+        #: The object that has it.
+        self._uid = ""
         self._next_write = 0.0
 
     def write(self, lease: StatusLease, api: StatusApi) -> None:
@@ -160,8 +162,8 @@ class HoldersPart:
             self._write(update, api)
 
     def _write(self, update: StatusUpdate, api: StatusApi) -> None:
-        if self._written is None:
-            self._written = _status_of(api.read(PATH))
+        if self._written is None or self._uid != update.uid:
+            self._written, self._uid = _status_of(api.read(PATH)), update.uid
         status = _status(update, self._written, self._now())
         if status == self._written:
             return
