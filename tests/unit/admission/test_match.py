@@ -310,3 +310,25 @@ def test_a_configuration_of_an_odd_shape() -> None:
     odd = read_registration({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
     assert odd.creation_of_pods is False
     assert list(odd.conditions) == [("None", "None")]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "webhook", "created", "failure_policy"),
+    [
+        (
+            {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}},
+            {"failurePolicy": "Ignore"},
+            "2026-01-01T00:00:00Z",
+            "Ignore",
+        ),
+        ({}, {}, "", ""),
+        ({"metadata": None}, {"failurePolicy": None}, "", ""),
+    ],
+    ids=["as stored", "from a file", "of another form"],
+)
+def test_a_registration_has_its_age_and_its_failure_policy(
+    configuration: Any, webhook: Any, created: str, failure_policy: str
+) -> None:
+    """Both are empty in a configuration that no API server stored."""
+    registration = read_registration(configuration, webhook)
+    assert (registration.created, registration.failure_policy) == (created, failure_policy)
