@@ -32,9 +32,9 @@ class Replica:
         self.writer = StatusWriter(lambda: (self, self), [part], self.problems.append)
 
     def step(self) -> bool:
-        """Let the minimum time between two writes pass, and write."""
+        """Let the minimum time between two writes pass; return whether writing succeeded."""
         self.seconds += WRITE_INTERVAL
-        return self.writer.step()
+        return self.writer.attempt() == status_writer.TICK
 
     def _now(self) -> datetime:
         return datetime(2026, 11, 23, 10, self.minute, tzinfo=UTC)
@@ -182,7 +182,7 @@ def test_it_works_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     replica.writer.start()
     until(lambda: bool(replica.written))
     replica.writer.stop()
-    assert replica.writer.join(20)
+    replica.writer._periodic._thread.join(20)
 
 
 def test_a_connection_that_fails_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +197,8 @@ def test_a_connection_that_fails_is_a_problem(monkeypatch: pytest.MonkeyPatch) -
     writer.start()
     until(lambda: problems == ["no token"])  # the next attempt follows after WRITE_INTERVAL
     writer.stop()
-    assert writer.join(20)
+    writer._periodic._thread.join(20)
+    assert not writer._periodic._thread.is_alive()
 
 
 def test_the_holder_writes_at_most_once_in_ten_seconds() -> None:
@@ -206,10 +207,10 @@ def test_the_holder_writes_at_most_once_in_ten_seconds() -> None:
     replica.step()
     replica.update = StatusUpdate(3, (VALID,), {"nodes": 5})
     replica.seconds += WRITE_INTERVAL - 0.1
-    replica.writer.step()
+    replica.writer.attempt()
     assert [status["nodes"] for status in replica.written] == [4]
     replica.seconds += 0.1
-    replica.writer.step()
+    replica.writer.attempt()
     assert [status["nodes"] for status in replica.written] == [4, 5]
 
 

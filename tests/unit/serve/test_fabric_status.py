@@ -363,7 +363,7 @@ class Writing:
         self.api, self.lines, self.metrics = ApiServer(), Lines(), Metrics()
         monkeypatch.setattr("webhook.serve.status.writer.WRITE_INTERVAL", 0.01)
         monkeypatch.setattr("webhook.serve.status.writer.TICK", 0.01)
-        monkeypatch.setattr("webhook.serve.status._RELEASE", waiting.PATIENCE)
+        monkeypatch.setattr("webhook.serve.sources.periodic._END", waiting.PATIENCE)
         monkeypatch.setattr("webhook.kube.client.Client", self.api.client)
         monkeypatch.setattr("webhook.kube.lease.Lease", self.api.lease)
         used = fabrics()

@@ -35,32 +35,6 @@ from webhook.serve.status.own import OwnPart
 from webhook.serve.status.replicas import live_reports, replica_reports
 from webhook.serve.status.writer import HoldersPart, StatusWriter
 
-#: Seconds for the last writes when the process ends.
-_RELEASE = 3.0
-
-
-class FabricStatus:
-    """A source that keeps the object's status in step with the state of this replica."""
-
-    def __init__(self, writer: StatusWriter) -> None:
-        self._writer = writer
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._writer.start()
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._writer.stop()
-        self._writer.join(_RELEASE)
-
-    def poll(self) -> bool:
-        """Return False: there is nothing to apply."""
-        return False
-
-    def apply(self, metrics: Metrics, log: Log) -> None:
-        """Do nothing."""
-
 
 def status_writer(
     options: ServeOptions,
@@ -114,7 +88,7 @@ def status_writer(
         replica,
         loss_reporter(metrics, log),
     )
-    return (lease, calls, FabricStatus(writer), events)
+    return (lease, calls, writer, events)
 
 
 class _WriteReport:

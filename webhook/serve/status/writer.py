@@ -6,7 +6,6 @@ replica's own state alone, so another replica that takes over writes the same.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,6 +16,9 @@ from webhook.config.custom_resource import CONFIGURATION_NAME
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import ClusterError
 from webhook.model.json import JsonObject
+from webhook.serve.log import Log
+from webhook.serve.metrics import Metrics
+from webhook.serve.sources.periodic import Periodic
 from webhook.serve.status.content import Condition, StatusUpdate
 
 PATH = f"/apis/{API_VERSION}/fabricconfigurations/{CONFIGURATION_NAME}"
@@ -66,7 +68,7 @@ class StatusPart(Protocol):
 
 
 class StatusWriter:
-    """Writes the parts of the status in a thread."""
+    """A source that writes the parts of the status in a thread, and reports failures."""
 
     def __init__(
         self,
@@ -83,30 +85,18 @@ class StatusWriter:
         self._parts = parts
         self._report = report
         self._connected: tuple[StatusLease, StatusApi] | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="status", daemon=True)
+        self._periodic = Periodic("status", self.attempt, self._leave)
+        self.start, self.stop = self._periodic.start, self._periodic.stop
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+    def poll(self) -> bool:
+        """Return False: there is nothing to apply."""
+        return False
 
-    def stop(self) -> None:
-        """Stop the thread, without waiting for its end."""
-        self._stop.set()
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Do nothing."""
 
-    def join(self, seconds: float) -> bool:
-        """Wait at most `seconds` for the end of the thread; return whether it has ended."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        pause = TICK
-        while not self._stop.wait(pause):
-            pause = TICK if self.step() else WRITE_INTERVAL
-        self._leave()
-
-    def step(self) -> bool:
-        """Write what has changed; return whether that succeeded. Never raises."""
+    def attempt(self) -> float:
+        """Write what has changed; return the seconds until the next attempt. Never raises."""
         problem = ""
         try:
             self._write_changes()
@@ -118,7 +108,7 @@ class StatusWriter:
             for part in self._parts:
                 part.forget()
         self._report(problem)
-        return not problem
+        return WRITE_INTERVAL if problem else TICK
 
     def _write_changes(self) -> None:
         if self._connected is None:
