@@ -11,7 +11,14 @@ from webhook.decide.analysis import DecisionInput
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import REASONS_OUTSIDE_MUTATIONS
 from webhook.model.decision import Decision, PatchOp
-from webhook.model.fabric import Defaults, Fabric, FabricEnv, Fabrics, RdmaResource, build_fabrics
+from webhook.model.fabric import (
+    CompiledConfiguration,
+    Defaults,
+    Fabric,
+    FabricEnv,
+    RdmaResource,
+    build_configuration,
+)
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest
@@ -64,10 +71,12 @@ def fabric(name: str = "plain", **fields: Any) -> Fabric:
     return Fabric(name=name, **fields)
 
 
-def fabrics(*members: Fabric, defaults: Mapping[str, Any] | None = None, **fields: Any) -> Fabrics:
+def fabrics(
+    *members: Fabric, defaults: Mapping[str, Any] | None = None, **fields: Any
+) -> CompiledConfiguration:
     """Make a configuration; without members, it has V100 and H100."""
     given = Defaults(**(defaults or {}))
-    return build_fabrics(members or (V100, H100), defaults=given, config_hash=HASH, **fields)
+    return build_configuration(members or (V100, H100), defaults=given, config_hash=HASH, **fields)
 
 
 def decision_input(
@@ -80,7 +89,7 @@ def decision_input(
 ) -> DecisionInput:
     """Make the input of a decision: everything that it depends on besides the pod."""
     return DecisionInput(
-        fabrics=fabrics(*members, defaults=defaults, **fields),
+        configuration=fabrics(*members, defaults=defaults, **fields),
         namespace=namespace or NamespaceFacts(name="lab"),
         fabric_index=fabric_index or FabricIndex(),
         enable=enable,

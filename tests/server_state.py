@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.config.load import FabricsText
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node
 from webhook.serve.state import (
@@ -21,10 +21,12 @@ _NO_TEXT = FabricsText("")
 
 
 def prepared(
-    fabrics: Fabrics, nodes: Mapping[str, Node] = _NO_NODES, source: FabricsText = _NO_TEXT
+    configuration: CompiledConfiguration,
+    nodes: Mapping[str, Node] = _NO_NODES,
+    source: FabricsText = _NO_TEXT,
 ) -> PreparedConfiguration:
     """Prepare a configuration, by default without nodes and without its text."""
-    return PreparedConfiguration.of(fabrics, nodes, source)
+    return PreparedConfiguration.of(configuration, nodes, source)
 
 
 def learn(state: State, facts: Facts) -> None:
@@ -33,17 +35,17 @@ def learn(state: State, facts: Facts) -> None:
     state.send(NodesChanged(facts.nodes, {}))
 
 
-def use(state: State, fabrics: Fabrics, source: FabricsText = _NO_TEXT) -> None:
+def use(state: State, configuration: CompiledConfiguration, source: FabricsText = _NO_TEXT) -> None:
     """Prepare a configuration with the latest nodes, and put it to use."""
     nodes = state.snapshot.facts.nodes
-    state.send(ConfigurationApplied(PreparedConfiguration.of(fabrics, nodes, source)))
+    state.send(ConfigurationApplied(PreparedConfiguration.of(configuration, nodes, source)))
 
 
 def configured(
-    fabrics: Fabrics, facts: Facts | None = None, source: FabricsText = _NO_TEXT
+    configuration: CompiledConfiguration, facts: Facts | None = None, source: FabricsText = _NO_TEXT
 ) -> State:
     """Make the state of a server that uses these fabrics and facts."""
     state = State()
     learn(state, facts or Facts())
-    use(state, fabrics, source)
+    use(state, configuration, source)
     return state

@@ -120,12 +120,12 @@ def _written(manifest: dict[str, Any]) -> str:
 
 
 def _decision_input(nodes: int = 0) -> DecisionInput:
-    fabrics = parse_fabrics(FABRICS, "benchmark").fabrics
+    configuration = parse_fabrics(FABRICS, "benchmark").compiled
     facts = Facts.from_objects(_node(number) for number in range(nodes))
     return DecisionInput(
-        fabrics=fabrics,
+        configuration=configuration,
         namespace=NamespaceFacts(name="lab", labels={"rdma.lab/enable": "true"}),
-        fabric_index=facts.fabric_index(fabrics),
+        fabric_index=facts.fabric_index(configuration),
     )
 
 

@@ -52,7 +52,7 @@ def apply_fabrics(cluster: Cluster, text: str) -> str:
 def hash_of(configuration: dict[str, Any]) -> str:
     """Return the hash of a configuration."""
     named = {**configuration, "metadata": {"name": "default"}}
-    return parse_object(named, OBJECT).fabrics.config_hash
+    return parse_object(named, OBJECT).compiled.config_hash
 
 
 def used(metrics: str) -> str:

@@ -16,7 +16,7 @@ from tests.integration.serving import review
 from tests.server_state import configured
 from webhook.decide import decide
 from webhook.kube.watched_resources import KINDS
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.log import Log
@@ -40,7 +40,12 @@ class Expectation:
         nodes = [*_objects(cluster, ["nodes"])]
         self._facts = [Facts.from_objects(objects), Facts.from_objects([*objects, *nodes])]
 
-    def pods(self, pod: Document, fabrics: Fabrics, then: Fabrics | None = None) -> list[Document]:
+    def pods(
+        self,
+        pod: Document,
+        configuration: CompiledConfiguration,
+        then: CompiledConfiguration | None = None,
+    ) -> list[Document]:
         """Return the pod after our call, the other webhook's, and our second one.
 
         `then`: the fabrics of the replica that answers the second call, if it does not know the
@@ -49,10 +54,17 @@ class Expectation:
         There are two pods: a replica knows which fabric a node belongs to a moment after it uses
         other fabrics, and the status shows its knowledge.
         """
-        return [self._pod(pod, (fabrics, then or fabrics), facts) for facts in self._facts]
+        return [
+            self._pod(pod, (configuration, then or configuration), facts) for facts in self._facts
+        ]
 
-    def _pod(self, created: Document, pair: tuple[Fabrics, Fabrics], facts: Facts) -> Document:
-        first, second = (_replica(fabrics, facts) for fabrics in pair)
+    def _pod(
+        self,
+        created: Document,
+        pair: tuple[CompiledConfiguration, CompiledConfiguration],
+        facts: Facts,
+    ) -> Document:
+        first, second = (_replica(configuration, facts) for configuration in pair)
         pod = self._called(first, self._defaulted(created))
         pod = self._defaulted(patched(pod, self._habit(pod)))
         return self._called(second, pod)
@@ -72,8 +84,8 @@ class Expectation:
         return without_server_fields(response.object)
 
 
-def _replica(fabrics: Fabrics, facts: Facts) -> Mutate:
-    return Mutate(configured(fabrics, facts), Metrics(), Log("error"), decide)
+def _replica(configuration: CompiledConfiguration, facts: Facts) -> Mutate:
+    return Mutate(configured(configuration, facts), Metrics(), Log("error"), decide)
 
 
 def _objects(cluster: Cluster, resources: Iterable[str]) -> Iterator[Document]:

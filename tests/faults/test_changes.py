@@ -37,7 +37,7 @@ from tests.faults.scale import SCALE
 from tests.waiting import until
 from webhook.config import EXAMPLE
 from webhook.config.load import parse_object
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.serve.sources.configuration_object import DELAY
 
 #: Seconds between the first and the second call for each pod.
@@ -91,7 +91,7 @@ class Changes:
 
     def __init__(self, webhook: Webhook) -> None:
         self._webhook = webhook
-        self.used: dict[str, Fabrics] = {}
+        self.used: dict[str, CompiledConfiguration] = {}
         #: When each of them was replaced, at the latest.
         self.replaced: dict[str, float] = {}
         self.last = ""
@@ -115,7 +115,7 @@ class Changes:
         response = patch_fabrics(self._webhook.cluster, [fabric(number)])
         assert response.code == 200, response.object
         self.replaced[self.last] = time.time() + DELAY
-        now = parse_object(response.object, OBJECT).fabrics
+        now = parse_object(response.object, OBJECT).compiled
         self.last = now.config_hash
         self.used[self.last] = now
 
@@ -204,13 +204,13 @@ def _while_it_changes(
 
 
 def _expected(
-    webhook: Webhook, pod: Document, used: dict[str, Fabrics]
+    webhook: Webhook, pod: Document, used: dict[str, CompiledConfiguration]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the leaves of the pods by the hash of each configuration."""
     expectation = Expectation(webhook.cluster, NAME, PLAIN, limits_memory)
     return {
-        key: [leaves(stored) for stored in expectation.pods(pod, fabrics)]
-        for key, fabrics in used.items()
+        key: [leaves(stored) for stored in expectation.pods(pod, configuration)]
+        for key, configuration in used.items()
     }
 
 

@@ -50,7 +50,7 @@ from tests.faults.versions import (
 from tests.integration.serving import review
 from tests.waiting import until
 from webhook.config import EXAMPLE
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 
 #: Pods at a time, and the seconds between two moments at which the other webhook answers all calls
 #: that wait. So all first calls come together, as do all second ones: the API server needs a
@@ -124,10 +124,12 @@ class Versions:
         assert by["both"] > 0
         return f"{measured}; {by['both']} decided by both versions"
 
-    def _expected(self, news: list[Fabrics], old: Fabrics) -> dict[str, str]:
+    def _expected(
+        self, news: list[CompiledConfiguration], old: CompiledConfiguration
+    ) -> dict[str, str]:
         """Return the texts of all possible pods, each with "one" or "both" versions."""
         expectation = Expectation(self.webhook.cluster, self.space.name, PLAIN, limits_memory)
-        uniform = [(fabrics, fabrics) for fabrics in [*news, old]]
+        uniform = [(configuration, configuration) for configuration in [*news, old]]
         mixed = [*product(news, [old]), *product([old], news)]
         return {
             _text(pod): "one" if first is second else "both"

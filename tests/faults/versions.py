@@ -20,7 +20,7 @@ from tests.e2e.asking import Document
 from tests.e2e.installed.test_life import Replica
 from webhook.config import compile as compiling
 from webhook.config.load import parse_object
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 
 #: A rollout waits, as soon as its first replica is ready.
 WAITING = [
@@ -32,12 +32,12 @@ WAITING = [
 _VERSION, _LIBRARIES = 0, ["nccl", "gloo"]
 
 
-def compiled(configuration: Document) -> Fabrics:
+def compiled(configuration: Document) -> CompiledConfiguration:
     """Compile an object as this version does."""
-    return parse_object(configuration, OBJECT).fabrics
+    return parse_object(configuration, OBJECT).compiled
 
 
-def compiled_before(configuration: Document) -> Fabrics:
+def compiled_before(configuration: Document) -> CompiledConfiguration:
     """Compile an object as the previous version does."""
     with patch.object(compiling, "VERSION", _VERSION):
         config_hash = compiled(configuration).config_hash

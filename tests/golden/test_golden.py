@@ -130,7 +130,7 @@ class _Server:
     def __init__(self, case: Path) -> None:
         facts_file = case / "facts.yaml"
         facts = load_facts(facts_file) if facts_file.exists() else Facts()
-        state = configured(load_fabrics(case / "fabrics.yaml").fabrics, facts)
+        state = configured(load_fabrics(case / "fabrics.yaml").compiled, facts)
         self._app = Mutate(state, Metrics(), Log("error"), decide)
 
     def answer(self, pod: dict[str, Any]) -> dict[str, Any]:

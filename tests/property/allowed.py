@@ -15,7 +15,7 @@ from webhook.decide.mutations.ipc_lock import UNLIMITED
 from webhook.decide.shell.argv import remap_word_count
 from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.claims import CLAIM_PREFIX
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.libraries import VARIABLES
 from webhook.model.pod import at, dotted
 from webhook.model.quantity import parse
@@ -31,9 +31,9 @@ class WritableNames(NamedTuple):
     variables: frozenset[str]  #: of the site's own `env`
 
 
-def names_of(fabrics: Fabrics) -> WritableNames:
+def names_of(configuration: CompiledConfiguration) -> WritableNames:
     """List the names that a configuration's fabrics add to pods."""
-    members = fabrics.fabrics.values()
+    members = configuration.fabrics.values()
     resources = [resource for fabric in members for resource in fabric.resources]
     return WritableNames(
         resources=frozenset(resource.name for resource in resources),

@@ -10,7 +10,7 @@ from tests.fabrics_file import below_spec
 from webhook.config.load import parse_fabrics
 from webhook.decide.analysis import DecisionInput
 from webhook.model.annotations import ENABLE_ANNOTATION, FABRIC_ANNOTATION
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 
 Strategy = st.SearchStrategy
@@ -72,12 +72,12 @@ fabrics:
 """,
 )
 #: Configurations that differ in everything that affects a pod.
-CONFIGURATIONS: tuple[Fabrics, ...] = tuple(
-    parse_fabrics(below_spec(text), "fabrics.yaml").fabrics for text in _FILES
+CONFIGURATIONS: tuple[CompiledConfiguration, ...] = tuple(
+    parse_fabrics(below_spec(text), "fabrics.yaml").compiled for text in _FILES
 )
 
 
-def fabrics() -> Strategy[Fabrics]:
+def fabrics() -> Strategy[CompiledConfiguration]:
     """Draw one of the configurations."""
     return st.sampled_from(CONFIGURATIONS)
 
@@ -93,7 +93,7 @@ def decision_inputs(draw: st.DrawFn) -> DecisionInput:
     """Draw the input of a decision: everything that it depends on besides the pod."""
     chosen, cluster = draw(fabrics()), draw(facts() | st.just(Facts()))
     return DecisionInput(
-        fabrics=chosen,
+        configuration=chosen,
         namespace=cluster.namespace("lab"),
         fabric_index=cluster.fabric_index(chosen),
     )

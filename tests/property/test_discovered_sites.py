@@ -113,7 +113,7 @@ def test_the_file_always_loads(
     discovery = discover_site(_sighted(site), _kube(nodes), options)
     loaded = parse_fabrics(discovery.text, "fabrics.yaml")
     assert loaded.findings == ()
-    assert list(loaded.fabrics.fabrics) == [fabric["name"] for fabric in discovery.entries]
+    assert list(loaded.compiled.fabrics) == [fabric["name"] for fabric in discovery.entries]
     assert not any(_VALIDATOR.iter_errors(json.loads(json.dumps(discover_form(discovery)))))
     assert discover_text(discovery, width=80, color=False).isprintable() is False  # it has lines
 

@@ -131,7 +131,7 @@ def test_every_answer_to_a_pod_that_opted_in_has_a_status(
     if decision.allowed:
         status = decision.pod["metadata"]["annotations"][STATUS_ANNOTATION]
         assert len(status) <= 4096
-        assert orjson.loads(status)["config"] == decision_input.fabrics.config_hash
+        assert orjson.loads(status)["config"] == decision_input.configuration.config_hash
 
 
 @given(pod=pods(), decision_input=decision_inputs())
@@ -146,7 +146,7 @@ def test_warnings_fit_the_api_server(pod: dict[str, Any], decision_input: Decisi
 def test_the_user_wins(pod: dict[str, Any], decision_input: DecisionInput) -> None:
     """Only changes that the design lists are made; additions are in known places only."""
     decision = decide(pod, decision_input)
-    assert list(forbidden(pod, decision.pod, names_of(decision_input.fabrics))) == []
+    assert list(forbidden(pod, decision.pod, names_of(decision_input.configuration))) == []
 
 
 @given(pod=spoilt_pods() | pods(), decision_input=decision_inputs())

@@ -82,7 +82,7 @@ def _check(given: str) -> _CheckedFile | None:
         )
     except InvalidConfiguration as error:
         reading = error
-    fabrics = len(reading.fabrics.fabrics) if isinstance(reading, LoadedConfiguration) else None
+    fabrics = len(reading.compiled.fabrics) if isinstance(reading, LoadedConfiguration) else None
     by_line = tuple(sorted(reading.findings, key=lambda finding: finding.location.line or 0))
     return _CheckedFile(name, fabrics, by_line, reading.truncation)
 

@@ -7,13 +7,13 @@ from webhook.config import FACTS_COMMAND
 from webhook.config.files import FACTS_LIMITS, decode, parse_facts
 from webhook.config.load import LIMITS, parse_fabrics
 from webhook.errors import DocumentError
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 
 
-def read_fabrics(name: str) -> Fabrics:
+def read_configuration(name: str) -> CompiledConfiguration:
     """Read a fabrics file; InvalidConfiguration, with all errors, if it is not valid."""
-    return parse_fabrics(read_text(name, LIMITS.size), shown_name(name)).fabrics
+    return parse_fabrics(read_text(name, LIMITS.size), shown_name(name)).compiled
 
 
 def read_facts(name: str, command: str = FACTS_COMMAND) -> Facts:

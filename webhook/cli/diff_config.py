@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from webhook.cli.config_files import read_fabrics, read_facts
+from webhook.cli.config_files import read_configuration, read_facts
 from webhook.cli.inputs import input_name
 from webhook.cli.manifest_files import ManifestFiles
 from webhook.cli.options import (
@@ -22,7 +22,7 @@ from webhook.cli.options import (
 )
 from webhook.cli.output import color, width, write, write_json
 from webhook.errors import ConfigError, DocumentError
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.preview.comparison import Comparison, changes_form, changes_text, compare_reports
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
@@ -85,20 +85,20 @@ class _Workloads(NamedTuple):
     documents: Sequence[Document]
     live_facts: LiveFacts
     #: The cluster's fabrics; None if -c replaces them, or they could not be read.
-    fabrics: Fabrics | None = None
+    configuration: CompiledConfiguration | None = None
     unreadable: bool = False
     notes: Sequence[str] = ()
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, and return the exit code."""
-    new = read_fabrics(arguments.new)
-    old = read_fabrics(arguments.config) if arguments.config else None
+    new = read_configuration(arguments.new)
+    old = read_configuration(arguments.config) if arguments.config else None
     offline = arguments.filenames and arguments.config and not names_cluster(arguments)
     workloads = _read_files(arguments) if offline else _read_cluster(arguments, (new, old))
     if workloads.unreadable and not workloads.documents:
         return _UNREADABLE
-    before = old or workloads.fabrics
+    before = old or workloads.configuration
     if before is None:
         raise ConfigError("\n".join((*workloads.notes, "pass the current fabrics with -c OLD")))
     comparison = _compare(arguments, workloads, before, new)
@@ -112,16 +112,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _compare(
-    arguments: argparse.Namespace, workloads: _Workloads, before: Fabrics, after: Fabrics
+    arguments: argparse.Namespace,
+    workloads: _Workloads,
+    before: CompiledConfiguration,
+    after: CompiledConfiguration,
 ) -> Comparison:
     options = PreviewOptions(
-        fabrics=before,
+        configuration=before,
         facts=read_facts(arguments.facts) if arguments.facts else None,
         live_facts=workloads.live_facts,
         namespace=arguments.namespace or "default",
     )
     today = preview_documents(workloads.documents, options)
-    then = preview_documents(workloads.documents, replace(options, fabrics=after))
+    then = preview_documents(workloads.documents, replace(options, configuration=after))
     return compare_reports(today, then, workloads.notes)
 
 
@@ -135,11 +138,11 @@ def _read_files(arguments: argparse.Namespace) -> _Workloads:
 
 
 def _read_cluster(
-    arguments: argparse.Namespace, file_fabrics: Sequence[Fabrics | None]
+    arguments: argparse.Namespace, file_configurations: Sequence[CompiledConfiguration | None]
 ) -> _Workloads:
     """Read the cluster: facts about its pods, its fabrics, and without files its workloads.
 
-    `file_fabrics` are the fabrics of NEW and OLD; None without OLD.
+    `file_configurations` are the fabrics of NEW and OLD; None without OLD.
     """
     from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
 
@@ -154,15 +157,21 @@ def _read_cluster(
         namespaces_of(given.documents, default_namespace) if given else namespaces,
         read_fabrics=not arguments.config,
         fallback_clause="pass them with -c",
-        claims=any(fabrics.uses_claims for fabrics in file_fabrics if fabrics is not None),
+        claims=any(
+            configuration.uses_claims
+            for configuration in file_configurations
+            if configuration is not None
+        ),
     )
     arguments.namespace = default_namespace
-    fabrics = reading.configuration.fabrics if reading.configuration else None
+    configuration = reading.configuration.compiled if reading.configuration else None
     if given is not None:
-        return given._replace(live_facts=reading.facts, fabrics=fabrics, notes=reading.facts.notes)
+        return given._replace(
+            live_facts=reading.facts, configuration=configuration, notes=reading.facts.notes
+        )
     assert templates is not None
     documents = [
         Document(name="the cluster", index=index, value=manifest, line=0, text="", syntax="json")
         for index, manifest in enumerate(templates.objects)
     ]
-    return _Workloads(documents, reading.facts, fabrics, notes=templates.notes)
+    return _Workloads(documents, reading.facts, configuration, notes=templates.notes)

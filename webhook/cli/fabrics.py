@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from webhook.cli.config_files import read_fabrics, read_facts
+from webhook.cli.config_files import read_configuration, read_facts
 from webhook.cli.inputs import input_name
 from webhook.cli.options import CONFIG_VARIABLE, add_cluster_options, cluster_access, config_name
 from webhook.cli.output import color, print_message, width, write
 from webhook.errors import ClusterError, DocumentError
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.inventory import FabricInventory, Reserved, build_inventory
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
 
@@ -85,7 +85,7 @@ def _from_file(arguments: argparse.Namespace) -> FabricInventory:
     if path is None:
         raise DocumentError(f"no fabrics; {_FABRICS_ADVICE}, or set ${CONFIG_VARIABLE}")
     facts = read_facts(arguments.filename, _NODES_COMMAND)
-    return build_inventory(facts.nodes, read_fabrics(path))
+    return build_inventory(facts.nodes, read_configuration(path))
 
 
 def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
@@ -100,7 +100,7 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     reads = ApiReads(Client(*cluster_access(arguments)))
-    fabrics = _fabrics(arguments, reads)
+    configuration = _configuration(arguments, reads)
     try:
         nodes = nodes_of_cluster(reads)
     except StatusError as error:
@@ -112,16 +112,16 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
         reserved, refused = reserved_in_cluster(reads)
         if refused:
             print_message("note", f"free amounts are unknown: {refused}")
-    return build_inventory(nodes, fabrics, reserved)
+    return build_inventory(nodes, configuration, reserved)
 
 
-def _fabrics(arguments: argparse.Namespace, reads: ApiReads) -> Fabrics:
-    """Return the fabrics of the named file, or the cluster's."""
+def _configuration(arguments: argparse.Namespace, reads: ApiReads) -> CompiledConfiguration:
+    """Return the configuration of the named file, or the cluster's."""
     if arguments.config:
-        return read_fabrics(arguments.config)
+        return read_configuration(arguments.config)
     from webhook.preview.live import read_live  # noqa: PLC0415 -- slow to import
 
     reading = read_live(reads, (), read_fabrics=True, fallback_clause=_FABRICS_ADVICE)
     if reading.configuration is None:
         raise DocumentError("\n".join(["the cluster's fabrics are unknown", *reading.facts.notes]))
-    return reading.configuration.fabrics
+    return reading.configuration.compiled

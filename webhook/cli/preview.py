@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from webhook.cli.config_files import read_fabrics, read_facts
+from webhook.cli.config_files import read_configuration, read_facts
 from webhook.cli.inputs import input_name
 from webhook.cli.manifest_files import ManifestFiles
 from webhook.cli.options import (
@@ -24,7 +24,7 @@ from webhook.cli.options import (
 from webhook.cli.output import color, print_message, terminal, width, write
 from webhook.config import EXAMPLE, INSTALLED_FABRICS
 from webhook.errors import ConfigError, DocumentError
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import FOR_CLUSTER, FORMATS, writer
 from webhook.preview.input_facts import LiveFacts
@@ -120,9 +120,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _UNREADABLE
     if not manifests.documents:
         raise DocumentError(manifests.no_documents)
-    file_fabrics = read_fabrics(arguments.config) if arguments.config else None
-    reading = _read_cluster(arguments, manifests.documents, file_fabrics) if use_cluster else None
-    report = preview_documents(manifests.documents, _options(arguments, reading, file_fabrics))
+    file_configuration = read_configuration(arguments.config) if arguments.config else None
+    reading = (
+        _read_cluster(arguments, manifests.documents, file_configuration) if use_cluster else None
+    )
+    report = preview_documents(
+        manifests.documents, _options(arguments, reading, file_configuration)
+    )
     if report.example and arguments.output == "json":
         print_message(
             "note",
@@ -138,7 +142,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_cluster(
-    arguments: argparse.Namespace, documents: Sequence[Document], file_fabrics: Fabrics | None
+    arguments: argparse.Namespace,
+    documents: Sequence[Document],
+    file_configuration: CompiledConfiguration | None,
 ) -> LiveReading:
     """Read the facts of the pods; the cluster's namespace becomes the default."""
     from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
@@ -150,7 +156,7 @@ def _read_cluster(
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
         read_fabrics=not arguments.config,
         fallback_clause=f"using the fabrics of {path}" if path else "using example fabrics",
-        claims=bool(file_fabrics and file_fabrics.uses_claims),
+        claims=bool(file_configuration and file_configuration.uses_claims),
     )
     if reading.configuration is None:
         _refuse_example(arguments, reading.facts.notes)
@@ -158,13 +164,15 @@ def _read_cluster(
 
 
 def _options(
-    arguments: argparse.Namespace, reading: LiveReading | None, file_fabrics: Fabrics | None
+    arguments: argparse.Namespace,
+    reading: LiveReading | None,
+    file_configuration: CompiledConfiguration | None,
 ) -> PreviewOptions:
     cluster_configuration = reading.configuration if reading else None
-    fabrics = cluster_configuration.fabrics if cluster_configuration else file_fabrics
+    configuration = cluster_configuration.compiled if cluster_configuration else file_configuration
     path = _fabrics_file(arguments)
     return PreviewOptions(
-        fabrics=fabrics or read_fabrics(path or str(EXAMPLE)),
+        configuration=configuration or read_configuration(path or str(EXAMPLE)),
         example=cluster_configuration is None and path is None,
         facts=read_facts(arguments.facts) if arguments.facts else None,
         live_facts=reading.facts if reading else LiveFacts(),

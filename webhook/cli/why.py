@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.cli.config_files import read_fabrics
+from webhook.cli.config_files import read_configuration
 from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import add_cluster_options, add_output_format, cluster_client
 from webhook.cli.output import color, print_message, terminal, width, write, write_json
@@ -24,7 +24,7 @@ from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
 from webhook.diagnose.why.output import why_form, why_text
 from webhook.errors import ClusterError, DocumentError
 from webhook.kube.objects import Manifest
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
 
 _WELL, _NOT_WELL, _UNREADABLE = 0, 1, 2
@@ -113,8 +113,8 @@ def _report(arguments: argparse.Namespace, names: Sequence[str]) -> _Report:
     """
     codes = _explain_codes([name for name in names if name != name.lower()])
     pods = [name for name in names if name == name.lower()]
-    fabrics = read_fabrics(arguments.config) if arguments.config else None
-    evidence, failures = _collect(arguments, pods, fabrics)
+    configuration = read_configuration(arguments.config) if arguments.config else None
+    evidence, failures = _collect(arguments, pods, configuration)
     lower_codes = _print_failures(failures)
     return _Report(
         codes=[*codes, *_explain_codes(lower_codes)],
@@ -165,7 +165,7 @@ def _print_failures(failures: Mapping[str, str]) -> list[str]:
 
 
 def _collect(
-    arguments: argparse.Namespace, pods: list[str], fabrics: Fabrics | None
+    arguments: argparse.Namespace, pods: list[str], configuration: CompiledConfiguration | None
 ) -> tuple[list[PodEvidence], dict[str, str]]:
     """Return the evidence of all pods, and the error for each unreadable pod."""
     evidence: list[PodEvidence] = []
@@ -173,13 +173,13 @@ def _collect(
         objects = [
             manifest for name in dict.fromkeys(arguments.files) for manifest in _objects(name)
         ]
-        evidence += collect_from_objects(objects, arguments.namespace or "default", fabrics)
+        evidence += collect_from_objects(objects, arguments.namespace or "default", configuration)
         if not evidence:
             raise DocumentError(_no_pod(arguments.files))
     if not pods:
         return evidence, {}
     try:
-        collector, namespace = _collector(arguments, fabrics)
+        collector, namespace = _collector(arguments, configuration)
     except ClusterError as error:
         return evidence, dict.fromkeys(pods, str(error))
     failures: dict[str, str] = {}
@@ -217,13 +217,17 @@ def _objects(name: str) -> Iterator[Manifest]:
         yield from objects_of(document.value)
 
 
-def _collector(arguments: argparse.Namespace, fabrics: Fabrics | None) -> tuple[Collector, str]:
+def _collector(
+    arguments: argparse.Namespace, configuration: CompiledConfiguration | None
+) -> tuple[Collector, str]:
     """Return the collector of evidence, and the namespace of the pods."""
     from webhook.kube.pods import PodAccess  # noqa: PLC0415 -- slow to import
     from webhook.kube.reads import ApiReads  # noqa: PLC0415
 
     client, namespace = cluster_client(arguments)
-    options = CollectOptions(processes=arguments.processes, logs=arguments.logs, fabrics=fabrics)
+    options = CollectOptions(
+        processes=arguments.processes, logs=arguments.logs, configuration=configuration
+    )
     return Collector(ApiReads(client), PodAccess(client), options), namespace
 
 

@@ -19,20 +19,20 @@ from webhook.config.rules.matching import labels_of
 from webhook.model.decision import VERSION
 from webhook.model.fabric import (
     ClaimTemplateReference,
+    CompiledConfiguration,
     Defaults,
     Fabric,
-    Fabrics,
     Globs,
     RdmaResource,
-    build_fabrics,
+    build_configuration,
 )
 
 _HASH_DIGITS = 12
 
 
-def compile_fabrics(model: FabricConfigurationSpec) -> Fabrics:
+def compile_configuration(model: FabricConfigurationSpec) -> CompiledConfiguration:
     """Compile a file that all rules accept."""
-    return build_fabrics(
+    return build_configuration(
         tuple(_fabric(fabric) for fabric in model.fabrics),
         defaults=_defaults(model.defaults),
         nvlink_namespaces=frozenset(model.nvlink.allow_namespaces),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from webhook.config.compile import compile_fabrics
+from webhook.config.compile import compile_configuration
 from webhook.config.custom_resource import JsonData, kind_errors, object_errors, type_errors
 from webhook.config.files import LocatedData, parse_yaml
 from webhook.config.findings import (
@@ -29,7 +29,7 @@ from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
 from webhook.config.readings import Readings, complete_readings, partial_readings
 from webhook.config.rules import RULES
 from webhook.errors import DocumentError
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.finding import Code, Finding, Level, Location
 from webhook.model.pod import Path, at, dotted
 from webhook.text.yaml.documents import read_documents
@@ -69,7 +69,7 @@ class FabricsText(NamedTuple):
 class LoadedConfiguration(NamedTuple):
     """A usable file: its compiled fabrics, and the warnings about it."""
 
-    fabrics: Fabrics
+    compiled: CompiledConfiguration
     findings: tuple[Finding, ...]
     source: FabricsText
     truncation: Truncation = Truncation()
@@ -128,7 +128,7 @@ def _load(
     if any(finding.level == "error" for finding in findings):
         raise InvalidConfiguration(name, findings, truncation)
     return LoadedConfiguration(
-        compile_fabrics(readings.sound.model), findings, source, truncation, name
+        compile_configuration(readings.sound.model), findings, source, truncation, name
     )
 
 

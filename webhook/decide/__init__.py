@@ -126,13 +126,13 @@ def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
         consequence = f"memory limits stay, and any {FABRIC_ANNOTATION} on it has no effect"
         draft.warned("", FACTS_UNKNOWN, f"nothing is known about {subject}: {consequence}")
     fabric = analysis.namespace.annotations.get(FABRIC_ANNOTATION)
-    exists = isinstance(fabric, str) and fabric in analysis.fabrics.fabrics
+    exists = isinstance(fabric, str) and fabric in analysis.configuration.fabrics
     if analysis.fabric is None and fabric is not None and not exists:
         annotation = f"the namespace's annotation {FABRIC_ANNOTATION}"
         message = f"{annotation} is {fabric!r:.40}, which is not a fabric"
         draft.warned("", NAMESPACE_FABRIC, message)
     # Claims are read only where a fabric has any.
-    unknown = analysis.fabrics.uses_claims and unknown_claims(
+    unknown = analysis.configuration.uses_claims and unknown_claims(
         analysis.original.manifest, analysis.namespace.claim_facts
     )
     for name in list(unknown or ())[:_MAX_CLAIMS]:
@@ -197,7 +197,7 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, decision_input: DecisionInp
     """Admit a pod unchanged except for its status, which has the reason."""
     draft, reason = Draft(pod.manifest, pod), exclusion.reason
     verdict = Verdict.of(reason, reason.clause)
-    config_hash = decision_input.fabrics.config_hash
+    config_hash = decision_input.configuration.config_hash
     if exclusion.in_status:
         _write_status(draft, pod.annotations, StatusSummary(verdict, None, reason, config_hash))
     return Decision(
@@ -222,7 +222,7 @@ def conclude(draft: Draft, examination: Examination, hazards: Hazards) -> Decisi
     # A pod with a NIC that no fabric lists uses no fabric, even if its GPU is on one.
     used_fabric = None if knowledge.uses_foreign_nic else analysis.fabric
     fabric = used_fabric.name if used_fabric else None
-    config_hash = analysis.fabrics.config_hash
+    config_hash = analysis.configuration.config_hash
     verdict = judge(draft, examination, hazards)
     summary = StatusSummary(verdict, fabric, knowledge.reason, config_hash)
     _write_status(draft, analysis.original.annotations, summary)

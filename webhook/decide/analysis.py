@@ -12,7 +12,7 @@ from webhook.decide.launchers.commands import Commands
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import Claim, brings_gpu, may_claim_gpu
 from webhook.model.decision import Reason
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Container, Kind, Path, Pod, User
@@ -77,7 +77,7 @@ NO_CALL = EarlierCall()
 class DecisionInput(NamedTuple):
     """Everything besides the pod that a decision depends on."""
 
-    fabrics: Fabrics
+    configuration: CompiledConfiguration
     namespace: NamespaceFacts
     fabric_index: FabricIndex
     #: Decide as if the pod had opted in.
@@ -95,7 +95,7 @@ class PodAnalysis(NamedTuple):
     launchers: tuple[Launcher, ...]
     annotations: UserAnnotations
     namespace: NamespaceFacts
-    fabrics: Fabrics
+    configuration: CompiledConfiguration
     #: The incoming pod.
     original: Pod
     #: All containers of the original, by their paths.
@@ -113,11 +113,11 @@ class PodAnalysis(NamedTuple):
     def has_gpu(self) -> bool:
         """Whether a container of the pod has a GPU, or a device that may be one."""
         return (
-            may_claim_gpu(self.original, self.fabrics)
+            may_claim_gpu(self.original, self.configuration)
             or self.claims_gpu
             or any(
-                other_extended_resources(container, self.fabrics)
-                or any(is_gpu(name, self.fabrics) for name in container.limits)
+                other_extended_resources(container, self.configuration)
+                or any(is_gpu(name, self.configuration) for name in container.limits)
                 for container in self.original.containers
             )
         )
@@ -126,7 +126,7 @@ class PodAnalysis(NamedTuple):
     def claims_gpu(self) -> bool:
         """Whether a template of the fabric certainly brings a GPU with its NIC."""
         return self.fabric is not None and any(
-            brings_gpu(claim.template, self.fabrics, self.namespace.claim_facts)
+            brings_gpu(claim.template, self.configuration, self.namespace.claim_facts)
             for claim in self.fabric.claim_templates
         )
 

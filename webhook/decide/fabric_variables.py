@@ -14,9 +14,9 @@ from webhook.model.fabric import (
     GLOO_SOCKET,
     NCCL_SOCKET,
     SOCKET_VARIABLES,
+    CompiledConfiguration,
     EnvPairs,
     Fabric,
-    Fabrics,
     ip_interfaces,
 )
 from webhook.model.libraries import VARIABLES, ValueSource
@@ -109,9 +109,9 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
     return not any(name in user_env for name in EXCLUDE_VARIABLES)
 
 
-def ignored_variables_of_all(fabrics: Fabrics) -> frozenset[str]:
+def ignored_variables_of_all(configuration: CompiledConfiguration) -> frozenset[str]:
     """Return the ignored variables of all fabrics."""
-    return frozenset[str]().union(*map(ignored_variables, fabrics.fabrics.values()))
+    return frozenset[str]().union(*map(ignored_variables, configuration.fabrics.values()))
 
 
 def ignored_variables(fabric: Fabric) -> frozenset[str]:
@@ -141,13 +141,13 @@ def _uses_rdma(user_env: Mapping[str, str | None]) -> bool:
 
 
 @lru_cache(maxsize=2)
-def fabric_by_setting(fabrics: Fabrics) -> Mapping[tuple[str, str], str]:
+def fabric_by_setting(configuration: CompiledConfiguration) -> Mapping[tuple[str, str], str]:
     """Map each (name, value) that a fabric writes, in either network, to the first such fabric.
 
     The site's `env` is left out, since users write the same (NCCL_DEBUG=INFO).
     """
     writers: dict[tuple[str, str], str] = {}
-    for fabric in fabrics.fabrics.values():
+    for fabric in configuration.fabrics.values():
         for host_network in (False, True):
             for pair in desired_env(fabric, {}, host_network=host_network):
                 if pair not in fabric.env.site:

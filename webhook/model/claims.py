@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.names import MAX_LABEL_LENGTH, MAX_SUBDOMAIN_LENGTH
 from webhook.model.objects import ResourceClaim
 from webhook.model.pod import Container, Path, Pod, PodManifest, at
@@ -156,11 +156,11 @@ def claims_by_container(claims: Iterable[Claim]) -> dict[Path, list[Claim]]:
     return by_container
 
 
-def fabrics_of(claim: Claim, fabrics: Fabrics) -> frozenset[str]:
+def fabrics_of(claim: Claim, configuration: CompiledConfiguration) -> frozenset[str]:
     """Return the names of the fabrics that have the claim's template, or else its device class."""
-    fabric_names = fabrics.by_claim_template.get(claim.template)
+    fabric_names = configuration.by_claim_template.get(claim.template)
     return fabric_names or frozenset[str]().union(
-        *(fabrics.by_class[name] for name in claim.classes if name in fabrics.by_class)
+        *(configuration.by_class[name] for name in claim.classes if name in configuration.by_class)
     )
 
 
@@ -197,27 +197,27 @@ def is_nic_class(name: str) -> bool:
     return _NIC.search(name) is not None and _GPU.search(name) is None
 
 
-def is_gpu_claim(claim: Claim, fabrics: Fabrics) -> bool:
+def is_gpu_claim(claim: Claim, configuration: CompiledConfiguration) -> bool:
     """Return whether a claim is a GPU: by its names, or by a device class of a fabric."""
     return claim.is_gpu or any(
-        name in fabrics.by_class and not is_nic_class(name) for name in claim.classes
+        name in configuration.by_class and not is_nic_class(name) for name in claim.classes
     )
 
 
-def brings_gpu(template: str, fabrics: Fabrics, facts: ClaimFacts) -> bool:
+def brings_gpu(template: str, configuration: CompiledConfiguration, facts: ClaimFacts) -> bool:
     """Return whether a template is known to request a GPU, perhaps together with a NIC."""
     requested = facts.templates.get(template, {})
     return any(
-        _GPU.search(name) or (name in fabrics.by_class and not is_nic_class(name))
+        _GPU.search(name) or (name in configuration.by_class and not is_nic_class(name))
         for classes in requested.values()
         for name in classes
     )
 
 
-def may_claim_gpu(pod: Pod, fabrics: Fabrics) -> bool:
+def may_claim_gpu(pod: Pod, configuration: CompiledConfiguration) -> bool:
     """Return whether a pod has a claim that is not known to be a fabric's NIC."""
     return any(
-        str(pod_claim.get(_TEMPLATE)) not in fabrics.by_claim_template
+        str(pod_claim.get(_TEMPLATE)) not in configuration.by_claim_template
         for pod_claim in pod.resource_claims
     )
 

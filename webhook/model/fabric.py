@@ -178,7 +178,7 @@ class Defaults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fabrics:
+class CompiledConfiguration:
     """A configuration: immutable, and replaced as a whole."""
 
     fabrics: Mapping[str, Fabric] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class Fabrics:
         return id(self)
 
 
-def build_fabrics(
+def build_configuration(
     fabrics: tuple[Fabric, ...],
     *,
     defaults: Defaults | None = None,
@@ -219,14 +219,14 @@ def build_fabrics(
     foreign_resources: tuple[str, ...] = (),
     foreign_annotations: tuple[str, ...] = (),
     config_hash: str = "",
-) -> Fabrics:
+) -> CompiledConfiguration:
     """Build a configuration with its indexes from compiled fabrics."""
     by_label: dict[str, dict[str, Globs]] = {}
     for fabric in fabrics:
         for key, globs in fabric.node_labels.items():
             by_label.setdefault(key, {})[fabric.name] = Globs(globs)
     by_resource = _by(fabrics, _resource_names)
-    return Fabrics(
+    return CompiledConfiguration(
         fabrics={fabric.name: fabric for fabric in fabrics},
         defaults=defaults or Defaults(),
         nvlink_namespaces=nvlink_namespaces,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.finding import Code, Finding, Level, Location
 from webhook.model.names import counted, natural_key
 from webhook.model.node_availability import CORDONED, NOT_READY
@@ -90,15 +90,17 @@ CODES = (
 _ARE, _HAVE = ("is", "are"), ("has", "have")
 
 
-def findings_of(fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics) -> Iterator[Finding]:
+def findings_of(
+    fabric: Fabric, groups: Sequence[NodeGroup], configuration: CompiledConfiguration
+) -> Iterator[Finding]:
     """Yield what is wrong with a fabric whose nodes are these groups, and then their taints."""
     if not groups:
         yield _FABRIC_WITHOUT_NODES.finding("error", "no node belongs to the fabric")
         return
     yield from _unavailable_nodes(groups)
     for resource in fabric.resources:
-        yield from _nodes_without(resource.name, groups, fabrics)
-    yield from _tainted_nodes(groups, fabrics)
+        yield from _nodes_without(resource.name, groups, configuration)
+    yield from _tainted_nodes(groups, configuration)
 
 
 def _unavailable_nodes(groups: Sequence[NodeGroup]) -> Iterator[Finding]:
@@ -116,7 +118,7 @@ def _unavailable_nodes(groups: Sequence[NodeGroup]) -> Iterator[Finding]:
 
 
 def _nodes_without(
-    resource: str, groups: Sequence[NodeGroup], fabrics: Fabrics
+    resource: str, groups: Sequence[NodeGroup], configuration: CompiledConfiguration
 ) -> Iterator[Finding]:
     lacking = [group for group in groups if resource not in group.resources]
     if len(lacking) == len(groups):
@@ -126,13 +128,13 @@ def _nodes_without(
     if available and not any(resource in group.resources for group in available):
         text = f"no node that takes pods offers {resource}"
         yield _RESOURCE_NOT_OFFERED.finding("error", text)
-    defects = [(_defect(resource, group, fabrics), group) for group in lacking]
+    defects = [(_defect(resource, group, configuration), group) for group in lacking]
     for defect, nodes in _nodes_by_cause(defects).items():
         yield _on_nodes(_NODE_WITHOUT_RESOURCE, "error", nodes, _HAVE, defect)
 
 
-def _defect(resource: str, group: NodeGroup, fabrics: Fabrics) -> str:
-    gpus = sorted(gpu for gpu in group.resources if is_gpu(gpu, fabrics))
+def _defect(resource: str, group: NodeGroup, configuration: CompiledConfiguration) -> str:
+    gpus = sorted(gpu for gpu in group.resources if is_gpu(gpu, configuration))
     return f"the GPU {gpus[0]}, but not {resource}" if gpus else f"no {resource}"
 
 
@@ -140,7 +142,9 @@ def _defect(resource: str, group: NodeGroup, fabrics: Fabrics) -> str:
 _MAX_TAINTS = 4
 
 
-def _tainted_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> Iterator[Finding]:
+def _tainted_nodes(
+    groups: Iterable[NodeGroup], configuration: CompiledConfiguration
+) -> Iterator[Finding]:
     """Yield the taints for which pods need a toleration, such as those of dedicated nodes.
 
     Pods with GPUs or RDMA resources usually tolerate taints that have the names of these: the
@@ -150,7 +154,7 @@ def _tainted_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> Iterator[Fi
         (key, group)
         for group in groups
         for key in group.availability.taints
-        if not is_gpu(key, fabrics) and not is_rdma(key, fabrics)
+        if not is_gpu(key, configuration) and not is_rdma(key, configuration)
     ]
     own = [*dict.fromkeys(key for key, _ in tainted)][:_MAX_TAINTS]
     causes = [

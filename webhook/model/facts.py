@@ -17,7 +17,7 @@ from webhook.model.claims import (
     ClaimObject,
     requested_classes,
 )
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.nodes import FabricIndex, Node, build_fabric_index, node_of
 from webhook.model.objects import ClusterObject, LimitRange, ResourceQuota
 
@@ -156,9 +156,9 @@ class Facts:
         }
         return replace(self, namespaces={**self.namespaces, **complete})
 
-    def fabric_index(self, fabrics: Fabrics) -> FabricIndex:
+    def fabric_index(self, configuration: CompiledConfiguration) -> FabricIndex:
         """Map nodes and GPUs to fabrics; call this once per change of either, never per pod."""
-        return build_fabric_index(self.nodes, fabrics)
+        return build_fabric_index(self.nodes, configuration)
 
 
 class _ByKind(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.fabric_findings import (
     NODE_IN_SEVERAL_FABRICS,
     NODE_WITHOUT_FABRIC,
@@ -47,15 +47,19 @@ class UnassignedNodes(NamedTuple):
         return NODE_WITHOUT_FABRIC.finding("error", text, location=location)
 
 
-def unassigned_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[UnassignedNodes, ...]:
+def unassigned_nodes(
+    groups: Iterable[NodeGroup], configuration: CompiledConfiguration
+) -> tuple[UnassignedNodes, ...]:
     """Return the nodes that may belong to a fabric, but do not belong to exactly one."""
     by_reason: dict[tuple[tuple[str, ...], str, str], list[str]] = {}
     for group in groups:
         if len(group.fabric_names) > 1:
-            fits = tuple(name for name in fabrics.fabrics if name in group.fabric_names)
-            by_reason.setdefault((fits, "", _common(group, fits, fabrics)), []).extend(group.names)
-        elif not group.fabric_names and may_belong_to_fabric(group, fabrics):
-            nearest, reason = _nearest(group, fabrics)
+            fits = tuple(name for name in configuration.fabrics if name in group.fabric_names)
+            by_reason.setdefault((fits, "", _common(group, fits, configuration)), []).extend(
+                group.names
+            )
+        elif not group.fabric_names and may_belong_to_fabric(group, configuration):
+            nearest, reason = _nearest(group, configuration)
             by_reason.setdefault(((), nearest, reason), []).extend(group.names)
     return tuple(
         UnassignedNodes(tuple(names), fits, nearest, reason)
@@ -63,36 +67,41 @@ def unassigned_nodes(groups: Iterable[NodeGroup], fabrics: Fabrics) -> tuple[Una
     )
 
 
-def may_belong_to_fabric(group: NodeGroup, fabrics: Fabrics) -> bool:
+def may_belong_to_fabric(group: NodeGroup, configuration: CompiledConfiguration) -> bool:
     """Return whether nodes may belong to a fabric: they offer GPUs or RDMA, or fit a label."""
-    offers = any(is_gpu(name, fabrics) or is_rdma(name, fabrics) for name in group.resources)
+    offers = any(
+        is_gpu(name, configuration) or is_rdma(name, configuration) for name in group.resources
+    )
     return offers or any(
-        _fits_label(group, key, fabric, fabrics)
-        for fabric in fabrics.fabrics.values()
+        _fits_label(group, key, fabric, configuration)
+        for fabric in configuration.fabrics.values()
         for key in fabric.node_labels
     )
 
 
-def _nearest(group: NodeGroup, fabrics: Fabrics) -> tuple[str, str]:
+def _nearest(group: NodeGroup, configuration: CompiledConfiguration) -> tuple[str, str]:
     """Return the fabric with the fewest unmet conditions, or "", and these conditions."""
-    lacking = {name: [*_lacks(group, fabric, fabrics)] for name, fabric in fabrics.fabrics.items()}
+    lacking = {
+        name: [*_lacks(group, fabric, configuration)]
+        for name, fabric in configuration.fabrics.items()
+    }
     if not lacking:
         return "", "there are no fabrics"
     nearest = min(
-        lacking, key=lambda name: (len(lacking[name]), -_met_conditions(group, name, fabrics))
+        lacking, key=lambda name: (len(lacking[name]), -_met_conditions(group, name, configuration))
     )
     return nearest, "; ".join(lacking[nearest])
 
 
-def _lacks(group: NodeGroup, fabric: Fabric, fabrics: Fabrics) -> Iterator[str]:
+def _lacks(group: NodeGroup, fabric: Fabric, configuration: CompiledConfiguration) -> Iterator[str]:
     """Yield the conditions of a fabric that nodes do not meet."""
     for key, globs in fabric.node_labels.items():
         expected = " or ".join(globs)
         if key not in group.labels:
             yield f"label {key} is missing (expected: {expected})"
-        elif not _fits_label(group, key, fabric, fabrics):
+        elif not _fits_label(group, key, fabric, configuration):
             yield f"label {key} is {group.labels[key]}, not {expected}"
-    resources = _sufficient(fabric, fabrics)
+    resources = _sufficient(fabric, configuration)
     if resources and not _offers(group, resources):
         yield _not_offered(resources)
 
@@ -106,38 +115,44 @@ def _not_offered(names: Sequence[str]) -> str:
     return f"{lead} {', '.join(first)} {'nor' if len(first) == 1 else 'and'} {last} is offered"
 
 
-def _met_conditions(group: NodeGroup, name: str, fabrics: Fabrics) -> int:
+def _met_conditions(group: NodeGroup, name: str, configuration: CompiledConfiguration) -> int:
     """Count the conditions of a fabric that nodes meet."""
-    fabric = fabrics.fabrics[name]
-    labels = sum(_fits_label(group, key, fabric, fabrics) for key in fabric.node_labels)
-    return labels + _offers(group, _sufficient(fabric, fabrics))
+    fabric = configuration.fabrics[name]
+    labels = sum(_fits_label(group, key, fabric, configuration) for key in fabric.node_labels)
+    return labels + _offers(group, _sufficient(fabric, configuration))
 
 
-def _sufficient(fabric: Fabric, fabrics: Fabrics) -> list[str]:
+def _sufficient(fabric: Fabric, configuration: CompiledConfiguration) -> list[str]:
     """Return the resources that nodes must offer at least one of; [] if labels are enough."""
     if fabric.node_labels and not fabric.gpu_resources:
         return []
-    return [*sorted(fabric.gpu_resources), *sorted(fabrics.unique_resources[fabric.name])]
+    return [*sorted(fabric.gpu_resources), *sorted(configuration.unique_resources[fabric.name])]
 
 
 def _offers(group: NodeGroup, names: Iterable[str]) -> bool:
     return any(name in group.resources for name in names)
 
 
-def _fits_label(group: NodeGroup, key: str, fabric: Fabric, fabrics: Fabrics) -> bool:
+def _fits_label(
+    group: NodeGroup, key: str, fabric: Fabric, configuration: CompiledConfiguration
+) -> bool:
     value = group.labels.get(key)
-    return value is not None and fabrics.by_label[key][fabric.name].match(product_of(key, value))
+    return value is not None and configuration.by_label[key][fabric.name].match(
+        product_of(key, value)
+    )
 
 
-def _common(group: NodeGroup, fits: tuple[str, ...], fabrics: Fabrics) -> str:
+def _common(group: NodeGroup, fits: tuple[str, ...], configuration: CompiledConfiguration) -> str:
     """Describe what makes the nodes fit several fabrics."""
-    members = [fabrics.fabrics[name] for name in fits]
+    members = [configuration.fabrics[name] for name in fits]
     gpus = frozenset(group.resources).intersection(*(fabric.gpu_resources for fabric in members))
     keys = frozenset(group.labels).intersection(*(fabric.node_labels for fabric in members))
     shared = [*sorted(gpus), *(f"label {key}={group.labels[key]}" for key in sorted(keys))]
     if shared:
         return f"{' and '.join(shared)} {'fits' if len(shared) == 1 else 'fit'} all of them"
-    offered = [sorted(fabrics.unique_resources[name] & group.resources.keys()) for name in fits]
+    offered = [
+        sorted(configuration.unique_resources[name] & group.resources.keys()) for name in fits
+    ]
     if all(offered):
         return f"they offer resources of each: {', '.join(names[0] for names in offered)}"
     return "nothing in `match` distinguishes them"
@@ -199,37 +214,44 @@ class FabricInventory(NamedTuple):
 
 
 def build_inventory(
-    nodes: Mapping[str, Node], fabrics: Fabrics, reserved: Reserved | None = None
+    nodes: Mapping[str, Node],
+    configuration: CompiledConfiguration,
+    reserved: Reserved | None = None,
 ) -> FabricInventory:
     """Assign nodes to fabrics, and add up their resources; pass `reserved` if it is known."""
     groups = groups_of_nodes(
-        {name: nodes[name] for name in sorted(nodes, key=natural_key)}, fabrics
+        {name: nodes[name] for name in sorted(nodes, key=natural_key)}, configuration
     )
     return FabricInventory(
         fabrics=tuple(
             _capacity(
                 fabric,
                 [group for group in groups if fabric.name in group.fabric_names],
-                fabrics,
+                configuration,
                 reserved,
             )
-            for fabric in fabrics.fabrics.values()
+            for fabric in configuration.fabrics.values()
         ),
-        unassigned_nodes=unassigned_nodes(groups, fabrics),
+        unassigned_nodes=unassigned_nodes(groups, configuration),
         nodes=len(nodes),
         unrelated_nodes=sum(
             len(group.names)
             for group in groups
-            if not group.fabric_names and not may_belong_to_fabric(group, fabrics)
+            if not group.fabric_names and not may_belong_to_fabric(group, configuration)
         ),
     )
 
 
 def _capacity(
-    fabric: Fabric, groups: Sequence[NodeGroup], fabrics: Fabrics, reserved: Reserved | None
+    fabric: Fabric,
+    groups: Sequence[NodeGroup],
+    configuration: CompiledConfiguration,
+    reserved: Reserved | None,
 ) -> FabricCapacity:
     available = [group for group in groups if group.takes_pods]
-    gpus = sorted({name for group in groups for name in group.resources if is_gpu(name, fabrics)})
+    gpus = sorted(
+        {name for group in groups for name in group.resources if is_gpu(name, configuration)}
+    )
     resources = [resource.name for resource in fabric.resources]
     lacking = [group for group in available if not group.resources.keys() >= {*resources}]
     free = None
@@ -243,7 +265,7 @@ def _capacity(
         gpus=_totals(available, gpus),
         resources=_totals(available, resources),
         free=free,
-        findings=tuple(findings_of(fabric, groups, fabrics)),
+        findings=tuple(findings_of(fabric, groups, configuration)),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from webhook.errors import ShapeError
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.node_availability import AVAILABLE, Availability, availability_of
 from webhook.model.objects import ClusterNode
 from webhook.model.pod import Path, dotted
@@ -108,9 +108,11 @@ def _amount(written: object, path: Path) -> int:
         raise ShapeError(f"{dotted(path)}: {error}") from None
 
 
-def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGroup]:
+def groups_of_nodes(
+    nodes: Mapping[str, Node], configuration: CompiledConfiguration
+) -> list[NodeGroup]:
     """Group the nodes that the fabrics do not distinguish, in the order of the nodes."""
-    keys = tuple(dict.fromkeys((*fabrics.by_label, *GPU_MODEL_LABELS)))
+    keys = tuple(dict.fromkeys((*configuration.by_label, *GPU_MODEL_LABELS)))
     groups: dict[tuple[object, ...], NodeGroup] = {}
     for name, node in nodes.items():
         values = tuple(map(node.labels.get, keys))
@@ -120,7 +122,7 @@ def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGro
             labels = {
                 key: value for key, value in zip(keys, values, strict=True) if value is not None
             }
-            fabric_names = _fabric_names(labels, node.resources, fabrics)
+            fabric_names = _fabric_names(labels, node.resources, configuration)
             group = groups[signature] = NodeGroup(
                 [], labels, node.resources, fabric_names, node.availability
             )
@@ -128,12 +130,14 @@ def groups_of_nodes(nodes: Mapping[str, Node], fabrics: Fabrics) -> list[NodeGro
     return list(groups.values())
 
 
-def build_fabric_index(nodes: Mapping[str, Node], fabrics: Fabrics) -> FabricIndex:
+def build_fabric_index(
+    nodes: Mapping[str, Node], configuration: CompiledConfiguration
+) -> FabricIndex:
     """Map nodes, GPUs and resources to fabrics.
 
     Call it once after each change of the nodes or the fabrics.
     """
-    groups = groups_of_nodes(nodes, fabrics)
+    groups = groups_of_nodes(nodes, configuration)
     by_node = {name: group.fabric_names for group in groups for name in group.names}
     hosts = {node.labels.get(HOSTNAME, name): by_node[name] for name, node in nodes.items()}
     by_gpu: dict[str, frozenset[str]] = {}
@@ -141,12 +145,12 @@ def build_fabric_index(nodes: Mapping[str, Node], fabrics: Fabrics) -> FabricInd
     together: dict[tuple[str, str], frozenset[str]] = {}
     by_model: dict[tuple[str, str], frozenset[str]] = {}
     for _, labels, resources, fabric_names, _ in groups:
-        for gpu in resources.keys() & fabrics.by_gpu.keys():
-            _add(by_gpu, gpu, fabric_names & fabrics.by_gpu[gpu])
+        for gpu in resources.keys() & configuration.by_gpu.keys():
+            _add(by_gpu, gpu, fabric_names & configuration.by_gpu[gpu])
         for resource, amount in resources.items():
             largest = offering.setdefault(resource, {})
             largest.update({name: max(amount, largest.get(name, 0)) for name in fabric_names})
-            for other in resources.keys() & fabrics.by_resource.keys():
+            for other in resources.keys() & configuration.by_resource.keys():
                 _add(together, (resource, other), fabric_names)
         for key in labels.keys() & GPU_MODEL_LABELS:
             _add(by_model, (key, labels[key]), fabric_names)
@@ -170,38 +174,47 @@ def _add(index: dict[_Key, frozenset[str]], key: _Key, fabric_names: frozenset[s
 
 
 def _fabric_names(
-    labels: Mapping[str, str], resources: Mapping[str, int], fabrics: Fabrics
+    labels: Mapping[str, str], resources: Mapping[str, int], configuration: CompiledConfiguration
 ) -> frozenset[str]:
     """Return the fabrics whose `match` fits nodes, or else whose unique resource they offer.
 
     The resource replaces the fabric's GPUs, never its labels, which the site chose.
     """
     labeled = [
-        fabric for fabric in fabrics.fabrics.values() if _labels_fit(labels, fabric, fabrics)
+        fabric
+        for fabric in configuration.fabrics.values()
+        if _labels_fit(labels, fabric, configuration)
     ]
-    matching = frozenset(fabric.name for fabric in labeled if _matches(resources, fabric, fabrics))
+    matching = frozenset(
+        fabric.name for fabric in labeled if _matches(resources, fabric, configuration)
+    )
     return matching or frozenset(
         fabric.name
         for fabric in labeled
-        if not fabrics.unique_resources[fabric.name].isdisjoint(resources)
+        if not configuration.unique_resources[fabric.name].isdisjoint(resources)
     )
 
 
-def _labels_fit(labels: Mapping[str, str], fabric: Fabric, fabrics: Fabrics) -> bool:
+def _labels_fit(
+    labels: Mapping[str, str], fabric: Fabric, configuration: CompiledConfiguration
+) -> bool:
     return all(
-        key in labels and fabrics.by_label[key][fabric.name].match(product_of(key, labels[key]))
+        key in labels
+        and configuration.by_label[key][fabric.name].match(product_of(key, labels[key]))
         for key in fabric.node_labels
     )
 
 
-def _matches(resources: Mapping[str, int], fabric: Fabric, fabrics: Fabrics) -> bool:
+def _matches(
+    resources: Mapping[str, int], fabric: Fabric, configuration: CompiledConfiguration
+) -> bool:
     """Return whether nodes with fitting labels match: by a GPU, or by labels alone.
 
     A `match` without GPUs and labels fits all nodes, unless the fabric has a unique resource.
     """
     if fabric.gpu_resources:
         return not fabric.gpu_resources.isdisjoint(resources)
-    return bool(fabric.node_labels) or not fabrics.unique_resources[fabric.name]
+    return bool(fabric.node_labels) or not configuration.unique_resources[fabric.name]
 
 
 def product_of(key: str, value: str) -> str:

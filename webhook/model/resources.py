@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from webhook.errors import ShapeError
-from webhook.model.fabric import Fabrics, Globs
+from webhook.model.fabric import CompiledConfiguration, Globs
 from webhook.model.pod import Container, Path, Pod, dotted
 from webhook.model.quantity import equal, is_unexpanded, is_zero, resource_billionths, to_integer
 
@@ -89,7 +89,9 @@ ContainerDevices = list[tuple[Container, RequestedDevices]]
 _NO_DEVICES = RequestedDevices((), 0, False, False, (), ())
 
 
-def requested_devices(container: Container, fabrics: Fabrics) -> RequestedDevices:
+def requested_devices(
+    container: Container, configuration: CompiledConfiguration
+) -> RequestedDevices:
     """Return the devices of a container; raise ShapeError if the API server would reject it."""
     quantities = container.quantities
     if not quantities:
@@ -99,7 +101,7 @@ def requested_devices(container: Container, fabrics: Fabrics) -> RequestedDevice
     if not extended:
         return _NO_DEVICES
     try:
-        requested = _classify(extended, quantities, fabrics)
+        requested = _classify(extended, quantities, configuration)
         if quantities is not container.limits:
             check_limits(container, [name for name, _ in requested.rdma])
     except ValueError as error:
@@ -131,7 +133,7 @@ _MAX_PROBLEMS = 4  # the most quantities that a message names
 
 
 def _classify(
-    extended: list[str], quantities: Mapping[str, object], fabrics: Fabrics
+    extended: list[str], quantities: Mapping[str, object], configuration: CompiledConfiguration
 ) -> RequestedDevices:
     gpus: list[str] = []
     rdma: list[tuple[str, object]] = []
@@ -139,10 +141,10 @@ def _classify(
     count, shared, virtual = 0, False, False
     for name in extended:
         written = quantities[name]
-        if is_rdma(name, fabrics):
+        if is_rdma(name, configuration):
             is_zero(written)  # raises ValueError if it is not a quantity
             rdma.append((name, written))
-        elif is_gpu(name, fabrics):
+        elif is_gpu(name, configuration):
             if not is_zero(written):
                 gpus.append(name)
                 sliced = name == SHARED_GPU or name.startswith(MIG)
@@ -150,19 +152,21 @@ def _classify(
                 count += 0 if sliced else min(to_integer(written), _MAX_GPUS)
         elif name in VIRTUAL_GPU:
             virtual = True
-        elif is_foreign(name, fabrics.foreign_resources) and not is_zero(written):
+        elif is_foreign(name, configuration.foreign_resources) and not is_zero(written):
             foreign.append(name)
     if virtual or shared:
         count = 0
     return RequestedDevices(tuple(gpus), count, shared, virtual, tuple(rdma), tuple(foreign))
 
 
-def other_extended_resources(container: Container, fabrics: Fabrics) -> list[str]:
+def other_extended_resources(
+    container: Container, configuration: CompiledConfiguration
+) -> list[str]:
     """List a container's extended resources above zero that are neither GPU nor RDMA."""
     return sorted(
         name
         for name, written in container.quantities.items()
-        if "/" in name and not is_rdma(name, fabrics) and not is_gpu(name, fabrics)
+        if "/" in name and not is_rdma(name, configuration) and not is_gpu(name, configuration)
         if not _is_surely_zero(written)
     )
 
@@ -174,14 +178,14 @@ def _is_surely_zero(written: object) -> bool:
         return False
 
 
-def is_gpu(name: str, fabrics: Fabrics) -> bool:
+def is_gpu(name: str, configuration: CompiledConfiguration) -> bool:
     """Return whether a resource is a GPU, whole or a slice."""
-    return name in (GPU, SHARED_GPU) or name in fabrics.by_gpu or name.startswith(MIG)
+    return name in (GPU, SHARED_GPU) or name in configuration.by_gpu or name.startswith(MIG)
 
 
-def is_rdma(name: str, fabrics: Fabrics) -> bool:
+def is_rdma(name: str, configuration: CompiledConfiguration) -> bool:
     """Return whether a resource is an RDMA device: a fabric's, an alias of one, or `rdma/*`."""
-    return name in fabrics.by_resource or name.startswith("rdma/")
+    return name in configuration.by_resource or name.startswith("rdma/")
 
 
 def is_foreign(name: str, site_globs: Globs = _NONE) -> bool:

@@ -23,7 +23,7 @@ from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.errors import DocumentError, ReviewError
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.decision import Decision
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest, dotted
@@ -44,7 +44,7 @@ _NO_LIVE_FACTS = LiveFacts()
 class PreviewOptions:
     """The inputs of a preview besides the documents."""
 
-    fabrics: Fabrics
+    configuration: CompiledConfiguration
     #: Whether the fabrics are the example's; the report then says so.
     example: bool = False
     #: Facts about a cluster; without them, no namespace is assumed to restrict its pods.
@@ -98,7 +98,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     facts, fact_notes = with_input_facts(file_facts, documents, options.namespace, live)
     notes = [*live.notes, *fact_notes]
     options = replace(options, facts=facts)
-    fabric_index = facts.fabric_index(options.fabrics)
+    fabric_index = facts.fabric_index(options.configuration)
     decided_templates: list[_DecidedTemplate] = []
     for number, document in enumerate(documents):
         if reason := unsupported_reason(document, options.wording):
@@ -132,7 +132,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
 
 def _example_fabrics(options: PreviewOptions) -> str:
     """Return the names of the example's fabrics if they are in use; else ""."""
-    return ", ".join(options.fabrics.fabrics) if options.example else ""
+    return ", ".join(options.configuration.fabrics) if options.example else ""
 
 
 def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> str | None:
@@ -156,7 +156,7 @@ def _decide_on(
 ) -> _DecidedTemplate:
     namespace = _namespace(template.namespace or options.namespace, options)
     decision_input = DecisionInput(
-        fabrics=options.fabrics,
+        configuration=options.configuration,
         namespace=namespace,
         fabric_index=fabric_index,
         enable=options.enable,

@@ -91,7 +91,7 @@ def read_live(
             f"{counted(excess, 'more namespace')}: not read, since the limit is {MAX_NAMESPACES}"
         )
         facts.notes.append(f"{unread}; {UNRESTRICTED}")
-    if claims or (configuration is not None and configuration.fabrics.uses_claims):
+    if claims or (configuration is not None and configuration.compiled.uses_claims):
         for name in namespaces[:MAX_NAMESPACES]:
             facts.read_claims(name)
     if namespaces:
@@ -129,7 +129,7 @@ def _read_configuration(facts: BestEffortFacts, fallback_clause: str) -> LoadedC
         facts.note(f"get {CONFIGURATIONS.resource}", fallback_clause)
         return None
     loaded = parse_object(manifest, CONFIGURATION_TITLE)
-    names = ", ".join(loaded.fabrics.fabrics) or "none"
+    names = ", ".join(loaded.compiled.fabrics) or "none"
     facts.notes.append(f"fabrics from the cluster ({CONFIGURATION_TITLE}): {names}")
     return loaded
 

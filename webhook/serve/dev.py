@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import OPT_IN_LABEL
 
 HOST = "127.0.0.1"
@@ -87,7 +87,7 @@ def instructions(
     ports: Mapping[str, int],
     ca: Path,
     config: Path,
-    fabrics: Fabrics | None,
+    configuration: CompiledConfiguration | None,
     *,
     command: str = _PROGRAM,
     problem: str = "",
@@ -98,7 +98,7 @@ def instructions(
     `problem`: why there are no fabrics to decide with; "" if there are. `example`: whether they
     are example fabrics.
     """
-    gpu = min(fabrics.by_gpu, default=_GPU) if fabrics else _GPU
+    gpu = min(configuration.by_gpu, default=_GPU) if configuration else _GPU
     option = "" if example else f"-c {shlex.quote(str(config))} "
     lines = [
         *_heading(problem, "an example; pass yours with -c FABRICS" if example else str(config)),

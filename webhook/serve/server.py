@@ -199,7 +199,7 @@ class WebhookServer:
             self.ports,
             ca_file,
             self._options.fabrics,
-            current.fabrics if current else None,
+            current.compiled if current else None,
             command=dev.program(sys.argv[0], Path.cwd()),
             problem=self._configuration.reason_without_fabrics,
             example=self._options.example,

@@ -16,7 +16,7 @@ from webhook.config.load import FabricsText
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.status import configuration_named_in
 from webhook.model.claims import KnownClaims
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.nodes import FabricIndex, Node, build_fabric_index
 from webhook.model.pod import PodManifest
@@ -42,21 +42,23 @@ FabricIndexes = Mapping[str, FabricIndex]
 class PreparedConfiguration:
     """A configuration for decisions; nodes and index are replaced together."""
 
-    fabrics: Fabrics
+    compiled: CompiledConfiguration
     nodes: Nodes
     fabric_index: FabricIndex
     #: The text of the fabrics, for the worker that computes previews.
     source: FabricsText
 
     @classmethod
-    def of(cls, fabrics: Fabrics, nodes: Nodes, source: FabricsText) -> PreparedConfiguration:
-        """Prepare fabrics; takes 50 ms with 10,000 nodes, so call it outside the event loop."""
-        return cls(fabrics, nodes, build_fabric_index(nodes, fabrics), source)
+    def of(
+        cls, compiled: CompiledConfiguration, nodes: Nodes, source: FabricsText
+    ) -> PreparedConfiguration:
+        """Prepare it; takes 50 ms with 10,000 nodes, so call it outside the event loop."""
+        return cls(compiled, nodes, build_fabric_index(nodes, compiled), source)
 
     @property
     def config_hash(self) -> str:
         """The hash of the fabrics' meaning."""
-        return self.fabrics.config_hash
+        return self.compiled.config_hash
 
     def with_nodes(self, nodes: Nodes, fabric_indexes: FabricIndexes) -> PreparedConfiguration:
         """Return a copy with other nodes, if there is an index for these fabrics."""
@@ -120,7 +122,7 @@ class Snapshot:
         facts = self.facts.namespace(namespace)
         if self.claims is not None:
             facts = replace(facts, claim_facts=self.claims.of(namespace))
-        return DecisionInput(configuration.fabrics, facts, configuration.fabric_index)
+        return DecisionInput(configuration.compiled, facts, configuration.fabric_index)
 
     def _configuration_for(self, pod: PodManifest, now: float) -> PreparedConfiguration | None:
         """Return the configuration named by the pod's status, or the current one."""

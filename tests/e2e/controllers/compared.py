@@ -27,7 +27,7 @@ def previews_of(lab: Lab, manifest: str) -> dict[str, Preview]:
     for document in documents:
         document.value["metadata"]["namespace"] = lab.namespace
     options = PreviewOptions(
-        fabrics=load_fabrics(EXAMPLE).fabrics, namespace_labels={OPT_IN_LABEL: "true"}
+        configuration=load_fabrics(EXAMPLE).compiled, namespace_labels={OPT_IN_LABEL: "true"}
     )
     report = preview_documents(documents, options)
     assert report.notes == ()

@@ -93,9 +93,9 @@ def test_no_decision_is_missed_while_nodes_change(lab: Lab, nodes: list[str]) ->
     assert [answer.refusal for answer in answers] == [""] * PODS
     assert {answer.status["fabric"] for answer in answers} <= set(HOMES.values())
 
-    fabrics, now = load_fabrics(webhook.fabrics).fabrics, current_nodes(webhook)
+    configuration, now = load_fabrics(webhook.fabrics).compiled, current_nodes(webhook)
     node_facts = Facts.from_objects({**item, "kind": "Node"} for item in now.values()).nodes
-    expected = anonymous_form(build_inventory(node_facts, fabrics))
+    expected = anonymous_form(build_inventory(node_facts, configuration))
     api = Api(webhook.cluster.access, seconds=30.0)
     for replica in webhook.replicas():
         path = f"/api/v1/namespaces/{NAME}/pods/https:{replica}:8444/proxy/fabrics"

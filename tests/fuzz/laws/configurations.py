@@ -66,15 +66,15 @@ def what_is_loaded_can_be_used(observed: Loading) -> None:
     """Pods can be decided with the configuration, which adds only fields that the file allows."""
     if observed.loaded is None:
         return
-    fabrics = observed.loaded.fabrics
+    configuration = observed.loaded.compiled
     facts = Facts.from_objects(_NODES)
     for namespace in ("lab", "other"):
         decision_input = DecisionInput(
-            fabrics, facts.namespace(namespace), facts.fabric_index(fabrics)
+            configuration, facts.namespace(namespace), facts.fabric_index(configuration)
         )
         for pod in _PODS:
             decision = decide(pod, decision_input)
-            for change in forbidden(pod, decision.pod, names_of(fabrics)):
+            for change in forbidden(pod, decision.pod, names_of(configuration)):
                 broken(f"{change!r:.300}", f"{change.kind} {shapes([dotted(change.path)])}")
             if decision.allowed and decide(decision.pod, decision_input).patch:
                 broken("a second call changes something", "idempotent")
@@ -85,7 +85,7 @@ def the_hash_is_stable(observed: Loading) -> None:
     if observed.loaded is not None:
         reloaded = observed.repeat()
         assert isinstance(reloaded, tuple)
-        if reloaded[0].fabrics.config_hash != observed.loaded.fabrics.config_hash:
+        if reloaded[0].compiled.config_hash != observed.loaded.compiled.config_hash:
             broken("another hash of the same file")
 
 

@@ -22,7 +22,7 @@ from tests.property.allowed import WritableNames, forbidden
 from tests.property.changes import key_orders
 from webhook.admission.review import MAX_UID_LENGTH
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.pod import Path, at, dotted
 from webhook.serve.http.mutate import Answer, Mutate
 
@@ -32,7 +32,7 @@ class World(NamedTuple):
 
     replicas: tuple[Mutate, Mutate]  #: with the same configuration and cluster, read separately
     writable: WritableNames
-    fabrics: Fabrics
+    configuration: CompiledConfiguration
 
 
 class Answered(Costing):
@@ -42,7 +42,7 @@ class Answered(Costing):
 
     def __init__(self, body: bytes, world: World) -> None:
         self.body = body
-        self.replicas, self.writable, self.fabrics = world
+        self.replicas, self.writable, self.configuration = world
         self.seconds, self.answer = cost.timed(lambda: self.replicas[0].answer(body))
         self.size = len(body)
         self.weigh = True
@@ -331,7 +331,7 @@ def a_changed_pod_has_a_status(observed: Answered) -> None:
             broken("no status, though there is room", "none")
     elif len(status) > _MAX_STATUS_LENGTH:
         broken(f"a status of {len(status)} letters", "long")
-    elif at(_read(status), ("config",)) != observed.fabrics.config_hash:
+    elif at(_read(status), ("config",)) != observed.configuration.config_hash:
         broken(f"status {status!r:.200}", "config")
 
 

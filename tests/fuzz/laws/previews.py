@@ -29,7 +29,7 @@ class Previewed(Costing):
         self.data = data
         self.world = world
         self.options = PreviewOptions(
-            fabrics=world.fabrics, namespace="lab", enable=enable, max_pods=500
+            configuration=world.configuration, namespace="lab", enable=enable, max_pods=500
         )
         self.size = len(data)
         self.weigh = True

@@ -84,13 +84,13 @@ def world_of(fabrics: str, cluster: bytes) -> World:
     """Make two replicas with the same configuration and cluster."""
     objects = orjson.loads(cluster)
     facts = Facts() if objects is None else Facts.from_objects(objects)
-    loaded = parse_fabrics(fabrics, "fabrics.yaml").fabrics
+    loaded = parse_fabrics(fabrics, "fabrics.yaml").compiled
     pair = _replica(fabrics, facts), _replica(fabrics, facts)
     return World(pair, names_of(loaded), loaded)
 
 
 def _replica(fabrics: str, facts: Facts) -> Mutate:
-    state = configured(parse_fabrics(fabrics, "fabrics.yaml").fabrics, facts)
+    state = configured(parse_fabrics(fabrics, "fabrics.yaml").compiled, facts)
     return Mutate(state, Metrics(), Log("error"), decide)
 
 

@@ -10,9 +10,9 @@ from tests.unit.diagnose.verify.runs.plans import FABRIC
 from webhook.cli.verify.selection import chosen_nodes
 from webhook.errors import DocumentError
 from webhook.kube.api import Query
-from webhook.model.fabric import build_fabrics
+from webhook.model.fabric import build_configuration
 
-FABRICS = build_fabrics((FABRIC,))
+CONFIGURATION = build_configuration((FABRIC,))
 
 
 class Nodes:
@@ -38,7 +38,7 @@ def test_many_unfit_nodes_are_counted(
 ) -> None:
     """Eight are listed with their obstacle."""
     with pytest.raises(DocumentError, match="fabric v100-ib has no node that can measure"):
-        chosen_nodes((), FABRIC, FABRICS, Nodes(count))
+        chosen_nodes((), FABRIC, CONFIGURATION, Nodes(count))
     note = capsys.readouterr().err
     assert note.endswith(f"n07 is not ready{end}\n")
 
@@ -46,5 +46,5 @@ def test_many_unfit_nodes_are_counted(
 def test_a_mistyped_node_is_compared_with_all(capsys: pytest.CaptureFixture[str]) -> None:
     """In a large cluster, only the ends of the names differ."""
     with pytest.raises(DocumentError, match=r"'n0299' does not exist \(did you mean n299\?\)"):
-        chosen_nodes(["n0299"], FABRIC, FABRICS, Nodes(300))
+        chosen_nodes(["n0299"], FABRIC, CONFIGURATION, Nodes(300))
     assert capsys.readouterr().err == ""

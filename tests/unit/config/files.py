@@ -54,4 +54,4 @@ def findings(written: str) -> list[tuple[str, str, str]]:
 
 def compiled(**fields: Any) -> Fabric:
     """Compile one fabric that has no errors."""
-    return parse_fabrics(text(fabric(**fields)), "fabrics.yaml").fabrics.fabrics["ib"]
+    return parse_fabrics(text(fabric(**fields)), "fabrics.yaml").compiled.fabrics["ib"]

@@ -79,7 +79,7 @@ def test_every_field_of_a_fabric_makes_a_difference() -> None:
 def _loaded(entry: dict[str, Any]) -> Fabric | None:
     """Return the record of a fabric; None if a rule rejects it."""
     try:
-        return parse_fabrics(text(entry), "f.yaml").fabrics.fabrics["h100"]
+        return parse_fabrics(text(entry), "f.yaml").compiled.fabrics["h100"]
     except InvalidConfiguration:
         return None
 
@@ -101,7 +101,7 @@ def test_every_field_reaches_its_record() -> None:
         foreignNics={"resources": ["example.com/efa*"], "annotations": ["example.com/nic"]},
     )
 
-    loaded = parse_fabrics(written, "f.yaml").fabrics
+    loaded = parse_fabrics(written, "f.yaml").compiled
 
     assert loaded.fabrics == {
         "h100": Fabric(
@@ -149,11 +149,11 @@ def test_every_field_reaches_its_record() -> None:
 
 def test_a_file_without_fields_has_the_documented_defaults() -> None:
     """Fields that are left out get the records' defaults, except the GPU and the interface."""
-    assert parse_fabrics(text({"name": "ib"}), "f.yaml").fabrics.fabrics["ib"] == Fabric(
+    assert parse_fabrics(text({"name": "ib"}), "f.yaml").compiled.fabrics["ib"] == Fabric(
         name="ib", gpu_resources=frozenset({"nvidia.com/gpu"}), socket_interface="eth0"
     )
     assert compiled(socketInterface="").socket_interface is None
-    assert parse_fabrics(text(), "f.yaml").fabrics.defaults == Defaults()
+    assert parse_fabrics(text(), "f.yaml").compiled.defaults == Defaults()
     assert compiled(match={"gpuResources": []}).gpu_resources == frozenset()
 
 
@@ -161,7 +161,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
     """They are also indexed by the device classes of the fabric's GPUs."""
     claims = [{"template": "nics"}, {"template": "rail", "request": "nic", "per": "pod"}]
     written = text(dra(claims=claims, match={"deviceClasses": ["h100.lab"]}))
-    complete = parse_fabrics(written, "fabrics.yaml").fabrics
+    complete = parse_fabrics(written, "fabrics.yaml").compiled
     assert complete.fabrics["ib"].claim_templates == (
         ClaimTemplateReference(template="nics", request=None, per="container"),
         ClaimTemplateReference(template="rail", request="nic", per="pod"),
@@ -325,7 +325,7 @@ def test_the_hash_is_that_of_the_meaning() -> None:
     respelled = text(fabric(socketInterface="eth0", mode="shared-device", sharedMemory=None))
     other = text(fabric(socketInterface="eth1"))
     hashes = [
-        parse_fabrics(item, "f").fabrics.config_hash for item in (plain, turned, respelled, other)
+        parse_fabrics(item, "f").compiled.config_hash for item in (plain, turned, respelled, other)
     ]
     assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
     assert len(hashes[0]) == 12
@@ -334,7 +334,7 @@ def test_the_hash_is_that_of_the_meaning() -> None:
 
 def hash_of(**fields: Any) -> str:
     """Return the hash of a file with one fabric."""
-    return parse_fabrics(text(fabric(**fields)), "f").fabrics.config_hash
+    return parse_fabrics(text(fabric(**fields)), "f").compiled.config_hash
 
 
 #: The release of the decisions for which the hashes below are written down.
@@ -349,7 +349,7 @@ def test_a_written_default_hashes_as_an_absent_one(monkeypatch: pytest.MonkeyPat
     assert hash_of(socketInterface="") != hash_of()
     assert hash_of(mode="host-network") == "eef57d9b9020"
     for memlock, expected in (("unknown", "af7987eb94dd"), ("unlimited", "7db75087a28b")):
-        loaded = parse_fabrics(text(fabric(), defaults={"memlock": memlock}), "f").fabrics
+        loaded = parse_fabrics(text(fabric(), defaults={"memlock": memlock}), "f").compiled
         assert (loaded.config_hash, loaded.defaults.memlock) == (expected, memlock)
 
 

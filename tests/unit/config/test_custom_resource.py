@@ -105,7 +105,7 @@ def test_an_example_means_the_same_in_a_cluster(path: Path) -> None:
     jsonschema.Draft4Validator(draft(OBJECT_SCHEMA)).validate(sent)
     stored = parse_object(sent, "default")
     assert stored.findings == ()
-    assert stored.fabrics == load_fabrics(path).fabrics
+    assert stored.compiled == load_fabrics(path).compiled
 
 
 def test_a_choice_may_be_a_word_that_kubectl_reads_as_a_boolean() -> None:

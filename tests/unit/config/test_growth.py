@@ -222,5 +222,5 @@ def test_a_file_is_bounded() -> None:
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:
     """They are ambiguous and name no device: two warnings each, a hundred of them shown."""
     loaded = parse_fabrics(hostile.GROWING["fabrics on one GPU resource"](3000), "f.yaml")
-    assert (len(loaded.fabrics.fabrics), len(loaded.findings)) == (3000, MAX_FINDINGS)
+    assert (len(loaded.compiled.fabrics), len(loaded.findings)) == (3000, MAX_FINDINGS)
     assert loaded.truncation == Truncation(warnings=2 * 3000 - 1 - MAX_FINDINGS)

@@ -50,7 +50,7 @@ def test_an_object_is_read_as_the_file_is() -> None:
     item = configured(FABRIC)
     loaded = parse_object(item, NAME)
     file = parse_fabrics(yaml.safe_dump(item), "fabrics.yaml")
-    assert loaded.fabrics == file.fabrics
+    assert loaded.compiled == file.compiled
     unplaced = [
         finding._replace(location=finding.location._replace(file=NAME, line=None))
         for finding in file.findings

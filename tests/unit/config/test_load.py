@@ -209,7 +209,7 @@ def test_beside_a_wrong_value_an_unknown_field_keeps_comparing_rules_out() -> No
 def test_an_empty_list_of_fabrics_is_a_configuration() -> None:
     """`fabrics: []` gives no finding and no fabric."""
     loaded = parse_fabrics(below_spec("fabrics: []\n"), "f.yaml")
-    assert (loaded.findings, dict(loaded.fabrics.fabrics)) == ((), {})
+    assert (loaded.findings, dict(loaded.compiled.fabrics)) == ((), {})
 
 
 def test_findings_stand_in_the_order_of_lines_and_paths() -> None:
@@ -578,7 +578,7 @@ def test_scalars_are_strings_where_strings_are_wanted() -> None:
     written = text(
         fabric("100", env={"A": 1, "B": True}, match={"nodeLabels": {"gpu": True}}),
     )
-    loaded = parse_fabrics(written.replace('"100"', "100"), "f.yaml").fabrics
+    loaded = parse_fabrics(written.replace('"100"', "100"), "f.yaml").compiled
     assert loaded.fabrics["100"].env.site == (("A", "1"), ("B", "true"))
     assert loaded.fabrics["100"].node_labels == {"gpu": ("true",)}
 
@@ -586,5 +586,5 @@ def test_scalars_are_strings_where_strings_are_wanted() -> None:
 def test_null_is_as_absent() -> None:
     """`sharedMemory: null` and a key without a value count as unset."""
     written = below_spec("defaults:\nfabrics:\n- name: ib\n  qos:\n  match: {gpuResources: null}\n")
-    loaded = parse_fabrics(written, "f.yaml").fabrics
-    assert loaded == parse_fabrics(below_spec("fabrics: [{name: ib}]"), "f.yaml").fabrics
+    loaded = parse_fabrics(written, "f.yaml").compiled
+    assert loaded == parse_fabrics(below_spec("fabrics: [{name: ib}]"), "f.yaml").compiled

@@ -55,7 +55,7 @@ def test_the_examples_are_loaded_without_a_finding(path: Path) -> None:
     assert lines[1:3] != ["#", ""]
     loaded = load_fabrics(path)
     assert loaded.findings == ()
-    assert loaded.fabrics.fabrics
+    assert loaded.compiled.fabrics
 
 
 def test_there_is_an_example_for_each_kind_of_cluster() -> None:

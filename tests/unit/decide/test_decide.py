@@ -230,7 +230,9 @@ def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
 def test_a_defect_of_ours_is_raised() -> None:
     """The server then answers with HTTP 500, so that failurePolicy decides."""
     broken: Any = None
-    unusable = DecisionInput(fabrics=broken, namespace=NamespaceFacts(), fabric_index=FabricIndex())
+    unusable = DecisionInput(
+        configuration=broken, namespace=NamespaceFacts(), fabric_index=FabricIndex()
+    )
     with pytest.raises(AttributeError):
         decide(pod(), unusable)
 

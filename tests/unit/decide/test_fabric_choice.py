@@ -17,7 +17,7 @@ from webhook.decide.examine.fabric_choice import (
 from webhook.model.annotations import FABRIC_ANNOTATION, UserAnnotations
 from webhook.model.claims import ClaimFacts, claims_of
 from webhook.model.decision import Denial
-from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource, build_fabrics
+from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource, build_configuration
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod, PodManifest
@@ -52,7 +52,7 @@ def resolved(
     """Resolve a pod whose containers are all targets."""
     at = cluster or decision_input(*ALL)
     pod = Pod(manifest)
-    container_devices = [(app, requested_devices(app, at.fabrics)) for app in pod.containers]
+    container_devices = [(app, requested_devices(app, at.configuration)) for app in pod.containers]
     claims = claims_of(pod, at.namespace.claim_facts)
     return resolve(
         pod, container_devices, UserAnnotations(fabric=annotated), at, earlier, claims=claims
@@ -108,7 +108,7 @@ def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
 def test_without_any_fabric_the_message_is_different() -> None:
     """A new cluster starts like this."""
     empty = DecisionInput(
-        fabrics=decision_input().fabrics.__class__(),
+        configuration=decision_input().configuration.__class__(),
         namespace=NamespaceFacts(),
         fabric_index=FabricIndex(),
     )
@@ -290,7 +290,7 @@ def test_three_may_contradict_each_other_only_together() -> None:
 def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) -> None:
     """The message lists the names that would do."""
     with pytest.raises(Denial) as raised:
-        check_name(UserAnnotations(fabric="nort"), build_fabrics(fabrics))
+        check_name(UserAnnotations(fabric="nort"), build_configuration(fabrics))
     assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
         f"annotation rdma.lab/fabric names 'nort', but the fabrics are: {names}",
@@ -300,7 +300,7 @@ def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) ->
 @pytest.mark.parametrize("name", [None, "south"])
 def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
     """Only a name of no fabric is wrong."""
-    check_name(UserAnnotations(fabric=name), build_fabrics(ALL))
+    check_name(UserAnnotations(fabric=name), build_configuration(ALL))
 
 
 def no_fabric_matches(source: str) -> str:

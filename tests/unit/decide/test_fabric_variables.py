@@ -13,7 +13,7 @@ from webhook.decide.fabric_variables import (
     ignored_variables,
     ignored_variables_of_all,
 )
-from webhook.model.fabric import Fabric, FabricEnv, build_fabrics
+from webhook.model.fabric import Fabric, FabricEnv, build_configuration
 
 ALL = frozenset({"nccl", "ucx", "gloo", "nvshmem", "mooncake", "openmpi"})
 OPEN_MPI = {
@@ -243,15 +243,15 @@ def test_what_a_fabric_writes_is_not_evidence() -> None:
     plain = fabric(env=FabricEnv(site=(("A", "b"),)))
     assert ignored_variables(plain) == {"A"}
     assert ignored_variables(full()) == set(OPEN_MPI)
-    fabrics = build_fabrics((plain, full(name="full")))
-    assert ignored_variables_of_all(fabrics) == {"A", *OPEN_MPI}
+    configuration = build_configuration((plain, full(name="full")))
+    assert ignored_variables_of_all(configuration) == {"A", *OPEN_MPI}
 
 
 def test_each_value_has_the_first_fabric_that_writes_it() -> None:
     """In either network, the first fabric counts; a site's `env` identifies no fabric."""
     site = fabric("site", env=FabricEnv(site=(("NCCL_DEBUG", "INFO"),)))
     first, second = (full(name=name, libraries=frozenset({"gloo"})) for name in ("one", "two"))
-    assert fabric_by_setting(build_fabrics((site, first, second))) == {
+    assert fabric_by_setting(build_configuration((site, first, second))) == {
         ("GLOO_SOCKET_IFNAME", "eth0"): "one",
         ("GLOO_SOCKET_IFNAME", "bond0"): "one",
     }

@@ -27,7 +27,7 @@ SOUTH = fabric(
     node_labels={PRODUCT: ("NVIDIA-H100", "NVIDIA-H200"), "site.lab/rail": ("r1",)},
 )
 EAST = fabric("east", gpu_resources=frozenset({"nvidia.com/l40"}))
-FABRICS = fabrics(NORTH, SOUTH, EAST)
+CONFIGURATION = fabrics(NORTH, SOUTH, EAST)
 
 
 def allowed(*names: str, out: tuple[str, ...] = ()) -> FabricConstraint:
@@ -96,7 +96,7 @@ def test_a_constraint_names_some_and_excludes_others(
 )
 def test_node_selector_labels_name_fabrics(selector: Any, evidence: Any) -> None:
     """A label names or excludes a fabric that has its key; other fabrics stay."""
-    assert list(from_selector(Pod(pod(nodeSelector=selector)), FABRICS)) == evidence
+    assert list(from_selector(Pod(pod(nodeSelector=selector)), CONFIGURATION)) == evidence
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_all_terms_of_the_required_affinity_must_agree(
     terms: Any, constraint: FabricConstraint | None
 ) -> None:
     """Expressions in a term are ANDed and terms are ORed; NotIn needs the exact values."""
-    assert from_affinity(Pod(affinity(*terms)), FABRICS) == constraint
+    assert from_affinity(Pod(affinity(*terms)), CONFIGURATION) == constraint
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_all_terms_of_the_required_affinity_must_agree(
 )
 def test_other_affinity_is_no_evidence(written: Any) -> None:
     """Only what the scheduler requires of the node counts."""
-    assert from_affinity(Pod(pod(affinity=written)), FABRICS) is None
+    assert from_affinity(Pod(pod(affinity=written)), CONFIGURATION) is None
 
 
 def test_preferred_affinity_is_no_evidence() -> None:
     """A preference does not rule out any node."""
     preferred = [{"weight": 1, "preference": {"matchExpressions": [expression("In", "L40")]}}]
     node = {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
-    assert from_affinity(Pod(pod(affinity={"nodeAffinity": node})), FABRICS) is None
+    assert from_affinity(Pod(pod(affinity={"nodeAffinity": node})), CONFIGURATION) is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_malformed_term_is_refused_with_its_place(terms: Any, says: str) -> No
     """The path is complete, since several terms look alike."""
     place = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     with pytest.raises(ShapeError) as raised:
-        from_affinity(Pod(affinity(*terms)), FABRICS)
+        from_affinity(Pod(affinity(*terms)), CONFIGURATION)
     assert str(raised.value) == f"{place}.nodeSelectorTerms[{len(terms) - 1}].{says}"
 
 
@@ -223,7 +223,7 @@ HOSTNAME = "kubernetes.io/hostname"
 )
 def test_a_named_node_is_evidence_of_its_fabric(manifest: dict[str, Any], evidence: Any) -> None:
     """A node may be named by spec.nodeName or host name, and must be in every alternative."""
-    assert list(from_fabric_index(Pod(manifest), [], FABRICS, INVENTORY)) == evidence
+    assert list(from_fabric_index(Pod(manifest), [], CONFIGURATION, INVENTORY)) == evidence
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,8 @@ def test_the_gpu_resource_is_evidence_if_every_fabric_has_gpus(
         by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, with_gpus=frozenset(with_gpus)
     )
     assert (
-        list(from_fabric_index(Pod(pod()), ["nvidia.com/gpu"], FABRICS, fabric_index)) == evidence
+        list(from_fabric_index(Pod(pod()), ["nvidia.com/gpu"], CONFIGURATION, fabric_index))
+        == evidence
     )
 
 
@@ -252,18 +253,20 @@ def test_a_gpu_that_no_node_offers_is_no_evidence() -> None:
     fabric_index = FabricIndex(
         by_node=INVENTORY.by_node, by_gpu={}, with_gpus=frozenset({"north", "south", "east"})
     )
-    assert list(from_fabric_index(Pod(pod()), ["nvidia.com/l40"], FABRICS, fabric_index)) == []
+    assert (
+        list(from_fabric_index(Pod(pod()), ["nvidia.com/l40"], CONFIGURATION, fabric_index)) == []
+    )
 
 
 def test_without_an_inventory_there_is_no_evidence() -> None:
     """A preview on a laptop has no inventory."""
-    assert list(from_fabric_index(Pod(pod(nodeName="n1")), [], FABRICS, FabricIndex())) == []
+    assert list(from_fabric_index(Pod(pod(nodeName="n1")), [], CONFIGURATION, FabricIndex())) == []
 
 
 def test_a_node_name_of_another_type_is_refused() -> None:
     """The API server would reject it too."""
     with pytest.raises(ShapeError) as raised:
-        list(from_fabric_index(Pod(pod(nodeSelector={HOSTNAME: 1})), [], FABRICS, INVENTORY))
+        list(from_fabric_index(Pod(pod(nodeSelector={HOSTNAME: 1})), [], CONFIGURATION, INVENTORY))
     assert str(raised.value) == (
         'spec.nodeSelector["kubernetes.io/hostname"] must be a string, but is a number (1)'
     )

@@ -13,7 +13,7 @@ from webhook.errors import ShapeError
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import NO_CLAIM_FACTS, ClaimFacts, claims_of
 from webhook.model.decision import Denial
-from webhook.model.fabric import ClaimTemplateReference, FabricEnv, Fabrics
+from webhook.model.fabric import ClaimTemplateReference, CompiledConfiguration, FabricEnv
 from webhook.model.pod import Pod, PodManifest
 from webhook.model.resources import requested_devices
 
@@ -27,7 +27,7 @@ SHARED = (
 def chosen(
     manifest: PodManifest,
     annotations: UserAnnotations | None = None,
-    site: Fabrics | None = None,
+    site: CompiledConfiguration | None = None,
     facts: ClaimFacts = NO_CLAIM_FACTS,
 ) -> Selection:
     """Choose among a pod's containers."""

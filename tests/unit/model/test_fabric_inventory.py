@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import H100, READY, V100, container, fabric, fabrics
 from tests.growth import DOUBLE, lines
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.finding import Location
 from webhook.model.inventory import (
     FabricInventory,
@@ -47,7 +47,7 @@ def tainted(like: Node, *keys: str) -> Node:
     return replace(like, availability=Availability((), keys))
 
 
-def build(nodes: dict[str, Node], site: Fabrics | None = None) -> FabricInventory:
+def build(nodes: dict[str, Node], site: CompiledConfiguration | None = None) -> FabricInventory:
     """Build the inventory, with the fabrics V100 and H100 by default."""
     return build_inventory(nodes, site or fabrics(V100, H100))
 

@@ -1,6 +1,13 @@
 from __future__ import annotations
 
-from webhook.model.fabric import Defaults, Fabric, Fabrics, Globs, RdmaResource, build_fabrics
+from webhook.model.fabric import (
+    CompiledConfiguration,
+    Defaults,
+    Fabric,
+    Globs,
+    RdmaResource,
+    build_configuration,
+)
 
 NORTH = Fabric(
     name="north",
@@ -16,15 +23,17 @@ SOUTH = Fabric(
 
 def test_an_empty_configuration_has_empty_indexes() -> None:
     """A cluster starts with an empty configuration."""
-    assert build_fabrics(()) == Fabrics(fabrics={}, defaults=Defaults(), config_hash="")
+    assert build_configuration(()) == CompiledConfiguration(
+        fabrics={}, defaults=Defaults(), config_hash=""
+    )
 
 
 def test_fabrics_are_indexed_by_name_and_by_resource() -> None:
     """Several fabrics may have the same GPU resource; an alias leads to the real name."""
-    configuration = build_fabrics(
+    configuration = build_configuration(
         (NORTH, SOUTH), nvlink_namespaces=frozenset({"lab"}), config_hash="abc"
     )
-    assert configuration == Fabrics(
+    assert configuration == CompiledConfiguration(
         fabrics={"north": NORTH, "south": SOUTH},
         nvlink_namespaces=frozenset({"lab"}),
         config_hash="abc",
@@ -51,7 +60,7 @@ def test_a_resource_that_another_fabric_has_is_not_unique() -> None:
         name="other",
         resources=(RdmaResource(name="rdma/south", aliases=("rdma/north", "rdma/mine")),),
     )
-    assert build_fabrics((NORTH, SOUTH, other)).unique_resources == {
+    assert build_configuration((NORTH, SOUTH, other)).unique_resources == {
         "north": frozenset(),
         "south": frozenset({"rdma/shared"}),
         "other": frozenset(),
@@ -61,10 +70,10 @@ def test_a_resource_that_another_fabric_has_is_not_unique() -> None:
 def test_what_a_site_configures_besides_its_fabrics_is_kept() -> None:
     """Defaults, and the resources and annotations of networks other than RDMA."""
     defaults = Defaults(fabric="north")
-    configuration = build_fabrics(
+    configuration = build_configuration(
         (), defaults=defaults, foreign_resources=("efa*",), foreign_annotations=("tcpx*",)
     )
-    assert configuration == Fabrics(
+    assert configuration == CompiledConfiguration(
         defaults=defaults,
         foreign_resources=Globs(("efa*",)),
         foreign_annotations=Globs(("tcpx*",)),
@@ -76,7 +85,7 @@ def test_fabrics_are_indexed_by_the_labels_of_their_nodes() -> None:
     zone, rack = "site.lab/zone", "site.lab/rack"
     north = Fabric(name="north", node_labels={zone: ("n*",), rack: ("1", "2")})
     south = Fabric(name="south", node_labels={zone: ("s*",)})
-    assert build_fabrics((north, south)).by_label == {
+    assert build_configuration((north, south)).by_label == {
         zone: {"north": Globs(("n*",)), "south": Globs(("s*",))},
         rack: {"north": Globs(("1", "2"))},
     }

@@ -20,7 +20,7 @@ from webhook.model.resources import (
 
 PATH = ("spec", "containers", 0)
 NO_DEVICES = RequestedDevices((), 0, False, False, (), ())
-FABRICS = fabrics(
+CONFIGURATION = fabrics(
     fabric(
         "north",
         gpu_resources=frozenset({"nvidia.com/v100", "amd.com/gpu"}),
@@ -32,7 +32,7 @@ FABRICS = fabrics(
 def requested(limits: Any = None, requests: Any = None) -> RequestedDevices:
     """Return the devices of a container with these quantities."""
     return requested_devices(
-        Container(PATH, container(resources=quantities(limits, requests))), FABRICS
+        Container(PATH, container(resources=quantities(limits, requests))), CONFIGURATION
     )
 
 
@@ -50,7 +50,7 @@ def requested(limits: Any = None, requests: Any = None) -> RequestedDevices:
 )
 def test_a_container_may_use_nothing_of_ours(manifest: dict[str, Any]) -> None:
     """CPU, memory and other devices are ignored."""
-    assert requested_devices(Container(PATH, manifest), FABRICS) == NO_DEVICES
+    assert requested_devices(Container(PATH, manifest), CONFIGURATION) == NO_DEVICES
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_foreign_nics_are_a_list_of_globs(name: str, foreign: bool) -> None:
 )
 def test_a_name_is_a_gpu_or_an_rdma_device_or_neither(name: str, gpu: bool, rdma: bool) -> None:
     """Exact names and the fabrics' resources count; only MIG profiles and `rdma/` match by form."""
-    assert (is_gpu(name, FABRICS), is_rdma(name, FABRICS)) == (gpu, rdma)
+    assert (is_gpu(name, CONFIGURATION), is_rdma(name, CONFIGURATION)) == (gpu, rdma)
 
 
 def test_what_no_fabric_claims_is_listed() -> None:
@@ -343,7 +343,7 @@ def test_what_no_fabric_claims_is_listed() -> None:
     limits = {"example.com/b": "1", "example.com/a": "x", "example.com/c": "0", "cpu": "1"}
     resources = quantities({**limits, "nvidia.com/v100": "1", "rdma/north": "1"})
     manifest = container(resources=resources)
-    assert other_extended_resources(Container(PATH, manifest), FABRICS) == [
+    assert other_extended_resources(Container(PATH, manifest), CONFIGURATION) == [
         "example.com/a",
         "example.com/b",
     ]

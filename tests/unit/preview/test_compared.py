@@ -7,7 +7,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from tests.builders import H100, V100, fabric, fabrics, gpu, pod
-from webhook.model.fabric import FabricEnv, Fabrics
+from webhook.model.fabric import CompiledConfiguration, FabricEnv
 from webhook.model.facts import Facts
 from webhook.preview.comparison import (
     Comparison,
@@ -36,7 +36,9 @@ def job(name: str, spec: Any) -> dict[str, Any]:
     }
 
 
-def comparing(new: Fabrics, *values: dict[str, Any], labels: bool = True) -> Comparison:
+def comparing(
+    new: CompiledConfiguration, *values: dict[str, Any], labels: bool = True
+) -> Comparison:
     """Compare the decisions under OLD and a new configuration."""
     documents = [
         Document(name="-", index=number, value=manifest, line=1, text="", syntax="json")
@@ -44,9 +46,9 @@ def comparing(new: Fabrics, *values: dict[str, Any], labels: bool = True) -> Com
     ]
     marked = {"rdma.lab/enable": "true"} if labels else {}
     space = {"kind": "Namespace", "metadata": {"name": "lab", "labels": marked}}
-    options = PreviewOptions(fabrics=OLD, facts=Facts.from_objects([space]))
+    options = PreviewOptions(configuration=OLD, facts=Facts.from_objects([space]))
     today, then = (
-        preview_documents(documents, replace(options, fabrics=configuration))
+        preview_documents(documents, replace(options, configuration=configuration))
         for configuration in (OLD, new)
     )
     comparison = compare_reports(today, then)

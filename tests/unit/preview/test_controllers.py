@@ -18,7 +18,13 @@ from tests.unit.preview.workloads.controllers.workloads import (
     template,
     workload,
 )
-from webhook.model.fabric import Fabric, FabricEnv, Fabrics, RdmaResource, build_fabrics
+from webhook.model.fabric import (
+    CompiledConfiguration,
+    Fabric,
+    FabricEnv,
+    RdmaResource,
+    build_configuration,
+)
 from webhook.model.pod import at
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.patches import patches, rewrite
@@ -28,7 +34,7 @@ from webhook.preview.report.text import report_text
 from webhook.preview.workloads.controllers import CONTROLLERS
 from webhook.text.yaml.documents import Document, read_documents
 
-FABRICS = build_fabrics(
+CONFIGURATION = build_configuration(
     (
         Fabric(
             name="v100-ib",
@@ -43,10 +49,12 @@ FABRICS = build_fabrics(
 each_workload = pytest.mark.parametrize("value", WORKLOADS.values(), ids=WORKLOADS)
 
 
-def previewed(value: dict[str, Any], fabrics: Fabrics = FABRICS) -> tuple[Document, Report]:
+def previewed(
+    value: dict[str, Any], configuration: CompiledConfiguration = CONFIGURATION
+) -> tuple[Document, Report]:
     """Preview an object."""
     (document,) = read_documents(json.dumps(value))
-    return document, preview_documents([document], PreviewOptions(fabrics=fabrics))
+    return document, preview_documents([document], PreviewOptions(configuration=configuration))
 
 
 def outcomes(report: Report) -> list[dict[str, list[str]]]:
@@ -89,7 +97,7 @@ def test_a_document_that_was_written_once_is_not_written_again(value: dict[str, 
     document, report = previewed(value)
     (rewritten,) = rewrite([document], report)
     (document_again,) = read_documents(rewritten.text)
-    second = preview_documents([document_again], PreviewOptions(fabrics=FABRICS))
+    second = preview_documents([document_again], PreviewOptions(configuration=CONFIGURATION))
     assert patches([document_again], second) == [[]]
 
 
@@ -238,7 +246,9 @@ LLM = workload("serving.kserve.io/v1alpha1 LLMInferenceService", {"template": BA
 def enabled(value: dict[str, Any]) -> tuple[Document, Report]:
     """Preview an object as if its pods had opted in."""
     (document,) = read_documents(json.dumps(value))
-    return document, preview_documents([document], PreviewOptions(fabrics=FABRICS, enable=True))
+    return document, preview_documents(
+        [document], PreviewOptions(configuration=CONFIGURATION, enable=True)
+    )
 
 
 def test_a_pod_spec_without_metadata_opts_in_by_its_controller() -> None:

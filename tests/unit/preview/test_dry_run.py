@@ -12,7 +12,7 @@ from webhook.admission.registration import SHIPPED, read_registration
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.errors import DocumentError
-from webhook.model.fabric import Fabric, Fabrics, RdmaResource, build_fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric, RdmaResource, build_configuration
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.preview.dry_run import PreviewOptions, preview_documents
@@ -21,7 +21,7 @@ from webhook.preview.patches import patches, rewrite
 from webhook.preview.report.record import Preview, Report
 from webhook.text.yaml.documents import Document, join_documents, read_documents
 
-FABRICS = build_fabrics(
+CONFIGURATION = build_configuration(
     (
         Fabric(
             name="v100-ib",
@@ -64,10 +64,12 @@ spec:
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: lab}\n"
 
 
-def report_on(text: str, fabrics: Fabrics = FABRICS, **options: Any) -> Report:
+def report_on(
+    text: str, configuration: CompiledConfiguration = CONFIGURATION, **options: Any
+) -> Report:
     """Preview a text."""
     documents = read_documents(text, "input.yaml")
-    return preview_documents(documents, PreviewOptions(fabrics=fabrics, **options))
+    return preview_documents(documents, PreviewOptions(configuration=configuration, **options))
 
 
 def only(text: str, **options: Any) -> Preview:
@@ -185,7 +187,7 @@ def test_a_document_without_templates_is_noted() -> None:
 def test_documents_are_counted_over_all_inputs() -> None:
     """Empty documents are not counted, so that `-o yaml` has the same numbers."""
     documents = [*read_documents(f"{SERVICE}---\n---\n{POD}"), *read_documents(DEPLOYMENT)]
-    report = preview_documents(documents, PreviewOptions(fabrics=FABRICS))
+    report = preview_documents(documents, PreviewOptions(configuration=CONFIGURATION))
     assert [preview.document for preview in report.previews] == [1, 2]
 
 
@@ -220,7 +222,9 @@ def test_a_repeated_key_is_noted() -> None:
 def previewed(**options: Any) -> tuple[list[Document], Report]:
     """Preview a service, a deployment and a pod."""
     documents = read_documents(f"{SERVICE}---\n{DEPLOYMENT}---\n{POD}")
-    return documents, preview_documents(documents, PreviewOptions(fabrics=FABRICS, **options))
+    return documents, preview_documents(
+        documents, PreviewOptions(configuration=CONFIGURATION, **options)
+    )
 
 
 def test_the_patch_of_a_document_applies_to_the_document() -> None:
@@ -277,7 +281,7 @@ RESOURCES = [
 @pytest.mark.parametrize("resources", RESOURCES)
 def test_preview_and_admission_make_the_same_pod(resources: dict[str, Any]) -> None:
     """default(apply(preview's patch, doc)) equals apply(mutate's patch, default(doc))."""
-    fabrics = build_fabrics(
+    configuration = build_configuration(
         (
             Fabric(
                 name="v100-ib",
@@ -296,7 +300,9 @@ def test_preview_and_admission_make_the_same_pod(resources: dict[str, Any]) -> N
         },
     }
     decision_input = DecisionInput(
-        fabrics=fabrics, namespace=NamespaceFacts(name="lab"), fabric_index=FabricIndex()
+        configuration=configuration,
+        namespace=NamespaceFacts(name="lab"),
+        fabric_index=FabricIndex(),
     )
     previewed = jsonpatch.apply_patch(written, decide(written, decision_input).patch)
     created = defaulted(written)
@@ -401,7 +407,7 @@ def test_a_replica_set_is_annotated_in_its_deployment() -> None:
     owner = "{kind: Deployment, name: night, controller: true}"
     text = text.replace("  namespace:", f"  ownerReferences: [{owner}]\n  namespace:")
     documents = read_documents(text)
-    (preview,) = preview_documents(documents, PreviewOptions(fabrics=FABRICS)).previews
+    (preview,) = preview_documents(documents, PreviewOptions(configuration=CONFIGURATION)).previews
     assert preview.annotations_location == (
         "metadata.annotations in the pod template of Deployment night"
     )

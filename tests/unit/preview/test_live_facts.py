@@ -112,7 +112,7 @@ def test_with_all_rights() -> None:
         registration.configuration_name for registration in reading.facts.registrations or ()
     ] == ["zz"]
     assert reading.configuration is not None
-    assert list(reading.configuration.fabrics.fabrics) == ["v100-ib", "a100-ib"]
+    assert list(reading.configuration.compiled.fabrics) == ["v100-ib", "a100-ib"]
     assert reading.facts.notes == (
         ("fabrics from the cluster (fabricconfigurations.rdma.lab/default): v100-ib, a100-ib"),
     )
@@ -219,7 +219,7 @@ def test_a_configuration_without_fabrics() -> None:
     without = {**everything()[FABRICS], "spec": {"fabrics": []}}
     reading = read({**everything(), FABRICS: without})
     assert reading.configuration is not None
-    assert dict(reading.configuration.fabrics.fabrics) == {}
+    assert dict(reading.configuration.compiled.fabrics) == {}
     assert reading.facts.notes[0] == (
         "fabrics from the cluster (fabricconfigurations.rdma.lab/default): none"
     )
@@ -382,13 +382,13 @@ def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: s
     document = (GPU % gpu).encode()
     reading = read(everything() | {NODES: listed(*nodes)})
     assert reading.configuration is not None
-    fabrics = reading.configuration.fabrics
-    options = PreviewOptions(fabrics=fabrics, live_facts=reading.facts)
+    configuration = reading.configuration.compiled
+    options = PreviewOptions(configuration=configuration, live_facts=reading.facts)
     (previewed,) = preview_documents(read_documents(document), options).previews
 
     space = {**everything()[LAB], "kind": "Namespace"}
     facts = Facts.from_objects([space, *({**manifest, "kind": "Node"} for manifest in nodes)])
-    state = configured(fabrics, facts)
+    state = configured(configuration, facts)
     pod = yaml.safe_load(document)
     decision_input = state.decision_input_for("lab", pod)
     assert decision_input is not None

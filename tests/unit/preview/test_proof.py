@@ -12,7 +12,7 @@ from webhook.config import EXAMPLE
 from webhook.decide import decide
 from webhook.decide.reasons import PATCHED
 from webhook.model.decision import Decision, PatchOp
-from webhook.model.fabric import Fabric, RdmaResource, build_fabrics
+from webhook.model.fabric import Fabric, RdmaResource, build_configuration
 from webhook.model.pod import PodManifest
 from webhook.preview import dry_run as preview
 from webhook.preview import patches as rewriting
@@ -24,7 +24,9 @@ from webhook.preview.worker.operations import Operations
 from webhook.text.yaml.documents import read_documents
 
 OPTIONS = PreviewOptions(
-    fabrics=build_fabrics((Fabric(name="ib", resources=(RdmaResource(name="rdma/hca"),)),)),
+    configuration=build_configuration(
+        (Fabric(name="ib", resources=(RdmaResource(name="rdma/hca"),)),)
+    ),
     enable=True,
 )
 SHARING = """\
@@ -74,7 +76,7 @@ def test_the_shown_pod_is_made_by_jsonpatch() -> None:
 def test_a_pod_without_a_patch_is_shown_as_it_came() -> None:
     """There is nothing to prove, so nothing is copied."""
     (document,) = read_documents("apiVersion: v1\nkind: Pod\nspec: {containers: []}\n")
-    report = preview_documents([document], PreviewOptions(fabrics=OPTIONS.fabrics))
+    report = preview_documents([document], PreviewOptions(configuration=OPTIONS.configuration))
     assert report.previews[0].pod is document.value
 
 

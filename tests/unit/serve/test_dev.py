@@ -7,7 +7,7 @@ import pytest
 import yaml
 from cryptography import x509
 
-from webhook.model.fabric import Fabric, build_fabrics
+from webhook.model.fabric import Fabric, build_configuration
 from webhook.serve.dev import instructions, issue_for_development, program, store_ca
 
 PORTS = {"mutate": 1, "preview": 2, "health": 3}
@@ -44,8 +44,10 @@ def test_ca_goes_to_a_temporary_folder_where_there_is_no_home(tmp_path: Path) ->
 
 def test_instructions_contain_a_pod_that_gets_a_patch() -> None:
     """The pod in the curl line requests a GPU of the fabrics."""
-    fabrics = build_fabrics((Fabric(name="ib", gpu_resources=frozenset({"example.com/gpu"})),))
-    text = instructions(PORTS, Path("/a b/ca.crt"), Path("/c/fabrics.yaml"), fabrics)
+    configuration = build_configuration(
+        (Fabric(name="ib", gpu_resources=frozenset({"example.com/gpu"})),)
+    )
+    text = instructions(PORTS, Path("/a b/ca.crt"), Path("/c/fabrics.yaml"), configuration)
     pod = yaml.safe_load(text.partition("<<'EOF'\n")[2].partition("\nEOF\n")[0])
 
     assert pod["spec"]["containers"][0]["resources"]["limits"]["example.com/gpu"] == 8

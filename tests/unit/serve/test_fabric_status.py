@@ -19,7 +19,7 @@ from webhook.config.findings import INVALID_VALUE, Truncation
 from webhook.config.load import FabricsText, LoadedConfiguration
 from webhook.errors import ClusterError
 from webhook.kube.watched_resources import CONFIGURATIONS
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.finding import Finding, Location
 from webhook.model.inventory import FabricInventory, build_inventory
@@ -37,7 +37,7 @@ IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
 
 def loaded(
-    used: Fabrics, *findings: Finding, truncation: Truncation | None = None
+    used: CompiledConfiguration, *findings: Finding, truncation: Truncation | None = None
 ) -> LoadedConfiguration:
     """Make a configuration as it was read."""
     return LoadedConfiguration(used, findings, FabricsText(""), truncation or Truncation())
@@ -216,7 +216,7 @@ def test_equal_nodes_and_fabrics_are_not_summed_again(monkeypatch: pytest.Monkey
     """The status is computed every ten seconds; only changed nodes or fabrics are counted."""
     counted: list[tuple[object, object]] = []
 
-    def noted(nodes: Mapping[str, Node], used: Fabrics) -> FabricInventory:
+    def noted(nodes: Mapping[str, Node], used: CompiledConfiguration) -> FabricInventory:
         counted.append((nodes, used))
         return build_inventory(nodes, used)
 
@@ -225,7 +225,7 @@ def test_equal_nodes_and_fabrics_are_not_summed_again(monkeypatch: pytest.Monkey
     small, large = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
     on_nodes = NodeSummary()
 
-    def nodes(used: Fabrics, by_name: Mapping[str, Node]) -> int:
+    def nodes(used: CompiledConfiguration, by_name: Mapping[str, Node]) -> int:
         fields = on_nodes.of(prepared(used, by_name))
         count: int = fields["nodes"]
         return count

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from tests.builders import V100
 from tests.server_state import prepared
-from webhook.model.fabric import build_fabrics
+from webhook.model.fabric import build_configuration
 from webhook.serve.state import PreparedConfiguration, RetiredConfigurations
 
 
 def numbered(number: int) -> PreparedConfiguration:
     """Prepare a configuration whose hash is a number of twelve digits."""
-    return prepared(build_fabrics((V100,), config_hash=f"{number:012}"))
+    return prepared(build_configuration((V100,), config_hash=f"{number:012}"))
 
 
 def numbers(retired: RetiredConfigurations, now: float) -> list[int]:

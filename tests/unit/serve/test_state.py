@@ -12,7 +12,7 @@ from tests.server_state import prepared
 from webhook.config.load import FabricsText
 from webhook.decide.analysis import DecisionInput
 from webhook.model.claims import ClaimFacts, KnownClaims
-from webhook.model.fabric import build_fabrics
+from webhook.model.fabric import build_configuration
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import FabricIndex, Node
 from webhook.serve.state import (
@@ -43,9 +43,9 @@ def on(name: str) -> dict[str, Node]:
 
 
 OLD, NEW = on("old"), on("new")
-SMALL = prepared(build_fabrics((V100,), config_hash=FIRST), OLD)
-LARGE = prepared(build_fabrics((V100, H100), config_hash=SECOND), OLD)
-SMALL_NEW, LARGE_NEW = prepared(SMALL.fabrics, NEW), prepared(LARGE.fabrics, NEW)
+SMALL = prepared(build_configuration((V100,), config_hash=FIRST), OLD)
+LARGE = prepared(build_configuration((V100, H100), config_hash=SECOND), OLD)
+SMALL_NEW, LARGE_NEW = prepared(SMALL.compiled, NEW), prepared(LARGE.compiled, NEW)
 #: The same configuration, read from another text.
 SMALL_REREAD = replace(SMALL, source=FabricsText("# a comment"))
 INVENTORIES = {FIRST: SMALL_NEW.fabric_index, SECOND: LARGE_NEW.fabric_index}
@@ -237,7 +237,7 @@ def test_a_pod_is_decided_with_the_configuration_of_its_first_call(
         assert decision_input is None
     else:
         assert decision_input == DecisionInput(
-            expected.fabrics, Facts().namespace("lab"), expected.fabric_index
+            expected.compiled, Facts().namespace("lab"), expected.fabric_index
         )
 
 
@@ -253,7 +253,7 @@ def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
         snapshot = advance(snapshot, event, NOW)
         decision_input = snapshot.decision_input_for("lab", second_call(FIRST), NOW)
         assert decision_input is not None
-        assert decision_input.fabrics is SMALL.fabrics
+        assert decision_input.configuration is SMALL.compiled
         assert list(decision_input.fabric_index.by_node) == ["old"], event
 
 
@@ -304,5 +304,5 @@ def test_a_state_changes_by_events_at_the_time_of_its_clock() -> None:
         times.append(now)
         decision_input = state.decision_input_for("lab", second_call(FIRST))
         assert decision_input is not None
-        chosen.append(decision_input.fabrics)
-    assert chosen == [SMALL.fabrics, LARGE.fabrics]
+        chosen.append(decision_input.configuration)
+    assert chosen == [SMALL.compiled, LARGE.compiled]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from webhook.cli.config_files import read_fabrics
+from webhook.cli.config_files import read_configuration
 from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import CONFIG_VARIABLE, MISSING_FILE, config_name
 from webhook.cli.output import print_message
@@ -79,7 +79,7 @@ def _fabric(arguments: argparse.Namespace) -> Fabric | None:
         raise DocumentError(
             f"--fabric requires a fabrics file; pass -c FABRICS or set ${CONFIG_VARIABLE}"
         )
-    return find_fabric(arguments.fabric, read_fabrics(path), shown_name(path))
+    return find_fabric(arguments.fabric, read_configuration(path), shown_name(path))
 
 
 def _files(name: str) -> list[BenchmarkFile] | None:

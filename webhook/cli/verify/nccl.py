@@ -113,7 +113,7 @@ def _plan(arguments: argparse.Namespace, reads: ApiReads) -> NcclPlan:
     return NcclPlan(
         name=f"verify-{secrets.token_hex(4)}",
         fabric=fabric,
-        nodes=chosen_nodes(arguments.nodes, fabric, source.fabrics, reads),
+        nodes=chosen_nodes(arguments.nodes, fabric, source.configuration, reads),
         gpus=arguments.gpus,
         gpu_resource=arguments.gpu_resource or _gpu_resource(fabric),
         image=arguments.image,

@@ -8,7 +8,7 @@ import re
 from webhook.cli.options import namespace_name, object_name, request_timeout
 from webhook.diagnose.verify.results import PortRate
 from webhook.errors import ConfigError
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.names import shortened_list
 from webhook.model.nearest import suggestion
 
@@ -122,9 +122,9 @@ def whole_number(given: str, minimum: int, maximum: int, noun: str) -> int:
 _MAX_RATE = 10_000
 
 
-def find_fabric(name: str, fabrics: Fabrics, source: str) -> Fabric:
+def find_fabric(name: str, configuration: CompiledConfiguration, source: str) -> Fabric:
     """Return the fabric with a name; raise ConfigError if the `source` has no such fabric."""
-    by_name = fabrics.fabrics
+    by_name = configuration.fabrics
     if name not in by_name:
         hint = suggestion(name, by_name) or f"; the fabrics are {shortened_list([*by_name], 8)}"
         raise ConfigError(f"{source}: no fabric {name!r:.80}{hint if by_name else ''}")

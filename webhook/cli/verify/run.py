@@ -141,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
     source = fabric_source(arguments.config, reads)
     fabric = chosen_fabric(arguments.fabric, source)
-    nodes = chosen_nodes(arguments.nodes, fabric, source.fabrics, reads)
+    nodes = chosen_nodes(arguments.nodes, fabric, source.configuration, reads)
     return RunPlan(
         name=f"verify-{secrets.token_hex(4)}",
         fabric=fabric,

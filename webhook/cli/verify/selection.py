@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from webhook.cli.config_files import read_fabrics
+from webhook.cli.config_files import read_configuration
 from webhook.cli.inputs import shown_name
 from webhook.cli.options import config_name
 from webhook.cli.output import print_message
@@ -21,7 +21,7 @@ from webhook.diagnose.verify.runs.plan import (
 from webhook.errors import ConfigError, DocumentError
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import FORBIDDEN, BestEffortReads
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.names import counted
 from webhook.model.nearest import suggestion
 from webhook.preview.live import read_live
@@ -35,7 +35,7 @@ _FABRICS_ADVICE = "pass -c FABRICS"
 class FabricSource(NamedTuple):
     """The fabrics, and where they come from."""
 
-    fabrics: Fabrics
+    configuration: CompiledConfiguration
     source: str
 
 
@@ -50,7 +50,7 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     fallback_clause = f"using the fabrics of {path}" if path else _FABRICS_ADVICE
     reading = read_live(reads, (), read_fabrics=True, fallback_clause=fallback_clause)
     if reading.configuration is not None:
-        return FabricSource(reading.configuration.fabrics, reading.configuration.name)
+        return FabricSource(reading.configuration.compiled, reading.configuration.name)
     for note in reading.facts.notes:
         print_message("note", note)
     if path is None:
@@ -59,22 +59,22 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
 
 
 def _read_source(name: str) -> FabricSource:
-    return FabricSource(read_fabrics(name), shown_name(name))
+    return FabricSource(read_configuration(name), shown_name(name))
 
 
 def chosen_fabric(name: str | None, source: FabricSource) -> Fabric:
     """Return the fabric with a name, or the only one."""
     if name:
         return find_fabric(name, *source)
-    names = list(source.fabrics.fabrics)
+    names = list(source.configuration.fabrics)
     if len(names) != 1:
         listed = ", ".join(names) or "none"
         raise ConfigError(f"choose a fabric with --fabric; {source.source} has: {listed}")
-    return source.fabrics.fabrics[names[0]]
+    return source.configuration.fabrics[names[0]]
 
 
 def chosen_nodes(
-    named: Iterable[str], fabric: Fabric, fabrics: Fabrics, reads: ObjectReads
+    named: Iterable[str], fabric: Fabric, configuration: CompiledConfiguration, reads: ObjectReads
 ) -> tuple[str, ...]:
     """Return the named nodes, or else the nodes of the fabric that can measure.
 
@@ -87,7 +87,7 @@ def chosen_nodes(
         if given:
             return _require_two(given, "--nodes names", "")
         raise DocumentError(_listing_failure(best_effort))
-    cluster_nodes = fabric_nodes(listed, fabrics, fabric)
+    cluster_nodes = fabric_nodes(listed, configuration, fabric)
     if given:
         _check(given, cluster_nodes, fabric)
         return _require_two(given, "--nodes names", "")

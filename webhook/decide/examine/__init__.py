@@ -116,16 +116,16 @@ def examine(
     earlier: EarlierCall = NO_CALL,
 ) -> Examination:
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
-    fabrics = decision_input.fabrics
-    check_name(annotations, fabrics)
+    configuration = decision_input.configuration
+    check_name(annotations, configuration)
     # All containers count: a GPU of any container determines the pod's node.
     container_devices = [
-        (container, requested_devices(container, fabrics)) for container in pod.containers
+        (container, requested_devices(container, configuration)) for container in pod.containers
     ]
     commands = Commands(pod)
     claims = claims_of(pod, decision_input.namespace.claim_facts)
-    selection = select(pod, container_devices, annotations, commands, fabrics, claims=claims)
-    other = earlier.config not in ("", fabrics.config_hash)
+    selection = select(pod, container_devices, annotations, commands, configuration, claims=claims)
+    other = earlier.config not in ("", configuration.config_hash)
     before = None if other else earlier.fabric
     if selection.reason:
         resolution = _NOT_RESOLVED
@@ -139,7 +139,7 @@ def examine(
         launchers=selection.launchers,
         annotations=annotations,
         namespace=decision_input.namespace,
-        fabrics=fabrics,
+        configuration=configuration,
         original=pod,
         containers={container.path: container for container in pod.containers},
         claims=claims,
@@ -148,13 +148,15 @@ def examine(
         other_configuration=other,
     )
     foreign_nic_message = foreign_nic(analysis, container_devices)
-    denies = fabrics.defaults.on_ambiguous == "deny"
+    denies = configuration.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign_nic_message and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
     knowledge = _knowledge(analysis, selection, resolution, foreign_nic_message)
     fabric_known = resolution.fabric is not None
     label_messages = (
-        unknown_label_messages(pod, fabrics, decision_input.fabric_index, fabric_known=fabric_known)
+        unknown_label_messages(
+            pod, configuration, decision_input.fabric_index, fabric_known=fabric_known
+        )
         if selection.targets
         else ()
     )

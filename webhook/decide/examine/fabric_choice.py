@@ -33,7 +33,7 @@ from webhook.model.annotations import (
 )
 from webhook.model.claims import Claim
 from webhook.model.decision import Denial, Reason
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.pod import Pod
 from webhook.model.quantity import is_zero
 from webhook.model.resources import ContainerDevices
@@ -85,8 +85,8 @@ class Resolution(NamedTuple):
 class _Search:
     """The remaining candidates, and the evidence so far."""
 
-    def __init__(self, fabrics: Fabrics) -> None:
-        self.candidates = frozenset(fabrics.fabrics)
+    def __init__(self, configuration: CompiledConfiguration) -> None:
+        self.candidates = frozenset(configuration.fabrics)
         self.naming_evidence: list[_Evidence] = []
         self.winner: _Evidence | None = None
 
@@ -130,41 +130,44 @@ def resolve(
     `claims`: its DRA claims; `earlier`: the fabric that an earlier call chose under the same
     configuration.
     """
-    fabrics = decision_input.fabrics
-    search = _Search(fabrics)
-    gpus = _listed_gpus(container_devices, fabrics)
-    devices = _device_evidence(container_devices, claims, gpus, fabrics)
-    unresolved = search.narrow(_pod_evidence(pod, annotations, devices, fabrics))
+    configuration = decision_input.configuration
+    search = _Search(configuration)
+    gpus = _listed_gpus(container_devices, configuration)
+    devices = _device_evidence(container_devices, claims, gpus, configuration)
+    unresolved = search.narrow(_pod_evidence(pod, annotations, devices, configuration))
     if unresolved is not None:
         return unresolved
     if earlier is not None and earlier in search.candidates:
         source = search.winner.source if search.winner else EARLIER
-        return Resolution(fabrics.fabrics[earlier], source)
+        return Resolution(configuration.fabrics[earlier], source)
     unresolved = search.narrow(_inventory_evidence(pod, gpus, decision_input))
     if unresolved is not None:
         return unresolved
     if search.winner is not None:
         (name,) = search.candidates
-        return Resolution(fabrics.fabrics[name], search.winner.source)
+        return Resolution(configuration.fabrics[name], search.winner.source)
     return _by_default(search.candidates, search.naming_evidence, decision_input, container_devices)
 
 
-def check_name(annotations: UserAnnotations, fabrics: Fabrics) -> None:
+def check_name(annotations: UserAnnotations, configuration: CompiledConfiguration) -> None:
     """Deny a pod whose annotation names an unknown fabric, even if it needs no fabric."""
-    if annotations.fabric is not None and annotations.fabric not in fabrics.fabrics:
-        have = ", ".join(fabrics.fabrics) or "none"
+    if annotations.fabric is not None and annotations.fabric not in configuration.fabrics:
+        have = ", ".join(configuration.fabrics) or "none"
         name = f"{annotations.fabric!r:.80}"
         msg = f"annotation {FABRIC_ANNOTATION} names {name}, but the fabrics are: {have}"
         raise Denial(INVALID_ANNOTATION, msg)
 
 
 def _pod_evidence(
-    pod: Pod, annotations: UserAnnotations, devices: list[_Evidence], fabrics: Fabrics
+    pod: Pod,
+    annotations: UserAnnotations,
+    devices: list[_Evidence],
+    configuration: CompiledConfiguration,
 ) -> list[_Evidence]:
     evidence = [] if annotations.fabric is None else [_annotation_evidence(annotations.fabric)]
     evidence += devices
-    evidence += [_Evidence(*constraint) for constraint in from_selector(pod, fabrics)]
-    affinity = from_affinity(pod, fabrics)
+    evidence += [_Evidence(*constraint) for constraint in from_selector(pod, configuration)]
+    affinity = from_affinity(pod, configuration)
     if affinity is not None:
         evidence.append(_Evidence("the required node affinity", affinity))
     return evidence
@@ -174,16 +177,16 @@ def _device_evidence(
     container_devices: ContainerDevices,
     claims: Sequence[Claim],
     gpus: Mapping[str, str],
-    fabrics: Fabrics,
+    configuration: CompiledConfiguration,
 ) -> list[_Evidence]:
-    evidence = _resource_evidence(container_devices, fabrics)
+    evidence = _resource_evidence(container_devices, configuration)
     if claims:
-        evidence += _template_evidence(claims, fabrics)
+        evidence += _template_evidence(claims, configuration)
     for gpu, container in gpus.items():
         source = f"{gpu} in container {container}"
-        evidence.append(_Evidence(source, FabricConstraint(fabrics.by_gpu[gpu])))
+        evidence.append(_Evidence(source, FabricConstraint(configuration.by_gpu[gpu])))
     if claims:
-        evidence += _device_class_evidence(claims, fabrics)
+        evidence += _device_class_evidence(claims, configuration)
     return evidence
 
 
@@ -192,16 +195,20 @@ def _inventory_evidence(
 ) -> list[_Evidence]:
     if not decision_input.fabric_index.by_node:
         return []
-    constraints = from_fabric_index(pod, gpus, decision_input.fabrics, decision_input.fabric_index)
+    constraints = from_fabric_index(
+        pod, gpus, decision_input.configuration, decision_input.fabric_index
+    )
     return [_Evidence(*constraint) for constraint in constraints]
 
 
-def _listed_gpus(container_devices: ContainerDevices, fabrics: Fabrics) -> dict[str, str]:
+def _listed_gpus(
+    container_devices: ContainerDevices, configuration: CompiledConfiguration
+) -> dict[str, str]:
     """Map each requested GPU resource that a fabric lists to the first container with it."""
     first_users: dict[str, str] = {}
     for container, requested in container_devices:
         for gpu in requested.gpus:
-            if gpu in fabrics.by_gpu:
+            if gpu in configuration.by_gpu:
                 first_users.setdefault(gpu, container.name)
     return first_users
 
@@ -211,41 +218,47 @@ def _annotation_evidence(name: str) -> _Evidence:
     return _Evidence(source, FabricConstraint(allowed=frozenset({name})), explicit=True)
 
 
-def _resource_evidence(container_devices: ContainerDevices, fabrics: Fabrics) -> list[_Evidence]:
+def _resource_evidence(
+    container_devices: ContainerDevices, configuration: CompiledConfiguration
+) -> list[_Evidence]:
     evidence: list[_Evidence] = []
     for container, requested in container_devices:
         for name, amount in requested.rdma:
-            owners = fabrics.by_resource.get(name)
+            owners = configuration.by_resource.get(name)
             if owners and not is_zero(amount):
                 source = f"{name} in container {container.name}"
                 evidence.append(_Evidence(source, FabricConstraint(allowed=owners), explicit=True))
     return evidence
 
 
-def _template_evidence(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
+def _template_evidence(
+    claims: Iterable[Claim], configuration: CompiledConfiguration
+) -> list[_Evidence]:
     """Return evidence for the fabrics whose templates the pod claims, with any author."""
     return [
         _Evidence(
             _claim_text(claim),
-            FabricConstraint(fabrics.by_claim_template[claim.template]),
+            FabricConstraint(configuration.by_claim_template[claim.template]),
             explicit=True,
         )
         for claim in claims
-        if claim.template in fabrics.by_claim_template
+        if claim.template in configuration.by_claim_template
     ]
 
 
-def _device_class_evidence(claims: Iterable[Claim], fabrics: Fabrics) -> list[_Evidence]:
+def _device_class_evidence(
+    claims: Iterable[Claim], configuration: CompiledConfiguration
+) -> list[_Evidence]:
     """Return evidence for the fabrics of the device classes in claims of other templates."""
     return [
         _Evidence(
             f"{device_class} of {_claim_text(claim)}",
-            FabricConstraint(fabrics.by_class[device_class]),
+            FabricConstraint(configuration.by_class[device_class]),
         )
         for claim in claims
-        if claim.template not in fabrics.by_claim_template
+        if claim.template not in configuration.by_claim_template
         for device_class in claim.classes
-        if device_class in fabrics.by_class
+        if device_class in configuration.by_class
     ]
 
 
@@ -275,22 +288,22 @@ def _by_default(
     decision_input: DecisionInput,
     container_devices: ContainerDevices,
 ) -> Resolution:
-    fabrics = decision_input.fabrics
+    configuration = decision_input.configuration
     namespace = decision_input.namespace
     choices = (
         (
             namespace.annotations.get(FABRIC_ANNOTATION) if namespace.is_loaded else None,
             f"annotation {FABRIC_ANNOTATION} of the namespace",
         ),
-        (fabrics.defaults.fabric, "defaults.fabric of the configuration"),
+        (configuration.defaults.fabric, "defaults.fabric of the configuration"),
     )
     for name, source in choices:
         if isinstance(name, str) and name in candidates:
-            return Resolution(fabrics.fabrics[name], source)
-    if not fabrics.fabrics:
+            return Resolution(configuration.fabrics[name], source)
+    if not configuration.fabrics:
         return _unknown("no fabric is configured")
     if not naming_evidence:
-        names = " or ".join(", ".join(fabrics.fabrics).rsplit(", ", 1))
+        names = " or ".join(", ".join(configuration.fabrics).rsplit(", ", 1))
         remedy = f"set {FABRIC_ANNOTATION} to the fabric of its nodes, {names}"
         message = f"the pod's fabric cannot be determined: {remedy}"
         return _unknown(_unlisted_device(container_devices, remedy) or message)

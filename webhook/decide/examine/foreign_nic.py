@@ -75,7 +75,7 @@ def foreign_nic(analysis: PodAnalysis, container_devices: ContainerDevices) -> s
 
 
 def _by_annotation(analysis: PodAnalysis) -> str:
-    annotations, globs = analysis.original.annotations, analysis.fabrics.foreign_annotations
+    annotations, globs = analysis.original.annotations, analysis.configuration.foreign_annotations
     if GKE_INTERFACES in annotations and _attaches(annotations[GKE_INTERFACES]):
         return f"annotation {GKE_INTERFACES} attaches {_NIC}"
     for key in annotations if globs.configured else ():
@@ -136,9 +136,9 @@ def _efa(analysis: PodAnalysis, path: Path) -> str:
 
 
 def _by_claim(analysis: PodAnalysis, chosen: Collection[Path]) -> str:
-    fabrics, facts = analysis.fabrics.fabrics, analysis.namespace.claim_facts
+    fabrics, facts = analysis.configuration.fabrics, analysis.namespace.claim_facts
     for claim in analysis.claims:
-        homes = fabrics_of(claim, analysis.fabrics)
+        homes = fabrics_of(claim, analysis.configuration)
         if analysis.fabric is not None:
             homes |= {analysis.fabric.name}
         if any(has_nic_of(claim, fabrics[name], facts) for name in homes):

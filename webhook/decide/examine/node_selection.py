@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from webhook.model.decision import Reason
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.nodes import PRODUCT, FabricIndex, product_of
 from webhook.model.pod import NodeTerm, Pod, Requirement
 
@@ -39,21 +39,23 @@ class FabricConstraint(NamedTuple):
         return remaining & self.allowed if self.allowed else remaining
 
 
-def from_selector(pod: Pod, fabrics: Fabrics) -> Iterator[tuple[str, FabricConstraint]]:
+def from_selector(
+    pod: Pod, configuration: CompiledConfiguration
+) -> Iterator[tuple[str, FabricConstraint]]:
     """Yield a piece of evidence for each label in `spec.nodeSelector` that a fabric lists."""
     for key, value in pod.node_selector.items():
-        constraint = _label(key, (value,), fabrics)
+        constraint = _label(key, (value,), configuration)
         if constraint is not None:
             yield f"nodeSelector {key}={value}", constraint
 
 
-def from_affinity(pod: Pod, fabrics: Fabrics) -> FabricConstraint | None:
+def from_affinity(pod: Pod, configuration: CompiledConfiguration) -> FabricConstraint | None:
     """Return the constraint in the required node affinity, None if it does not concern fabrics.
 
     Its terms are alternatives: they exclude only the fabrics that all of them exclude, and limit
     the fabrics only if each term does.
     """
-    terms = [_term(term, fabrics) for term in pod.node_terms]
+    terms = [_term(term, configuration) for term in pod.node_terms]
     if not terms:
         return None
     allowed = frozenset[str]().union(*(term.allowed for term in terms))
@@ -65,7 +67,7 @@ def from_affinity(pod: Pod, fabrics: Fabrics) -> FabricConstraint | None:
 
 
 def from_fabric_index(
-    pod: Pod, gpus: Iterable[str], fabrics: Fabrics, fabric_index: FabricIndex
+    pod: Pod, gpus: Iterable[str], configuration: CompiledConfiguration, fabric_index: FabricIndex
 ) -> Iterator[tuple[str, FabricConstraint]]:
     """Yield evidence from known nodes: the node that the pod names, and nodes with its GPUs.
 
@@ -77,14 +79,14 @@ def from_fabric_index(
     homes = [fabric_index.by_node[name] for name in pod.node_names if name in fabric_index.by_node]
     if homes:
         fabric_names = frozenset[str]().union(*homes)
-        yield "the node that the pod names", _only(fabric_names, fabrics)
+        yield "the node that the pod names", _only(fabric_names, configuration)
     for gpu in gpus:
-        if fabrics.by_gpu[gpu] <= fabric_index.with_gpus and fabric_index.by_gpu.get(gpu):
+        if configuration.by_gpu[gpu] <= fabric_index.with_gpus and fabric_index.by_gpu.get(gpu):
             yield f"the nodes that offer {gpu}", FabricConstraint(allowed=fabric_index.by_gpu[gpu])
 
 
 def unknown_label_messages(
-    pod: Pod, fabrics: Fabrics, fabric_index: FabricIndex, *, fabric_known: bool
+    pod: Pod, configuration: CompiledConfiguration, fabric_index: FabricIndex, *, fabric_known: bool
 ) -> tuple[str, ...]:
     """Return a sentence for each label that the pod requires, and that no node or fabric has.
 
@@ -97,7 +99,7 @@ def unknown_label_messages(
     required = list(pod.required_labels())
     if not required:
         return ()
-    pinned = {key for fabric in fabrics.fabrics.values() for key in fabric.pin or ()}
+    pinned = {key for fabric in configuration.fabrics.values() for key in fabric.pin or ()}
     required = [label for label in required if label[0] not in pinned]
     if fabric_index.label_keys:
         missing = [key for key, _ in required if key not in fabric_index.label_keys]
@@ -108,7 +110,7 @@ def unknown_label_messages(
     unlisted = [
         key
         for key, values in required
-        if key not in fabrics.by_label and _names_product(values, fabrics)
+        if key not in configuration.by_label and _names_product(values, configuration)
     ]
     return tuple(
         f"no fabric lists the label {key:.60}: a GPU's product is in {PRODUCT}"
@@ -116,23 +118,23 @@ def unknown_label_messages(
     )
 
 
-def _names_product(values: list[str], fabrics: Fabrics) -> bool:
-    globs = fabrics.by_label.get(PRODUCT, {}).values()
+def _names_product(values: list[str], configuration: CompiledConfiguration) -> bool:
+    globs = configuration.by_label.get(PRODUCT, {}).values()
     return any(glob.match(product_of(PRODUCT, value)) for value in values for glob in globs)
 
 
-def _only(homes: frozenset[str], fabrics: Fabrics) -> FabricConstraint:
+def _only(homes: frozenset[str], configuration: CompiledConfiguration) -> FabricConstraint:
     return (
         FabricConstraint(allowed=homes)
         if homes
-        else FabricConstraint(excluded=frozenset(fabrics.fabrics))
+        else FabricConstraint(excluded=frozenset(configuration.fabrics))
     )
 
 
-def _term(term: NodeTerm, fabrics: Fabrics) -> FabricConstraint:
+def _term(term: NodeTerm, configuration: CompiledConfiguration) -> FabricConstraint:
     allowed, excluded = _NONE, _NONE
     for requirement in term.requirements:
-        constraint = _requirement(requirement, fabrics)
+        constraint = _requirement(requirement, configuration)
         if constraint is not None:
             allowed = (
                 allowed & constraint.allowed
@@ -143,22 +145,26 @@ def _term(term: NodeTerm, fabrics: Fabrics) -> FabricConstraint:
     return FabricConstraint(allowed - excluded, excluded)
 
 
-def _requirement(requirement: Requirement, fabrics: Fabrics) -> FabricConstraint | None:
+def _requirement(
+    requirement: Requirement, configuration: CompiledConfiguration
+) -> FabricConstraint | None:
     key, operator, values = requirement
     match operator:
         case "In":
-            return _label(key, values, fabrics)
+            return _label(key, values, configuration)
         case "NotIn":
-            return FabricConstraint(excluded=_literally(key, values, fabrics))
+            return FabricConstraint(excluded=_literally(key, values, configuration))
         case "DoesNotExist":
-            return FabricConstraint(excluded=frozenset(fabrics.by_label.get(key, ())))
+            return FabricConstraint(excluded=frozenset(configuration.by_label.get(key, ())))
         case _:
             return None
 
 
-def _label(key: str, values: Iterable[object], fabrics: Fabrics) -> FabricConstraint | None:
+def _label(
+    key: str, values: Iterable[object], configuration: CompiledConfiguration
+) -> FabricConstraint | None:
     """Compare the permitted values of a label with the fabrics that list it; None if none does."""
-    listing = fabrics.by_label.get(key)
+    listing = configuration.by_label.get(key)
     if not listing:
         return None
     products = [product_of(key, str(value)) for value in values]
@@ -168,9 +174,9 @@ def _label(key: str, values: Iterable[object], fabrics: Fabrics) -> FabricConstr
     return FabricConstraint(frozenset(allowed), frozenset(listing.keys() - allowed))
 
 
-def _literally(key: str, values: list[str], fabrics: Fabrics) -> frozenset[str]:
+def _literally(key: str, values: list[str], configuration: CompiledConfiguration) -> frozenset[str]:
     """Return the fabrics whose globs for the label are all literally among the values."""
-    listing, permitted = fabrics.by_label.get(key), frozenset(values)
+    listing, permitted = configuration.by_label.get(key), frozenset(values)
     return frozenset(
         name for name, globs in (listing or {}).items() if permitted.issuperset(globs.configured)
     )

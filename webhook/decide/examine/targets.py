@@ -20,7 +20,7 @@ from webhook.model.annotations import (
 )
 from webhook.model.claims import Claim, fabrics_of
 from webhook.model.decision import Denial, Reason
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.pod import Container, Path, Pod
 from webhook.model.resources import ContainerDevices, RequestedDevices, other_extended_resources
 
@@ -70,7 +70,7 @@ def select(
     container_devices: ContainerDevices,
     annotations: UserAnnotations,
     commands: Commands,
-    fabrics: Fabrics,
+    configuration: CompiledConfiguration,
     *,
     claims: Iterable[Claim] = (),
 ) -> Selection:
@@ -81,37 +81,39 @@ def select(
     targets = [_target(pod, *pair) for pair in apps if pair[1].gpus]
     if targets:
         return Selection(tuple(targets))
-    with_claims = _containers_with_claims(claims, fabrics)
+    with_claims = _containers_with_claims(claims, configuration)
     targets = [
         _target(pod, *app) for app in apps if app[1].has_rdma or with_claims.get(app[0].path)
     ]
     if targets:
         return Selection(tuple(targets))
     free = [pair for pair in apps if pair[0].path not in with_claims]
-    launchers = _launchers(pod, [container for container, _ in free], commands, fabrics)
+    launchers = _launchers(pod, [container for container, _ in free], commands, configuration)
     if launchers:
         return _ranks(pod, free, launchers, annotations)
     if annotations.fabric is not None and apps:
         return Selection((_only(pod, apps),))
-    return _no_targets(pod, apps, fabrics, by_claim=bool(with_claims))
+    return _no_targets(pod, apps, configuration, by_claim=bool(with_claims))
 
 
-def _containers_with_claims(claims: Iterable[Claim], fabrics: Fabrics) -> dict[Path, bool]:
+def _containers_with_claims(
+    claims: Iterable[Claim], configuration: CompiledConfiguration
+) -> dict[Path, bool]:
     """Return the containers with DRA claims: path → whether any is known as a GPU or a NIC."""
     with_claims: dict[Path, bool] = {}
     for claim in claims:
         if claim.container is not None and not claim.is_domain:
             path = claim.container.path
-            is_device = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, fabrics))
+            is_device = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, configuration))
             with_claims[path] = with_claims.get(path) or is_device
     return with_claims
 
 
 def _launchers(
-    pod: Pod, containers: list[Container], commands: Commands, fabrics: Fabrics
+    pod: Pod, containers: list[Container], commands: Commands, configuration: CompiledConfiguration
 ) -> tuple[Launcher, ...]:
     """List the containers that start ranks, each with the evidence."""
-    starting = launchers_of(pod, commands, ignored_variables_of_all(fabrics))
+    starting = launchers_of(pod, commands, ignored_variables_of_all(configuration))
     return tuple(
         Launcher(container.name, container.path, *starting[container.path[-1]])
         for container in containers
@@ -176,10 +178,12 @@ def _only(pod: Pod, container_devices: ContainerDevices) -> Target:
     raise Denial(CONTAINERS_REQUIRED, msg)
 
 
-def _no_targets(pod: Pod, apps: ContainerDevices, fabrics: Fabrics, *, by_claim: bool) -> Selection:
+def _no_targets(
+    pod: Pod, apps: ContainerDevices, configuration: CompiledConfiguration, *, by_claim: bool
+) -> Selection:
     """Return the reason why a pod has no targets, first of all a device that no fabric lists."""
     for container, _ in apps:
-        for name in other_extended_resources(container, fabrics):
+        for name in other_extended_resources(container, configuration):
             return Selection(reason=NO_TARGET, message=_unlisted_device_message(name, container))
     shared = _shared_gpu(pod, apps)
     if shared:

@@ -99,9 +99,11 @@ def _second_gpu(analysis: PodAnalysis, target: Target, claims: list[Claim], fabr
     bringing = [
         reference.template
         for reference in fabric.claim_templates
-        if brings_gpu(reference.template, analysis.fabrics, facts)
+        if brings_gpu(reference.template, analysis.configuration, facts)
     ]
-    sources = [f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, analysis.fabrics)]
+    sources = [
+        f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, analysis.configuration)
+    ]
     if target.gpus or target.partial_gpu:
         sources = ["the container's own GPU"]
     if not bringing or not sources:

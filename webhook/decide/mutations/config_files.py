@@ -212,7 +212,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 
 
 def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[Reason, str] | None:
-    policy = analysis.fabrics.defaults.config_files
+    policy = analysis.configuration.defaults.config_files
     if policy == "never":
         return NOT_CONFIGURED, "the configuration has configFiles: never"
     if policy == "auto" and not _is_needed(analysis, target):

@@ -147,7 +147,7 @@ def _origin(analysis: PodAnalysis, name: str, value: str | None) -> tuple[str, R
     """Describe a value and its origin: the user, or a fabric, if an earlier preview was applied."""
     if value is None:
         return f"your {name}", USER_VALUE
-    fabric = fabric_by_setting(analysis.fabrics).get((name, value))
+    fabric = fabric_by_setting(analysis.configuration).get((name, value))
     if fabric is None:
         return f"your {name}={value}", USER_VALUE
     return f"{name}={value} of fabric {fabric}", OTHER_FABRIC
@@ -227,7 +227,7 @@ def _leave_to_files(
 
 def _files_allowed(analysis: PodAnalysis) -> bool:
     return (
-        analysis.fabrics.defaults.config_files != "never"
+        analysis.configuration.defaults.config_files != "never"
         and "config-files" not in analysis.annotations.skip
     )
 

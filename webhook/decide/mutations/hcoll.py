@@ -97,7 +97,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 def _switch_off(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> bool:
     """Switch hcoll off in a container; return whether this call did it."""
     name, path = container.name, container.path
-    policy = analysis.fabrics.defaults.hcoll
+    policy = analysis.configuration.defaults.hcoll
     if policy == "off":
         draft.skipped(name, OFF, "the configuration has hcoll: off")
         return False

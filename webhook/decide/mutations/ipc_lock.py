@@ -122,7 +122,7 @@ def _allow_locking(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
     if CAPABILITY in capabilities.dropped:
         message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
         draft.skipped(target.name, DROPPED, message)
-        if analysis.fabrics.defaults.memlock != "unlimited":
+        if analysis.configuration.defaults.memlock != "unlimited":
             draft.warned(target.name, DROPPED, message)
     elif capabilities.grants(CAPABILITY):
         _leave(draft, analysis, target, PRESENT, "the container already has IPC_LOCK")
@@ -133,7 +133,7 @@ def _allow_locking(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
 
 
 def _add(draft: Draft, analysis: PodAnalysis, target: Target, *, misspelled: bool) -> None:
-    reason = ineffective_reason(analysis.original, target, analysis.fabrics.defaults)
+    reason = ineffective_reason(analysis.original, target, analysis.configuration.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
     raised = reason is not None and _raise(draft, analysis, target)
     details = f", and {_RAISED}" if raised else ""
@@ -151,7 +151,9 @@ def _leave(
     draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason, message: str
 ) -> None:
     """Leave the capabilities unchanged; where they have no effect, raise memlock."""
-    no_effect_reason = ineffective_reason(analysis.original, target, analysis.fabrics.defaults)
+    no_effect_reason = ineffective_reason(
+        analysis.original, target, analysis.configuration.defaults
+    )
     if no_effect_reason is not None and _raise(draft, analysis, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:
@@ -161,7 +163,7 @@ def _leave(
 
 
 def _refuse(draft: Draft, analysis: PodAnalysis, target: Target, level: str) -> None:
-    memlock = analysis.fabrics.defaults.memlock
+    memlock = analysis.configuration.defaults.memlock
     if memlock == "unlimited":
         message = f"not added: Pod Security {level} forbids it, and memlock is unlimited"
         draft.skipped(target.name, POD_SECURITY, message)
@@ -179,7 +181,7 @@ def _report_refusal(draft: Draft, analysis: PodAnalysis, target: Target, level: 
         f"Pod Security {level} forbids IPC_LOCK: set the namespace's label {PSA_ENFORCE} to "
         "privileged"
     )
-    if analysis.fabrics.defaults.pod_security == "deny":
+    if analysis.configuration.defaults.pod_security == "deny":
         draft.failed(target.name, POD_SECURITY, message)
     else:
         draft.skipped(target.name, POD_SECURITY, message)
@@ -193,7 +195,7 @@ _RAISED = "annotated the pod, so that NRI raises memlock"
 
 def _raise(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
     """Add annotations that raise memlock, if the site has the plugin; return whether any."""
-    if analysis.fabrics.defaults.memlock != "nri":
+    if analysis.configuration.defaults.memlock != "nri":
         return False
     added = missing_annotations(draft.view.annotations, target.name)
     for key, value in added.items():
@@ -203,12 +205,12 @@ def _raise(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
 
 def _is_raised(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
     annotations = draft.view.annotations
-    is_read = analysis.fabrics.defaults.memlock == "nri"
+    is_read = analysis.configuration.defaults.memlock == "nri"
     return is_read and bool(raised_by(annotations, target.name))
 
 
 def _warn(draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason) -> None:
-    memlock = analysis.fabrics.defaults.memlock
+    memlock = analysis.configuration.defaults.memlock
     if memlock == "unlimited" or _is_raised(draft, analysis, target):
         return
     if memlock == "nri":

@@ -126,7 +126,7 @@ def _target_keep_reason(analysis: PodAnalysis, target: Target) -> tuple[Reason, 
 
 def _keep_reason(analysis: PodAnalysis) -> tuple[Reason, str] | None:
     requested = analysis.annotations.memory_limit
-    policy = requested or analysis.fabrics.defaults.memory_limit
+    policy = requested or analysis.configuration.defaults.memory_limit
     if policy == "keep":
         source = "the pod" if requested else "the configuration"
         return KEPT, f"kept, as set by {source}"

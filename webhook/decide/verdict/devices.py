@@ -78,11 +78,11 @@ def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
 
 def _requested_resources(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
     """List the RDMA resources with a quantity above zero that a target has after the patch."""
-    fabrics = pod.analysis.fabrics
+    configuration = pod.analysis.configuration
     return sorted(
         name
         for name, quantity in judged.container.quantities.items()
-        if "/" in name and is_rdma(name, fabrics) and not is_zero(quantity)
+        if "/" in name and is_rdma(name, configuration) and not is_zero(quantity)
     )
 
 

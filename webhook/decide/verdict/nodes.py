@@ -106,7 +106,7 @@ def judge_node_capacity(pod: JudgedPod) -> Verdict | None:
     lack = _lack(pod, pod.used_fabric)
     if lack is None:
         return None
-    if pod.analysis.fabrics.defaults.nodes == "static":
+    if pod.analysis.configuration.defaults.nodes == "static":
         return Verdict.of(lack.static, f"{lack.message}, and the nodes are static")
     return Verdict.of(lack.elastic, f"{lack.message} now")
 
@@ -116,7 +116,9 @@ def _lack(pod: JudgedPod, fabric: Fabric) -> _Lack | None:
         return _Lack(NO_NODES, FABRIC_NOWHERE, f"no node belongs to fabric {fabric.name}")
     requested = scheduler_requests(pod.view)
     gpus = [
-        name for name, amount in requested.items() if amount and is_gpu(name, pod.analysis.fabrics)
+        name
+        for name, amount in requested.items()
+        if amount and is_gpu(name, pod.analysis.configuration)
     ]
     names = (resource.name for resource in fabric.resources if requested.get(resource.name))
     lacks = (

@@ -47,7 +47,7 @@ def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     obstacle, name = _obstacle(pod, judged), judged.target.name
     if not obstacle:
         return None
-    memlock, subject = pod.analysis.fabrics.defaults.memlock, f"container {name}"
+    memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
     if memlock == "unknown":
         message = f"{subject} {obstacle}: it needs nodes with LimitMEMLOCK=infinity"
         return Verdict.of(MEMLOCK_UNKNOWN, message)
@@ -60,7 +60,7 @@ def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
 
 def assumes_root(pod: JudgedPod, judged: JudgedTarget) -> bool:
     """Return whether a target can register memory only if its image runs as root."""
-    memlock = pod.analysis.fabrics.defaults.memlock
+    memlock = pod.analysis.configuration.defaults.memlock
     if memlock == "unlimited" or judged.target.user != "image":
         return False
     return memlock != "nri" or not raised_by(pod.view.annotations, judged.target.name)
@@ -69,7 +69,7 @@ def assumes_root(pod: JudgedPod, judged: JudgedTarget) -> bool:
 def _obstacle(pod: JudgedPod, judged: JudgedTarget) -> str:
     """Return the reason why IPC_LOCK does not help a target, "" if it helps."""
     target = judged.target
-    reason = ineffective_reason(pod.view, target, pod.analysis.fabrics.defaults)
+    reason = ineffective_reason(pod.view, target, pod.analysis.configuration.defaults)
     if reason is not None:
         if reason is NON_ROOT and target.user == "image":
             return "has an image that does not run as root"

@@ -40,7 +40,7 @@ def fabrics_yaml(plans: Sequence[FabricPlan | RefusedGroup], nodes: int) -> str:
 
 def accepted_entries(plans: Sequence[FabricPlan | RefusedGroup], text: str) -> list[FabricEntry]:
     """Return the entries that are not commented out in the file."""
-    loaded = set(parse_fabrics(text, "fabrics").fabrics.fabrics)
+    loaded = set(parse_fabrics(text, "fabrics").compiled.fabrics)
     return [plan.entry for plan in plans if isinstance(plan, FabricPlan) and plan.name in loaded]
 
 

@@ -32,7 +32,7 @@ from webhook.kube.cluster_reads import (
     reason_of,
 )
 from webhook.kube.objects import Event, KubernetesObject, NodeRecord, PodRecord
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node as NodeFacts
 from webhook.model.nodes import node_of
@@ -65,7 +65,7 @@ class CollectOptions(NamedTuple):
 
     processes: bool = False
     logs: bool = False
-    fabrics: Fabrics | None = None
+    configuration: CompiledConfiguration | None = None
 
 
 class PodReads(Protocol):
@@ -100,7 +100,9 @@ class Collector:
         pod_only = PodEvidence(pod=pod)
         has_status = pod_only.status is not None
         options = self._options
-        live_facts = self._facts(namespace, options.fabrics) if options.fabrics else None
+        live_facts = (
+            self._facts(namespace, options.configuration) if options.configuration else None
+        )
         return PodEvidence(
             pod=pod,
             owners=owners,
@@ -111,7 +113,7 @@ class Collector:
             missing_claims=tuple(self._missing_claims(namespace, pod)),
             processes=self._processes(pod_only, namespace) if options.processes else None,
             logs=self._logs(pod_only, namespace) if options.logs else None,
-            fabrics=options.fabrics,
+            configuration=options.configuration,
             facts=live_facts.facts(Facts()) if live_facts else Facts(),
             unread=tuple(dict.fromkeys(map(_unread_sentence, self._best_effort.unread))),
         )
@@ -140,11 +142,11 @@ class Collector:
                 return f"{absent}; {owner.title} could not create a pod: {event.text}"
         return f"{absent}; to list the pods: kubectl get pods -n {namespace}"
 
-    def _facts(self, namespace: str, fabrics: Fabrics) -> BestEffortFacts:
+    def _facts(self, namespace: str, configuration: CompiledConfiguration) -> BestEffortFacts:
         """Read the facts for a decision on the pod, like `preview --live`."""
         live_facts = BestEffortFacts(self._reads, self._best_effort)
         live_facts.read_namespace(namespace)
-        if fabrics.uses_claims:
+        if configuration.uses_claims:
             live_facts.read_claims(namespace)
         if not live_facts.is_unreachable():
             live_facts.nodes = {name: node.facts for name, node in (self._nodes() or {}).items()}

@@ -21,7 +21,7 @@ from webhook.kube.objects import (
 )
 from webhook.kube.records import Record, Text
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 
 _NO_FACTS = Facts()
@@ -77,7 +77,7 @@ class PodEvidence:
     processes: tuple[ContainerProcesses, ...] | None = None
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for a decision today.
-    fabrics: Fabrics | None = None
+    configuration: CompiledConfiguration | None = None
     #: The facts for a decision today: the namespace, its rules and claims, and the nodes.
     facts: Facts = _NO_FACTS
     #: Sentences on what could not be read.

@@ -8,7 +8,7 @@ from webhook.admission.registration import registrations_in
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.errors import ShapeError
 from webhook.kube.objects import Event, KubernetesObject, Manifest, NodeRecord, PodRecord
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.pod import MAX_OWNERS
 
@@ -28,7 +28,7 @@ def objects_of(value: object) -> Iterator[Manifest]:
 
 
 def collect_from_objects(
-    manifests: Sequence[Manifest], namespace: str, fabrics: Fabrics | None
+    manifests: Sequence[Manifest], namespace: str, configuration: CompiledConfiguration | None
 ) -> list[PodEvidence]:
     """Return the evidence about each pod among the objects.
 
@@ -40,7 +40,7 @@ def collect_from_objects(
         [manifest for manifest in manifests if _is_fact(manifest)], namespace
     )
     pods = (item for item in objects if isinstance(item, PodRecord))
-    return [index.evidence(pod, fabrics, facts) for pod in pods]
+    return [index.evidence(pod, configuration, facts) for pod in pods]
 
 
 def _is_fact(item: Manifest) -> bool:
@@ -74,7 +74,9 @@ class _Index:
         self._registrations = registrations_in(configurations) if configurations else None
         self._nodes = tuple(map(NodeRecord.model_validate, _of_kind(objects, "Node"))) or None
 
-    def evidence(self, pod: PodRecord, fabrics: Fabrics | None, facts: Facts) -> PodEvidence:
+    def evidence(
+        self, pod: PodRecord, configuration: CompiledConfiguration | None, facts: Facts
+    ) -> PodEvidence:
         """Return the evidence about a pod."""
         owners = tuple(self._owners(pod))
         about = [event for item in (pod, *owners) for event in self._events.get(_name(item), ())]
@@ -85,7 +87,7 @@ class _Index:
             events=in_order(about) if self._events else None,
             registrations=self._registrations,
             nodes=self._nodes,
-            fabrics=fabrics,
+            configuration=configuration,
             facts=facts,
         )
 

@@ -14,7 +14,7 @@ from webhook.diagnose.why.evidence import PodEvidence
 from webhook.kube.objects import PodRecord
 from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.decision import Decision, Rdma
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.pod import PodManifest
 from webhook.preview.workloads.controllers import expected_pods
@@ -49,13 +49,13 @@ _OUTCOMES = {
 
 def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Compare today's decision with the status; yield nothing without a fabrics file."""
-    if evidence.fabrics is None:
+    if evidence.configuration is None:
         return
     source, manifest = _template(evidence)
     if manifest is None:
         yield NOT_COMPARABLE.finding("info", NOT_COMPARABLE.meaning)
         return
-    decision = decide(manifest, _decision_input(evidence, evidence.fabrics))
+    decision = decide(manifest, _decision_input(evidence, evidence.configuration))
     yield _comparison(evidence, source, decision)
 
 
@@ -104,10 +104,13 @@ def _containers(pod: PodRecord) -> list[str]:
     return [container.name for container in pod.spec.containers]
 
 
-def _decision_input(evidence: PodEvidence, fabrics: Fabrics) -> DecisionInput:
+def _decision_input(evidence: PodEvidence, configuration: CompiledConfiguration) -> DecisionInput:
     """Return the input of the webhook's decision."""
     facts = evidence.facts
-    namespace, fabric_index = facts.namespace(evidence.namespace_name), facts.fabric_index(fabrics)
+    namespace, fabric_index = (
+        facts.namespace(evidence.namespace_name),
+        facts.fabric_index(configuration),
+    )
     return DecisionInput(
-        fabrics=fabrics, namespace=namespace, fabric_index=fabric_index, enable=True
+        configuration=configuration, namespace=namespace, fabric_index=fabric_index, enable=True
     )

@@ -21,7 +21,7 @@ from webhook.admission.configuration_review import ConfigurationErrors, configur
 from webhook.config.findings import InvalidConfiguration, text_after_path
 from webhook.config.load import LoadedConfiguration, parse_fabrics, parse_object
 from webhook.errors import DocumentError, crash_summary
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.finding import Finding, Level
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import writer
@@ -61,7 +61,7 @@ class Operations:
     """The worker's operations, with the fabrics of the last `configure`."""
 
     def __init__(self) -> None:
-        self._fabrics: Fabrics | None = None
+        self._configuration: CompiledConfiguration | None = None
         #: All operations; nothing else can be called.
         self._handlers: dict[Operation, Callable[[Head, bytes], Reply]] = {
             "configure": self._configure,
@@ -87,8 +87,8 @@ class Operations:
             loaded = parse_object(json.loads(text), "fabrics")
         else:
             loaded = parse_fabrics(text, "fabrics")
-        self._fabrics = loaded.fabrics
-        return Reply({"status": 200, "config": self._fabrics.config_hash})
+        self._configuration = loaded.compiled
+        return Reply({"status": 200, "config": self._configuration.config_hash})
 
     def _validate(self, head: Head, body: bytes) -> Reply:
         request = json.loads(body)
@@ -103,21 +103,21 @@ class Operations:
         return Reply(reply_head, json.dumps(answer).encode())
 
     def _preview(self, head: Head, body: bytes) -> Reply:
-        assert self._fabrics is not None
+        assert self._configuration is not None
         documents = read_documents(body, "body")
         if not documents:
             raise DocumentError(
                 "the body contains no documents: send a pod or a workload as YAML or JSON"
             )
-        report = preview_documents(documents, _options(head, self._fabrics))
+        report = preview_documents(documents, _options(head, self._configuration))
         output = writer(head["format"])(documents, report, OutputOptions(wording=HTTP_WORDING))
         answer = (_comments(output) + output.text).encode(errors="replace")
         return _refuse(413, TOO_LARGE) if len(answer) > MAX_ANSWER_BYTES else _ok(answer)
 
 
-def _options(head: Head, fabrics: Fabrics) -> PreviewOptions:
+def _options(head: Head, configuration: CompiledConfiguration) -> PreviewOptions:
     return PreviewOptions(
-        fabrics=fabrics,
+        configuration=configuration,
         namespace=head["namespace"],
         namespace_labels=head["labels"],
         enable=head["enable"],

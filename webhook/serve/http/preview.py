@@ -274,7 +274,7 @@ class FabricAmounts:
 
 def _outputs(current: PreparedConfiguration) -> dict[str, bytes]:
     """Return the amounts in each format; formatting is cheap next to the sums."""
-    inventory = build_inventory(current.nodes, current.fabrics)
+    inventory = build_inventory(current.nodes, current.compiled)
     return {
         output_format.name: fabrics_output(inventory, output_format.name, _ANYBODY).encode()
         for output_format in FABRICS_FORMATS

@@ -85,7 +85,7 @@ class ClusterClaims:
     def _uses_claims(self) -> bool:
         """Whether a current or upcoming fabric has NICs requested through claims."""
         configurations = self._state.snapshot.current_and_upcoming
-        return any(configuration.fabrics.uses_claims for configuration in configurations)
+        return any(configuration.compiled.uses_claims for configuration in configurations)
 
     @property
     def _must_stop(self) -> bool:

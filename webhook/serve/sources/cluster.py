@@ -18,7 +18,7 @@ from webhook.errors import crash_summary
 from webhook.kube.access import IN_CLUSTER
 from webhook.kube.informers import FactsStore, Informers, connect_reads
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NAMESPACES, NODES
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node, build_fabric_index
 from webhook.serve.log import Log
@@ -207,10 +207,10 @@ class ClusterNodes:
         """Whether fabrics lack an index of the latest nodes."""
         return self._changed or bool(self._without(self._state.snapshot.facts.nodes))
 
-    def _without(self, nodes: Nodes) -> dict[str, Fabrics]:
+    def _without(self, nodes: Nodes) -> dict[str, CompiledConfiguration]:
         """Return configuration hash → fabrics without an index of these nodes."""
         return {
-            configuration.config_hash: configuration.fabrics
+            configuration.config_hash: configuration.compiled
             for configuration in self._state.snapshot.current_and_upcoming
             if configuration.nodes is not nodes
         }
@@ -262,8 +262,8 @@ class ClusterNodes:
         return ReadinessCheck("nodes", True, self._reports.current(NODES))
 
 
-def _fabric_indexes(nodes: Nodes, fabrics_by_hash: Mapping[str, Fabrics]) -> FabricIndexes:
+def _fabric_indexes(nodes: Nodes, by_hash: Mapping[str, CompiledConfiguration]) -> FabricIndexes:
     return {
-        config_hash: build_fabric_index(nodes, fabrics)
-        for config_hash, fabrics in fabrics_by_hash.items()
+        config_hash: build_fabric_index(nodes, configuration)
+        for config_hash, configuration in by_hash.items()
     }

@@ -48,7 +48,7 @@ class ConfigurationInUse:
         error = "; ".join(self.error.splitlines())
         if self.loaded is None:
             return error or self.reason_without_fabrics
-        used = self.loaded.fabrics
+        used = self.loaded.compiled
         names = shortened_list(list(used.fabrics), _MAX_NAMES) or self.reason_without_fabrics
         detail = f"load {self.load_count}, config {used.config_hash} ({names})"
         if error:
@@ -60,10 +60,10 @@ class ConfigurationInUse:
 
         May take 0.1 s, and may be called in any thread.
         """
-        if not loaded.fabrics.fabrics:
+        if not loaded.compiled.fabrics:
             return None
         nodes = self._state.snapshot.facts.nodes
-        return PreparedConfiguration.of(loaded.fabrics, nodes, loaded.source)
+        return PreparedConfiguration.of(loaded.compiled, nodes, loaded.source)
 
     def use(
         self,
@@ -85,8 +85,8 @@ class ConfigurationInUse:
             "info",
             "last good configuration loaded" if is_kept else "configuration loaded",
             load_count=self.load_count,
-            config=loaded.fabrics.config_hash,
-            fabrics=list(loaded.fabrics.fabrics)[:_MAX_NAMES],
+            config=loaded.compiled.config_hash,
+            fabrics=list(loaded.compiled.fabrics)[:_MAX_NAMES],
             warnings=_warnings(loaded) or None,
         )
         self._metrics.configuration.reloaded.set(time.time())

@@ -50,5 +50,5 @@ def node_counts(used: PreparedConfiguration | None) -> dict[str, FabricNodeCount
             without_resource=len(capacity.nodes_without_resource),
             unavailable=len(capacity.unavailable_nodes),
         )
-        for capacity in build_inventory(used.nodes, used.fabrics).fabrics
+        for capacity in build_inventory(used.nodes, used.compiled).fabrics
     }

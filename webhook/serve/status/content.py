@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from webhook.config.findings import text_after_path
 from webhook.config.load import LoadedConfiguration
-from webhook.model.fabric import Fabrics
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.inventory import FabricCapacity, build_inventory
 from webhook.model.json import JsonObject
 from webhook.model.names import counted, shortened_list
@@ -69,9 +69,9 @@ def status_update(
     """
     if observed is None:
         return None
-    fabrics = observed.loaded.fabrics if observed.loaded else used and used.fabrics
+    configuration = observed.loaded.compiled if observed.loaded else used and used.compiled
     fields = {
-        "fabricNames": ", ".join(fabrics.fabrics if fabrics else ()),
+        "fabricNames": ", ".join(configuration.fabrics if configuration else ()),
         **node_summary.of(used),
     }
     conditions = (*filter(None, (_valid(observed), _active(observed, used), called)),)
@@ -125,7 +125,7 @@ def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Con
     if observed.loaded is None:
         message = f"The last good configuration stays in use ({in_use})."
         return Condition("Active", False, "LastGoodInUse", message)
-    if observed.loaded.fabrics.config_hash != used.config_hash:
+    if observed.loaded.compiled.config_hash != used.config_hash:
         message = f"It takes effect in a moment; until then the previous one is used ({in_use})."
         return Condition("Active", False, "ComesIntoUse", message)
     return Condition("Active", True, "InUse", f"The webhook uses it ({in_use}).")
@@ -136,20 +136,20 @@ class NodeSummary:
 
     def __init__(self) -> None:
         #: Replaced as a whole, so any thread may read it.
-        self._cached: tuple[Nodes, Fabrics, JsonObject] | None = None
+        self._cached: tuple[Nodes, CompiledConfiguration, JsonObject] | None = None
 
     def of(self, used: PreparedConfiguration | None) -> JsonObject:
         """Return the nodes' resources on each fabric; {} while the nodes are unknown."""
         if used is None or not used.nodes:
             return {}
-        nodes, fabrics, cached = used.nodes, used.fabrics, self._cached
-        if cached is None or cached[0] is not nodes or cached[1] is not fabrics:
-            cached = self._cached = (nodes, fabrics, _summary_of(nodes, fabrics))
+        nodes, configuration, cached = used.nodes, used.compiled, self._cached
+        if cached is None or cached[0] is not nodes or cached[1] is not configuration:
+            cached = self._cached = (nodes, configuration, _summary_of(nodes, configuration))
         return cached[2]
 
 
-def _summary_of(nodes: Nodes, fabrics: Fabrics) -> JsonObject:
-    capacities = build_inventory(nodes, fabrics).fabrics
+def _summary_of(nodes: Nodes, configuration: CompiledConfiguration) -> JsonObject:
+    capacities = build_inventory(nodes, configuration).fabrics
     members = {node for fabric in capacities for node in fabric.nodes}
     problems = sum(len(fabric.problems) for fabric in capacities)
     rows = [_row(fabric, nodes) for fabric in capacities]

@@ -45,7 +45,7 @@ class OwnPart:
         """Keep the spec, unless another replica has changed the object meanwhile."""
         if observed.loaded is None:
             return
-        config = observed.loaded.fabrics.config_hash
+        config = observed.loaded.compiled.config_hash
         newest = KeptSpec(observed.generation, config, observed.spec)
         kept = with_newest(kept_specs(observed.status), newest)
         if kept is not None:

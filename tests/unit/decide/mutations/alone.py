@@ -13,7 +13,7 @@ from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import claims_of
-from webhook.model.fabric import Defaults, Fabric, build_fabrics
+from webhook.model.fabric import Defaults, Fabric, build_configuration
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import Pod, PodManifest
 
@@ -49,7 +49,7 @@ def run(
         launchers=(),
         annotations=annotations or UserAnnotations(),
         namespace=NamespaceFacts(name="lab"),
-        fabrics=build_fabrics(
+        configuration=build_configuration(
             (fabric,) if fabric else (),
             defaults=defaults,
             nvlink_namespaces=frozenset(allowed),

@@ -29,7 +29,7 @@ def node(name: str, labels: dict[str, str], **offered: str) -> dict[str, Any]:
 def knowing(*nodes: dict[str, Any], defaults: dict[str, Any] | None = None) -> DecisionInput:
     """Return a decision input with these nodes in the index."""
     empty = decision_input(defaults=defaults)
-    fabric_index = Facts.from_objects(nodes).fabric_index(empty.fabrics)
+    fabric_index = Facts.from_objects(nodes).fabric_index(empty.configuration)
     return decision_input(defaults=defaults, fabric_index=fabric_index)
 
 
@@ -142,6 +142,6 @@ def test_each_resource_of_the_fabric_counts() -> None:
     )
     empty = decision_input(rails)
     first_rail_only = node("one", {}, **{"v100": "8", "rdma/rail0": "1"})
-    fabric_index = Facts.from_objects([first_rail_only]).fabric_index(empty.fabrics)
+    fabric_index = Facts.from_objects([first_rail_only]).fabric_index(empty.configuration)
     verdict = verdict_on(pod(), decision_input(rails, fabric_index=fabric_index))
     assert verdict.message == "no node of fabric rails offers rdma/rail1 now"

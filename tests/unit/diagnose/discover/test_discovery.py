@@ -40,7 +40,7 @@ def entries(discovery: Discovery) -> dict[str, FabricEntry]:
     """Return the fabrics by name; the file must load without any finding."""
     loaded = parse_fabrics(discovery.text, "fabrics.yaml")
     assert loaded.findings == ()
-    assert set(loaded.fabrics.fabrics) == {fabric["name"] for fabric in discovery.entries}
+    assert set(loaded.compiled.fabrics) == {fabric["name"] for fabric in discovery.entries}
     return {fabric["name"]: fabric for fabric in discovery.entries}
 
 
@@ -560,7 +560,7 @@ def test_unlimited_memlock_is_written() -> None:
     nodes = {"n1": observed(port("mlx5_0"), gpus(), setting("memlock", "infinity"))}
     discovery = discovered(nodes)
     assert "defaults: {memlock: unlimited}" in discovery.text
-    assert parse_fabrics(discovery.text, "f").fabrics.defaults.memlock == "unlimited"
+    assert parse_fabrics(discovery.text, "f").compiled.defaults.memlock == "unlimited"
 
 
 def test_findings_of_a_group() -> None:

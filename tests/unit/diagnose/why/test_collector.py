@@ -169,7 +169,7 @@ def test_for_what_would_be_decided() -> None:
             {"metadata": {"name": "q", "namespace": "lab"}, "spec": {"hard": {"limits.memory": 1}}}
         ),
     }
-    evidence = collect(FakeCluster(answers), fabrics=fabrics(V100))
+    evidence = collect(FakeCluster(answers), configuration=fabrics(V100))
     assert evidence.unread == ()
     assert evidence.nodes is None
     assert list(evidence.facts.nodes) == ["n"]
@@ -188,7 +188,7 @@ def test_claims_count_where_a_fabric_has_them() -> None:
     }
     api = FakeCluster(answers)
     claimed = replace(V100, claim_templates=(ClaimTemplateReference(template="nics"),))
-    collector = Collector(api, api, CollectOptions(fabrics=fabrics(claimed)))
+    collector = Collector(api, api, CollectOptions(configuration=fabrics(claimed)))
     first, second = (collector.collect("lab", "train-0") for _ in range(2))
     assert first.facts.namespace("lab").claim_facts == ClaimFacts(
         templates={"nics": {}}, complete=True
@@ -200,7 +200,7 @@ def test_claims_count_where_a_fabric_has_them() -> None:
 def test_the_namespace_is_read_once() -> None:
     """This is a pod without a status, with a fabrics file."""
     api = FakeCluster(everything(unseen()))
-    evidence = collect(api, fabrics=fabrics(V100))
+    evidence = collect(api, configuration=fabrics(V100))
     assert evidence.namespace == KubernetesObject.read({**namespace(), "kind": "Namespace"})
     assert [path for path, _ in api.asked].count(LAB) == 1
 

@@ -121,8 +121,8 @@ def _of_run() -> Iterator[Explanation]:
     for lines in ([RDMA], [SOCKETS], [RDMA, SOCKETS], ["NCCL version 2"], ["a NCCL INFO b"], []):
         yield explain(live(status("unsure")), logs=(log(*lines),))
     template = job(asked=ASKED, resources={"limits": {"nvidia.com/v100": "1"}})
-    yield explain(live(), fabrics=fabrics(V100))
-    yield explain(live(metadata=OWNED), owners=[template], fabrics=fabrics(V100))
+    yield explain(live(), configuration=fabrics(V100))
+    yield explain(live(metadata=OWNED), owners=[template], configuration=fabrics(V100))
 
 
 EXPLANATIONS = (*_of_call(), *_of_status(), *_of_containers(), *_of_run())

@@ -21,14 +21,14 @@ from webhook.model.facts import Facts
 from webhook.model.finding import Finding
 
 GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": "1"}}}
-FABRICS = fabrics(V100)
+CONFIGURATION = fabrics(V100)
 
 
 def today(pod: Any, *objects: Any, **evidence_fields: Any) -> Finding:
     """Return the finding; `objects` are facts of the cluster."""
     facts = Facts().with_objects(objects, "lab")
     (finding,) = chapter_findings(
-        explain(pod, fabrics=FABRICS, facts=facts, **evidence_fields), "redecision"
+        explain(pod, configuration=CONFIGURATION, facts=facts, **evidence_fields), "redecision"
     )
     return finding
 

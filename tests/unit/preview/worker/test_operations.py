@@ -138,7 +138,7 @@ def test_an_object_is_read_as_json() -> None:
 
     assert [there.answer(head, text).head["status"] for head in heads] == [200, 500]
     assert there.answer(heads[0], text).head["config"] == (
-        parse_object(written, "fabrics").fabrics.config_hash
+        parse_object(written, "fabrics").compiled.config_hash
     )
 
 

@@ -12,7 +12,7 @@ from tests.unit.serve.client import JSON, Answer, Lines, call
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.model.decision import Decision, PatchOp, Reason
-from webhook.model.fabric import Fabric, RdmaResource, build_fabrics
+from webhook.model.fabric import Fabric, RdmaResource, build_configuration
 from webhook.model.pod import PodManifest
 from webhook.serve.http.asgi import MAX_BODY_BYTES
 from webhook.serve.http.mutate import NOT_CONFIGURED, Mutate
@@ -23,7 +23,7 @@ from webhook.serve.state import ConfigurationMissing, State
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 SECRET = "hunter2-is-the-password"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-FABRICS = build_fabrics(
+CONFIGURATION = build_configuration(
     (
         Fabric(
             name="ib",
@@ -42,7 +42,7 @@ class Server:
         self.metrics = Metrics()
         self.state = State()
         if configured:
-            use(self.state, FABRICS)
+            use(self.state, CONFIGURATION)
         self.app = Mutate(self.state, self.metrics, self.lines.log, decide)
 
     def post(self, body: bytes, *headers: tuple[bytes, bytes]) -> Answer:

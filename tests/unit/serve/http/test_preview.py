@@ -59,9 +59,9 @@ class Server:
         self.state = State()
         if configured:
             facts = Facts.from_objects([NODE, NAMESPACE, QUOTA])
-            fabrics = parse_fabrics(FABRICS, "fabrics").fabrics
+            configuration = parse_fabrics(FABRICS, "fabrics").compiled
             learn(self.state, facts)
-            use(self.state, fabrics, FabricsText(FABRICS))
+            use(self.state, configuration, FabricsText(FABRICS))
         self.app = PreviewApp(
             self.state, self.metrics, self.lines.log, self.worker, example=example
         )

@@ -305,12 +305,12 @@ def update(new: Any, old: Any, **fields: Any) -> bytes:
 
 def test_the_nodes_of_a_removed_fabric_are_counted() -> None:
     """They are those of the configuration in use; a node may fit several fabrics."""
-    fabrics = parse_object(item(VALID, {**VALID, "name": "roce"}), "f").fabrics
+    configuration = parse_object(item(VALID, {**VALID, "name": "roce"}), "f").compiled
     gpu = Node(labels={}, resources={"nvidia.com/gpu": 8})
     nodes = {"n1": gpu, "n2": gpu, "n3": Node(labels={}, resources={})}
     server = Server()
     server.state.send(
-        ConfigurationApplied(PreparedConfiguration.of(fabrics, nodes, FabricsText("")))
+        ConfigurationApplied(PreparedConfiguration.of(configuration, nodes, FabricsText("")))
     )
     old = item(VALID, {**VALID, "name": "roce"}, {**VALID, "name": "unknown"})
     response = server.post(update(item({**VALID, "name": "other"}), old)).response

@@ -16,7 +16,7 @@ from webhook.errors import ClusterError
 from webhook.kube.informers import Informers
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS
 from webhook.model.claims import ClaimFacts
-from webhook.model.fabric import ClaimTemplateReference, Fabrics
+from webhook.model.fabric import ClaimTemplateReference, CompiledConfiguration
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.claims import ClusterClaims, _ClaimWatch
 from webhook.serve.state import ConfigurationLearned, State
@@ -75,7 +75,7 @@ class Server:
         )
         return self.created[-1]
 
-    def use(self, configuration: Fabrics) -> None:
+    def use(self, configuration: CompiledConfiguration) -> None:
         """Put a configuration to use."""
         use(self.state, configuration)
 

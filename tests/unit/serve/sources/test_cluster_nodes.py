@@ -252,7 +252,7 @@ def test_an_upcoming_configuration_gets_new_nodes_too() -> None:
     server.run(lambda: server.knows("a"), use_it)
     snapshot = server.state.snapshot
     assert snapshot.current is not None
-    assert snapshot.current.fabrics is coming.fabrics
+    assert snapshot.current.compiled is coming.compiled
     assert snapshot.current.nodes is snapshot.facts.nodes
     assert server.knows("a")
     assert server.poll() == ["nodes synced"]
@@ -271,7 +271,7 @@ def test_a_configuration_prepared_with_older_nodes_gets_the_newer() -> None:
 
     server.run(lambda: server.knows("a") and server.watching(), use_it, lambda: server.knows("a"))
     assert server.state.snapshot.current is not None
-    assert server.state.snapshot.current.fabrics is late.fabrics
+    assert server.state.snapshot.current.compiled is late.compiled
     assert server.poll() == []
 
 

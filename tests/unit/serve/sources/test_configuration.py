@@ -60,7 +60,7 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
     used = current.config_hash
     detail = f"load 1, config {used} (v100-ib, a100-ib)"
     assert server.configuration.check() == ReadinessCheck("configuration", True, detail)
-    assert list(current.fabrics.fabrics) == ["v100-ib", "a100-ib"]
+    assert list(current.compiled.fabrics) == ["v100-ib", "a100-ib"]
     assert [server.value("loads_total"), server.value("last_reload_successful")] == [1, 1]
     assert [line["msg"] for line in server.lines.read()] == [
         "configuration not usable",

@@ -113,7 +113,7 @@ class Server:
     def rate(self) -> float | None:
         """Return the rate of the first fabric that is in use."""
         used = self.state.snapshot.current
-        return None if used is None else used.fabrics.fabrics["v100-ib"].rate_gbps
+        return None if used is None else used.compiled.fabrics["v100-ib"].rate_gbps
 
     def poll(self) -> list[str]:
         """Do what the server does every second; return the logged messages."""
@@ -196,7 +196,7 @@ def test_a_change_is_used_three_seconds_after_it_was_read(server: Server) -> Non
 def test_a_change_decides_second_calls_as_soon_as_it_was_read(server: Server) -> None:
     """A pod that another replica decided with it is decided with it here, too."""
     hashes: list[str] = []
-    config = parse_object(written(200), "").fabrics.config_hash
+    config = parse_object(written(200), "").compiled.config_hash
     stated: Any = {
         "rdma": "yes",
         "because": "Equipped",
@@ -211,7 +211,7 @@ def test_a_change_decides_second_calls_as_soon_as_it_was_read(server: Server) ->
             server.state.decision_input_for("lab", manifest) for manifest in (decided, pod())
         ]
         hashes.extend(
-            decision_input.fabrics.config_hash
+            decision_input.configuration.config_hash
             for decision_input in decision_inputs
             if decision_input is not None
         )

@@ -31,7 +31,9 @@ NAMES = [f"n{number}" for number in range(10)]
 PRODUCTS = ("Tesla-V100-SXM2", "NVIDIA-H100-80GB-HBM3", "")
 #: Only a pod's node determines its fabric.
 GPU = "nvidia.com/gpu"
-FABRICS = fabrics(*(replace(member, gpu_resources=frozenset({GPU})) for member in (V100, H100)))
+CONFIGURATION = fabrics(
+    *(replace(member, gpu_resources=frozenset({GPU})) for member in (V100, H100))
+)
 FACTS = Facts.from_objects([{"kind": "Namespace", "metadata": {"name": "lab"}}])
 
 
@@ -60,7 +62,7 @@ def application(state: State) -> Mutate:
 def expected(product: str) -> bytes:
     """Return the answer for a pod on a node of this product, by a state that has read the nodes."""
     items = [*PERMANENT, *([equipped("n0", product)] if product else [])]
-    state = configured(FABRICS, replace(FACTS, nodes=kept_nodes(items)))
+    state = configured(CONFIGURATION, replace(FACTS, nodes=kept_nodes(items)))
     return application(state).answer(review_on("n0")).body
 
 
@@ -91,7 +93,7 @@ class Rolling:
         state = self.server.state
         learn(state, FACTS)
         state.waiting_requests = WaitingRequests(seconds=600)
-        use(state, FABRICS)
+        use(state, CONFIGURATION)
         self._app = application(state)
         self.products = dict.fromkeys(NAMES, "")
         self.answers: list[tuple[str, Answer]] = []
@@ -129,7 +131,9 @@ class Rolling:
 
     def up_to_date(self) -> bool:
         """Return whether decisions use exactly the nodes that exist."""
-        return self.server.fabric_index == build_fabric_index(kept_nodes(self.items()), FABRICS)
+        return self.server.fabric_index == build_fabric_index(
+            kept_nodes(self.items()), CONFIGURATION
+        )
 
 
 def rolled() -> Rolling:

@@ -20,7 +20,7 @@ def watch(path: Path) -> PolledConfigFile:
 
 def state(of: PolledConfigFile) -> tuple[list[str] | None, int, float | None, str]:
     """Return what a server reads from the watch."""
-    names = list(of.loaded.fabrics.fabrics) if of.loaded else None
+    names = list(of.loaded.compiled.fabrics) if of.loaded else None
     return names, of.load_count, of.loaded_at, of.error
 
 

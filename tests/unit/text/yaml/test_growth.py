@@ -21,7 +21,7 @@ from webhook.text.diff import diff
 from webhook.text.yaml.documents import join_documents, read_documents
 
 _COUNT = 40
-OPTIONS = PreviewOptions(fabrics=load_fabrics(EXAMPLE).fabrics)
+OPTIONS = PreviewOptions(configuration=load_fabrics(EXAMPLE).compiled)
 
 
 def previewed(written: str, *, with_diff: bool = True) -> None:

@@ -79,7 +79,7 @@ _ASSIGNED = re.compile(rf"(?<![\w${{]){_DEVICES}(?:[\"']\][ ]?)?=(?!=)")
 
 def obstacles(pod: Pod, analysis: PodAnalysis, targets: list[Target]) -> Iterator[Obstacle]:
     """Yield every missing requirement and every obstacle; nothing if the pod is ready."""
-    if analysis.namespace.name not in analysis.fabrics.nvlink_namespaces:
+    if analysis.namespace.name not in analysis.configuration.nvlink_namespaces:
         yield NAMESPACE, f"namespace {analysis.namespace.name} is not in nvlink.allowNamespaces"
     for target in analysis.targets:
         if target.partial_gpu:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from webhook.diagnose.verify.results import NodePair, PortRate
 from webhook.kube.objects import Manifest, NodeRecord
-from webhook.model.fabric import Fabric, Fabrics
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.facts import Facts, key_of
 from webhook.model.finding import Finding
 from webhook.model.names import natural_key
@@ -26,11 +26,13 @@ class FabricNodes(NamedTuple):
     all_names: frozenset[str]
 
 
-def fabric_nodes(manifests: Iterable[Manifest], fabrics: Fabrics, fabric: Fabric) -> FabricNodes:
+def fabric_nodes(
+    manifests: Iterable[Manifest], configuration: CompiledConfiguration, fabric: Fabric
+) -> FabricNodes:
     """Return the nodes that belong to a fabric, offer its RDMA resources, and accept pods."""
     listed = {key_of(manifest)[1]: {**manifest, "kind": "Node"} for manifest in manifests}
     facts = Facts.from_objects(listed.values())
-    fabrics_by_node = facts.fabric_index(fabrics).by_node
+    fabrics_by_node = facts.fabric_index(configuration).by_node
     usable: list[str] = []
     obstacles: dict[str, str] = {}
     for name in sorted(listed, key=natural_key):

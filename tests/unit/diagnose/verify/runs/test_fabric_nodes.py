@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.unit.diagnose.verify.runs.plans import FABRIC
 from webhook.diagnose.verify.runs.plan import FabricNodes, fabric_nodes
-from webhook.model.fabric import RdmaResource, build_fabrics
+from webhook.model.fabric import RdmaResource, build_configuration
 
-FABRICS = build_fabrics((FABRIC,))
+CONFIGURATION = build_configuration((FABRIC,))
 OFFERS = {"nvidia.com/v100": "8", "rdma/rdma_v100": "63"}
 
 
@@ -36,7 +36,7 @@ def test_who_can_and_who_cannot() -> None:
             node("gpu-5", offers={"nvidia.com/v100": "8", "rdma/rdma_v100": "0"}),
             node("cpu-1", offers={}),
         ],
-        FABRICS,
+        CONFIGURATION,
         FABRIC,
     )
     assert nodes.usable == ("gpu-2", "gpu-10")
@@ -55,7 +55,7 @@ def test_a_node_that_offers_a_part_of_the_resources() -> None:
     offers = {"nvidia.com/v100": "8", **{rail.name: "63" for rail in rails}}
     nodes = fabric_nodes(
         [node("whole", offers=offers), node("part", offers={**offers, "rdma/rail1": "0"})],
-        build_fabrics((fabric,)),
+        build_configuration((fabric,)),
         fabric,
     )
     unfit = {"part": "offers no rdma/rail1"}
@@ -64,4 +64,4 @@ def test_a_node_that_offers_a_part_of_the_resources() -> None:
 
 def test_a_node_without_a_status() -> None:
     """A new node without a status cannot measure."""
-    assert fabric_nodes([{"metadata": {"name": "new"}}], FABRICS, FABRIC).usable == ()
+    assert fabric_nodes([{"metadata": {"name": "new"}}], CONFIGURATION, FABRIC).usable == ()
