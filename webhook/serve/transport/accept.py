@@ -1,7 +1,7 @@
 """Accepted connections, counted from that moment on.
 
-uvicorn counts a connection only after its TLS handshake, and ignores answers that the client does
-not read.
+uvicorn counts a connection only after its TLS handshake, and does not notice if the client
+leaves an answer unread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import cast
 
 from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
-from webhook.serve.transport.budget import Budget, ConnectionUsage, Reason
+from webhook.serve.transport.budget import Budget, ConnectionUsage, EndReason
 from webhook.serve.transport.connection import Connection
 from webhook.serve.transport.process import trim_memory
 
@@ -47,7 +47,7 @@ class Acceptor:
         budget: Budget,
         seconds: float,
         opened: Callable[[], None],
-        closed: Callable[[Reason], None],
+        closed: Callable[[EndReason], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._socket = listening
@@ -126,7 +126,7 @@ class Acceptor:
         task.add_done_callback(self._tasks.discard)
 
     def _pause(self) -> None:
-        """Close the connection that has waited longest, and resume accepting a little later."""
+        """Close the connection that has gone longest without a complete request, and pause."""
         self._budget.end_longest()
         self._loop.remove_reader(self._socket.fileno())
         self._resumption = self._loop.call_later(_PAUSE_SECONDS, self._listen)

@@ -2,7 +2,7 @@
 
 A simple cap would itself cause an outage: a client that fills it would lock out all others. So new
 connections are not rejected. Instead, when memory exceeds the limit, the connection that has
-waited longest without a complete request is closed. If one address exceeds its own limit, that
+gone longest without a complete request is closed. If one address exceeds its own limit, that
 address's connections are closed first.
 """
 
@@ -15,7 +15,7 @@ from typing import Literal
 
 #: The reason for the end of a connection: regular, by either side; an incomplete handshake; to make
 #: room; a request that took too long; a rejected request; an unread answer.
-Reason = Literal["ended", "handshake", "crowded", "slow", "refused", "unread"]
+EndReason = Literal["ended", "handshake", "crowded", "slow", "refused", "unread"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,8 @@ class ConnectionUsage(ABC):
         self.octets = 0
         self.handshake_done = False
         self.released = False
-        self.reason: Reason = "ended"
-        self.mark_waiting()
+        self.reason: EndReason = "ended"
+        self.mark_closable()
         self.grow(budget.limits.connection)
 
     @abstractmethod
@@ -65,18 +65,18 @@ class ConnectionUsage(ABC):
         if not self.released:
             self._budget.count(self, self._address, -octets)
 
-    def mark_serving(self) -> None:
+    def mark_protected(self) -> None:
         """Record a complete request: until its answer, this connection does not make room."""
-        self._budget.waiting.pop(self, None)
-        self._address.waiting.pop(self, None)
+        self._budget.closable.pop(self, None)
+        self._address.closable.pop(self, None)
 
-    def mark_waiting(self) -> None:
-        """Record the absence of a complete request from now on."""
-        self.mark_serving()
+    def mark_closable(self) -> None:
+        """Record that no complete request awaits its answer: this connection may be closed."""
+        self.mark_protected()
         if not self.released:
-            self._budget.waiting[self] = self._address.waiting[self] = None
+            self._budget.closable[self] = self._address.closable[self] = None
 
-    def close_because(self, reason: Reason) -> None:
+    def close_because(self, reason: EndReason) -> None:
         """Close the connection, and record the reason."""
         self.reason = reason
         self.end()
@@ -86,7 +86,7 @@ class ConnectionUsage(ABC):
         """Release all memory; a second call does nothing."""
         if not self.released:
             self.released = True
-            self.mark_serving()
+            self.mark_protected()
             self._budget.count(self, self._address, -self.octets)
             self._budget.forget(self._address)
 
@@ -94,12 +94,12 @@ class ConnectionUsage(ABC):
 class _AddressUsage:
     """The connections from an address."""
 
-    __slots__ = ("key", "octets", "waiting")
+    __slots__ = ("closable", "key", "octets")
 
     def __init__(self, key: bytes) -> None:
         self.key = key
         self.octets = 0
-        self.waiting: dict[ConnectionUsage, None] = {}
+        self.closable: dict[ConnectionUsage, None] = {}
 
 
 class Budget:
@@ -108,8 +108,8 @@ class Budget:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.octets = 0
-        #: The connections without a complete request, the longest first.
-        self.waiting: dict[ConnectionUsage, None] = {}
+        #: The connections without a complete request, the longest first; these may be closed.
+        self.closable: dict[ConnectionUsage, None] = {}
         self._addresses: dict[bytes, _AddressUsage] = {}
 
     def address(self, written: str) -> _AddressUsage:
@@ -124,15 +124,15 @@ class Budget:
         self.octets += octets
 
     def make_room(self, address: _AddressUsage) -> None:
-        """End the longest waiting connections, until the limits are met or none waits."""
-        while address.waiting and address.octets > self.limits.per_address:
-            next(iter(address.waiting)).close_because("crowded")
-        while self.waiting and self.octets > self.limits.in_all:
+        """End the longest closable connections, until the limits are met or none is closable."""
+        while address.closable and address.octets > self.limits.per_address:
+            next(iter(address.closable)).close_because("crowded")
+        while self.closable and self.octets > self.limits.in_all:
             self.end_longest()
 
     def end_longest(self) -> None:
-        """End the connection that has been longest without a complete request."""
-        for longest in self.waiting:
+        """End the connection that has gone longest without a complete request."""
+        for longest in self.closable:
             longest.close_because("crowded")
             return
 

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.protocols.utils import is_ssl
 from uvicorn.server import ServerState
 
-from webhook.serve.transport.budget import ConnectionUsage, Reason
+from webhook.serve.transport.budget import ConnectionUsage, EndReason
 
 #: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
 #: trailers. A head has at most one long line; Go's server accepts 1 MiB, more than needed here.
@@ -81,10 +81,10 @@ class Connection(HttpToolsProtocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, and start the time limit for the first request to begin.
+        """Start the time limit within which the first request must begin.
 
-        The limit equals an idle connection's: Go's HTTP client may dial a connection for a request
-        that then uses another one, and keep the new one for later.
+        It is the keep-alive timeout of idle connections: Go's HTTP client may dial a connection for
+        a request that then uses another one, and keep the new one for later.
         """
         self.usage.handshake_done = True
         if is_ssl(transport):
@@ -109,7 +109,7 @@ class Connection(HttpToolsProtocol):
         if self._incomplete:
             self._release()
         if self._arriving or not self._owes_answer():
-            self.usage.mark_waiting()
+            self.usage.mark_closable()
         if answered and self._last_words is not None:
             self._close(self._last_words)
 
@@ -138,9 +138,9 @@ class Connection(HttpToolsProtocol):
         self._arriving = False
         super().on_message_complete()
         if self._owes_answer():
-            self.usage.mark_serving()
+            self.usage.mark_protected()
         else:
-            self.usage.mark_waiting()
+            self.usage.mark_closable()
 
     def data_received(self, data: bytes) -> None:
         """Parse the data that arrived, and check the limits of size and time."""
@@ -187,7 +187,7 @@ class Connection(HttpToolsProtocol):
         return None if self._heading else self.cycle
 
     def _end(
-        self, status: int, request: RequestResponseCycle | None, reason: Reason = "refused"
+        self, status: int, request: RequestResponseCycle | None, reason: EndReason = "refused"
     ) -> None:
         """Reject a complete or incomplete request after the answers still owed, and close."""
         if self._last_words is not None or self.transport.is_closing():

@@ -50,8 +50,8 @@ def test_the_last_request_stays() -> None:
     """An answer moves a connection after all others that wait for a request."""
     budget = Budget(LIMITS)
     shares = [RecordedUsage(budget) for _ in range(6)]
-    shares[0].mark_serving()
-    shares[0].mark_waiting()
+    shares[0].mark_protected()
+    shares[0].mark_closable()
     RecordedUsage(budget)
 
     assert _ended(shares) == [1]
@@ -62,7 +62,7 @@ def test_a_complete_request_is_never_broken_off() -> None:
     budget = Budget(LIMITS)
     shares = [RecordedUsage(budget) for _ in range(6)]
     for share in shares:
-        share.mark_serving()
+        share.mark_protected()
     late = RecordedUsage(budget)
 
     assert _ended(shares) == []
@@ -92,9 +92,9 @@ def test_a_closed_connection_holds_nothing() -> None:
     share.leave()
     share.grow(5)
     share.shrink(5)
-    share.mark_waiting()
+    share.mark_closable()
 
-    assert (budget.octets, budget.waiting, budget._addresses) == (0, {}, {})
+    assert (budget.octets, budget.closable, budget._addresses) == (0, {}, {})
     budget.end_longest()
     assert not share.ended
 
