@@ -23,7 +23,7 @@ from webhook.diagnose.discover.port_checks import (
     unknown_states,
 )
 from webhook.diagnose.discover.port_selection import NodePorts
-from webhook.diagnose.discover.site import SiteNode, gbps
+from webhook.diagnose.discover.site import MergedNode, gbps
 from webhook.diagnose.discover.used_ports import most_common
 from webhook.model.finding import Code, Finding, Location, severity
 from webhook.model.names import shortened_list
@@ -191,7 +191,7 @@ _CHECKS: tuple[Callable[[FabricPlan], Iterable[Finding]], ...] = (
 
 
 def site_findings(
-    nodes: Iterable[SiteNode],
+    nodes: Iterable[MergedNode],
     ports_of_nodes: Iterable[NodePorts],
     plans: Sequence[FabricPlan],
     other_findings: Iterable[Finding] = (),

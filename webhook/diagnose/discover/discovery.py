@@ -15,7 +15,7 @@ from webhook.diagnose.discover.port_selection import NodePorts, select_ports
 from webhook.diagnose.discover.site import (
     DiscoverOptions,
     KubeNode,
-    SiteNode,
+    MergedNode,
     SourcedObservation,
 )
 from webhook.model.finding import Finding
@@ -25,7 +25,7 @@ from webhook.model.names import natural_key
 class Discovery(NamedTuple):
     """The fabrics of a site, and the nodes and findings that they come from."""
 
-    nodes: tuple[SiteNode, ...]
+    nodes: tuple[MergedNode, ...]
     ports_of_nodes: tuple[NodePorts, ...]
     plans: tuple[FabricPlan | RefusedGroup, ...]
     findings: tuple[Finding, ...]

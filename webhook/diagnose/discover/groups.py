@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.port_selection import CardKind, NodePorts
-from webhook.diagnose.discover.site import SitePort, gbps
+from webhook.diagnose.discover.site import MergedPort, gbps
 from webhook.model.names import natural_key
 
 
@@ -140,7 +140,7 @@ def _split(
     ]
 
 
-def _foreign(node_ports: NodePorts) -> dict[str, SitePort]:
+def _foreign(node_ports: NodePorts) -> dict[str, MergedPort]:
     """Return the devices of a node that its fabric does not use."""
     ours = node_ports.devices
     return {
@@ -157,14 +157,14 @@ def _two_cards(device: str, foreign: NodePorts, ours: NodePorts) -> str:
     )
 
 
-def _port_text(port: SitePort) -> str:
+def _port_text(port: MergedPort) -> str:
     parts = [port.model or "a card", port.link_layer or "", gbps(port.rate_gbps)]
     return " ".join(part for part in parts if part)
 
 
 def devices_of(group: Group) -> Devices:
     """Return the devices that a group uses, and the devices of the same card that it leaves out."""
-    ports: dict[tuple[str, int | None], list[SitePort]] = {}
+    ports: dict[tuple[str, int | None], list[MergedPort]] = {}
     for node_ports in group.ports_of_nodes:
         for port in node_ports.ports:
             if port.device is not None:
@@ -189,7 +189,7 @@ def devices_of(group: Group) -> Devices:
     )
 
 
-def _unusable_reason(instances: Sequence[SitePort], group: Group) -> str:
+def _unusable_reason(instances: Sequence[MergedPort], group: Group) -> str:
     """Explain why no node can use a port: it is down or has another rate; "" if it is usable."""
     if any(port.state is None for port in instances):
         return ""
@@ -209,7 +209,7 @@ def _unusable_reason(instances: Sequence[SitePort], group: Group) -> str:
     return ""
 
 
-def _where(instances: Sequence[SitePort], group: Group) -> str:
+def _where(instances: Sequence[MergedPort], group: Group) -> str:
     """Return the share of the group's nodes that have a port like this; "" for a single node."""
     nodes = len(group.ports_of_nodes)
     if nodes == 1:

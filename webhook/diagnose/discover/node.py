@@ -11,8 +11,8 @@ from webhook.diagnose.discover.ports import join_ports
 from webhook.diagnose.discover.site import (
     GpuCount,
     KubeNode,
+    MergedNode,
     Reconciled,
-    SiteNode,
     SourcedObservation,
     Statement,
     disagreement,
@@ -49,12 +49,12 @@ GPU_PRODUCT_DIFFERS = Code(
 
 def merge_node(
     name: str, observations: Sequence[SourcedObservation], kube: KubeNode | None = None
-) -> SiteNode:
+) -> MergedNode:
     """Merge the observations of one node; their order has no influence."""
     ports, findings = join_ports(name, observations)
     settings, differing = _settings(name, observations)
     gpus, gpu_findings = _gpus(name, observations, kube)
-    node = SiteNode(
+    node = MergedNode(
         name=name,
         gpus=gpus,
         ports=ports,

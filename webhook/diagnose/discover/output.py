@@ -10,7 +10,7 @@ from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.fabrics_yaml import unused_devices
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.plan_fields import FabricEntry
-from webhook.diagnose.discover.site import SiteNode, SitePort
+from webhook.diagnose.discover.site import MergedNode, MergedPort
 from webhook.diagnose.discover.used_ports import EqualNodes, ShownPort, equal_nodes, rails_of
 from webhook.diagnose.tools.observations import LinkLayer, PortState
 from webhook.model.finding import LEVELS
@@ -97,7 +97,7 @@ def discover_schema() -> str:
     return form_schema(DiscoveryForm, "The output of rdma-webhook discover -o json")
 
 
-def _node_form(node: SiteNode) -> NodeForm:
+def _node_form(node: MergedNode) -> NodeForm:
     return NodeForm(
         name=node.name,
         machineType=node.machine_type,
@@ -107,7 +107,7 @@ def _node_form(node: SiteNode) -> NodeForm:
     )
 
 
-def _port_form(port: SitePort) -> PortForm:
+def _port_form(port: MergedPort) -> PortForm:
     return PortForm(
         device=port.device,
         port=port.port,

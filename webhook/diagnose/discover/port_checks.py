@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.ports import pci_key
-from webhook.diagnose.discover.site import SiteNode, SitePort, gbps
+from webhook.diagnose.discover.site import MergedNode, MergedPort, gbps
 from webhook.diagnose.discover.used_ports import most_common, used_devices, used_ports
 from webhook.diagnose.tools.hardware import card_model, data_rate, link_capacity
 from webhook.diagnose.tools.observations import CardObservation, PcieLink
@@ -86,7 +86,7 @@ def slow_slots(plan: FabricPlan) -> Iterator[Finding]:
             yield PCIE_LINK_SLOW.finding("error", text, location=node_ports.location(port))
 
 
-def _card_of(node: SiteNode, port: SitePort) -> CardObservation | None:
+def _card_of(node: MergedNode, port: MergedPort) -> CardObservation | None:
     if port.pci is None:
         return None
     cards = (card for card in node.cards if card.link and pci_key(card.pci) == pci_key(port.pci))

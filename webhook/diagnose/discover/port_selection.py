@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.discover.site import SiteNode, SitePort, gbps
+from webhook.diagnose.discover.site import MergedNode, MergedPort, gbps
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.model.finding import Location
 
@@ -31,30 +31,30 @@ class CardKind(NamedTuple):
 class NodePorts(NamedTuple):
     """The ports of a node that its fabric uses."""
 
-    node: SiteNode
+    node: MergedNode
     card: CardKind | None
     #: The most common rate of the Active ports in Gb/s.
     rate: float | None
     #: The ports of the fabric's card, also those that are down or slower.
-    ports: tuple[SitePort, ...]
+    ports: tuple[MergedPort, ...]
     #: Port → the reason for leaving it out.
-    left_out: Mapping[SitePort, str]
+    left_out: Mapping[MergedPort, str]
 
-    def location(self, port: SitePort | None = None) -> Location:
+    def location(self, port: MergedPort | None = None) -> Location:
         """Return the node, with the device of a port, as the location of a finding."""
         return Location(nodes=(self.node.name,), device=(port and port.device) or "")
 
     @property
-    def devices(self) -> dict[str, list[SitePort]]:
+    def devices(self) -> dict[str, list[MergedPort]]:
         """The ports by RDMA device."""
-        by_device: dict[str, list[SitePort]] = {}
+        by_device: dict[str, list[MergedPort]] = {}
         for port in self.ports:
             if port.device is not None:
                 by_device.setdefault(port.device, []).append(port)
         return by_device
 
 
-def card_of(port: SitePort) -> CardKind | None:
+def card_of(port: MergedPort) -> CardKind | None:
     """Return the kind of card of a port; None if no tool shows its link layer."""
     if port.link_layer is None:
         return None
@@ -62,7 +62,7 @@ def card_of(port: SitePort) -> CardKind | None:
     return CardKind(port.link_layer, kind)
 
 
-def gpu_distances(node: SiteNode) -> dict[str, str]:
+def gpu_distances(node: MergedNode) -> dict[str, str]:
     """Return the distance of each RDMA device to its nearest GPU."""
     distances: dict[str, str] = {}
     for row in node.distances:
@@ -72,12 +72,12 @@ def gpu_distances(node: SiteNode) -> dict[str, str]:
     return distances
 
 
-def select_ports(node: SiteNode) -> NodePorts:
+def select_ports(node: MergedNode) -> NodePorts:
     """Choose the ports of a node for its fabric."""
     usable = [port for port in node.ports if port.device is not None]
     candidates = [port for port in usable if not port.virtual] or usable
     distances = gpu_distances(node)
-    by_card: dict[CardKind, list[SitePort]] = {}
+    by_card: dict[CardKind, list[MergedPort]] = {}
     for port in candidates:
         card = card_of(port)
         if card is not None:
@@ -98,7 +98,7 @@ def select_ports(node: SiteNode) -> NodePorts:
 
 
 def _weight(
-    card: CardKind, ports: Sequence[SitePort], distances: Mapping[str, str]
+    card: CardKind, ports: Sequence[MergedPort], distances: Mapping[str, str]
 ) -> tuple[bool, float, bool, int, str]:
     """Return the rank of a kind of card: near GPUs first, then by the total rate of its ports."""
     near = any(distances.get(port.device or "") in _NEAR for port in ports)
@@ -106,7 +106,7 @@ def _weight(
     return near, carried, card.link_layer == "InfiniBand", len(ports), str(card.kind)
 
 
-def _near_ports(ports: Sequence[SitePort], distances: Mapping[str, str]) -> list[SitePort]:
+def _near_ports(ports: Sequence[MergedPort], distances: Mapping[str, str]) -> list[MergedPort]:
     """Leave out the ports far from every GPU, if other ports of the same card are near one."""
     near = [port for port in ports if distances.get(port.device or "") in _NEAR]
     if not near:
@@ -114,15 +114,15 @@ def _near_ports(ports: Sequence[SitePort], distances: Mapping[str, str]) -> list
     return [port for port in ports if port in near or (port.device or "") not in distances]
 
 
-def _common_rate(ports: Iterable[SitePort]) -> float | None:
+def _common_rate(ports: Iterable[MergedPort]) -> float | None:
     rates = Counter(port.rate_gbps for port in ports if port.rate_gbps is not None)
     return max(rates, key=lambda rate: (rates[rate], rate or 0), default=None)
 
 
 def _exclusion_reason(
-    port: SitePort,
+    port: MergedPort,
     fabric_card: CardKind,
-    candidates: Sequence[SitePort],
+    candidates: Sequence[MergedPort],
     distances: Mapping[str, str],
 ) -> str:
     if port.device is None or card_of(port) is None:
@@ -138,7 +138,7 @@ def _exclusion_reason(
     return f"not near a GPU (nvidia-smi topo -m: {distances.get(port.device)})"
 
 
-def _unusable_reason(port: SitePort) -> str:
+def _unusable_reason(port: MergedPort) -> str:
     if port.device is None:
         return "no tool shows an RDMA device"
     return "link layer unknown (add the output of ibstat or ibv_devinfo)"

@@ -11,8 +11,8 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.site import (
+    MergedPort,
     Reconciled,
-    SitePort,
     SourcedObservation,
     Statement,
     Value,
@@ -41,7 +41,7 @@ class _PortEvidence(NamedTuple):
 class JoinedPorts(NamedTuple):
     """The ports of a node, and a finding for each difference between tools."""
 
-    ports: tuple[SitePort, ...]
+    ports: tuple[MergedPort, ...]
     findings: tuple[Finding, ...]
 
 
@@ -63,8 +63,8 @@ def join_ports(node: str, observations: Sequence[SourcedObservation]) -> JoinedP
     joined, findings = [], []
     for device in sorted(devices, key=natural_key):
         for port in _numbers(devices[device]):
-            site_port, differences = _port(node, device, port, devices[device])
-            joined.append(site_port)
+            merged_port, differences = _port(node, device, port, devices[device])
+            joined.append(merged_port)
             findings += differences
     joined += _without_device(joined, unmatched_by_pci)
     return JoinedPorts(tuple(joined), tuple(dict.fromkeys(findings)))
@@ -142,7 +142,7 @@ def _numbers(evidence: Sequence[_PortEvidence]) -> list[int | None]:
 class _PortMerge:
     """Merge the observations of a port and of its device."""
 
-    def __init__(self, node: str, port: SitePort, evidence: Sequence[_PortEvidence]) -> None:
+    def __init__(self, node: str, port: MergedPort, evidence: Sequence[_PortEvidence]) -> None:
         self._location = Location(nodes=(node,), device=port.device or "")
         self._name = port.name
         self.evidence = evidence
@@ -207,10 +207,10 @@ class _PortMerge:
 
 def _port(
     node: str, device: str | None, number: int | None, evidence: Sequence[_PortEvidence]
-) -> tuple[SitePort, list[Finding]]:
+) -> tuple[MergedPort, list[Finding]]:
     """Merge the observations of one port and of its device."""
     of_port = [piece for piece in evidence if _port_number(piece) in (None, number)]
-    merge = _PortMerge(node, SitePort(device=device, port=number), of_port)
+    merge = _PortMerge(node, MergedPort(device=device, port=number), of_port)
     ports = [(file, port) for file, port in of_port if isinstance(port, PortObservation)]
     state: PortState | None = merge.field("state", ports, lambda port: port.state)
     rates = [(file, port) for file, port in ports if _active(port)]
@@ -228,7 +228,7 @@ def _port(
     ):
         vendor = MELLANOX_ID  # only its tools show an id without the vendor: MT4123
     card = card_model(vendor, device_id)
-    site_port = SitePort(
+    merged_port = MergedPort(
         device=device,
         port=number,
         netdevs=merge.interfaces(
@@ -255,7 +255,7 @@ def _port(
         or (True if card and card.virtual else None),
         sources=tuple(sorted({piece.observation.origin.tool for piece in of_port})),
     )
-    return site_port, merge.findings
+    return merged_port, merge.findings
 
 
 def _pci_vendor(number: int) -> int:
@@ -319,8 +319,8 @@ def _model(evidence: Iterable[_PortEvidence]) -> str | None:
 
 
 def _without_device(
-    ports: list[SitePort], unmatched_by_pci: dict[str, list[_PortEvidence]]
-) -> list[SitePort]:
+    ports: list[MergedPort], unmatched_by_pci: dict[str, list[_PortEvidence]]
+) -> list[MergedPort]:
     """Return the cards without an RDMA device.
 
     Return [] while any port's PCI address is unknown: a card may belong to that port.

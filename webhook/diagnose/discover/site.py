@@ -34,7 +34,7 @@ class SourcedObservation(NamedTuple):
     observation: Observation
 
 
-class SitePort(NamedTuple):
+class MergedPort(NamedTuple):
     """A port, or a card without RDMA devices, merged from the observations of all tools."""
 
     #: None for a card without an RDMA device.
@@ -124,14 +124,14 @@ class KubeNode(NamedTuple):
         return tuple(sorted(names))
 
 
-class SiteNode(NamedTuple):
+class MergedNode(NamedTuple):
     """A node, merged from the observations of all tools."""
 
     name: str
     #: "DGX H100", for example; None if it is not a known type.
     machine_type: str | None = None
     gpus: tuple[GpuCount, ...] = ()
-    ports: tuple[SitePort, ...] = ()
+    ports: tuple[MergedPort, ...] = ()
     findings: tuple[Finding, ...] = ()
     settings: Mapping[Setting, str] = {}
     interfaces: tuple[InterfaceObservation, ...] = ()

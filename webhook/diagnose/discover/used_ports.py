@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.port_selection import DISTANCES, NodePorts
-from webhook.diagnose.discover.site import SiteNode, SitePort
+from webhook.diagnose.discover.site import MergedNode, MergedPort
 from webhook.model.names import natural_key, shortened_list
 
 # Equal nodes of a fabric, which a report or a picture shows once.
@@ -77,7 +77,7 @@ def _ports(node_ports: NodePorts, plan: FabricPlan) -> tuple[ShownPort, ...]:
     return tuple(sorted(shown_ports, key=lambda port: port.condition == "unused"))
 
 
-def gpus_text(node: SiteNode) -> str:
+def gpus_text(node: MergedNode) -> str:
     """Return the GPUs of a node as text; "" if unknown."""
     if node.without_gpus:
         return "no GPU"
@@ -86,14 +86,14 @@ def gpus_text(node: SiteNode) -> str:
     )
 
 
-def _shown_port(port: SitePort, node_ports: NodePorts, plan: FabricPlan) -> ShownPort:
+def _shown_port(port: MergedPort, node_ports: NodePorts, plan: FabricPlan) -> ShownPort:
     near = nearest_gpus(node_ports.node, port.device or "")
     return ShownPort(
         port.name, _rate_or_state(port), _condition(port, node_ports, plan), near[0] if near else ()
     )
 
 
-def _rate_or_state(port: SitePort) -> str:
+def _rate_or_state(port: MergedPort) -> str:
     if port.state is None:
         return "unknown" if port.rate_gbps is None else f"{port.rate_gbps:g}?"
     if port.state != "Active":
@@ -101,7 +101,7 @@ def _rate_or_state(port: SitePort) -> str:
     return f"{port.rate_gbps:g}" if port.rate_gbps is not None else "Active"
 
 
-def _condition(port: SitePort, node_ports: NodePorts, plan: FabricPlan) -> str:
+def _condition(port: MergedPort, node_ports: NodePorts, plan: FabricPlan) -> str:
     used = {name.partition(":")[0] for name in plan.devices.used}
     if port not in node_ports.ports or port.device not in used:
         return "unused"
@@ -150,7 +150,7 @@ def rails_of(plan: FabricPlan) -> list[Rail]:
     return rails
 
 
-def nearest_gpus(node: SiteNode, device: str) -> tuple[tuple[str, ...], str] | None:
+def nearest_gpus(node: MergedNode, device: str) -> tuple[tuple[str, ...], str] | None:
     """Return the GPUs nearest to a device, and their distance; None if no topology shows it."""
     rows = [row for row in node.distances if row.nic == device and row.distance in DISTANCES]
     if not rows:
@@ -165,7 +165,7 @@ def nearest_gpus(node: SiteNode, device: str) -> tuple[tuple[str, ...], str] | N
 _Frequent = TypeVar("_Frequent", int, str)
 
 
-def used_ports(plan: FabricPlan) -> Iterator[tuple[NodePorts, SitePort]]:
+def used_ports(plan: FabricPlan) -> Iterator[tuple[NodePorts, MergedPort]]:
     """Yield the ports of a fabric that its pods use, node by node."""
     used = _devices(plan)
     for node_ports in plan.group.ports_of_nodes:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.diagnose.discover.observed_nodes import down, ethernet, observed, port
 from webhook.diagnose.discover.ports import join_ports
-from webhook.diagnose.discover.site import SitePort, SourcedObservation
+from webhook.diagnose.discover.site import MergedPort, SourcedObservation
 from webhook.diagnose.tools.observations import CardObservation, Origin, PcieLink, PortObservation
 from webhook.model.finding import Location
 
@@ -18,17 +18,17 @@ LSPCI = Origin("lspci", 9)
 MST = Origin("mst status -v", 7)
 
 
-def ports(*observations: Any) -> tuple[SitePort, ...]:
+def ports(*observations: Any) -> tuple[MergedPort, ...]:
     """Return the ports of a node on which all tools agree."""
     joined, findings = join_ports("node1", observed(*observations))
     assert findings == ()
     return joined
 
 
-def only(*observations: Any) -> SitePort:
+def only(*observations: Any) -> MergedPort:
     """Return the only port."""
-    (site_port,) = ports(*observations)
-    return site_port
+    (merged_port,) = ports(*observations)
+    return merged_port
 
 
 def test_each_tool_adds_what_it_knows() -> None:
@@ -195,7 +195,7 @@ def test_two_ports_of_a_device_share_what_is_the_cards() -> None:
 def test_devices_are_in_natural_order() -> None:
     """mlx5_2 comes before mlx5_10."""
     joined = ports(port("mlx5_10"), port("mlx5_2"), port("mlx5_bond_0"), port("mlx5_0"))
-    assert [site_port.device for site_port in joined] == [
+    assert [merged_port.device for merged_port in joined] == [
         "mlx5_0",
         "mlx5_2",
         "mlx5_10",
@@ -238,7 +238,7 @@ def test_a_card_without_an_rdma_device_is_shown() -> None:
         CardObservation(LSPCI, "5e:00.0", 0x0207, 0x15B3, 0x101B),
         CardObservation(LSPCI, "01:00.0", 0x0200, 0x8086, 0x1521),
     )
-    assert [site_port.device for site_port in joined] == ["mlx5_0", None]
+    assert [merged_port.device for merged_port in joined] == ["mlx5_0", None]
     assert joined[1].pci == "5e:00.0"
     assert joined[1].name == "the card at 5e:00.0"
 
@@ -249,7 +249,7 @@ def test_a_card_may_be_a_port_whose_address_is_unknown() -> None:
         PortObservation(IBDEV, device="mlx5_0", port=1, netdevs=("ib0",)),
         CardObservation(LSPCI, "5e:00.0", 0x0207, 0x15B3, 0x101B, link=PcieLink(16, 16)),
     )
-    assert [site_port.device for site_port in joined] == ["mlx5_0"]
+    assert [merged_port.device for merged_port in joined] == ["mlx5_0"]
 
 
 def test_the_order_of_observations_has_no_influence() -> None:

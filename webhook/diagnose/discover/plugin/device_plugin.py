@@ -15,7 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import SitePort
+from webhook.diagnose.discover.site import MergedPort
 from webhook.diagnose.discover.used_ports import used_ports
 from webhook.model.names import natural_key, shortened_list
 from webhook.text.escape import visible
@@ -216,7 +216,7 @@ class Selectors(NamedTuple):
     interfaces: tuple[str, ...] = ()
     link_types: tuple[str, ...] = ()
 
-    def matches(self, port: SitePort) -> bool:
+    def matches(self, port: MergedPort) -> bool:
         """Return whether the device of a port is selected."""
         return all(
             not accepted or value in accepted
@@ -238,7 +238,7 @@ class ChosenSelectors(NamedTuple):
 _Facts = tuple[str | None, ...]
 
 
-def _facts(port: SitePort) -> _Facts:
+def _facts(port: MergedPort) -> _Facts:
     link = _LINK_TYPES.get(port.link_layer or "")
     return _hex(port.vendor_id), _hex(port.device_id), own_interface(port), link
 
@@ -262,13 +262,13 @@ class PortCensus:
         return sum(counts[values] for values in product(*compress(selectors, given)))
 
 
-def _ports_of(plan: FabricPlan) -> Iterator[SitePort]:
+def _ports_of(plan: FabricPlan) -> Iterator[MergedPort]:
     """Yield all RDMA ports of a fabric's nodes, also unused ones."""
     for node_ports in plan.group.ports_of_nodes:
         yield from (port for port in node_ports.node.ports if port.device)
 
 
-def own_interface(port: SitePort) -> str | None:
+def own_interface(port: MergedPort) -> str | None:
     """Return the interface of the PCI device itself, not a bond; None if no tool shows it."""
     return next((name for name in port.netdevs if not name.startswith(_NO_DEVICE)), None)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.plugin.device_plugin import PluginFile, manifest, own_interface
-from webhook.diagnose.discover.site import DiscoverOptions, SitePort
+from webhook.diagnose.discover.site import DiscoverOptions, MergedPort
 from webhook.diagnose.discover.used_ports import used_ports
 from webhook.model.names import natural_key
 
@@ -121,7 +121,7 @@ def _nic_selector(plan: FabricPlan, device: str) -> dict[str, object]:
     return selector
 
 
-def _interfaces(ports: Sequence[SitePort]) -> list[str]:
+def _interfaces(ports: Sequence[MergedPort]) -> list[str]:
     return sorted({name for port in ports if (name := own_interface(port))}, key=natural_key)
 
 
