@@ -10,7 +10,7 @@ from webhook.diagnose.discover.fabrics_yaml import accepted_entries, fabrics_yam
 from webhook.diagnose.discover.groups import group_nodes
 from webhook.diagnose.discover.node import merge_node
 from webhook.diagnose.discover.plan import FabricPlan, RefusedGroup, plan_fabrics
-from webhook.diagnose.discover.plan_fields import FabricEntry
+from webhook.diagnose.discover.plan_fields import FabricEntryForm
 from webhook.diagnose.discover.port_selection import NodePorts, select_ports
 from webhook.diagnose.discover.site import (
     DiscoverOptions,
@@ -32,7 +32,7 @@ class Discovery(NamedTuple):
     #: The fabrics file.
     text: str
     #: Its fabrics.
-    entries: tuple[FabricEntry, ...]
+    entries: tuple[FabricEntryForm, ...]
 
     @property
     def fabrics(self) -> tuple[FabricPlan, ...]:

@@ -12,7 +12,7 @@ from webhook.config.load import parse_fabrics
 from webhook.config.model import API_VERSION, KIND
 from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan, RefusedGroup, describe_group
-from webhook.diagnose.discover.plan_fields import FabricEntry, MatchEntry
+from webhook.diagnose.discover.plan_fields import FabricEntryForm, MatchEntryForm
 from webhook.diagnose.discover.used_ports import rails_of
 from webhook.model.names import counted, natural_key, shortened_list
 from webhook.text.escape import visible
@@ -38,7 +38,9 @@ def fabrics_yaml(plans: Sequence[FabricPlan | RefusedGroup], nodes: int) -> str:
         suspect[live[position] if position < len(live) else live[-1]] = message
 
 
-def accepted_entries(plans: Sequence[FabricPlan | RefusedGroup], text: str) -> list[FabricEntry]:
+def accepted_entries(
+    plans: Sequence[FabricPlan | RefusedGroup], text: str
+) -> list[FabricEntryForm]:
     """Return the entries that are not commented out in the file."""
     loaded = set(parse_fabrics(text, "fabrics").compiled.fabrics)
     return [plan.entry for plan in plans if isinstance(plan, FabricPlan) and plan.name in loaded]
@@ -151,7 +153,7 @@ def _other_devices(plan: FabricPlan) -> dict[str, str]:
     }
 
 
-def _match(match: MatchEntry, reason_by_field: dict[str, str]) -> Iterator[str]:
+def _match(match: MatchEntryForm, reason_by_field: dict[str, str]) -> Iterator[str]:
     yield "  match:"
     for key, value in match.items():
         reason = reason_by_field.get(f"match.{key}", "")

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
 from webhook.diagnose.discover.fabrics_yaml import unused_devices
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.plan_fields import FabricEntry
+from webhook.diagnose.discover.plan_fields import FabricEntryForm
 from webhook.diagnose.discover.site import MergedNode, MergedPort
 from webhook.diagnose.discover.used_ports import EqualNodes, ShownPort, equal_nodes, rails_of
 from webhook.diagnose.tools.observations import LinkLayer, PortState
@@ -75,7 +75,7 @@ class DiscoveryForm(TypedDict):
     """What tools show of nodes, and the fabrics that follow from it."""
 
     nodes: list[NodeForm]
-    fabrics: list[FabricEntry]
+    fabrics: list[FabricEntryForm]
     """The fabrics as in the fabrics file, which `rdma-webhook schema fabrics` describes."""
     findings: list[FindingForm]
     """Faults and facts, the most severe first."""

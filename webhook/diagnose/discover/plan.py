@@ -11,14 +11,14 @@ from typing import NamedTuple
 from webhook.config.names import is_plugin_resource
 from webhook.diagnose.discover.groups import Devices, Group, devices_of, names_for
 from webhook.diagnose.discover.plan_fields import (
-    FabricEntry,
+    FabricEntryForm,
     HcaList,
     HostInterface,
     Match,
-    ResourceEntry,
+    ResourceEntryForm,
     hca_list,
     host_interface,
-    match_entry,
+    match_entry_form,
     matches,
 )
 from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, gbps
@@ -40,7 +40,7 @@ class FabricPlan(NamedTuple):
     devices: Devices
     mode: Mode
     #: The entry of the fabrics file.
-    entry: FabricEntry
+    entry: FabricEntryForm
     #: Field of the entry → the reason for its value; a field of `match` as `match.gpuProducts`.
     reason_by_field: dict[str, str]
     #: The conditions for the mode to work.
@@ -84,7 +84,7 @@ def _plan(
     mode, mode_reason = _mode(group, options)
     if mode == "shared-device" and (finding := _without_networks(group, devices, options)):
         return RefusedGroup(group, finding)
-    entry: FabricEntry = {"name": name, "match": match_entry(match), "mode": mode}
+    entry: FabricEntryForm = {"name": name, "match": match_entry_form(match), "mode": mode}
     reason_by_field = {"name": describe_group(group), "mode": mode_reason}
     reason_by_field |= {f"match.{field}": reason for field, reason in match.reason_by_field.items()}
     claimable = claimable_of(group)
@@ -164,7 +164,7 @@ def claimable_of(group: Group) -> ClaimableDevices | None:
 
 
 def _add_claims(
-    entry: FabricEntry,
+    entry: FabricEntryForm,
     reason_by_field: dict[str, str],
     claimable: ClaimableDevices,
     *,
@@ -248,10 +248,10 @@ def _rate_reason(group: Group) -> str:
 
 def _resources(
     name: str, group: Group, devices: Devices, mode: Mode, options: DiscoverOptions
-) -> tuple[list[ResourceEntry], str]:
+) -> tuple[list[ResourceEntryForm], str]:
     short = name.replace("-", "_")
     if mode == "sr-iov":
-        rails: list[ResourceEntry] = [
+        rails: list[ResourceEntryForm] = [
             {
                 "name": f"nvidia.com/{short}_rail{rail}",
                 "network": f"{options.namespace}/{name}-rail{rail}",
@@ -288,7 +288,11 @@ def _offered_resource(group: Group) -> str:
 
 
 def _add_interfaces(
-    entry: FabricEntry, reason_by_field: dict[str, str], group: Group, chosen: HcaList, mode: Mode
+    entry: FabricEntryForm,
+    reason_by_field: dict[str, str],
+    group: Group,
+    chosen: HcaList,
+    mode: Mode,
 ) -> None:
     """Add the socket interfaces, and omit UCX if none is known for it."""
     host: HostInterface = host_interface(group)

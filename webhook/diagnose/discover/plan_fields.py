@@ -299,7 +299,7 @@ def _values(group: Group, key: str) -> tuple[str, ...]:
 # The entry of a fabric in the fabrics file, with the fields that are planned here.
 
 
-class MatchEntry(TypedDict, total=False):
+class MatchEntryForm(TypedDict, total=False):
     """The pods and nodes of a fabric."""
 
     gpuResources: list[str]
@@ -308,7 +308,7 @@ class MatchEntry(TypedDict, total=False):
     deviceClasses: list[str]
 
 
-class ResourceEntry(TypedDict, total=False):
+class ResourceEntryForm(TypedDict, total=False):
     """A resource that containers request."""
 
     name: Required[str]
@@ -316,21 +316,21 @@ class ResourceEntry(TypedDict, total=False):
     network: str
 
 
-class ClaimEntry(TypedDict, total=False):
+class ClaimEntryForm(TypedDict, total=False):
     """A claim that pods make."""
 
     template: Required[str]
     request: str
 
 
-class FabricEntry(TypedDict, total=False):
+class FabricEntryForm(TypedDict, total=False):
     """A fabric."""
 
     name: Required[str]
-    match: MatchEntry
+    match: MatchEntryForm
     mode: Required[Mode]
-    resources: list[ResourceEntry]
-    claims: list[ClaimEntry]
+    resources: list[ResourceEntryForm]
+    claims: list[ClaimEntryForm]
     linkLayer: LinkLayer
     rateGbps: int
     hcas: list[str]
@@ -342,9 +342,9 @@ class FabricEntry(TypedDict, total=False):
     networks: list[str]
 
 
-def match_entry(match: Match) -> MatchEntry:
+def match_entry_form(match: Match) -> MatchEntryForm:
     """Return the fields of a match that are set."""
-    entry: MatchEntry = {}
+    entry: MatchEntryForm = {}
     if match.gpu_resources is not None:
         entry["gpuResources"] = list(match.gpu_resources)
     if match.product:

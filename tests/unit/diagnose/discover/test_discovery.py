@@ -21,7 +21,7 @@ from tests.unit.diagnose.discover.observed_nodes import (
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.cluster import DEVICE_PLUGIN_CONFIGURED
 from webhook.diagnose.discover.discovery import Discovery, discover_site
-from webhook.diagnose.discover.plan_fields import FabricEntry
+from webhook.diagnose.discover.plan_fields import FabricEntryForm
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import (
     CardObservation,
@@ -36,7 +36,7 @@ H100 = "NVIDIA H100 80GB HBM3"
 BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0",))
 
 
-def entries(discovery: Discovery) -> dict[str, FabricEntry]:
+def entries(discovery: Discovery) -> dict[str, FabricEntryForm]:
     """Return the fabrics by name; the file must load without any finding."""
     loaded = parse_fabrics(discovery.text, "fabrics.yaml")
     assert loaded.findings == ()

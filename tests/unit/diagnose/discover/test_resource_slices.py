@@ -10,7 +10,7 @@ import yaml
 from tests.case_names import case_name
 from tests.unit.diagnose.discover.observed_nodes import discovered, gpus, observed, port
 from webhook.diagnose.discover.cluster import claimable_devices, cluster_findings, kube_nodes
-from webhook.diagnose.discover.plan_fields import FabricEntry
+from webhook.diagnose.discover.plan_fields import FabricEntryForm
 from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, KubeNode
 
@@ -122,7 +122,7 @@ def nodes(*items: Any, names: tuple[str, ...] = ("n1",), **resources: str) -> di
     return kube_nodes([*listed, *items])
 
 
-def planned(kube: dict[str, KubeNode]) -> FabricEntry:
+def planned(kube: dict[str, KubeNode]) -> FabricEntryForm:
     """Return the only fabric of nodes with the same output of tools."""
     discovery = discovered(
         {name: observed(port("mlx5_0"), port("mlx5_1"), gpus()) for name in kube}, kube
@@ -210,7 +210,7 @@ def test_drivers_without_claims_are_reported() -> None:
     assert cluster_findings([NICS, NIC_CLASS]) == []
 
 
-def unnamed(*items: Any) -> FabricEntry:
+def unnamed(*items: Any) -> FabricEntryForm:
     """Return the only fabric of a node without a GPU in any tool or label."""
     kube = {name: node._replace(labels={}) for name, node in nodes(*items).items()}
     (entry,) = discovered({"n1": observed(port("mlx5_0"))}, kube).entries
