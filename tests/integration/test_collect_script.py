@@ -22,7 +22,7 @@ from webhook.diagnose.tools.observations import (
     GidObservation,
     Observation,
     PortObservation,
-    SettingObservation,
+    PropertyObservation,
 )
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import split_by_node
@@ -193,12 +193,12 @@ def test_readers_understand_the_output(node: Node) -> None:
     assert {port.pci for port in ports if port.device == "mlx5_0"} == {None, "0000:18:00.0"}
     assert {(port.state, port.rate_gbps) for port in ports if port.port == 1} == {("Active", 400)}
     assert (gid.gid_index, gid.netdev) == (0, "hsn0")
-    settings = {
-        observation.setting: observation.value
+    properties = {
+        observation.name: observation.value
         for observation in observations
-        if isinstance(observation, SettingObservation)
+        if isinstance(observation, PropertyObservation)
     }
-    assert settings == {
+    assert properties == {
         "kernel": "5.15.0-134-generic",
         "memlock": "8388608",
         "netns": "shared",

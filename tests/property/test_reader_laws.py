@@ -59,7 +59,7 @@ def _says_less(part: object, complete: object) -> bool:
 def invented(part: Sequence[Line], *wholes: Sequence[Line]) -> list[Observation]:
     """Return the records of a part of texts that have more values than the whole texts.
 
-    A record may also combine the values of several records of one port or setting.
+    A record may also combine the values of several records of one port or property.
     """
     records = [observation for complete in wholes for observation in read(complete).observations]
     return [

@@ -19,7 +19,7 @@ from tests.e2e.discover.running import discover
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 from webhook.diagnose.discover.inputs import NodeText, read_texts
-from webhook.diagnose.tools.observations import InterfaceObservation, SettingObservation
+from webhook.diagnose.tools.observations import InterfaceObservation, PropertyObservation
 
 LABEL = "app.kubernetes.io/name=rdma-webhook-discover"
 ACCOUNT = "collector"
@@ -130,12 +130,12 @@ def test_the_node_is_seen_from_its_pod(collected: str) -> None:
     assert readings.problems == ()
     observations = [sourced.observation for sourced in readings.nodes[REAL]]
     assert any(isinstance(observation, InterfaceObservation) for observation in observations)
-    settings = {
-        observation.setting
+    properties = {
+        observation.name
         for observation in observations
-        if isinstance(observation, SettingObservation)
+        if isinstance(observation, PropertyObservation)
     }
-    assert {"kernel", "memlock"} <= settings
+    assert {"kernel", "memlock"} <= properties
 
 
 def test_the_pods_may_do_nothing_else(space: Space, collected: str) -> None:

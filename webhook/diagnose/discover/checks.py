@@ -84,7 +84,7 @@ def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
             yield NODES_SLOWER.finding("warning", text, location=Location(nodes=group.nodes))
 
 
-# Find settings and drivers of nodes that keep containers from RDMA.
+# Find properties of nodes, such as drivers, that keep containers from RDMA.
 
 RDMA_NETNS_EXCLUSIVE = Code(
     "RdmaNetnsExclusive",
@@ -117,14 +117,14 @@ def exclusive_devices(plan: FabricPlan) -> Iterator[Finding]:
         "plugin offers none"
     )
     for node_ports in plan.group.ports_of_nodes:
-        if plan.mode == "shared-device" and node_ports.node.settings.get("netns") == "exclusive":
+        if plan.mode == "shared-device" and node_ports.node.properties.get("netns") == "exclusive":
             yield RDMA_NETNS_EXCLUSIVE.finding("error", text, location=node_ports.location())
 
 
 def limited_memlock(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes on which containerd limits the memory that containers may lock."""
     for node_ports in plan.group.ports_of_nodes:
-        memlock = node_ports.node.settings.get("memlock")
+        memlock = node_ports.node.properties.get("memlock")
         if memlock is not None and memlock != "infinity":
             text = (
                 f"containerd limits locked memory to {memlock} bytes, so RDMA fails in containers "
@@ -137,7 +137,7 @@ def missing_peer_memory(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with GPUs on which the module for GPUDirect RDMA is not loaded."""
     text = "nvidia_peermem is not loaded, so GPUDirect RDMA needs DMA-BUF"
     for node_ports in plan.group.ports_of_nodes:
-        if node_ports.node.gpus and node_ports.node.settings.get("peermem") == "no":
+        if node_ports.node.gpus and node_ports.node.properties.get("peermem") == "no":
             yield PEER_MEMORY_NOT_LOADED.finding("info", text, location=node_ports.location())
 
 
@@ -146,13 +146,13 @@ def different_drivers(plan: FabricPlan) -> Iterator[Finding]:
     drivers = Counter(
         driver
         for node_ports in plan.group.ports_of_nodes
-        if (driver := node_ports.node.settings.get("driver")) is not None
+        if (driver := node_ports.node.properties.get("driver")) is not None
     )
     if len(drivers) < 2:  # noqa: PLR2004
         return
     usual = most_common(drivers.elements())
     for node_ports in plan.group.ports_of_nodes:
-        driver = node_ports.node.settings.get("driver", usual)
+        driver = node_ports.node.properties.get("driver", usual)
         if driver != usual:
             text = f"the RDMA driver is {driver}, but other nodes have {usual}"
             yield DRIVERS_DIFFER.finding("warning", text, location=node_ports.location())

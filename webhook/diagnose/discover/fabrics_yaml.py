@@ -99,7 +99,8 @@ def _defaults(plans: Sequence[FabricPlan | RefusedGroup]) -> Iterator[str]:
 def unlimited_memlock(group: Group) -> bool:
     """Return whether containers may lock all their memory on all nodes of a group."""
     return all(
-        node_ports.node.settings.get("memlock") == "infinity" for node_ports in group.ports_of_nodes
+        node_ports.node.properties.get("memlock") == "infinity"
+        for node_ports in group.ports_of_nodes
     )
 
 

@@ -13,7 +13,7 @@ from textwrap import indent
 from typing import NamedTuple
 
 from webhook.diagnose.discover.site import SourcedObservation
-from webhook.diagnose.tools.observations import Observation, SettingObservation
+from webhook.diagnose.tools.observations import Observation, PropertyObservation
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
 from webhook.diagnose.tools.transcripts.commands import single_value_outputs
@@ -104,8 +104,11 @@ def _observations_of(part: NodeOutput, *, is_first: bool) -> tuple[Observation, 
 
 def _hostnames(observations: Iterable[Observation]) -> set[str]:
     """Return the names that hostname and similar commands printed."""
-    settings = (setting for setting in observations if isinstance(setting, SettingObservation))
-    return {setting.value for setting in settings if setting.setting == "hostname"}
+    return {
+        observation.value
+        for observation in observations
+        if isinstance(observation, PropertyObservation) and observation.name == "hostname"
+    }
 
 
 def _name(part: NodeOutput, observations: Sequence[Observation], alone: str | None) -> str | None:

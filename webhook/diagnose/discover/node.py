@@ -26,9 +26,9 @@ from webhook.diagnose.tools.observations import (
     GidObservation,
     GpuObservation,
     InterfaceObservation,
+    NodeProperty,
     Observation,
-    Setting,
-    SettingObservation,
+    PropertyObservation,
 )
 from webhook.diagnose.tools.products import machine_type_of
 from webhook.model.finding import Code, Finding, Location
@@ -52,14 +52,14 @@ def merge_node(
 ) -> MergedNode:
     """Merge the observations of one node; their order has no influence."""
     ports, findings = join_ports(name, observations)
-    settings, differing = _settings(name, observations)
+    properties, differing = _properties(name, observations)
     gpus, gpu_findings = _gpus(name, observations, kube)
     node = MergedNode(
         name=name,
         gpus=gpus,
         ports=ports,
         findings=(*findings, *differing, *gpu_findings),
-        settings=settings,
+        properties=properties,
         interfaces=_all(observations, InterfaceObservation),
         distances=_all(observations, DistanceObservation),
         counters=_all(observations, CounterObservation),
@@ -84,26 +84,26 @@ def _all(observations: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple
     )
 
 
-def _settings(
+def _properties(
     node: str, observations: Iterable[SourcedObservation]
-) -> tuple[dict[Setting, str], list[Finding]]:
-    by_setting: dict[Setting, list[Statement[str | None]]] = {}
+) -> tuple[dict[NodeProperty, str], list[Finding]]:
+    by_name: dict[NodeProperty, list[Statement[str | None]]] = {}
     for file, observation in observations:
-        if isinstance(observation, SettingObservation):
+        if isinstance(observation, PropertyObservation):
             statement = Statement[str | None](
                 observation.value, observation.origin.tool, file, observation.origin.line
             )
-            by_setting.setdefault(observation.setting, []).append(statement)
-    settings: dict[Setting, str] = {}
+            by_name.setdefault(observation.name, []).append(statement)
+    properties: dict[NodeProperty, str] = {}
     findings: list[Finding] = []
-    for setting, statements in by_setting.items():
+    for name, statements in by_name.items():
         result: Reconciled[str] = reconcile(statements)
         if result.value is not None:
-            settings[setting] = result.value
+            properties[name] = result.value
         if result.conflict is not None:
             location = Location(nodes=(node,))
-            findings.append(disagreement(location, f"the setting {setting}", result.conflict))
-    return settings, findings
+            findings.append(disagreement(location, f"the property {name}", result.conflict))
+    return properties, findings
 
 
 def product_label(product: str) -> str:

@@ -14,9 +14,9 @@ from webhook.diagnose.tools.observations import (
     GidObservation,
     InterfaceObservation,
     LinkLayer,
+    NodeProperty,
     Observation,
     PortState,
-    Setting,
 )
 from webhook.model.fabric import Mode
 from webhook.model.finding import Code, Finding, Location
@@ -133,7 +133,7 @@ class MergedNode(NamedTuple):
     gpus: tuple[GpuCount, ...] = ()
     ports: tuple[MergedPort, ...] = ()
     findings: tuple[Finding, ...] = ()
-    settings: Mapping[Setting, str] = {}
+    properties: Mapping[NodeProperty, str] = {}
     interfaces: tuple[InterfaceObservation, ...] = ()
     distances: tuple[DistanceObservation, ...] = ()
     counters: tuple[CounterObservation, ...] = ()
@@ -155,7 +155,7 @@ class MergedNode(NamedTuple):
             return False
         if self.kube is not None:
             return not self.kube.gpu_resources and not self.kube.claimable_gpus
-        return self.settings.get("gpus") == "none"
+        return self.properties.get("gpus") == "none"
 
 
 def gbps(rate: float | None) -> str:

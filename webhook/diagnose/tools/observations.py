@@ -200,7 +200,7 @@ class CounterObservation(NamedTuple):
 #: asset-tag    of its chassis in DMI, where clouds write their name
 #: hostname     as printed by `hostname`
 #: gpus         "none" if no PCI function is a GPU
-Setting = Literal[
+NodeProperty = Literal[
     "memlock",
     "netns",
     "driver",
@@ -214,11 +214,11 @@ Setting = Literal[
 ]
 
 
-class SettingObservation(NamedTuple):
-    """A setting of a node."""
+class PropertyObservation(NamedTuple):
+    """A property of a node, such as its kernel."""
 
     origin: Origin
-    setting: Setting
+    name: NodeProperty
     value: str
 
 
@@ -231,7 +231,7 @@ Observation = (
     | GidObservation
     | CableObservation
     | CounterObservation
-    | SettingObservation
+    | PropertyObservation
 )
 
 

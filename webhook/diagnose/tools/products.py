@@ -15,10 +15,10 @@ from typing import NamedTuple
 from webhook.diagnose.tools.observations import (
     CardObservation,
     GpuObservation,
+    NodeProperty,
     Observation,
     PortObservation,
-    Setting,
-    SettingObservation,
+    PropertyObservation,
 )
 
 _H100 = ("NVIDIA H100 80GB HBM3",)
@@ -38,9 +38,9 @@ class MachineType(NamedTuple):
     products: tuple[str, ...]
     gpus: int
     #: Regular expressions for DMI fields: each must be shown, and match.
-    dmi: tuple[tuple[Setting, str], ...] = ()
+    dmi: tuple[tuple[NodeProperty, str], ...] = ()
     #: The same, for fields that may be missing.
-    if_shown: tuple[tuple[Setting, str], ...] = ()
+    if_shown: tuple[tuple[NodeProperty, str], ...] = ()
     #: RDMA devices with a unique form of name: exactly these must be shown.
     devices: tuple[str, ...] = ()
     #: Addresses of network cards, with their device ids: each must be shown.
@@ -185,8 +185,8 @@ _PRODUCTS = re.compile(
     "|".join(
         form
         for machine_type in MACHINE_TYPES
-        for setting, form in machine_type.dmi
-        if setting == "product"
+        for name, form in machine_type.dmi
+        if name == "product"
     )
 )
 
@@ -219,7 +219,7 @@ class _Evidence(NamedTuple):
     product: str | None
     gpus: int
     #: The DMI fields; "" if tools disagree.
-    dmi: dict[Setting, str]
+    dmi: dict[NodeProperty, str]
     #: The RDMA devices that were shown as InfiniBand.
     infiniband: frozenset[str]
     #: Each card's device ids, by its address with the domain.
@@ -228,7 +228,7 @@ class _Evidence(NamedTuple):
 
 def _evidence(observations: Iterable[Observation]) -> _Evidence:
     gpus: dict[str, dict[object, str]] = {}
-    dmi: dict[Setting, set[str]] = {}
+    dmi: dict[NodeProperty, set[str]] = {}
     infiniband: set[str] = set()
     cards: dict[str, set[int]] = {}
     for observation in observations:
@@ -236,8 +236,8 @@ def _evidence(observations: Iterable[Observation]) -> _Evidence:
             gpus.setdefault(observation.origin.tool, {})[_identity(observation)] = (
                 observation.product
             )
-        elif isinstance(observation, SettingObservation):
-            dmi.setdefault(observation.setting, set()).add(observation.value)
+        elif isinstance(observation, PropertyObservation):
+            dmi.setdefault(observation.name, set()).add(observation.value)
         elif (
             isinstance(observation, PortObservation)
             and observation.device
@@ -254,7 +254,7 @@ def _evidence(observations: Iterable[Observation]) -> _Evidence:
     return _Evidence(
         product,
         count,
-        {setting: values.pop() if len(values) == 1 else "" for setting, values in dmi.items()},
+        {name: values.pop() if len(values) == 1 else "" for name, values in dmi.items()},
         frozenset(infiniband),
         {pci: frozenset(ids) for pci, ids in cards.items()},
     )
@@ -282,13 +282,11 @@ def _with_domain(pci: str) -> str:
 def _fits(machine_type: MachineType, evidence: _Evidence) -> bool:
     if evidence.product not in machine_type.products or evidence.gpus != machine_type.gpus:
         return False
-    named = all(
-        re.fullmatch(form, evidence.dmi.get(setting, "")) for setting, form in machine_type.dmi
-    )
+    named = all(re.fullmatch(form, evidence.dmi.get(name, "")) for name, form in machine_type.dmi)
     agrees = all(
-        re.fullmatch(form, evidence.dmi[setting])
-        for setting, form in machine_type.if_shown
-        if setting in evidence.dmi
+        re.fullmatch(form, evidence.dmi[name])
+        for name, form in machine_type.if_shown
+        if name in evidence.dmi
     )
     placed = all(
         evidence.cards.get(pci) == frozenset({device_id}) for pci, device_id in machine_type.cards
@@ -307,7 +305,7 @@ def _has_devices(machine_type: MachineType, evidence: _Evidence) -> bool:
 
 def _because(machine_type: MachineType, evidence: _Evidence) -> str:
     parts = [f"{evidence.gpus} x {evidence.product}"]
-    parts += [f"{setting} {evidence.dmi[setting]}" for setting, _ in machine_type.dmi]
+    parts += [f"{name} {evidence.dmi[name]}" for name, _ in machine_type.dmi]
     if machine_type.devices:
         parts.append(f"RDMA devices {machine_type.devices[0]} to {machine_type.devices[-1]}")
     if machine_type.cards:

@@ -11,11 +11,11 @@ from webhook.diagnose.tools.observations import (
     DistanceObservation,
     GpuObservation,
     InterfaceObservation,
+    NodeProperty,
     Observation,
     Origin,
     PortObservation,
-    Setting,
-    SettingObservation,
+    PropertyObservation,
 )
 
 IBSTAT = Origin("ibstat", 1)
@@ -66,9 +66,9 @@ def interface(netdev: str, address: str = "10.0.0.4/24", state: str = "UP") -> I
     return InterfaceObservation(Origin("ip -br a", 1), netdev, state, (address,))
 
 
-def setting(name: Setting, value: str) -> SettingObservation:
-    """Return a setting of the node."""
-    return SettingObservation(Origin("sysfs", 0), name, value)
+def node_property(name: NodeProperty, value: str) -> PropertyObservation:
+    """Return a property of the node."""
+    return PropertyObservation(Origin("sysfs", 0), name, value)
 
 
 def observed(

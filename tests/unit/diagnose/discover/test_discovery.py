@@ -14,9 +14,9 @@ from tests.unit.diagnose.discover.observed_nodes import (
     gpus,
     interface,
     near,
+    node_property,
     observed,
     port,
-    setting,
 )
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.cluster import DEVICE_PLUGIN_CONFIGURED
@@ -230,7 +230,7 @@ def test_a_label_that_a_node_lacks_is_not_used() -> None:
     assert fabrics["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1", "n2"]}
 
 
-NO_GPU = setting("gpus", "none")
+NO_GPU = node_property("gpus", "none")
 
 
 def test_nodes_without_gpus_have_no_gpu_resource() -> None:
@@ -546,8 +546,12 @@ def test_a_rate_that_is_no_whole_number_is_not_written() -> None:
 def test_two_different_nodes_have_no_majority() -> None:
     """Neither version is that of most nodes, so each text compares with the others."""
     nodes = {
-        "n1": observed(port("mlx5_0", firmware="20.28.1002"), gpus(), setting("driver", "OFED")),
-        "n2": observed(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
+        "n1": observed(
+            port("mlx5_0", firmware="20.28.1002"), gpus(), node_property("driver", "OFED")
+        ),
+        "n2": observed(
+            port("mlx5_0", firmware="20.31.1014"), gpus(), node_property("driver", "inbox")
+        ),
     }
     assert messages(discovered(nodes), "warning") == [
         "n1: the firmware is 20.28.1002, but other ConnectX-6 cards have 20.31.1014",
@@ -557,7 +561,7 @@ def test_two_different_nodes_have_no_majority() -> None:
 
 def test_unlimited_memlock_is_written() -> None:
     """If all nodes have it, pods that do not run as root have RDMA, too."""
-    nodes = {"n1": observed(port("mlx5_0"), gpus(), setting("memlock", "infinity"))}
+    nodes = {"n1": observed(port("mlx5_0"), gpus(), node_property("memlock", "infinity"))}
     discovery = discovered(nodes)
     assert "defaults: {memlock: unlimited}" in discovery.text
     assert parse_fabrics(discovery.text, "f").compiled.defaults.memlock == "unlimited"
@@ -566,15 +570,19 @@ def test_unlimited_memlock_is_written() -> None:
 def test_findings_of_a_group() -> None:
     """Differences between nodes that should be equal are reported."""
     nodes = {
-        "n1": observed(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
-        "n2": observed(port("mlx5_0", firmware="20.31.1014"), gpus(), setting("driver", "inbox")),
+        "n1": observed(
+            port("mlx5_0", firmware="20.31.1014"), gpus(), node_property("driver", "inbox")
+        ),
+        "n2": observed(
+            port("mlx5_0", firmware="20.31.1014"), gpus(), node_property("driver", "inbox")
+        ),
         "n3": observed(
             port("mlx5_0", firmware="20.28.1002"),
             gpus(),
-            setting("driver", "OFED 24.10-0.7.0"),
-            setting("netns", "exclusive"),
-            setting("memlock", "65536"),
-            setting("peermem", "no"),
+            node_property("driver", "OFED 24.10-0.7.0"),
+            node_property("netns", "exclusive"),
+            node_property("memlock", "65536"),
+            node_property("peermem", "no"),
             CounterObservation(Origin("sysfs", 0), "mlx5_0", 1, "symbol_error", 12),
         ),
     }
@@ -598,13 +606,13 @@ def test_settings_that_two_files_show_differently_are_not_used() -> None:
     """The message names both, and the remedy."""
     nodes = {
         "n1": [
-            *observed(port("mlx5_0"), gpus(), setting("netns", "exclusive")),
-            *observed(setting("netns", "shared"), file="later.txt"),
+            *observed(port("mlx5_0"), gpus(), node_property("netns", "exclusive")),
+            *observed(node_property("netns", "shared"), file="later.txt"),
         ]
     }
     (finding,) = discovered(nodes).findings
     assert finding.text == (
-        "sysfs shows two values for the setting netns: shared (later.txt) and exclusive (node.txt)"
+        "sysfs shows two values for the property netns: shared (later.txt) and exclusive (node.txt)"
     )
     assert finding.remedy.startswith(
         "Collect the output of all tools on the node again, in one run "

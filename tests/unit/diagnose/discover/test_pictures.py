@@ -12,9 +12,9 @@ from tests.unit.diagnose.discover.observed_nodes import (
     ethernet,
     gpus,
     near,
+    node_property,
     observed,
     port,
-    setting,
 )
 from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.svg import picture
@@ -157,7 +157,7 @@ def test_the_page_lists_nodes_in_no_fabric() -> None:
 
 def test_a_known_machine_type_is_shown() -> None:
     """Without any, the table has no column for it."""
-    nodes = {"n1": observed(port("mlx5_0"), gpus(), setting("product", "DGXA100"))}
+    nodes = {"n1": observed(port("mlx5_0"), gpus(), node_property("product", "DGXA100"))}
     page = site_page(discovered(nodes))
     assert "<th>Nodes</th><th>Machine type</th><th>GPUs</th>" in page
     assert '<td class="nodes">n1</td><td>DGX A100</td><td>8 NVIDIA-A100-SXM4-40GB</td>' in page

@@ -9,11 +9,11 @@ import pytest
 from webhook.diagnose.tools.observations import (
     CardObservation,
     GpuObservation,
+    NodeProperty,
     Observation,
     Origin,
     PortObservation,
-    Setting,
-    SettingObservation,
+    PropertyObservation,
 )
 from webhook.diagnose.tools.products import (
     MACHINE_TYPES,
@@ -26,7 +26,7 @@ L = Origin("nvidia-smi -L", 1)
 QUERY = Origin("nvidia-smi --query-gpu", 20)
 H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
 #: Values that match the expressions of the table.
-DMI: dict[str, dict[Setting, str]] = {
+DMI: dict[str, dict[NodeProperty, str]] = {
     "DGX-1": {"product": "DGX-1 with V100-32"},
     "DGX A100": {"product": "DGXA100 920-23687-2531-001"},
     "DGX H100": {"product": "DGXH100"},
@@ -45,9 +45,9 @@ def gpus(product: str, count: int, origin: Origin = L) -> list[Observation]:
 
 def dmi(**values: str) -> list[Observation]:
     """Return DMI fields."""
-    keys: dict[str, Setting] = {"product": "product", "vendor": "vendor", "tag": "asset-tag"}
+    keys: dict[str, NodeProperty] = {"product": "product", "vendor": "vendor", "tag": "asset-tag"}
     origin = Origin("sysfs", 30)
-    return [SettingObservation(origin, keys[key], value) for key, value in values.items()]
+    return [PropertyObservation(origin, keys[key], value) for key, value in values.items()]
 
 
 def infiniband(*devices: str) -> list[Observation]:
@@ -64,14 +64,11 @@ def cards(*addresses: tuple[str, int]) -> list[Observation]:
 
 def shows(machine_type: MachineType) -> list[Observation]:
     """Return the observations of a machine of the table, each part once."""
-    values = {setting: form.replace("\\", "") for setting, form in machine_type.dmi}
+    values = {name: form.replace("\\", "") for name, form in machine_type.dmi}
     values.update(DMI.get(machine_type.name, {}))
     return [
         *gpus(machine_type.products[-1], machine_type.gpus),
-        *(
-            SettingObservation(Origin("sysfs", 30), setting, value)
-            for setting, value in values.items()
-        ),
+        *(PropertyObservation(Origin("sysfs", 30), name, value) for name, value in values.items()),
         *infiniband(*machine_type.devices),
         *cards(*machine_type.cards),
     ]

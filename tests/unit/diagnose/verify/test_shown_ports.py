@@ -14,8 +14,8 @@ from webhook.diagnose.tools.observations import (
     Origin,
     PcieLink,
     PortObservation,
+    PropertyObservation,
     Reading,
-    SettingObservation,
 )
 from webhook.diagnose.verify.evaluate import PortContext, shown_ports
 from webhook.diagnose.verify.results import ExpectedRate, PcieRate, PortRate, expected_rate
@@ -107,7 +107,7 @@ def test_a_link_that_is_not_certain(cards: tuple[CardObservation, ...]) -> None:
 def test_what_is_taken() -> None:
     """Ports and cards are taken; other observations have no link."""
     card = CardObservation(LSPCI, "3b:00.0")
-    other = SettingObservation(Origin("uname -r", 1), "kernel", "6.1")
+    other = PropertyObservation(Origin("uname -r", 1), "kernel", "6.1")
     reading = Reading((other, port(), card), frozenset())
     assert shown_ports(reading) == PortContext((port(),), (card,))
 

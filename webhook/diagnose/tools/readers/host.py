@@ -8,7 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from webhook.diagnose.tools.observations import Line, Origin, Reading, Setting, SettingObservation
+from webhook.diagnose.tools.observations import (
+    Line,
+    NodeProperty,
+    Origin,
+    PropertyObservation,
+    Reading,
+)
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import dmi_value, mlx5_driver, ofed_driver
 
@@ -36,9 +42,9 @@ def _uname_row(line: Line) -> RowReading | None:
     origin = Origin(_UNAME, line.number)
     full, alone = _ALL.fullmatch(line.text), _ALONE.fullmatch(line.text)
     if full:
-        host = SettingObservation(origin, "hostname", full["host"])
-        return RowReading((host, SettingObservation(origin, "kernel", full["release"])))
-    return RowReading((SettingObservation(origin, "kernel", alone[1]),)) if alone else None
+        host = PropertyObservation(origin, "hostname", full["host"])
+        return RowReading((host, PropertyObservation(origin, "kernel", full["release"])))
+    return RowReading((PropertyObservation(origin, "kernel", alone[1]),)) if alone else None
 
 
 read_uname = ReadsRows(_uname_row)
@@ -84,7 +90,7 @@ _INFINITE = frozenset({"infinity", "unlimited", str(2**64 - 1)})
 
 def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
     """Read the limits of containerd; if both are shown, the soft limit counts."""
-    limits: list[tuple[bool, SettingObservation]] = []
+    limits: list[tuple[bool, PropertyObservation]] = []
     recognized: set[int] = set()
     unit = ""
     for line in lines:
@@ -97,7 +103,7 @@ def read_containerd_memlock(lines: Sequence[Line]) -> Reading:
         if limit and value and "containerd" in (unit or "containerd"):
             soft = limit.groupdict().get("soft") is not None
             origin = Origin(_CONTAINERD_MEMLOCK, line.number)
-            limits.append((soft, SettingObservation(origin, "memlock", value)))
+            limits.append((soft, PropertyObservation(origin, "memlock", value)))
     only_soft = any(soft for soft, _ in limits)
     return Reading(
         tuple(memlock for soft, memlock in limits if soft or not only_soft), frozenset(recognized)
@@ -137,7 +143,7 @@ _FRAME = re.compile(
     r"|Handle 0x[0-9A-F]{4}, DMI type \d{1,3}, \d{1,4} bytes"
 )
 _DMIDECODE_FIELD = re.compile(r"\s{0,40}([A-Z][A-Za-z -]{1,40}):\s{1,8}(\S.{0,120}?)\s*")
-_DMIDECODE_SETTINGS: dict[tuple[str, str], Setting] = {
+_DMIDECODE_PROPERTIES: dict[tuple[str, str], NodeProperty] = {
     ("System", "Manufacturer"): "vendor",
     ("System", "Product Name"): "product",
     ("Chassis", "Asset Tag"): "asset-tag",
@@ -146,7 +152,7 @@ _DMIDECODE_SETTINGS: dict[tuple[str, str], Setting] = {
 
 def read_dmidecode(lines: Sequence[Line]) -> Reading:
     """Read the fields of the system and the chassis below their headings."""
-    observations: list[SettingObservation] = []
+    observations: list[PropertyObservation] = []
     recognized: set[int] = set()
     part = ""
     for line in lines:
@@ -155,10 +161,10 @@ def read_dmidecode(lines: Sequence[Line]) -> Reading:
             part = heading[1] if heading else ""
         if part or _FRAME.fullmatch(line.text.rstrip()):
             recognized.add(line.number)
-        setting = _DMIDECODE_SETTINGS.get((part, field[1])) if field else None
+        name = _DMIDECODE_PROPERTIES.get((part, field[1])) if field else None
         value = dmi_value(field[2]) if field else None
-        if setting and value:
-            observations.append(SettingObservation(Origin(_DMIDECODE, line.number), setting, value))
+        if name and value:
+            observations.append(PropertyObservation(Origin(_DMIDECODE, line.number), name, value))
     return Reading(tuple(observations), frozenset(recognized))
 
 
@@ -181,7 +187,7 @@ _HOSTNAMECTL_FIELD = re.compile(
     r"\s{0,40}(?:(Static hostname|Hardware Vendor|Hardware Model): (\S.{0,120}?)"
     r"|(Kernel): Linux (\d.{0,120}?))\s*"
 )
-_HOSTNAMECTL_SETTINGS: dict[str, Setting] = {
+_HOSTNAMECTL_PROPERTIES: dict[str, NodeProperty] = {
     "Static hostname": "hostname",
     "Kernel": "kernel",
     "Hardware Vendor": "vendor",
@@ -203,7 +209,11 @@ def _hostnamectl_row(line: Line) -> RowReading | None:
     if value is None or (name == "Static hostname" and value.startswith("(")):
         return RowReading()
     return RowReading(
-        (SettingObservation(Origin(_HOSTNAMECTL, line.number), _HOSTNAMECTL_SETTINGS[name], value),)
+        (
+            PropertyObservation(
+                Origin(_HOSTNAMECTL, line.number), _HOSTNAMECTL_PROPERTIES[name], value
+            ),
+        )
     )
 
 
@@ -238,7 +248,7 @@ _MODULE = re.compile(
 
 def read_lsmod(lines: Sequence[Line]) -> Reading:
     """Read the rows of the modules that matter; other rows only below the header."""
-    observations: list[SettingObservation] = []
+    observations: list[PropertyObservation] = []
     recognized: set[int] = set()
     above: set[str] | None = None  # the names in lsmod's list so far
     for line in lines:
@@ -251,7 +261,7 @@ def read_lsmod(lines: Sequence[Line]) -> Reading:
         if above is not None or loaded or (module and module["live"]):
             recognized.add(line.number)
         if loaded:
-            observations.append(SettingObservation(Origin(_LSMOD, line.number), "peermem", loaded))
+            observations.append(PropertyObservation(Origin(_LSMOD, line.number), "peermem", loaded))
     return Reading(tuple(observations), frozenset(recognized))
 
 
@@ -292,7 +302,7 @@ _MODINFO_FIELD = re.compile(
 
 def read_modinfo(lines: Sequence[Line]) -> Reading:
     """Read the description of the module mlx5_core, and of no other module."""
-    observations: list[SettingObservation] = []
+    observations: list[PropertyObservation] = []
     recognized: set[int] = set()
     module = ""
     for line in lines:
@@ -310,13 +320,13 @@ def read_modinfo(lines: Sequence[Line]) -> Reading:
 
 def _driver(
     line: Line, start: re.Match[str] | None, field: re.Match[str] | None
-) -> tuple[SettingObservation, ...]:
+) -> tuple[PropertyObservation, ...]:
     driver = None
     if start and start["place"] == "kernel":
         driver = "inbox"
     elif field and field["name"] == "version":
         driver = mlx5_driver(field["value"].strip())
-    return (SettingObservation(Origin(_MODINFO, line.number), "driver", driver),) if driver else ()
+    return (PropertyObservation(Origin(_MODINFO, line.number), "driver", driver),) if driver else ()
 
 
 MODINFO = Reader(_MODINFO, read_modinfo)
@@ -342,7 +352,7 @@ def _ofed_info_row(line: Line) -> RowReading | None:
     driver = row and ofed_driver(row[1])
     if driver is None:
         return None
-    return RowReading((SettingObservation(Origin(_OFED_INFO, line.number), "driver", driver),))
+    return RowReading((PropertyObservation(Origin(_OFED_INFO, line.number), "driver", driver),))
 
 
 read_ofed_info = ReadsRows(_ofed_info_row)

@@ -12,8 +12,8 @@ from webhook.diagnose.tools.observations import (
     Line,
     Origin,
     PortObservation,
+    PropertyObservation,
     Reading,
-    SettingObservation,
 )
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
 from webhook.diagnose.tools.readers.notation import (
@@ -228,7 +228,7 @@ def _rdma_system_row(line: Line) -> RowReading | None:
     mode = _RDMA_SYSTEM_ROW.fullmatch(line.text) or _JSON.fullmatch(line.text)
     if mode is None:
         return None
-    return RowReading((SettingObservation(Origin(_RDMA_SYSTEM, line.number), "netns", mode[1]),))
+    return RowReading((PropertyObservation(Origin(_RDMA_SYSTEM, line.number), "netns", mode[1]),))
 
 
 read_rdma_system = ReadsRows(_rdma_system_row)

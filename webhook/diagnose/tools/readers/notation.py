@@ -172,13 +172,13 @@ _INBOX = re.compile(r"\d\.\d-\d", re.ASCII)
 
 
 def ofed_driver(version: str) -> str | None:
-    """Return the driver setting for a version of OFED: "OFED 24.10-0.7.0"."""
+    """Return the driver property for a version of OFED: "OFED 24.10-0.7.0"."""
     ofed = _OFED.fullmatch(version)
     return f"OFED {ofed[1]}" if ofed else None
 
 
 def mlx5_driver(version: str) -> str | None:
-    """Return the driver setting for a version of mlx5_core; None if unknown."""
+    """Return the driver property for a version of mlx5_core; None if unknown."""
     return "inbox" if _INBOX.fullmatch(version) else ofed_driver(version)
 
 

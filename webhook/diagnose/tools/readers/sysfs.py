@@ -1,4 +1,4 @@
-"""Readers for files of /sys and /proc: RDMA devices, their list, and settings of the node."""
+"""Readers for files of /sys and /proc: RDMA devices, their list, and properties of the node."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from webhook.diagnose.tools.observations import (
     CounterObservation,
     GidObservation,
     Line,
+    NodeProperty,
     Observation,
     Origin,
     PortObservation,
+    PropertyObservation,
     Reading,
-    Setting,
-    SettingObservation,
 )
 from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading, port_of_fields
 from webhook.diagnose.tools.readers.notation import (
@@ -289,7 +289,7 @@ read_device_list = ReadsRows(_device_list_row)
 DEVICE_LIST = Reader(_DEVICE_LIST, read_device_list)
 
 
-# Files of /sys and /proc with settings of the node, each with its path.
+# Files of /sys and /proc with properties of the node, each with its path.
 #
 #   /sys/class/dmi/id/product_name:DGXH100
 #   /sys/module/mlx5_core/version:24.10-0.7.0
@@ -316,8 +316,8 @@ def _yes(_: str) -> str:
     return "yes"
 
 
-#: File → the setting, and the function that reads its value.
-_FILES: dict[str, tuple[Setting, Callable[[str], str | None]]] = {
+#: File → the property, and the function that reads its value.
+_FILES: dict[str, tuple[NodeProperty, Callable[[str], str | None]]] = {
     "/sys/class/dmi/id/product_name": ("product", dmi_value),
     "/sys/class/dmi/id/sys_vendor": ("vendor", dmi_value),
     "/sys/class/dmi/id/chassis_asset_tag": ("asset-tag", dmi_value),
@@ -336,11 +336,11 @@ def _host_sysfs_row(line: Line) -> RowReading | None:
     file = _HOST_SYSFS_FILE.fullmatch(line.text)
     if file is None or file[1] not in _FILES:
         return None
-    setting, meaning = _FILES[file[1]]
+    name, meaning = _FILES[file[1]]
     value = meaning(file[2])
     if value is None:
-        return RowReading(understood=setting not in {"netns", "driver", "gpus"})
-    return RowReading((SettingObservation(Origin(_HOST_SYSFS, line.number), setting, value),))
+        return RowReading(understood=name not in {"netns", "driver", "gpus"})
+    return RowReading((PropertyObservation(Origin(_HOST_SYSFS, line.number), name, value),))
 
 
 read_host_sysfs = ReadsRows(_host_sysfs_row)

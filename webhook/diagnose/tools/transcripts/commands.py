@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from webhook.diagnose.tools.observations import Line, Origin, Setting, SettingObservation
+from webhook.diagnose.tools.observations import Line, NodeProperty, Origin, PropertyObservation
 from webhook.diagnose.tools.products import is_known_product
 from webhook.diagnose.tools.readers.notation import dmi_value
 from webhook.diagnose.tools.transcripts.segments import HOST, NodeOutput
@@ -121,8 +121,8 @@ def _positional(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
 # word in the form of a host name, above a line of a tool. Only the product of a known machine
 # type is then recognized. Sources: dmidecode, dmiopt.c; coreutils, uname.c.
 
-#: Command → the setting that it prints; options may follow `hostname`.
-_SETTINGS: dict[str, Setting] = {
+#: Command → the property that it prints; options may follow `hostname`.
+_PROPERTIES: dict[str, NodeProperty] = {
     "hostname": "hostname",
     "uname -n": "hostname",
     "hostnamectl hostname": "hostname",
@@ -147,7 +147,7 @@ _MAX_VALUE = 300
 
 def single_value_outputs(
     output: NodeOutput, recognized: Collection[int], *, is_first: bool
-) -> Iterator[SettingObservation]:
+) -> Iterator[PropertyObservation]:
     """Yield the values that commands printed alone; `recognized` are lines of other tools.
 
     `is_first`: whether the text begins with this output.
@@ -159,11 +159,11 @@ def single_value_outputs(
     if is_first and len(lines) > 1 and lines[1].number in recognized:
         name = lines[0].text.strip()
         if lines[0].number not in recognized and _is_node(name):
-            yield SettingObservation(Origin("hostname", lines[0].number), "hostname", name)
+            yield PropertyObservation(Origin("hostname", lines[0].number), "hostname", name)
     for line in lines:
         if line.number not in recognized and is_known_product(line.text.strip()):
             product = line.text.strip()
-            yield SettingObservation(Origin("dmidecode -s", line.number), "product", product)
+            yield PropertyObservation(Origin("dmidecode -s", line.number), "product", product)
 
 
 def _may_be_value(line: Line) -> bool:
@@ -171,15 +171,15 @@ def _may_be_value(line: Line) -> bool:
     return len(line.text) <= _MAX_VALUE and bool(line.text.strip()) and line.text[0] != "#"
 
 
-def _of_command(command: str, lines: Sequence[Line]) -> Iterator[SettingObservation]:
+def _of_command(command: str, lines: Sequence[Line]) -> Iterator[PropertyObservation]:
     typed, *following = re.split(r"\s*(?:;|&&)\s*", " ".join(command.split()), maxsplit=1)
     typed = _HOSTNAME_OPTION.sub("", typed.removeprefix("sudo "))
-    setting = _SETTINGS.get(typed)
-    if setting is None or not lines or (len(lines) > 1 and not following):
+    name = _PROPERTIES.get(typed)
+    if name is None or not lines or (len(lines) > 1 and not following):
         return
     value = dmi_value(lines[0].text)
-    if value is not None and (setting != "hostname" or _HOST_NAME.fullmatch(value)):
-        yield SettingObservation(Origin(typed, lines[0].number), setting, value)
+    if value is not None and (name != "hostname" or _HOST_NAME.fullmatch(value)):
+        yield PropertyObservation(Origin(typed, lines[0].number), name, value)
 
 
 def _is_node(name: str) -> bool:

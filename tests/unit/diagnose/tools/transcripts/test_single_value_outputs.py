@@ -18,9 +18,9 @@ IBSTAT = "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n"
 
 
 def values(text: str) -> list[tuple[str, str, str]]:
-    """Return tool, setting and value of each value that a command printed alone."""
+    """Return tool, property and value of each value that a command printed alone."""
     return [
-        (shown.origin.tool, shown.setting, shown.value)
+        (shown.origin.tool, shown.name, shown.value)
         for at, part in enumerate(split_by_node(text))
         for shown in single_value_outputs(part, read(part.lines).recognized_lines, is_first=at == 0)
     ]
