@@ -21,7 +21,7 @@ from webhook.diagnose.tools.readers.host import (
 )
 from webhook.diagnose.tools.readers.infiniband_diags import IBLINKINFO, IBSTAT, IBSTATUS, PERFQUERY
 from webhook.diagnose.tools.readers.iproute2 import IP_BRIEF, RDMA_LINK, RDMA_LINK_JSON, RDMA_SYSTEM
-from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, combine_row_readers
+from webhook.diagnose.tools.readers.layouts import LineByLineReader, Reader, combine_row_readers
 from webhook.diagnose.tools.readers.nvidia_smi import (
     NVIDIA_PROC,
     NVIDIA_SMI_GPUS,
@@ -65,9 +65,11 @@ READERS: tuple[Reader, ...] = (
 )
 
 _ROW_READER = combine_row_readers(
-    reader.read for reader in READERS if isinstance(reader.read, ReadsRows)
+    reader.read for reader in READERS if isinstance(reader.read, LineByLineReader)
 )
-_BLOCK_READERS = [reader.read for reader in READERS if not isinstance(reader.read, ReadsRows)]
+_BLOCK_READERS = [
+    reader.read for reader in READERS if not isinstance(reader.read, LineByLineReader)
+]
 
 
 def read(lines: Sequence[Line]) -> Reading:

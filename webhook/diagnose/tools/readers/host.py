@@ -15,7 +15,7 @@ from webhook.diagnose.tools.observations import (
     PropertyObservation,
     Reading,
 )
-from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
+from webhook.diagnose.tools.readers.layouts import RECOGNIZED, LineByLineReader, Reader, RowReading
 from webhook.diagnose.tools.readers.notation import dmi_value, mlx5_driver, ofed_driver
 
 # uname -a and uname -r, which show the kernel.
@@ -47,7 +47,7 @@ def _uname_row(line: Line) -> RowReading | None:
     return RowReading((PropertyObservation(origin, "kernel", alone[1]),)) if alone else None
 
 
-read_uname = ReadsRows(_uname_row)
+read_uname = LineByLineReader(_uname_row)
 UNAME = Reader(_UNAME, read_uname)
 
 
@@ -204,10 +204,10 @@ def _hostnamectl_row(line: Line) -> RowReading | None:
     """Read the fields."""
     field = _HOSTNAMECTL_FIELD.fullmatch(line.text)
     if field is None:
-        return RowReading() if _OTHER.fullmatch(line.text) else None
+        return RECOGNIZED if _OTHER.fullmatch(line.text) else None
     name, value = field[1] or field[3], dmi_value(field[2] or field[4])
     if value is None or (name == "Static hostname" and value.startswith("(")):
-        return RowReading()
+        return RECOGNIZED
     return RowReading(
         (
             PropertyObservation(
@@ -217,7 +217,7 @@ def _hostnamectl_row(line: Line) -> RowReading | None:
     )
 
 
-read_hostnamectl = ReadsRows(_hostnamectl_row)
+read_hostnamectl = LineByLineReader(_hostnamectl_row)
 HOSTNAMECTL = Reader(_HOSTNAMECTL, read_hostnamectl)
 
 
@@ -355,5 +355,5 @@ def _ofed_info_row(line: Line) -> RowReading | None:
     return RowReading((PropertyObservation(Origin(_OFED_INFO, line.number), "driver", driver),))
 
 
-read_ofed_info = ReadsRows(_ofed_info_row)
+read_ofed_info = LineByLineReader(_ofed_info_row)
 OFED_INFO = Reader(_OFED_INFO, read_ofed_info)

@@ -16,6 +16,7 @@ from webhook.diagnose.tools.observations import (
     Reading,
 )
 from webhook.diagnose.tools.readers.layouts import (
+    RECOGNIZED,
     Block,
     BlockFormat,
     Reader,
@@ -161,7 +162,7 @@ class _LinkTable:
                 self._head = None  # the header of these rows is missing
             self._ports.add(row["port"])
             return RowReading(_cable(Origin(_IBLINKINFO, line.number), row, self._near(row)))
-        return RowReading() if head or _UNAVAILABLE.fullmatch(line.text) else None
+        return RECOGNIZED if head or _UNAVAILABLE.fullmatch(line.text) else None
 
     def _near(self, row: re.Match[str]) -> str | None:
         """Return the description of the near end, which the row has with -l; None if unknown."""
@@ -304,7 +305,7 @@ class _CounterTable:
         head, row = _PERFQUERY_HEAD.fullmatch(line.text), _PERFQUERY_ROW.fullmatch(line.text)
         if head is not None:
             self._head, self._names = head, set()
-            return RowReading()
+            return RECOGNIZED
         if row is None or self._head is None:
             return None
         if row["name"] in self._names:
@@ -317,7 +318,7 @@ class _CounterTable:
 def _counter(origin: Origin, head: re.Match[str], row: re.Match[str]) -> RowReading | None:
     name, value = _COUNTERS.get(row["name"]), number(row["value"])
     if name is None or value is None:
-        return RowReading() if row["name"] in _OTHER else None
+        return RECOGNIZED if row["name"] in _OTHER else None
     lid, port = int(head["lid"]), int(head["port"])
     return RowReading((CounterObservation(origin, None, port, name, value, lid),))
 

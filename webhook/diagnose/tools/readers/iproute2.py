@@ -15,7 +15,7 @@ from webhook.diagnose.tools.observations import (
     PropertyObservation,
     Reading,
 )
-from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
+from webhook.diagnose.tools.readers.layouts import RECOGNIZED, LineByLineReader, Reader, RowReading
 from webhook.diagnose.tools.readers.notation import (
     DEVICE,
     NETDEV,
@@ -51,7 +51,7 @@ def _rdma_link_row(line: Line) -> RowReading | None:
     """Read the rows, one for each port."""
     row = _RDMA_LINK_ROW.fullmatch(line.text)
     if row is None:
-        return RowReading() if _CAPS.fullmatch(line.text) else None
+        return RECOGNIZED if _CAPS.fullmatch(line.text) else None
     words = row["words"].split()
     fields = dict(zip(words[::2], words[1::2], strict=False))
     observation = _rdma_link_port(Origin(_RDMA_LINK, line.number), row, fields)
@@ -80,7 +80,7 @@ def _is_understood(observation: PortObservation, keys: Iterable[str]) -> bool:
     return all(word in _WORDS and values.get(word, "") is not None for word in keys)
 
 
-read_rdma_link = ReadsRows(_rdma_link_row)
+read_rdma_link = LineByLineReader(_rdma_link_row)
 RDMA_LINK = Reader(_RDMA_LINK, read_rdma_link)
 
 
@@ -130,7 +130,7 @@ def _ip_brief_row(line: Line) -> RowReading | None:
     return RowReading((interface,))
 
 
-read_ip_brief = ReadsRows(_ip_brief_row)
+read_ip_brief = LineByLineReader(_ip_brief_row)
 IP_BRIEF = Reader(_IP_BRIEF, read_ip_brief)
 
 
@@ -231,5 +231,5 @@ def _rdma_system_row(line: Line) -> RowReading | None:
     return RowReading((PropertyObservation(Origin(_RDMA_SYSTEM, line.number), "netns", mode[1]),))
 
 
-read_rdma_system = ReadsRows(_rdma_system_row)
+read_rdma_system = LineByLineReader(_rdma_system_row)
 RDMA_SYSTEM = Reader(_RDMA_SYSTEM, read_rdma_system)

@@ -169,6 +169,8 @@ class RowReading(NamedTuple):
     understood: bool = True
 
 
+#: The reading of a line that is certainly the tool's, but shows nothing to observe.
+RECOGNIZED = RowReading()
 RowReader = Callable[[Line], RowReading | None]
 
 
@@ -194,7 +196,7 @@ class Reader(NamedTuple):
     read: Callable[[Sequence[Line]], Reading]
 
 
-class ReadsRows:
+class LineByLineReader:
     """A reader of lines whose meaning does not depend on other lines."""
 
     def __init__(self, row: RowReader) -> None:
@@ -205,7 +207,7 @@ class ReadsRows:
         return read_rows(lines, self.row)
 
 
-def combine_row_readers(readers: Iterable[ReadsRows]) -> ReadsRows:
+def combine_row_readers(readers: Iterable[LineByLineReader]) -> LineByLineReader:
     """Return a reader for the lines of all these tools.
 
     It caches texts, since the nodes of a fabric show mostly the same ones.
@@ -228,7 +230,7 @@ def combine_row_readers(readers: Iterable[ReadsRows]) -> ReadsRows:
             observations=tuple(_at(line, observation) for observation in reading.observations)
         )
 
-    return ReadsRows(row)
+    return LineByLineReader(row)
 
 
 def _at(line: Line, observation: Observation) -> Observation:

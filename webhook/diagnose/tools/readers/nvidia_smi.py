@@ -13,7 +13,7 @@ from webhook.diagnose.tools.observations import (
     Origin,
     Reading,
 )
-from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading
+from webhook.diagnose.tools.readers.layouts import RECOGNIZED, LineByLineReader, Reader, RowReading
 from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number, pci_of_gpu
 
 # nvidia-smi -L, which lists the GPUs.
@@ -36,13 +36,13 @@ def _nvidia_smi_gpus_row(line: Line) -> RowReading | None:
     """Read the rows, one for each GPU."""
     gpu = _NVIDIA_SMI_GPUS_GPU.fullmatch(line.text)
     if gpu is None:
-        return RowReading() if _MIG.fullmatch(line.text) else None
+        return RECOGNIZED if _MIG.fullmatch(line.text) else None
     return RowReading(
         (GpuObservation(Origin(_NVIDIA_SMI_GPUS, line.number), number(gpu[1]), gpu[2], gpu[3]),)
     )
 
 
-read_nvidia_smi_gpus = ReadsRows(_nvidia_smi_gpus_row)
+read_nvidia_smi_gpus = LineByLineReader(_nvidia_smi_gpus_row)
 NVIDIA_SMI_GPUS = Reader(_NVIDIA_SMI_GPUS, read_nvidia_smi_gpus)
 
 

@@ -13,7 +13,7 @@ from webhook.diagnose.tools.observations import (
     PortObservation,
     Reading,
 )
-from webhook.diagnose.tools.readers.layouts import Reader, RowReading, read_rows
+from webhook.diagnose.tools.readers.layouts import RECOGNIZED, Reader, RowReading, read_rows
 from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number
 
 # Files of /sys/bus/pci/devices, each with its path, in the output of `grep -r . PATH`.
@@ -298,7 +298,7 @@ class _MstRows:
         address = _ADDRESS.fullmatch(line.text)
         ruled = self._inside and _RULE.fullmatch(line.text)
         if self._device or ruled or _OTHER.fullmatch(line.text):
-            reading: RowReading | None = RowReading()
+            reading: RowReading | None = RECOGNIZED
         elif address is not None and device is not None:
             reading = _mst_status_card(line, device, address)
         else:

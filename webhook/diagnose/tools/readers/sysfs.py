@@ -18,7 +18,13 @@ from webhook.diagnose.tools.observations import (
     PropertyObservation,
     Reading,
 )
-from webhook.diagnose.tools.readers.layouts import Reader, ReadsRows, RowReading, port_of_fields
+from webhook.diagnose.tools.readers.layouts import (
+    RECOGNIZED,
+    LineByLineReader,
+    Reader,
+    RowReading,
+    port_of_fields,
+)
 from webhook.diagnose.tools.readers.notation import (
     DEVICE,
     NETDEV,
@@ -282,10 +288,10 @@ def _device_list_row(line: Line) -> RowReading | None:
     names = line.text.split()
     if names and all(map(_NAME.fullmatch, names)):
         return RowReading(tuple(PortObservation(origin, name) for name in names))
-    return RowReading() if _DEVICE_LIST_HEAD.fullmatch(line.text) else None
+    return RECOGNIZED if _DEVICE_LIST_HEAD.fullmatch(line.text) else None
 
 
-read_device_list = ReadsRows(_device_list_row)
+read_device_list = LineByLineReader(_device_list_row)
 DEVICE_LIST = Reader(_DEVICE_LIST, read_device_list)
 
 
@@ -343,5 +349,5 @@ def _host_sysfs_row(line: Line) -> RowReading | None:
     return RowReading((PropertyObservation(Origin(_HOST_SYSFS, line.number), name, value),))
 
 
-read_host_sysfs = ReadsRows(_host_sysfs_row)
+read_host_sysfs = LineByLineReader(_host_sysfs_row)
 HOST_SYSFS = Reader(_HOST_SYSFS, read_host_sysfs)

@@ -14,10 +14,11 @@ from webhook.diagnose.tools.observations import (
     Reading,
 )
 from webhook.diagnose.tools.readers.layouts import (
+    RECOGNIZED,
     Block,
     BlockFormat,
+    LineByLineReader,
     Reader,
-    ReadsRows,
     RowReading,
     read_blocks,
 )
@@ -58,14 +59,14 @@ def _ibv_devices_row(line: Line) -> RowReading | None:
     """Read a row."""
     row = _IBV_DEVICES_ROW.fullmatch(line.text)
     if row is None:
-        return RowReading() if _HEAD.fullmatch(line.text) else None
+        return RECOGNIZED if _HEAD.fullmatch(line.text) else None
     observation = PortObservation(
         Origin(_IBV_DEVICES, line.number), row["device"], node_guid=guid(row["guid"])
     )
     return RowReading((observation,))
 
 
-read_ibv_devices = ReadsRows(_ibv_devices_row)
+read_ibv_devices = LineByLineReader(_ibv_devices_row)
 IBV_DEVICES = Reader(_IBV_DEVICES, read_ibv_devices)
 
 
@@ -133,7 +134,7 @@ def _model(part: str | None, words: str | None) -> str | None:
     return part if part and _PART.fullmatch(part) else words or None
 
 
-read_ibdev2netdev = ReadsRows(_ibdev2netdev_row)
+read_ibdev2netdev = LineByLineReader(_ibdev2netdev_row)
 IBDEV2NETDEV = Reader(_IBDEV2NETDEV, read_ibdev2netdev)
 
 
@@ -273,7 +274,7 @@ def _show_gids_row(line: Line) -> RowReading | None:
     row = _SHOW_GIDS_ROW.fullmatch(line.text)
     address = gid(row["gid"]) if row else None
     if row is None or address is None:
-        return RowReading() if _OTHER.fullmatch(line.text) else None
+        return RECOGNIZED if _OTHER.fullmatch(line.text) else None
     observation = GidObservation(
         Origin(_SHOW_GIDS, line.number),
         row["device"],
@@ -286,5 +287,5 @@ def _show_gids_row(line: Line) -> RowReading | None:
     return RowReading((observation,))
 
 
-read_show_gids = ReadsRows(_show_gids_row)
+read_show_gids = LineByLineReader(_show_gids_row)
 SHOW_GIDS = Reader(_SHOW_GIDS, read_show_gids)
