@@ -14,12 +14,12 @@ class ReasonRow(NamedTuple):
     """A row of docs/reasons.md: a reason, in one part of a decision."""
 
     #: A mutation, "verdict", "decision", or "request" for remarks about the pod.
-    origin: str
+    part: str
     reason: Reason
 
 
-def _rows(origin: str, reasons: Iterable[Reason]) -> Iterator[ReasonRow]:
-    return (ReasonRow(origin, reason) for reason in reasons)
+def _rows(part: str, reasons: Iterable[Reason]) -> Iterator[ReasonRow]:
+    return (ReasonRow(part, reason) for reason in reasons)
 
 
 #: The rows of docs/reasons.md, in its order.

@@ -68,12 +68,12 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
 
 def test_a_code_of_several_mutations() -> None:
     """Only mutations that were not applied can have been skipped; unreportable rows are omitted."""
-    whens = {row.origin: row.reason.when for row in REASONS["EnvFrom"]}
+    whens = {row.part: row.reason.when for row in REASONS["EnvFrom"]}
     everywhere = f"{whens['env']} Or: {whens['hcoll']} Or: {whens['nvlink']}"
     assert done(skipped=["EnvFrom"])[1][2] == everywhere
     applied = ["env", "nvlink"]
     assert done(applied=applied, skipped=["EnvFrom"])[2][2] == whens["hcoll"]
-    whens = {row.origin: row.reason.when for row in REASONS["Present"]}
+    whens = {row.part: row.reason.when for row in REASONS["Present"]}
     listed = done(skipped=["Present"])[1][2]
     assert whens["networks"] in listed
     assert whens["hcoll"] not in listed
