@@ -24,7 +24,7 @@ from tests.unit.diagnose.why.pods import (
     unseen,
 )
 from webhook.config import EXAMPLE
-from webhook.diagnose.codes import CODES
+from webhook.diagnose.codes import CODE_NAMES
 from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.why.output import why_schema
 
@@ -280,11 +280,11 @@ def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = run("--codes")
     assert (code, err) == (0, "")
     lines = [line.split(maxsplit=2) for line in out.splitlines()]
-    assert {name for name, *_ in lines} == set(CODES)
+    assert {name for name, *_ in lines} == set(CODE_NAMES)
     assert ["FabricWithoutNodes", "fabrics", "No node belongs to the fabric."] in lines
     assert max(map(len, out.splitlines())) > WIDTH
     monkeypatch.setattr("webhook.cli.why.terminal", lambda: True)
     assert max(map(len, run("--codes")[1].splitlines())) == WIDTH
     code, answer = form("--codes")
     assert code == 0
-    assert [explanation["code"] for explanation in answer["codes"]] == list(CODES)
+    assert [explanation["code"] for explanation in answer["codes"]] == list(CODE_NAMES)

@@ -71,9 +71,9 @@ def _candidates(words: Iterable[str]) -> dict[str, str | dict[str, str]]:
 
 def _codes() -> list[tuple[str, str]]:
     """Return all codes with their first meanings; only `why` needs them, and all tools for that."""
-    from webhook.diagnose.codes import CODES, explain_code  # noqa: PLC0415 -- slow to import
+    from webhook.diagnose.codes import CODE_NAMES, explain_code  # noqa: PLC0415 -- slow to import
 
-    return [(code, explain_code(code).rows[0].code.meaning) for code in CODES]
+    return [(code, explain_code(code).rows[0].code.meaning) for code in CODE_NAMES]
 
 
 # `kubectl_complete-rdma`: kubectl runs it when Tab is pressed after `kubectl rdma`.

@@ -124,11 +124,11 @@ def _report(arguments: argparse.Namespace, names: Sequence[str]) -> _Report:
 
 
 def _list_codes(arguments: argparse.Namespace) -> int:
-    from webhook.diagnose.codes import CODES  # noqa: PLC0415 -- it imports all tools
+    from webhook.diagnose.codes import CODE_NAMES  # noqa: PLC0415 -- it imports all tools
 
     if arguments.names or arguments.files:
         raise DocumentError("--codes takes neither pods nor codes")
-    codes = _explain_codes(CODES)
+    codes = _explain_codes(CODE_NAMES)
     if arguments.output == "json":
         write_json(why_form([], map(code_form, codes)))
     else:

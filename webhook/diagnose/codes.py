@@ -75,9 +75,9 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     *_rows(_CHECK_CONFIG, (_rule_code(rule.code) for rule in RULES)),
     *_rows("kubectl apply", configuration_changes.CODES),
 )
-#: All codes, in the order of their first rows.
-CODES = tuple(dict.fromkeys(row.code.code for row in CODE_ROWS))
-_BY_LOWER = {code.lower(): code for code in CODES}
+#: The names of all codes, in the order of their first rows.
+CODE_NAMES = tuple(dict.fromkeys(row.code.code for row in CODE_ROWS))
+_BY_LOWER = {code.lower(): code for code in CODE_NAMES}
 
 
 class UnknownCodeError(WebhookError):

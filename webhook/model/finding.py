@@ -49,7 +49,7 @@ class Finding(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A code of findings, as docs/codes.md and `rdma-webhook why CODE` explain it."""
+    """A code of findings with its meaning, for docs/codes.md and `rdma-webhook why CODE`."""
 
     code: str
     #: A sentence on when a finding has this code.

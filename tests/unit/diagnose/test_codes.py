@@ -11,8 +11,8 @@ from webhook.decide.fabric_variables import CHECK_ENV_FROM
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
 from webhook.diagnose.codes import (
+    CODE_NAMES,
     CODE_ROWS,
-    CODES,
     EFFECTS,
     UnknownCodeError,
     explain_code,
@@ -58,14 +58,14 @@ def test_texts_are_sentences() -> None:
 
 def test_a_code_explains_a_single_verdict() -> None:
     """All rows of a code that explain a verdict explain the same verdict."""
-    for code in CODES:
+    for code in CODE_NAMES:
         verdicts = {row.rdma for row in CODE_ROWS if row.code.code == code and row.rdma}
         assert len(verdicts) <= 1, code
 
 
 def test_a_code_has_one_spelling() -> None:
     """`why CODE` accepts any case, so no two codes differ in case alone."""
-    assert len({code.lower() for code in CODES}) == len(CODES)
+    assert len({code.lower() for code in CODE_NAMES}) == len(CODE_NAMES)
 
 
 def test_a_place_has_one_meaning_of_a_code() -> None:
@@ -191,7 +191,7 @@ def test_places_with_the_same_meaning_share_a_line() -> None:
     assert text.count("  In a verdict, a decision or the check of a pod's request: ") == 1
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", CODE_NAMES)
 def test_codes_fit_the_schema(code: str) -> None:
     """The form of `-o json` for every code fits."""
     VALIDATOR.validate(why_form([], [code_form(explain_code(code))]))

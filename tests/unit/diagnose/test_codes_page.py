@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.generated_pages import DOCS, assert_up_to_date
-from webhook.diagnose.codes import CODE_ROWS, CODES
+from webhook.diagnose.codes import CODE_NAMES, CODE_ROWS
 
 PAGE = DOCS / "codes.md"
 #: Pages with a row or an entry for each of their codes, and the pattern of such a row.
@@ -49,4 +49,4 @@ def codes_on_pages() -> set[str]:
 
 def test_every_code_has_a_page() -> None:
     """No registered code is missing in the docs, and no page has a code that no tool prints."""
-    assert codes_on_pages() == set(CODES)
+    assert codes_on_pages() == set(CODE_NAMES)
