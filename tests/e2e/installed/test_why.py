@@ -185,45 +185,45 @@ def test_decisions(
 def test_the_event_of_the_owner(space: Space, planted: dict[str, str]) -> None:
     """The answer about the pod has the webhook's event at its Job."""
     pod = planted["ambiguous"]
-    until(lambda: "Event NoRDMA about Job ambiguous: " in texts(explained(space, pod), "status"))
+    until(lambda: "Event NoRDMA about Job ambiguous: " in texts(explained(space, pod), "podStatus"))
 
 
 def test_a_resource_that_no_node_has(space: Space, planted: dict[str, str]) -> None:
     """The pod is pending, and no node offers what it requests."""
     pod = planted["nowhere"]
-    until(lambda: "rdma/none" in texts(explained(space, pod), "status"))
+    until(lambda: "rdma/none" in texts(explained(space, pod), "podStatus"))
     explanation = explained(space, pod)
     assert explanation["rdma"] == "unsure"
     assert "ResourceUnknown" in explanation["answer"]["code"]
     sentence = "The pod is waiting for rdma/none: no node of the cluster offers it."
-    assert sentence in texts(explanation, "status")
+    assert sentence in texts(explanation, "podStatus")
 
 
 def test_a_resource_in_use(space: Space, planted: dict[str, str]) -> None:
     """The pod is pending, and a node offers the resource, but not enough of it."""
     pod = planted["taken"]
-    until(lambda: "rdma/rdma_v100" in texts(explained(space, pod), "status"))
+    until(lambda: "rdma/rdma_v100" in texts(explained(space, pod), "podStatus"))
     explanation = explained(space, pod)
     assert (explanation["rdma"], explanation["well"]) == ("unsure", False)
     assert "ResourceExceedsNodes" in explanation["answer"]["code"]
     start = "The pod is waiting for rdma/rdma_v100: no node that offers it"
     sentence = f"{start} ({REAL}) has enough of it free"
-    assert sentence in texts(explanation, "status")
+    assert sentence in texts(explanation, "podStatus")
 
 
 def test_a_container_that_exceeds_its_memory(space: Space, planted: dict[str, str]) -> None:
     """The text names the limit, and that registered memory counts."""
     pod = planted["oom"]
-    until(lambda: "OOMKilled" in texts(explained(space, pod), "status"))
+    until(lambda: "OOMKilled" in texts(explained(space, pod), "podStatus"))
     explanation = explained(space, pod)
     assert explanation["well"] is False
-    assert "used more memory than its limit of 32Mi" in texts(explanation, "status")
+    assert "used more memory than its limit of 32Mi" in texts(explanation, "podStatus")
 
 
 def test_a_missing_image(space: Space, planted: dict[str, str]) -> None:
     """The text names the container that waits, and the reason."""
     pod = planted["no-image"]
-    until(lambda: "ErrImageNeverPull: Container main" in texts(explained(space, pod), "status"))
+    until(lambda: "ErrImageNeverPull: Container main" in texts(explained(space, pod), "podStatus"))
 
 
 def test_a_namespace_without_the_label(space: Space) -> None:

@@ -196,7 +196,7 @@ def _main_problem(explanation: Explanation) -> Finding | None:
     if explanation.rdma == "no":
         return explanation.answer
     for chapter in explanation.chapters:
-        if chapter.name == "status":
+        if chapter.name == "podStatus":
             return next((finding for finding in chapter.findings if finding.level == "error"), None)
     return None
 

@@ -46,7 +46,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         "requested": tuple(request_findings(evidence)),
         "webhookCall": (called,),
         "applied": tuple(applied_findings(evidence, called)),
-        "status": tuple(status_findings(evidence)),
+        "podStatus": tuple(status_findings(evidence)),
         "processes": tuple(process_findings(evidence)),
         "log": tuple(log_findings(evidence)),
         "redecision": tuple(redecision_findings(evidence)),

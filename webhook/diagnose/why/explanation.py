@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple, get_args
 from webhook.model.decision import Rdma
 from webhook.model.finding import Finding
 
+#: `_HEADINGS` in output.py describes each.
 ChapterName = Literal[
-    "requested", "webhookCall", "applied", "status", "processes", "log", "redecision", "unread"
+    "requested", "webhookCall", "applied", "podStatus", "processes", "log", "redecision", "unread"
 ]
 #: In the order of the output.
 CHAPTERS: tuple[ChapterName, ...] = get_args(ChapterName)
@@ -39,7 +40,7 @@ class Explanation(NamedTuple):
         has_error = any(
             finding.level == "error"
             for chapter in self.chapters
-            if chapter.name == "status"
+            if chapter.name == "podStatus"
             for finding in chapter.findings
         )
         return self.rdma in ("yes", "none") and not has_error

@@ -80,7 +80,7 @@ _HEADINGS: dict[ChapterName, str] = {
     "requested": "What the pod requests",
     "webhookCall": "Whether the webhook was called",
     "applied": "What the webhook changed",
-    "status": "What the cluster reports",
+    "podStatus": "What the cluster reports",
     "processes": "Which processes use RDMA",
     "log": "What the log shows",
     "redecision": "What the webhook would decide today",

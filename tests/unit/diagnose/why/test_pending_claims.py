@@ -33,7 +33,7 @@ def of_nodes(reason: str) -> str:
 def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
     """Explain a pod with claims, with this message of the scheduler."""
     pod = pending(message, resourceClaims=CLAIMS)
-    return chapter_findings(explain(pod, events=events, **evidence_fields), "status")
+    return chapter_findings(explain(pod, events=events, **evidence_fields), "podStatus")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_claims_that_are_missing() -> None:
     statuses = [{"name": "nic", "resourceClaimName": "made"}]
     missing = (MissingClaim("mine"), MissingClaim("yours", is_ending=True))
     pod = silent(resourceClaimStatuses=statuses)
-    findings = chapter_findings(explain(pod, missing_claims=missing), "status")
+    findings = chapter_findings(explain(pod, missing_claims=missing), "podStatus")
     assert [(finding.code, finding.level) for finding in findings] == [
         ("ClaimMissing", "error")
     ] * 2
@@ -105,14 +105,16 @@ def test_claims_that_are_missing() -> None:
     assert findings[1].remedy.startswith("Once it is gone, create it again; the pod then starts")
     codes = {
         finding.code
-        for finding in chapter_findings(explain(silent("Failed"), missing_claims=missing), "status")
+        for finding in chapter_findings(
+            explain(silent("Failed"), missing_claims=missing), "podStatus"
+        )
     }
     assert codes == {"Failed"}
 
 
 def test_claims_that_are_not_made_yet() -> None:
     """The pod's status lacks them, and there is no readable Event with the reason."""
-    (finding,) = chapter_findings(explain(silent()), "status")
+    (finding,) = chapter_findings(explain(silent()), "podStatus")
     assert (finding.code, finding.level) == ("ClaimNotCreated", "error")
     assert finding.text == "The pod is pending: Kubernetes has not created all of its claims yet."
     assert "ResourceClaimTemplate (rdma-nics): kubectl get resourceclaimtemplates" in finding.remedy
@@ -143,7 +145,7 @@ def test_another_failure_of_the_controller() -> None:
 def test_the_event_alone_is_enough() -> None:
     """The scheduler may not have looked at the pod yet."""
     pod = live(phase="Pending", spec={"nodeName": "", "resourceClaims": CLAIMS})
-    (finding,) = chapter_findings(explain(pod, events=(event(REASON, MISSING),)), "status")
+    (finding,) = chapter_findings(explain(pod, events=(event(REASON, MISSING),)), "podStatus")
     assert finding.code == "ClaimTemplateMissing"
 
 
@@ -152,7 +154,7 @@ def test_an_event_of_the_newer_kind() -> None:
     old = event(REASON, MISSING)
     new = {key: old[key] for key in old if key not in ("involvedObject", "message")}
     new |= {"regarding": old["involvedObject"], "note": MISSING}
-    findings = chapter_findings(explain(silent(), events=(new,)), "status")
+    findings = chapter_findings(explain(silent(), events=(new,)), "podStatus")
     assert findings[0].text.endswith(f"Kubernetes reports: {MISSING}")
 
 
@@ -160,7 +162,7 @@ def test_many_claims() -> None:
     """The first five are named."""
     claims = [{"name": f"nic-{number}"} for number in range(6)]
     pod = pending(of_nodes("1 cannot allocate all claims"), resourceClaims=claims)
-    (finding,) = chapter_findings(explain(pod), "status")
+    (finding,) = chapter_findings(explain(pod), "podStatus")
     assert "all of its claims (nic-0, nic-1, nic-2, nic-3, nic-4). The scheduler" in finding.text
 
 
@@ -170,11 +172,11 @@ def test_a_pod_that_has_a_node_had_its_claims() -> None:
     codes = [
         finding.code
         for finding in chapter_findings(
-            explain(starting, events=(event(REASON, MISSING),)), "status"
+            explain(starting, events=(event(REASON, MISSING),)), "podStatus"
         )
     ]
     assert codes == ["Starting"]
-    (finding,) = chapter_findings(explain(live(), events=(event(REASON, MISSING),)), "status")
+    (finding,) = chapter_findings(explain(live(), events=(event(REASON, MISSING),)), "podStatus")
     assert finding.code == "Running"
     about_owner = event(REASON, MISSING, "PodGroup", "group")
     codes = [finding.code for finding in now(of_nodes("3 node(s) were unschedulable"), about_owner)]
@@ -191,6 +193,6 @@ def test_other_resources_are_reported_with_the_claims() -> None:
 def test_a_pod_without_claims_in_its_manifest() -> None:
     """As an extended resource that a driver provides (KEP-5004)."""
     (finding,) = chapter_findings(
-        explain(pending(of_nodes("1 cannot allocate all claims"))), "status"
+        explain(pending(of_nodes("1 cannot allocate all claims"))), "podStatus"
     )
     assert "devices that match all of its claims. The scheduler" in finding.text

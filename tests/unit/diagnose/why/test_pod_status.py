@@ -34,7 +34,7 @@ def node(name: str, **allocatable: str) -> dict[str, Any]:
 
 def now(pod: dict[str, Any], **evidence_fields: Any) -> list[Finding]:
     """Return the sentences."""
-    return chapter_findings(explain(pod, **evidence_fields), "status")
+    return chapter_findings(explain(pod, **evidence_fields), "podStatus")
 
 
 def test_each_lacking_resource_is_reported() -> None:
@@ -102,7 +102,7 @@ def test_phases(state: dict[str, Any], code: str, says: str) -> None:
 def test_a_pod_that_is_deleted() -> None:
     """The deletion comes first."""
     pod = live(metadata={"deletionTimestamp": "2026-11-22T10:00:00Z"})
-    assert codes(explain(pod), "status") == ["Terminating", "Running"]
+    assert codes(explain(pod), "podStatus") == ["Terminating", "Running"]
 
 
 def of_main(**fields: Any) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def test_the_status_of_a_container_without_a_name() -> None:
 def test_a_container_that_completed() -> None:
     """It is not a problem."""
     pod = live(phase="Succeeded", containerStatuses=[{"name": "main", "state": ended(0)}])
-    assert codes(explain(pod), "status") == ["Succeeded"]
+    assert codes(explain(pod), "podStatus") == ["Succeeded"]
 
 
 def test_events() -> None:
@@ -264,4 +264,4 @@ def test_any_shape(status: object) -> None:
     """A file may contain anything."""
     pod = live()
     pod["status"] = status
-    assert codes(explain(pod), "status") == ["NoStatus"]
+    assert codes(explain(pod), "podStatus") == ["NoStatus"]

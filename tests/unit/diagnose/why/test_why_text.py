@@ -89,7 +89,7 @@ def test_pods_fit_the_schema() -> None:
         "requested",
         "webhookCall",
         "applied",
-        "status",
+        "podStatus",
         "unread",
     ]
     assert pod["chapters"][1]["findings"] == [
