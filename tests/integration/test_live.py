@@ -35,7 +35,7 @@ from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube.api import StatusError
 from webhook.kube.client import Client
-from webhook.kube.reads import ApiReads
+from webhook.kube.reads import HttpReads
 from webhook.serve.sources import cluster as cluster_facts
 from webhook.serve.waiting_requests import WaitingRequests
 
@@ -57,9 +57,9 @@ def api(tmp_path: Path) -> Iterator[LiveApi]:
 
 
 @pytest.fixture
-def reads(api: LiveApi) -> ApiReads:
+def reads(api: LiveApi) -> HttpReads:
     """Return a reader of that API server."""
-    return ApiReads(Client(api.kubeconfig))
+    return HttpReads(Client(api.kubeconfig))
 
 
 def keeps_limit(server: Running | Process, name: str = "lab") -> bool:
@@ -183,7 +183,7 @@ def _large(name: str) -> dict[str, Any]:
     )
 
 
-def test_events_arrive_in_whatever_pieces(api: LiveApi, reads: ApiReads) -> None:
+def test_events_arrive_in_whatever_pieces(api: LiveApi, reads: HttpReads) -> None:
     """A line may arrive in several chunks, and a chunk may contain several lines."""
     with closing(reads.stream(NAMESPACES, {"watch": "true"}, 20.0)) as events:
         api.cluster.watch(NAMESPACES).send(
@@ -192,7 +192,7 @@ def test_events_arrive_in_whatever_pieces(api: LiveApi, reads: ApiReads) -> None
         assert [event["type"] for event in events] == ["A", "B", "BOOKMARK"]
 
 
-def test_a_silent_watch_is_broken(api: LiveApi, reads: ApiReads) -> None:
+def test_a_silent_watch_is_broken(api: LiveApi, reads: HttpReads) -> None:
     """A silent watch counts as broken: the other end may be gone without having closed it."""
     assert api.cluster.asked == []
     with (
@@ -202,7 +202,7 @@ def test_a_silent_watch_is_broken(api: LiveApi, reads: ApiReads) -> None:
         list(events)
 
 
-def test_a_watch_that_is_cut_is_broken(api: LiveApi, reads: ApiReads) -> None:
+def test_a_watch_that_is_cut_is_broken(api: LiveApi, reads: HttpReads) -> None:
     """A watch that ends without its last chunk was cut off, which is an error."""
     with (
         closing(reads.stream(NAMESPACES, {"watch": "true"}, 20.0)) as events,
@@ -212,7 +212,7 @@ def test_a_watch_that_is_cut_is_broken(api: LiveApi, reads: ApiReads) -> None:
         list(events)
 
 
-def test_refusals_have_their_code(api: LiveApi, reads: ApiReads) -> None:
+def test_refusals_have_their_code(api: LiveApi, reads: HttpReads) -> None:
     """Errors of lists and watches have their status code; 410 matters."""
     for ask in (
         lambda: reads.get(NAMESPACES, {"limit": "1"}),
@@ -224,7 +224,7 @@ def test_refusals_have_their_code(api: LiveApi, reads: ApiReads) -> None:
         assert error.value.code == 410
 
 
-def test_an_answer_that_is_not_an_object_is_refused(api: LiveApi, reads: ApiReads) -> None:
+def test_an_answer_that_is_not_an_object_is_refused(api: LiveApi, reads: HttpReads) -> None:
     """An answer that is not an object is an error: what listens there is not an API server."""
     api.cluster.get = lambda *_: ["no", "object"]  # type: ignore[method-assign, assignment]
     with pytest.raises(

@@ -144,11 +144,11 @@ def _read_cluster(
 
     `file_configurations` are the fabrics of NEW and OLD; None without OLD.
     """
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415 -- slow to import
 
     namespace = arguments.namespace or ""
     client, default_namespace = cluster_client(arguments)
-    reads = ApiReads(client)
+    reads = HttpReads(client)
     given = _read_files(arguments) if arguments.filenames else None
     templates = live_templates(reads, namespace) if given is None else None
     namespaces = templates.namespaces if templates else []

@@ -236,9 +236,9 @@ def _documents(text: str, name: str) -> list[object]:
 def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
     from webhook.diagnose.discover.cluster import read_cluster  # noqa: PLC0415 -- slow to import
     from webhook.kube.client import Client  # noqa: PLC0415
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415
 
-    live = read_cluster(ApiReads(Client(*cluster_access(arguments))))
+    live = read_cluster(HttpReads(Client(*cluster_access(arguments))))
     for note in live.unread:
         print_message("note", note)
     return live.items

@@ -15,7 +15,7 @@ from webhook.model.inventory import FabricInventory, Reserved, build_inventory
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
 
 if TYPE_CHECKING:
-    from webhook.kube.reads import ApiReads
+    from webhook.kube.reads import HttpReads
 
 _NO_PROBLEM, _PROBLEM = 0, 1
 _NODES_COMMAND = "kubectl get nodes -o yaml"
@@ -97,9 +97,9 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
         nodes_of_cluster,
         reserved_in_cluster,
     )
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415
 
-    reads = ApiReads(Client(*cluster_access(arguments)))
+    reads = HttpReads(Client(*cluster_access(arguments)))
     configuration = _configuration(arguments, reads)
     try:
         nodes = nodes_of_cluster(reads)
@@ -115,7 +115,7 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     return build_inventory(nodes, configuration, reserved)
 
 
-def _configuration(arguments: argparse.Namespace, reads: ApiReads) -> CompiledConfiguration:
+def _configuration(arguments: argparse.Namespace, reads: HttpReads) -> CompiledConfiguration:
     """Return the configuration of the named file, or the cluster's."""
     if arguments.config:
         return read_configuration(arguments.config)

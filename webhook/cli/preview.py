@@ -147,12 +147,12 @@ def _read_cluster(
     file_configuration: CompiledConfiguration | None,
 ) -> LiveReading:
     """Read the facts of the pods; the cluster's namespace becomes the default."""
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415 -- slow to import
 
     client, arguments.namespace = cluster_client(arguments)
     path = _fabrics_file(arguments)
     reading = read_live(
-        ApiReads(client),
+        HttpReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
         read_fabrics=not arguments.config,
         fallback_clause=f"using the fabrics of {path}" if path else "using example fabrics",

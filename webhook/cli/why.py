@@ -222,13 +222,13 @@ def _collector(
 ) -> tuple[Collector, str]:
     """Return the collector of evidence, and the namespace of the pods."""
     from webhook.kube.pods import PodAccess  # noqa: PLC0415 -- slow to import
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415
 
     client, namespace = cluster_client(arguments)
     options = CollectOptions(
         processes=arguments.processes, logs=arguments.logs, configuration=configuration
     )
-    return Collector(ApiReads(client), PodAccess(client), options), namespace
+    return Collector(HttpReads(client), PodAccess(client), options), namespace
 
 
 def _print(report: _Report, output_format: str) -> None:

@@ -48,8 +48,8 @@ class ObjectReads(Protocol):
         """Return an object, or a page of a list."""
 
 
-class ApiReader(ObjectReads, Protocol):
-    """Reads and watches, with the same errors."""
+class ListerWatcher(ObjectReads, Protocol):
+    """Reads and watches for a reflector, with the same errors."""
 
     def stream(self, path: str, query: Query, silence: float) -> WatchStream:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""

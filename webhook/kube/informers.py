@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, assert_never
 
-from webhook.kube.api import ApiReader
+from webhook.kube.api import ListerWatcher
 from webhook.kube.reflector import Change, Key, Reflector
 from webhook.kube.watched_resources import KINDS, FactsPart, WatchedResource
 from webhook.model.facts import Facts, NamespaceFacts
@@ -22,14 +22,14 @@ class Informers:
 
     def __init__(
         self,
-        connect: Callable[[], ApiReader],
+        connect: Callable[[], ListerWatcher],
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
         kinds: Iterable[WatchedResource[object]] = KINDS,
     ) -> None:
         """Prepare; a thread calls `connect`, which may be slow, until it succeeds once."""
         self._connect = connect
-        self._reads: ApiReader | None = None
+        self._reads: ListerWatcher | None = None
         self._connecting = threading.Lock()
         self._lock = threading.Lock()
         self._batches: list[Batch] = []
@@ -63,7 +63,7 @@ class Informers:
         if first:
             self._wake()
 
-    def _connected(self) -> ApiReader:
+    def _connected(self) -> ListerWatcher:
         with self._connecting:
             if self._reads is None:
                 self._reads = self._connect()
@@ -77,15 +77,15 @@ def _ignore() -> None:
 # Connect to the API server, to list and watch.
 
 
-def connect_reads(kubeconfig: Path | None) -> ApiReader:
+def connect_reads(kubeconfig: Path | None) -> ListerWatcher:
     """Return the API server of a kubeconfig, or of this process's pod.
 
     Slow: it imports the Kubernetes client. Raises ClusterError if the credentials cannot be read.
     """
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415
 
-    return ApiReads(Client(kubeconfig))
+    return HttpReads(Client(kubeconfig))
 
 
 # The facts, assembled from the changes that the reflectors deliver.
@@ -100,7 +100,7 @@ _Fact = TypeVar("_Fact")
 
 
 class FactsStore:
-    """The namespaces, each with the reasons of its LimitRanges and quotas for a memory limit."""
+    """Namespaces, each with the reasons why its LimitRanges and quotas require a memory limit."""
 
     def __init__(self) -> None:
         self.facts = Facts(unlisted_is_unknown=True)

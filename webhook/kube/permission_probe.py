@@ -25,8 +25,8 @@ class Patch(NamedTuple):
     body: dict[str, object] | list[dict[str, object]]
 
 
-#: Changes that apply to any such object, and would be harmless: an annotation, and a call for one
-#: more kind, our own.
+#: Harmless changes that fit any webhook configuration: an annotation, and a rule for one more kind,
+#: our own.
 PATCHES = (
     Patch(
         "application/merge-patch+json",

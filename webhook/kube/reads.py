@@ -19,8 +19,8 @@ MAX_RETRY_SECONDS = 60.0
 _OK = 200
 
 
-class ApiReads:
-    """Reads from an API server, for several threads."""
+class HttpReads:
+    """Reads and watches of an API server over HTTP, for several threads."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -33,9 +33,9 @@ class ApiReads:
             raise ClusterError(f"the API server's answer to {path} is not an object")
         return manifest
 
-    def stream(self, path: str, query: Query, silence: float) -> ApiWatchStream:
+    def stream(self, path: str, query: Query, silence: float) -> HttpWatchStream:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""
-        return ApiWatchStream(self._client, self._open(path, query, silence))
+        return HttpWatchStream(self._client, self._open(path, query, silence))
 
     def _open(self, path: str, query: Query, seconds: float) -> RESTResponse:
         answer = self._client.open("GET", path, query=[*query.items()], seconds=(CONNECT, seconds))
@@ -53,7 +53,7 @@ class ApiReads:
         return body
 
 
-class ApiWatchStream:
+class HttpWatchStream:
     """The events of one watch, each a line of JSON."""
 
     def __init__(self, client: Client, answer: RESTResponse) -> None:

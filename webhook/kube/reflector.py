@@ -31,7 +31,7 @@ from http import HTTPStatus
 from typing import Generic, NamedTuple, TypeVar
 
 from webhook.errors import ClusterError
-from webhook.kube.api import ApiReader, ObjectReads, Query, StatusError, WatchStream, message_of
+from webhook.kube.api import ListerWatcher, ObjectReads, Query, StatusError, WatchStream, message_of
 from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.facts import key_of
 from webhook.model.json import JsonObject
@@ -63,7 +63,7 @@ class Reflector:
     def __init__(
         self,
         watched: WatchedResource[object],
-        connect: Callable[[], ApiReader],
+        connect: Callable[[], ListerWatcher],
         deliver: Deliver,
         pauses: Callable[[], Iterator[float]],
         clock: Callable[[], float] = time.monotonic,
@@ -131,13 +131,13 @@ class Reflector:
             self._retry_after = getattr(error, "retry_after", 0.0)
             self._record_failure(error)
 
-    def _keep_up(self, reads: ApiReader) -> None:
+    def _keep_up(self, reads: ListerWatcher) -> None:
         if self._version and self._resume_watch(reads):
             return
         self._list(reads)
         self._watch(reads)
 
-    def _resume_watch(self, reads: ApiReader) -> bool:
+    def _resume_watch(self, reads: ListerWatcher) -> bool:
         """Watch from the last version; return whether the API server knows that version."""
         if not self._is_reached(reads):
             return False
@@ -149,7 +149,7 @@ class Reflector:
             return False
         return True
 
-    def _is_reached(self, reads: ApiReader) -> bool:
+    def _is_reached(self, reads: ListerWatcher) -> bool:
         """Return whether the API server has reached the version; it is an integer.
 
         Source: Kubernetes' API concepts, Resource versions: integers that can be compared.
@@ -170,7 +170,7 @@ class Reflector:
         self.heard = self._clock()
         self.problem, self.defect = "", None
 
-    def _list(self, reads: ApiReader) -> None:
+    def _list(self, reads: ListerWatcher) -> None:
         try:
             listing = read_list(reads, self.watched, self._stop.wait)
         except StatusError as error:
@@ -203,7 +203,7 @@ class Reflector:
         self._record_success()
         self._deliver(self.watched, changes)
 
-    def _watch(self, reads: ApiReader) -> None:
+    def _watch(self, reads: ListerWatcher) -> None:
         query = {
             **self.watched.query,
             "watch": "true",

@@ -15,7 +15,7 @@ from tests.cluster.cluster import Cluster
 from tests.e2e.asking import apply, namespace
 from tests.waiting import until
 from webhook.kube.client import Client
-from webhook.kube.reads import ApiReads
+from webhook.kube.reads import HttpReads
 from webhook.kube.reflector import Change, Reflector, read_list
 from webhook.kube.watched_resources import NAMESPACES, WatchedResource
 
@@ -28,7 +28,7 @@ class Reflecting:
     def __init__(self, cluster: Cluster) -> None:
         self.known: set[str] = set()
         self.reflector = Reflector(
-            NAMESPACES, lambda: ApiReads(Client(cluster.kubeconfig)), self._deliver, delays
+            NAMESPACES, lambda: HttpReads(Client(cluster.kubeconfig)), self._deliver, delays
         )
         self._lock = threading.Lock()
 
@@ -56,7 +56,7 @@ def names(cluster: Cluster) -> Iterator[list[str]]:
 
 def test_pages_form_a_single_list(cluster: Cluster, names: list[str]) -> None:
     """Every namespace is in the list, however small its pages are."""
-    reads = ApiReads(Client(cluster.kubeconfig))
+    reads = HttpReads(Client(cluster.kubeconfig))
     complete = read_list(reads, NAMESPACES, _go_on)
     paged = read_list(reads, replace(NAMESPACES, page=2), _go_on)
     assert paged.projections == complete.projections
@@ -76,7 +76,7 @@ def test_events_bring_and_take_away(cluster: Cluster, names: list[str]) -> None:
 
 def test_why_a_version_is_not_kept_over_a_break(cluster: Cluster, names: list[str]) -> None:
     """A watch from a future version, as after a restore of etcd, waits without an error."""
-    reads = ApiReads(Client(cluster.kubeconfig))
+    reads = HttpReads(Client(cluster.kubeconfig))
     query = {"watch": "true", "resourceVersion": "999999999", "timeoutSeconds": "5"}
     with closing(reads.stream(NAMESPACES.path, query, 20.0)) as events:
         cluster.kubectl("annotate", "namespace", names[0], "changed=again", "--overwrite")

@@ -13,7 +13,7 @@ from tests.unit.kube.cluster import (
 from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube import watched_resources
-from webhook.kube.api import ApiReader
+from webhook.kube.api import ListerWatcher
 from webhook.kube.informers import Informers
 
 
@@ -35,7 +35,7 @@ class Running:
         self.informers.stop()
         assert all(reflector.join(20) for reflector in self.informers.reflectors)
 
-    def _connect(self) -> ApiReader:
+    def _connect(self) -> ListerWatcher:
         self.connections += 1
         if self.connections <= self._refusals:
             raise ClusterError("no token")

@@ -16,7 +16,7 @@ from tests.unit.kube.cluster import NAMESPACES, Cluster, Stream, namespace
 from webhook import __version__
 from webhook.errors import ClusterError
 from webhook.kube import watched_resources
-from webhook.kube.api import ApiReader, Query
+from webhook.kube.api import ListerWatcher, Query
 from webhook.kube.informers import Informers
 from webhook.model.decision import Decision, Outcome, Reason, Status, Verdict
 from webhook.serve.metrics import WORKER_ENDS, FabricNodeCounts, Metrics
@@ -203,7 +203,7 @@ class _Watched(Cluster):
         return stream
 
 
-def _nobody() -> ApiReader:
+def _nobody() -> ListerWatcher:
     raise ClusterError("there is no API server")
 
 

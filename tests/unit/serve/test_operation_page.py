@@ -13,7 +13,7 @@ from tests.unit.serve.client import Lines
 from webhook.admission.configuration_review import MAX_ERRORS
 from webhook.decide.limits import MAX_CONTAINERS, MAX_ENTRIES
 from webhook.errors import ClusterError
-from webhook.kube.api import ApiReader
+from webhook.kube.api import ListerWatcher
 from webhook.kube.informers import Informers
 from webhook.model.decision import Decision, Outcome, Reason
 from webhook.preview.worker.confinement import MAX_ADDRESS_SPACE
@@ -54,7 +54,7 @@ def _families() -> list[Metric]:
     return sorted(metrics.registry.collect(), key=lambda family: family.name)
 
 
-def _nobody() -> ApiReader:
+def _nobody() -> ListerWatcher:
     raise ClusterError("there is no API server")
 
 

@@ -28,7 +28,7 @@ from webhook.errors import DocumentError
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
-    from webhook.kube.reads import ApiReads
+    from webhook.kube.reads import HttpReads
     from webhook.model.fabric import Fabric
 
 _MAX_GPUS = 64
@@ -89,10 +89,10 @@ def _size(given: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the job, delete it, print, and return the exit code."""
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415 -- slow to import
 
     client, namespace = cluster_client(arguments)
-    plan = _plan(arguments, ApiReads(client))
+    plan = _plan(arguments, HttpReads(client))
     if arguments.logs is not None:
         make_folder(arguments.logs)
     with RunSignals() as signals:
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_code(evaluation.worst.level, strict=arguments.strict)
 
 
-def _plan(arguments: argparse.Namespace, reads: ApiReads) -> NcclPlan:
+def _plan(arguments: argparse.Namespace, reads: HttpReads) -> NcclPlan:
     source = fabric_source(arguments.config, reads)
     fabric = chosen_fabric(arguments.fabric, source)
     return NcclPlan(
@@ -148,7 +148,7 @@ def _environment(
         MpiJobs,
         PodAccess,
     )
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415
 
     def report_progress(message: str) -> None:
         if not arguments.quiet:
@@ -160,7 +160,7 @@ def _environment(
 
     run_environment = RunEnvironment(
         pods=LabeledPods(client, namespace),
-        explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
+        explain=pod_problems(HttpReads(client), PodAccess(client), namespace),
         report_progress=lambda _, message: report_progress(message),
         save_log=lambda _, text: save_log(text),
         pause=signals.pause,

@@ -38,7 +38,7 @@ from webhook.errors import DocumentError
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client
-    from webhook.kube.reads import ApiReads
+    from webhook.kube.reads import HttpReads
 
 #: The image of docs/verify.md, which must be on the nodes under this name.
 _IMAGE = f"rdma-webhook-perftest:{__version__}"
@@ -117,10 +117,10 @@ def _devices(given: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, delete the pods, print, and return the exit code."""
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415 -- slow to import
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415 -- slow to import
 
     client, namespace = cluster_client(arguments)
-    plan = _plan(arguments, ApiReads(client))
+    plan = _plan(arguments, HttpReads(client))
     if arguments.logs is not None:
         make_folder(arguments.logs)
     if arguments.html is not None:
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
     return exit_code(report.evaluation.worst.level, strict=arguments.strict)
 
 
-def _plan(arguments: argparse.Namespace, reads: ApiReads) -> RunPlan:
+def _plan(arguments: argparse.Namespace, reads: HttpReads) -> RunPlan:
     source = fabric_source(arguments.config, reads)
     fabric = chosen_fabric(arguments.fabric, source)
     nodes = chosen_nodes(arguments.nodes, fabric, source.configuration, reads)
@@ -165,7 +165,7 @@ def _environment(
         LabeledPods,
         PodAccess,
     )
-    from webhook.kube.reads import ApiReads  # noqa: PLC0415
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415
 
     def report_progress(pair: NodePair | None, message: str) -> None:
         if not arguments.quiet:
@@ -177,7 +177,7 @@ def _environment(
 
     return RunEnvironment(
         pods=LabeledPods(client, namespace),
-        explain=pod_problems(ApiReads(client), PodAccess(client), namespace),
+        explain=pod_problems(HttpReads(client), PodAccess(client), namespace),
         report_progress=report_progress,
         save_log=save_log,
         pause=signals.pause,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.diagnose.discover.site import ClaimableDevices, KubeNode
 from webhook.errors import ClusterError
-from webhook.kube.api import ApiReader, StatusError
+from webhook.kube.api import ObjectReads, StatusError
 from webhook.model.claims import is_nic_class
 from webhook.model.finding import Code, Finding, Location
 
@@ -269,7 +269,7 @@ class LiveCluster(NamedTuple):
     unread: tuple[str, ...]
 
 
-def read_cluster(reads: ApiReader) -> LiveCluster:
+def read_cluster(reads: ObjectReads) -> LiveCluster:
     """Return the objects; raise ClusterError if the nodes cannot be read."""
     items: list[Item] = []
     unread: list[str] = []
@@ -290,7 +290,7 @@ def _refusal_of_nodes(error: StatusError) -> str:
     return f"cannot list nodes: {error}{needed}"
 
 
-def _all(reads: ApiReader, path: str, kind: str) -> Iterator[Item]:
+def _all(reads: ObjectReads, path: str, kind: str) -> Iterator[Item]:
     """Yield a list page by page; the items of a typed list have no kind."""
     query = {"limit": _PAGE}
     while True:
