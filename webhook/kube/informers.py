@@ -105,7 +105,7 @@ class FactsStore:
     def __init__(self) -> None:
         self.facts = Facts(unlisted_is_unknown=True)
         self._spaces: dict[str, NamespaceFacts] = {}
-        self._memory_limit_reasons: dict[str, dict[tuple[str, str], str]] = {}
+        self._memory_limit_rejections: dict[str, dict[tuple[str, str], str]] = {}
 
     def take(self, batches: Iterable[Batch]) -> set[str]:
         """Make new facts from changes; return the names of the namespaces that changed."""
@@ -129,22 +129,24 @@ class FactsStore:
                 return name
             case FactsPart.MEMORY_LIMIT:
                 assert projection is None or isinstance(projection, str)
-                self._keep_reason(space, (kind.resource, name), projection)
+                self._keep_rejection(space, (kind.resource, name), projection)
                 return space
             case None:
                 raise LookupError(f"{kind.resource} are not part of the facts")
             case unknown:
                 assert_never(unknown)
 
-    def _keep_reason(self, space: str, source: tuple[str, str], reason: str | None) -> None:
-        reasons = self._memory_limit_reasons.setdefault(space, {})
-        _put(reasons, source, reason)
-        if not reasons:
-            del self._memory_limit_reasons[space]
+    def _keep_rejection(self, space: str, source: tuple[str, str], rejection: str | None) -> None:
+        rejections = self._memory_limit_rejections.setdefault(space, {})
+        _put(rejections, source, rejection)
+        if not rejections:
+            del self._memory_limit_rejections[space]
 
     def _facts_of(self, name: str) -> NamespaceFacts | None:
-        space, reasons = self._spaces.get(name), self._memory_limit_reasons.get(name)
-        return space.with_memory_limit_reasons(reasons.values()) if space and reasons else space
+        space, rejections = self._spaces.get(name), self._memory_limit_rejections.get(name)
+        if space is None or not rejections:
+            return space
+        return space.with_memory_limit_rejections(rejections.values())
 
 
 def _put(facts: dict[_Name, _Fact], key: _Name, fact: _Fact | None) -> None:

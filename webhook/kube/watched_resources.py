@@ -20,9 +20,9 @@ from webhook.model.claims import RequestedClasses, is_made_for_pod, requested_cl
 from webhook.model.facts import (
     PSA_ENFORCE,
     NamespaceFacts,
-    limit_range_reason,
+    limit_range_rejection,
     namespace_of,
-    quota_reason,
+    quota_rejection,
 )
 from webhook.model.node_availability import Availability
 from webhook.model.nodes import Node, node_of
@@ -142,10 +142,10 @@ def _claim(manifest: Item) -> tuple[RequestedClasses, ...]:
 
 NAMESPACES = WatchedResource(resource="namespaces", part=FactsPart.NAMESPACE, project=_namespace)
 LIMIT_RANGES = WatchedResource(
-    resource="limitranges", part=FactsPart.MEMORY_LIMIT, project=limit_range_reason
+    resource="limitranges", part=FactsPart.MEMORY_LIMIT, project=limit_range_rejection
 )
 QUOTAS = WatchedResource(
-    resource="resourcequotas", part=FactsPart.MEMORY_LIMIT, project=quota_reason
+    resource="resourcequotas", part=FactsPart.MEMORY_LIMIT, project=quota_rejection
 )
 #: The one object that configures the webhook. Without its definition there is no object.
 CONFIGURATIONS = WatchedResource(

@@ -49,13 +49,13 @@ class NamespaceFacts:
         level = (self.labels or _NONE).get(PSA_ENFORCE, "")
         return level if level in ("baseline", "restricted") else ""
 
-    def with_memory_limit_reasons(self, reasons: Iterable[str]) -> NamespaceFacts:
-        """Return a copy with the reason, from LimitRanges and quotas, to require a memory limit.
+    def with_memory_limit_rejections(self, rejections: Iterable[str]) -> NamespaceFacts:
+        """Return a copy with the rejections by LimitRanges and quotas.
 
-        `reasons` may contain "". The alphabetically first reason is used, so that all replicas
-        report the same one.
+        `rejections` may contain "". The alphabetically first rejection is used, so that all
+        replicas report the same one.
         """
-        return replace(self, memory_limit_rejection=min(filter(None, reasons), default=""))
+        return replace(self, memory_limit_rejection=min(filter(None, rejections), default=""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,9 @@ class Facts:
         """
         by_kind = _by_kind(objects)
         namespaces = by_kind.namespaces
-        for name, reasons in by_kind.memory_limit_reasons.items():
+        for name, rejections in by_kind.memory_limit_rejections.items():
             if name in namespaces:
-                namespaces[name] = namespaces[name].with_memory_limit_reasons(reasons)
+                namespaces[name] = namespaces[name].with_memory_limit_rejections(rejections)
         has_templates = any(
             kind == TEMPLATE_KIND
             for claim_objects in by_kind.claims.values()
@@ -113,13 +113,13 @@ class Facts:
         namespaces = dict(self.namespaces)
         for name, facts in by_kind.namespaces.items():
             before = self.namespace(name)
-            restricted = facts.with_memory_limit_reasons([before.memory_limit_rejection])
+            restricted = facts.with_memory_limit_rejections([before.memory_limit_rejection])
             namespaces[name] = replace(restricted, claim_facts=before.claim_facts)
-        for name, reasons in by_kind.memory_limit_reasons.items():
+        for name, rejections in by_kind.memory_limit_rejections.items():
             object_namespace = name or namespace
             current = namespaces.get(object_namespace) or self.namespace(object_namespace)
-            namespaces[object_namespace] = current.with_memory_limit_reasons(
-                [current.memory_limit_rejection, *reasons]
+            namespaces[object_namespace] = current.with_memory_limit_rejections(
+                [current.memory_limit_rejection, *rejections]
             )
         for name, claim_objects in by_kind.claims.items():
             object_namespace = name or namespace
@@ -165,14 +165,14 @@ class _ByKind(NamedTuple):
     """Objects by kind; the others by namespace, "" if it is unset."""
 
     namespaces: dict[str, NamespaceFacts]
-    memory_limit_reasons: dict[str, list[str]]
+    memory_limit_rejections: dict[str, list[str]]
     nodes: dict[str, Node]
     claims: dict[str, list[ClaimObject]]
 
 
 def _by_kind(objects: Iterable[Mapping[str, object]]) -> _ByKind:
     by_kind = _ByKind({}, {}, {}, {})
-    namespaces, memory_limit_reasons, nodes, claims = by_kind
+    namespaces, memory_limit_rejections, nodes, claims = by_kind
     for item in objects:
         space, name = key_of(item)
         match item.get("kind"):
@@ -181,9 +181,9 @@ def _by_kind(objects: Iterable[Mapping[str, object]]) -> _ByKind:
             case "Node":
                 nodes[name] = node_of(item)
             case "LimitRange":
-                memory_limit_reasons.setdefault(space, []).append(limit_range_reason(item))
+                memory_limit_rejections.setdefault(space, []).append(limit_range_rejection(item))
             case "ResourceQuota":
-                memory_limit_reasons.setdefault(space, []).append(quota_reason(item))
+                memory_limit_rejections.setdefault(space, []).append(quota_rejection(item))
             case "ResourceClaimTemplate" | "ResourceClaim" as kind:
                 claims.setdefault(space, []).append((kind, name, requested_classes(item)))
             case _:
@@ -204,14 +204,14 @@ def namespace_of(item: Mapping[str, object]) -> NamespaceFacts:
     )
 
 
-def limit_range_reason(item: Mapping[str, object]) -> str:
+def limit_range_rejection(item: Mapping[str, object]) -> str:
     """Return why a LimitRange rejects pods without a memory limit, or "" if it does not."""
     limits = LimitRange(item)
     field = next(limits.memory_bounds(), None)
     return f"LimitRange {limits.name} sets {field}.memory" if field else ""
 
 
-def quota_reason(item: Mapping[str, object]) -> str:
+def quota_rejection(item: Mapping[str, object]) -> str:
     """Return why a ResourceQuota rejects pods without a memory limit, or "" if it does not."""
     quota = ResourceQuota(item)
     return (
