@@ -31,7 +31,7 @@ def owner_notifier(
     if not reporter:
         return notify_nobody
     events = OwnerEvents(
-        reporter, lambda: events_client(options.kubeconfig), loss_reporter(metrics, log)
+        reporter, lambda: events_client(options.kubeconfig), event_failure_reporter(metrics, log)
     )
 
     def notify(request: AdmissionRequest, decision: Decision) -> None:
@@ -60,7 +60,7 @@ def notify_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
     """Do nothing: the status and the metrics have the decision."""
 
 
-def loss_reporter(metrics: Metrics, log: Log) -> Callable[[str], None]:
+def event_failure_reporter(metrics: Metrics, log: Log) -> Callable[[str], None]:
     """Return a function that reports why an Event could not be created; for any thread."""
 
     def report(problem: str) -> None:

@@ -14,7 +14,7 @@ from prometheus_client import Gauge
 
 from webhook import __version__
 from webhook.kube.events import EventApi
-from webhook.serve.events import POD_VARIABLES, events_client, loss_reporter
+from webhook.serve.events import POD_VARIABLES, event_failure_reporter, events_client
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
@@ -86,7 +86,7 @@ def status_writer(
         conditions,
         EventApi(lambda: events_client(options.kubeconfig)),
         replica,
-        loss_reporter(metrics, log),
+        event_failure_reporter(metrics, log),
     )
     return (lease, calls, writer, events)
 

@@ -16,7 +16,7 @@ from webhook.serve.status.content import Condition
 
 #: The name of the Lease in the manifests.
 NAME = "rdma-webhook"
-#: Seconds until the next attempt without a client.
+#: Seconds until the next attempt after an exception.
 _RECONNECT = 5.0
 _NOT_TRIED = "not tried yet"
 
