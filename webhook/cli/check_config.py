@@ -25,7 +25,7 @@ _EXAMPLES = """examples:
   rdma-webhook check-config fabrics.yaml
   kubectl get fabrics default -o yaml | rdma-webhook check-config -
 
-exit codes: 0 every file is valid, 1 a file is invalid (with --strict: or has warnings), 2 wrong
+exit codes: 0 every file is valid, 1 a file is invalid or, with --strict, has warnings, 2 wrong
 usage or unreadable input
 """
 
@@ -78,7 +78,7 @@ def _check(given: str) -> _CheckedFile | None:
         return None
     try:
         reading: LoadedConfiguration | InvalidConfiguration = parse_fabrics(
-            text, name, applied=True
+            text, name, for_kubectl_apply=True
         )
     except InvalidConfiguration as error:
         reading = error

@@ -77,13 +77,13 @@ class LoadedConfiguration(NamedTuple):
     name: str = ""
 
 
-def parse_fabrics(text: str, name: str, *, applied: bool = False) -> LoadedConfiguration:
+def parse_fabrics(text: str, name: str, *, for_kubectl_apply: bool = False) -> LoadedConfiguration:
     """Load fabrics from a text; messages give name and line.
 
-    `applied`: also warn of values that the API server would reject if the text were applied.
+    `for_kubectl_apply`: also warn of values with which `kubectl apply` would fail.
     """
     document = _only_document(text, name)
-    sent = _kubectl_spec(text) if applied else None
+    sent = _kubectl_spec(text) if for_kubectl_apply else None
     return _load(document, FabricsText(text), name, sent)
 
 

@@ -22,9 +22,9 @@ CROSS_NIC = "env.NCCL_CROSS_NIC: kubectl sends the"
 QUOTE = "but the API server requires a string: put the value in quotes"
 
 
-def warned(line: str, *, applied: bool = True) -> list[str]:
+def warned(line: str, *, for_kubectl_apply: bool = True) -> list[str]:
     """Return the warnings about a line of a fabric, each with its line number and its path."""
-    findings = parse_fabrics(FILE % line, "f.yaml", applied=applied).findings
+    findings = parse_fabrics(FILE % line, "f.yaml", for_kubectl_apply=for_kubectl_apply).findings
     return [
         f"{finding.location.line} {finding.location.path}: {finding.text}" for finding in findings
     ]
@@ -69,7 +69,7 @@ def test_a_value_of_another_type(line: str, says: str) -> None:
         else FILE
     )
     number = 10 - ("match" in line)
-    findings = parse_fabrics(text % line, "f.yaml", applied=True).findings
+    findings = parse_fabrics(text % line, "f.yaml", for_kubectl_apply=True).findings
     assert f"{number} spec.fabrics[0].{says}" in [
         f"{finding.location.line} {finding.location.path}: {finding.text}" for finding in findings
     ]
@@ -95,7 +95,7 @@ def test_what_the_api_server_takes_over(line: str) -> None:
         else FILE
     )
     try:
-        findings = parse_fabrics(text % line, "f.yaml", applied=True).findings
+        findings = parse_fabrics(text % line, "f.yaml", for_kubectl_apply=True).findings
     except InvalidConfiguration as error:
         findings = error.findings
     assert not [finding for finding in findings if "API server" in finding.text]
@@ -104,13 +104,13 @@ def test_what_the_api_server_takes_over(line: str) -> None:
 def test_only_of_a_file_that_is_meant_to_be_applied() -> None:
     """`serve --config` reads the file without applying it."""
     assert len(warned("env: {NCCL_CROSS_NIC: 1}")) == 1
-    assert warned("env: {NCCL_CROSS_NIC: 1}", applied=False) == []
+    assert warned("env: {NCCL_CROSS_NIC: 1}", for_kubectl_apply=False) == []
 
 
 def test_an_error_is_reported_alone() -> None:
     """An invalid value needs no warning about its type."""
     with pytest.raises(InvalidConfiguration) as caught:
-        parse_fabrics(FILE % "networks: 7", "f.yaml", applied=True)
+        parse_fabrics(FILE % "networks: 7", "f.yaml", for_kubectl_apply=True)
     (only,) = caught.value.findings
     assert (only.level, only.location.path) == ("error", "spec.fabrics[0].networks")
 
