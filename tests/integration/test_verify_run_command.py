@@ -245,8 +245,14 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
     ("words", "message"),
     [
         (["--fabric", "v100_ib"], "no fabric 'v100_ib' (did you mean v100-ib?)"),
-        (["--fabric", "a100-ib"], "fabric a100-ib has no node that can measure; a pair needs two"),
-        (["--nodes", "gpu-0"], "--nodes names one node, gpu-0; a pair needs two (--nodes A,B)"),
+        (
+            ["--fabric", "a100-ib"],
+            "fabric a100-ib has no node that can run the benchmark; a pair needs two nodes",
+        ),
+        (
+            ["--nodes", "gpu-0"],
+            "--nodes names one node, gpu-0; a pair needs two nodes (--nodes A,B)",
+        ),
         (
             ["--nodes", "gpu-0,gpu-00"],
             "--nodes: node 'gpu-00' does not exist (did you mean gpu-0?)",

@@ -47,7 +47,7 @@ _EXAMPLES = """examples:
 
 Without a fabrics file, text and json show what the webhook would do with example fabrics.
 
-exit codes: 0 no pod would be denied, 1 a pod would be denied (with --strict: or might lack RDMA),
+exit codes: 0 no pod would be denied, 1 a pod would be denied or, with --strict, might lack RDMA,
 2 wrong usage or unreadable input (the other inputs are shown)
 """
 _FORMAT_HELP = "; ".join(f"{format_.name}: {format_.summary}" for format_ in FORMATS)

@@ -37,7 +37,9 @@ def test_many_unfit_nodes_are_counted(
     capsys: pytest.CaptureFixture[str], count: int, end: str
 ) -> None:
     """Eight are listed with their obstacle."""
-    with pytest.raises(DocumentError, match="fabric v100-ib has no node that can measure"):
+    with pytest.raises(
+        DocumentError, match="fabric v100-ib has no node that can run the benchmark"
+    ):
         chosen_nodes((), FABRIC, CONFIGURATION, Nodes(count))
     note = capsys.readouterr().err
     assert note.endswith(f"n07 is not ready{end}\n")

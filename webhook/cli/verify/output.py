@@ -22,7 +22,7 @@ def print_evaluation(evaluation: Evaluation, output: str) -> None:
 
 #: Wrong usage, or something that cannot be read.
 UNREADABLE = 2
-EXIT_CODES = """exit codes: 0 ok or warning, 1 error (with --strict: or warning), 2 wrong usage or
+EXIT_CODES = """exit codes: 0 ok or warning, 1 error or, with --strict, warning, 2 wrong usage or
 unreadable input, 3 unsure"""
 _CODES: dict[Level, int] = {"ok": 0, "info": 0, "warning": 0, "error": 1, "unsure": 3}
 

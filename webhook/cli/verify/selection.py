@@ -27,7 +27,7 @@ from webhook.model.nearest import suggestion
 from webhook.preview.live import read_live
 
 _MAX_LISTED = 8
-#: Names of nodes differ in their ends, so all of them are searched for a mistyped name.
+#: Node names often differ only at the end, so a mistyped name is compared with all of them.
 _MAX_COMPARED = 10_000
 _FABRICS_ADVICE = "pass -c FABRICS"
 
@@ -76,7 +76,7 @@ def chosen_fabric(name: str | None, source: FabricSource) -> Fabric:
 def chosen_nodes(
     named: Iterable[str], fabric: Fabric, configuration: CompiledConfiguration, reads: ObjectReads
 ) -> tuple[str, ...]:
-    """Return the named nodes, or else the nodes of the fabric that can measure.
+    """Return the named nodes, or else the nodes of the fabric that can run the benchmark.
 
     Raises DocumentError if there are fewer than two.
     """
@@ -93,7 +93,8 @@ def chosen_nodes(
         return _require_two(given, "--nodes names", "")
     if unfit := _obstacles(cluster_nodes):
         print_message("note", unfit)
-    return _require_two(cluster_nodes.usable, f"fabric {fabric.name} has", " that can measure")
+    restriction = " that can run the benchmark"
+    return _require_two(cluster_nodes.usable, f"fabric {fabric.name} has", restriction)
 
 
 def _listing_failure(best_effort: BestEffortReads) -> str:
@@ -124,7 +125,7 @@ def _obstacles(cluster_nodes: FabricNodes) -> str:
 def _require_two(nodes: tuple[str, ...], start: str, restriction: str) -> tuple[str, ...]:
     if len(nodes) < 2:  # noqa: PLR2004 -- a pair
         has = f"one node{restriction}, {nodes[0]}" if nodes else f"no node{restriction}"
-        raise DocumentError(f"{start} {has}; a pair needs two (--nodes A,B)")
+        raise DocumentError(f"{start} {has}; a pair needs two nodes (--nodes A,B)")
     return nodes
 
 
