@@ -24,7 +24,7 @@ _FABRIC_WITHOUT_NODES = Code(
 _NO_NODE_TAKES_PODS = Code(
     "NoNodeTakesPods",
     "Nodes belong to the fabric, but each is cordoned, not ready or tainted by Kubernetes.",
-    "Correct what the findings after this one name; until then, pods for the fabric stay pending.",
+    "Fix the problems listed below for this fabric; until then, pods for the fabric stay pending.",
 )
 _NODE_CORDONED = Code(
     "NodeCordoned",
@@ -58,8 +58,11 @@ _RESOURCE_NOT_OFFERED = Code(
 _NODE_WITHOUT_RESOURCE = Code(
     "NodeWithoutResource",
     "Some nodes of the fabric lack one of its RDMA resources.",
-    "Check whether the device plugin that offers the resource runs on these nodes; rdma-webhook "
-    "fabrics names them.",
+    "Check that the device plugin that offers the resource is running on each of these nodes, "
+    "which `rdma-webhook fabrics` names.",
+)
+_WHERE_NODES_ARE_NAMED = (
+    "Check that the device plugin that offers the resource is running on each node named above."
 )
 NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
@@ -84,6 +87,13 @@ CODES = (
     NODE_WITHOUT_FABRIC,
     NODE_IN_SEVERAL_FABRICS,
 )
+
+_BY_CODE = {code.code: code for code in CODES}
+
+
+def without_nodes(finding: Finding) -> Finding:
+    """Return a finding for those who may not see the names of nodes."""
+    return finding._replace(location=Location(), remedy=_BY_CODE[finding.code].remedy)
 
 
 #: The verbs of one node, and of more.
@@ -130,7 +140,8 @@ def _nodes_without(
         yield _RESOURCE_NOT_OFFERED.finding("error", text)
     defects = [(_defect(resource, group, configuration), group) for group in lacking]
     for defect, nodes in _nodes_by_cause(defects).items():
-        yield _on_nodes(_NODE_WITHOUT_RESOURCE, "error", nodes, _HAVE, defect)
+        finding = _on_nodes(_NODE_WITHOUT_RESOURCE, "error", nodes, _HAVE, defect)
+        yield finding._replace(remedy=_WHERE_NODES_ARE_NAMED)
 
 
 def _defect(resource: str, group: NodeGroup, configuration: CompiledConfiguration) -> str:

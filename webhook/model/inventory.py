@@ -198,7 +198,7 @@ class FabricInventory(NamedTuple):
 
     fabrics: tuple[FabricCapacity, ...]
     unassigned_nodes: tuple[UnassignedNodes, ...]
-    #: The number of nodes, and of nodes that have nothing to do with fabrics.
+    #: The number of nodes, and of nodes without a resource or label that the configuration names.
     nodes: int
     unrelated_nodes: int
 

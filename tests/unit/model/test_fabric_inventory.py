@@ -413,16 +413,17 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
 
 
 def test_nodes_that_no_fabric_means_are_counted() -> None:
-    """A control plane has neither GPU nor RDMA, and no label of a fabric."""
-    inventory = build({"a": volta(), "cp": node(labels={"role": "x"})}, fabrics(V100))
+    """They offer no GPU or RDMA resource that the configuration names, and have no such label."""
+    others = {"cp": node(labels={"role": "x"}), "p": node(p100=8)}
+    inventory = build({"a": volta(), **others}, fabrics(V100))
     assert (
         inventory.nodes,
         inventory.unrelated_nodes,
         inventory.unassigned_nodes,
         inventory.is_healthy,
     ) == (
+        3,
         2,
-        1,
         (),
         True,
     )

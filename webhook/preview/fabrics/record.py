@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
-from webhook.model.finding import Location
+from webhook.model.fabric_findings import without_nodes
 from webhook.model.inventory import FabricCapacity, FabricInventory
 from webhook.preview.formats import JSON_TYPES, TEXT_TYPES, OutputFormat
 from webhook.text.escape import visible_json
@@ -105,7 +105,7 @@ class FabricsForm(TypedDict):
     nodes: int
     """The number of all nodes."""
     otherNodes: int
-    """The number of nodes without GPUs, RDMA resources and labels of a fabric."""
+    """The number of nodes without GPUs, RDMA resources or labels that the configuration names."""
 
 
 def fabrics_form(inventory: FabricInventory) -> FabricsForm:
@@ -143,9 +143,7 @@ def _amounts(fabric: FabricCapacity) -> AmountsForm:
         unavailableNodes=len(fabric.unavailable_nodes),
         gpus=dict(fabric.gpus),
         resources=dict(fabric.resources),
-        findings=[
-            finding_form(finding._replace(location=Location())) for finding in fabric.problems
-        ],
+        findings=[finding_form(without_nodes(finding)) for finding in fabric.problems],
     )
 
 

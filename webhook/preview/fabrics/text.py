@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from webhook.model.fabric_findings import without_nodes
 from webhook.model.finding import Finding
 from webhook.model.inventory import FabricCapacity, FabricInventory
 from webhook.model.names import counted, shortened_list
@@ -36,7 +37,7 @@ def anonymous_text(inventory: FabricInventory, *, width: int) -> str:
     sheet.table([TableColumn(heading) for heading in _HEADINGS], rows)
     for fabric in inventory.fabrics:
         for finding in fabric.problems:
-            write_finding(sheet, finding, subject=fabric.name)
+            write_finding(sheet, without_nodes(finding), subject=fabric.name)
     return sheet.text
 
 
@@ -82,5 +83,8 @@ def _node_counts(inventory: FabricInventory) -> str:
 def _node_count_sentences(inventory: FabricInventory) -> Iterator[str]:
     yield f"{counted(inventory.nodes, 'node')} in total"
     if inventory.unrelated_nodes:
-        verb = "has" if inventory.unrelated_nodes == 1 else "have"
-        yield f"({inventory.unrelated_nodes} of them {verb} neither GPUs nor RDMA resources)"
+        verb = "offers" if inventory.unrelated_nodes == 1 else "offer"
+        yield (
+            f"({inventory.unrelated_nodes} of them {verb} no GPU or RDMA resource that the "
+            "configuration names)"
+        )

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import json
 import re
+from textwrap import wrap
 
 from jsonschema import Draft202012Validator
 
+from webhook.model.fabric_findings import CODES
 from webhook.model.finding import Finding, Location
 from webhook.model.inventory import FabricCapacity, FabricInventory, UnassignedNodes
 from webhook.preview.fabrics.record import anonymous_form, fabrics_form, fabrics_schema
 from webhook.preview.fabrics.text import anonymous_text, fabrics_text
 
+#: The general remedy of each code.
+REMEDIES = {code.code: code.remedy for code in CODES}
 NODES = tuple(f"node-{number}" for number in range(1, 6))
 LACKING = "the GPU nvidia.com/v100, but not rdma/v100"
 V100 = FabricCapacity(
@@ -74,7 +78,7 @@ def test_the_table_and_the_findings() -> None:
         f"    → {several}",
         "  ✘ 1 node fits no fabric: there are no fabrics (c) [NodeWithoutFabric]",
         f"    → {without}",
-        "10 nodes in total (1 of them has neither GPUs nor RDMA resources)",
+        "10 nodes in total (1 of them offers no GPU or RDMA resource that the configuration names)",
     ]
 
 
@@ -87,7 +91,9 @@ def test_without_pods_the_free_amounts_are_left_out() -> None:
     assert table.split("  ")[-1] == "node names"
     assert "free" not in table
     assert row.endswith("node-1, node-2, node-3, node-4, node-5")
-    assert last == "1 node in total (2 of them have neither GPUs nor RDMA resources)"
+    assert last == (
+        "1 node in total (2 of them offer no GPU or RDMA resource that the configuration names)"
+    )
 
 
 def test_nodes_outside_are_named_as_in_the_table() -> None:
@@ -111,7 +117,7 @@ def test_colors_repeat_the_text() -> None:
 
 
 def test_anonymous_text_names_no_node() -> None:
-    """The anonymous form does not either."""
+    """The anonymous form does not either; the remedies name the command that does."""
     lines = anonymous_text(INVENTORY, width=160).splitlines()
     assert [re.split(" {2,}", line) for line in lines[:3]] == [
         ["fabric", "nodes", "GPUs", "RDMA resources"],
@@ -120,9 +126,16 @@ def test_anonymous_text_names_no_node() -> None:
     ]
     assert lines[3:] == [
         f"  ✘ v100-ib: 1 node has {LACKING} [NodeWithoutResource]",
-        "    → Check the plugin.",
+        f"    → {REMEDIES['NodeWithoutResource']}",
         "  ✘ h100: no node belongs to the fabric [FabricWithoutNodes]",
+        *wrap(
+            REMEDIES["FabricWithoutNodes"],
+            *(160,),
+            initial_indent="    → ",
+            subsequent_indent="      ",
+        ),
     ]
+    assert REMEDIES["NodeWithoutResource"].endswith("which `rdma-webhook fabrics` names.")
 
 
 def test_without_fabrics() -> None:
@@ -164,7 +177,7 @@ def test_the_anonymous_form_names_no_node() -> None:
                 "level": "error",
                 "code": "NodeWithoutResource",
                 "text": f"1 node has {LACKING}",
-                "remedy": "Check the plugin.",
+                "remedy": REMEDIES["NodeWithoutResource"],
                 "location": {},
             }
         ],
