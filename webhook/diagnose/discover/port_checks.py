@@ -187,13 +187,19 @@ def ports_down(plan: FabricPlan) -> Iterator[Finding]:
     """Yield ports that are not Active."""
     for node_ports, port in used_ports(plan):
         physical = f" ({port.physical_state})" if port.physical_state else ""
-        text = f"{port.name} is {port.state}{physical}"
+        text = f"{_name(node_ports.node, port)} is {port.state}{physical}"
         location = node_ports.location(port)
         if port.state == "Down":
             remedy = _WHEN_DOWN.get(port.physical_state or "")
             yield PORT_IS_DOWN.finding("error", text, remedy, location)
         elif port.state not in ("Active", None):
             yield PORT_NOT_ACTIVE.finding("error", text, location=location)
+
+
+def _name(node: SiteNode, port: SitePort) -> str:
+    """Return the name of a port, with its number if the node's device has several ports."""
+    has_siblings = sum(sibling.device == port.device for sibling in node.ports) > 1
+    return f"{port.device} port {port.port}" if port.device and has_siblings else port.name
 
 
 def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
@@ -224,8 +230,8 @@ def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
     for node_ports, port in used_ports(plan):
         if port.rate_gbps is not None and port.rate_gbps < (plan.group.rate or 0):
             text = (
-                f"{port.name} runs at {gbps(port.rate_gbps)}, but the fabric runs at "
-                f"{gbps(plan.group.rate)}"
+                f"{_name(node_ports.node, port)} runs at {gbps(port.rate_gbps)}, but the fabric "
+                f"runs at {gbps(plan.group.rate)}"
             )
             yield PORT_SLOW.finding("error", text, location=node_ports.location(port))
 
@@ -258,6 +264,6 @@ def missing_gids(plan: FabricPlan) -> Iterator[Finding]:
         table = [gid for gid in rows if gid.version is not None]  # ibstatus shows one GID only
         usable = any(gid.version == "v2" and gid.gid.strip("0:") for gid in table)
         if table and not usable and port.state == "Active":
-            text = f"{port.name} has no RoCE v2 GID"
+            text = f"{_name(node_ports.node, port)} has no RoCE v2 GID"
             remedy = f"Give {', '.join(port.netdevs)} an IP address." if port.netdevs else None
             yield ROCE_GID_MISSING.finding("error", text, remedy, node_ports.location(port))

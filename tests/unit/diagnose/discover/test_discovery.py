@@ -111,6 +111,15 @@ def test_a_port_that_only_some_nodes_show_is_not_down_on_all_nodes() -> None:
     assert warning == f"n1,n2: mlx4_0 port 2 is {reason}, so the fabric does not use it"
 
 
+def test_the_first_port_of_a_card_with_two_ports_is_named() -> None:
+    """The name of the device alone would stand for both of its ports."""
+    nodes = {
+        "n1": observed(down("mlx4_0", physical_state="Disabled"), port("mlx4_0", port=2), gpus()),
+        "n2": observed(port("mlx4_0"), port("mlx4_0", port=2), gpus()),
+    }
+    assert messages(discovered(nodes), "error") == ["n1: mlx4_0 port 1 is Down (Disabled)"]
+
+
 def test_a_node_with_fewer_devices_does_not_have_other_names() -> None:
     """With many devices that some node lacks, the comment does not list them."""
     names = [f"mlx5_{number}" for number in range(4)]
