@@ -63,7 +63,10 @@ def test_the_status_follows_the_object(webhook: Webhook) -> None:
     event = event_created(webhook.cluster, "InUse", f"(config {config})")
     assert event["type"] == "Normal"
     described = webhook.cluster.kubectl("describe", "fabrics", "default")
-    assert f"The webhook uses it (config {config})." in described.partition("\nEvents:")[2]
+    assert (
+        f"The webhook uses this configuration (config {config})."
+        in described.partition("\nEvents:")[2]
+    )
 
 
 def test_a_single_replica_writes_it(webhook: Webhook) -> None:

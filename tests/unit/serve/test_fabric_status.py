@@ -59,9 +59,9 @@ def test_a_configuration_in_use() -> None:
     assert update is not None
     assert (update.generation, update.fields["fabricNames"]) == (7, "v100-ib, h100-roce")
     ready, valid, active = update.conditions
-    assert ready == Condition("Ready", True, "Ready", "Every replica uses it.")
+    assert ready == Condition("Ready", True, "Ready", "Every replica uses this configuration.")
     assert valid == Condition("Valid", True, "Accepted", "There are no findings.")
-    message = "The webhook uses it (config 0123456789ab)."
+    message = "The webhook uses this configuration (config 0123456789ab)."
     assert active == Condition("Active", True, "InUse", message)
 
 
@@ -136,6 +136,9 @@ def test_it_is_ready_once_every_replica_uses_it() -> None:
         return update.conditions[0]
 
     assert ready(first=7, second=7).holds
+    assert ready(first=7, second=6).message == (
+        "1 of 2 replicas does not use generation 7 yet: second (generation 6)."
+    )
     behind = ready(first=7, second=6, third=0)
     message = (
         "2 of 3 replicas do not use generation 7 yet: second (generation 6), third (generation 0)."
@@ -149,7 +152,10 @@ def test_a_configuration_that_will_take_effect() -> None:
     after = replace(before, config_hash="ba9876543210")
     active = conditions(ObservedObject(2, loaded(after), ""), prepared(before))["Active"]
     assert (active.holds, active.reason) == (False, "ComesIntoUse")
-    assert "config 0123456789ab" in active.message
+    assert active.message == (
+        "This configuration takes effect in a few seconds; until then the previous one is in use "
+        "(config 0123456789ab)."
+    )
 
 
 def test_a_long_message_is_cut() -> None:

@@ -38,16 +38,16 @@ DELAY = 3.0
 SETTLE_SECONDS = DELAY + 1.0
 #: Seconds during which a write is recent, by this node's clock, which may be wrong.
 RECENT = 60.0
-_APPLY = "kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)"
-NO_OBJECT = f"there is no {CONFIGURATION_TITLE}: {_APPLY}"
+_APPLY = "`kubectl apply -f fabrics.yaml` (docs/installation.md, Fabrics)"
+NO_OBJECT = f"there is no {CONFIGURATION_TITLE}: run {_APPLY}"
 NO_KIND = (
-    "the cluster has no kind FabricConfiguration: kubectl apply -k manifests/crd, and then "
+    "the cluster has no kind FabricConfiguration: run `kubectl apply -k manifests/crd`, then "
     f"{_APPLY}"
 )
 NO_FABRICS = f"{CONFIGURATION_TITLE} has no fabrics: add them under spec.fabrics, then run {_APPLY}"
 NOT_USABLE = (
     f"{CONFIGURATION_TITLE} is not usable, for the reason in the webhook's log and Events: "
-    f"correct it, and {_APPLY}"
+    f"correct it, then run {_APPLY}"
 )
 #: How early a timer may fire, in seconds.
 _SOON = 0.001

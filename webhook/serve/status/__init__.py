@@ -76,7 +76,7 @@ def status_writer(
     node_summary = NodeSummary()
     own = OwnPart(replica, lambda: configuration.observed, report)
     lease = lease_of(options, replica=replica, namespace=namespace)
-    calls = call_check_of(options, environment, chain)
+    calls = call_check_of(options, environment, chain, replica)
     writer = StatusWriter(
         lambda: (lease, events_client(options.kubeconfig)),
         (own, HoldersPart(content)),

@@ -56,6 +56,8 @@ class ExpectedRegistration(NamedTuple):
 
     #: The value of the metric's label: mutating or validating.
     label: str
+    #: What the API server sends to the webhook: pods or FabricConfigurations.
+    objects: str
     configuration: WebhookConfiguration
     service: Service
     #: Yields what it selects by mistake.
@@ -70,15 +72,18 @@ class CallCheck:
         connect: Callable[[], ObjectReader],
         registrations: tuple[ExpectedRegistration, ...],
         chain: Callable[[], bytes],
+        replica: str,
     ) -> None:
         """Prepare; the thread calls `connect`, which may be slow.
 
         `chain` returns the served certificate with its chain, in PEM; empty while there is none.
+        `replica`: the name of this pod.
         """
         self._connect = connect
         self._api: ObjectReader | None = None
         self._registrations = registrations
         self._chain = chain
+        self._replica = replica
         self._suspected = False
         #: The confirmed results by label; empty before the first check.
         self._results: dict[str, Condition] = {}
@@ -119,7 +124,10 @@ class CallCheck:
     ) -> Mistake | None:
         """Return the first mistake; None without one."""
         if document is None:
-            return Mistake(NO_CONFIGURATION, "does not exist, so nobody calls the webhook")
+            text = (
+                f"does not exist, so the API server does not send {expected.objects} to the webhook"
+            )
+            return Mistake(NO_CONFIGURATION, text)
         name = expected.configuration.webhook
         registration = next(iter(registrations_named(name, (document,))), None)
         if registration is None:
@@ -136,7 +144,10 @@ class CallCheck:
         if not bundle and not is_called_by_url(registration):
             yield Mistake(OTHER_CA_BUNDLE, "has no caBundle")
         elif bundle and chain and not verifies(bundle, chain):
-            text = "has a caBundle without the CA of the certificate that this replica serves"
+            text = (
+                "has a caBundle without the CA of the certificate that the webhook's replica "
+                f"{self._replica} serves"
+            )
             yield Mistake(OTHER_CA_BUNDLE, text)
 
     def condition(self) -> Condition | None:
@@ -165,7 +176,10 @@ class CallCheck:
 
 
 def call_check_of(
-    options: ServeOptions, environment: Mapping[str, str], chain: Callable[[], bytes]
+    options: ServeOptions,
+    environment: Mapping[str, str],
+    chain: Callable[[], bytes],
+    replica: str,
 ) -> CallCheck:
     """Return the check for the configurations of an installation."""
     namespace = options.namespace or own_namespace(environment)
@@ -174,12 +188,16 @@ def call_check_of(
     )
     at = partial(Service, namespace, options.service)
     registrations = (
-        ExpectedRegistration("mutating", pods, at(mutate.PATH), pod_webhook_mistakes),
+        ExpectedRegistration("mutating", "pods", pods, at(mutate.PATH), pod_webhook_mistakes),
         ExpectedRegistration(
-            "validating", fabrics, at(validate.PATH), configuration_webhook_mistakes
+            "validating",
+            "FabricConfigurations",
+            fabrics,
+            at(validate.PATH),
+            configuration_webhook_mistakes,
         ),
     )
-    return CallCheck(partial(_connect, options.kubeconfig), registrations, chain)
+    return CallCheck(partial(_connect, options.kubeconfig), registrations, chain, replica)
 
 
 def _connect(kubeconfig: Path | None) -> ObjectReader:

@@ -94,12 +94,13 @@ def _ready(
         if report.generation != observed.generation
     ]
     if behind:
+        verb = "does" if len(behind) == 1 else "do"
         message = (
-            f"{len(behind)} of {counted(len(replicas), 'replica')} do not use generation "
+            f"{len(behind)} of {counted(len(replicas), 'replica')} {verb} not use generation "
             f"{observed.generation} yet: {shortened_list(behind, _MAX_REPLICAS)}."
         )
         return Condition("Ready", False, "ReplicasDiffer", _cut(message))
-    return Condition("Ready", True, "Ready", "Every replica uses it.")
+    return Condition("Ready", True, "Ready", "Every replica uses this configuration.")
 
 
 def _valid(observed: ObservedObject) -> Condition:
@@ -126,9 +127,12 @@ def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Con
         message = f"The last good configuration stays in use ({in_use})."
         return Condition("Active", False, "LastGoodInUse", message)
     if observed.loaded.compiled.config_hash != used.config_hash:
-        message = f"It takes effect in a moment; until then the previous one is used ({in_use})."
+        message = (
+            "This configuration takes effect in a few seconds; until then the previous one is in "
+            f"use ({in_use})."
+        )
         return Condition("Active", False, "ComesIntoUse", message)
-    return Condition("Active", True, "InUse", f"The webhook uses it ({in_use}).")
+    return Condition("Active", True, "InUse", f"The webhook uses this configuration ({in_use}).")
 
 
 class NodeSummary:

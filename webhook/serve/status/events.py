@@ -46,12 +46,15 @@ def event_conditions(update: StatusUpdate | None, absence: str) -> Iterator[Cond
     """
     if update is None:
         if absence:
-            yield Condition("Active", False, "NothingInUse", absence)
+            message = f"{absence[0].upper()}{absence[1:]}."
+            yield Condition("Active", False, "NothingInUse", message)
         return
     yield from (condition for condition in update.conditions if condition.type != "Ready")
     rows = update.fields.get("fabrics", ())
     without = [row["name"] for row in rows if not row["nodes"]]
-    message = f"No node takes pods of the fabrics {shortened_list(without, _MAX_FABRICS)}."
+    message = f"No node of fabric {''.join(without)} takes pods."
+    if len(without) > 1:
+        message = f"No node of these fabrics takes pods: {shortened_list(without, _MAX_FABRICS)}."
     yield Condition("Nodes", not without, "FabricWithoutNodes" if without else "Nodes", message)
 
 

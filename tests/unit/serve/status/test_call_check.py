@@ -55,6 +55,7 @@ class Installation:
             ServeOptions(kubeconfig=Path("config")),
             {"POD_NAMESPACE": "rdma-webhook"},
             lambda: self.chain,
+            "webhook-a",
         )
 
     def _connect(self, kubeconfig: Path | None) -> Installation:
@@ -117,7 +118,9 @@ def test_a_deleted_configuration(installed: Installation) -> None:
     document = installed.stored.pop(CONFIGURATION)
     assert installed.check.attempt() == CONFIRM_SECONDS
     assert installed.check.condition() == CALLED
-    text = f"{MUTATING} does not exist, so nobody calls the webhook: {APPLY}"
+    text = (
+        f"{MUTATING} does not exist, so the API server does not send pods to the webhook: {APPLY}"
+    )
     missing = Condition("Called", False, "NoWebhookConfiguration", text)
     assert [installed.condition(), installed.condition()] == [missing, missing]
     assert installed.called() == [0, 1]
@@ -127,6 +130,12 @@ def test_a_deleted_configuration(installed: Installation) -> None:
     assert installed.condition() == CALLED
     assert installed.called() == [1, 1]
     assert installed.logged() == [("info", "called", "mutating")]
+
+    del installed.stored[VALIDATION]
+    assert installed.condition().message == (
+        f"{VALIDATING} does not exist, so the API server does not send FabricConfigurations to the "
+        f"webhook: {APPLY}"
+    )
 
 
 def test_a_problem_that_heals_itself_is_not_reported(installed: Installation) -> None:
@@ -167,7 +176,9 @@ def test_another_service_is_called(installed: Installation) -> None:
 
 
 #: A caBundle in PEM or base64, and what the sentence says about it.
-_WITHOUT = "has a caBundle without the CA of the certificate that this replica serves"
+_WITHOUT = (
+    "has a caBundle without the CA of the certificate that the webhook's replica webhook-a serves"
+)
 BUNDLES: dict[str, tuple[bytes | str, str]] = {
     "ours": (CA.certificate, ""),
     "ours and another": (OTHER.certificate + CA.certificate, ""),

@@ -8,8 +8,8 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.status.content import Condition, StatusUpdate
 from webhook.serve.status.events import ATTEMPTS, SECONDS, ConditionEvents, event_conditions
 
-USED = Condition("Active", True, "InUse", "The webhook uses it (config a).")
-OTHER = USED._replace(message="The webhook uses it (config b).")
+USED = Condition("Active", True, "InUse", "The webhook uses this configuration (config a).")
+OTHER = USED._replace(message="The webhook uses this configuration (config b).")
 LAST_GOOD = Condition("Active", False, "LastGoodInUse", "The last good configuration stays.")
 VALID = Condition("Valid", True, "Accepted", "There are no findings.")
 BROKEN = Condition("Valid", False, "NotUsable", "spec.fabrics[0]: wrong")
@@ -121,14 +121,16 @@ def test_there_is_nothing_to_apply() -> None:
 
 def test_conditions_of_an_object() -> None:
     """Each but `Ready`, which repeats another one, and whether all fabrics have nodes."""
-    ready = Condition("Ready", True, "Ready", "Every replica uses it.")
+    ready = Condition("Ready", True, "Ready", "Every replica uses this configuration.")
     rows = [{"name": name, "nodes": nodes} for name, nodes in (("a", 0), ("b", 1), ("c", 0))]
-    without = "No node takes pods of the fabrics a, c."
+    without = "No node of these fabrics takes pods: a, c."
     assert [*event_conditions(StatusUpdate(1, (ready, VALID, USED), {"fabrics": rows}), "x")] == [
         VALID,
         USED,
         Condition("Nodes", False, "FabricWithoutNodes", without),
     ]
+    (nodes,) = event_conditions(StatusUpdate(1, (), {"fabrics": rows[:2]}), "")
+    assert nodes.message == "No node of fabric a takes pods."
     with_nodes = StatusUpdate(1, (), {"fabrics": rows[1:2]})
     unknown = StatusUpdate(1, (), {})
     for update in (with_nodes, unknown):
@@ -137,7 +139,7 @@ def test_conditions_of_an_object() -> None:
 
 
 def test_the_absence_of_the_object_is_a_condition() -> None:
-    """It is none before the object has been looked for."""
-    nothing = Condition("Active", False, "NothingInUse", "apply one")
+    """Its message is a sentence. It is none before the object has been looked for."""
+    nothing = Condition("Active", False, "NothingInUse", "Apply one.")
     assert [*event_conditions(None, "apply one")] == [nothing]
     assert [*event_conditions(None, "")] == []
