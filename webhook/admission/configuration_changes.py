@@ -22,25 +22,27 @@ NO_FABRICS_LEFT = Code(
 FABRIC_WITH_NODES_REMOVED = Code(
     "FabricWithNodesRemoved",
     "An update removes a fabric to which nodes belong.",
-    "To undo this, apply a file that has the fabric.",
+    "To undo this, apply a file that contains the removed fabrics.",
 )
 FABRICS_REMOVED_BY_APPLY = Code(
     "FabricsRemovedByApply",
     "A server-side apply removes fabrics that its field manager had applied before, perhaps from "
     "another file, or that kubectl had transferred to it from a client-side apply.",
-    "To undo this, apply the file that has them with kubectl apply --server-side "
-    "--field-manager=NAME, and use another name for each file.",
+    "To undo this, apply the file that contains them with kubectl apply --server-side "
+    "--field-manager=NAME, and use another NAME for each file.",
 )
 FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
     "FabricOfOtherManagerRemoved",
     "An update removes a fabric that another field manager had applied.",
-    "To undo this, apply the file that has the fabric again. Use kubectl apply --server-side with "
-    "a --field-manager of its own for each file: it keeps the fabrics of other files.",
+    "To undo this, apply the file that contains the fabric again. Use kubectl apply "
+    "--server-side with a --field-manager of its own for each file: it keeps the fabrics of other "
+    "files.",
 )
 OWNERSHIP_CHANGED = Code(
     "OwnershipChanged",
     "An update changes fields that another field manager had applied.",
-    "The next apply of the other file conflicts or restores its values: change it, too.",
+    "The next apply of the other manager's file will report a conflict or restore the old values: "
+    "make the same change in that file.",
 )
 CODES = (
     NO_FABRICS_LEFT,
@@ -105,8 +107,8 @@ def change_findings(change: ConfigurationChange) -> Iterator[Finding]:
     """Yield the warnings about an update, in linear time."""
     if change.is_empty:
         text = (
-            "is empty, so no pod gets RDMA: failurePolicy rejects pods that opted in, or creates "
-            "them unchanged"
+            "is empty, so no pod gets RDMA: pods that opted in are rejected (failurePolicy Fail) "
+            "or created without RDMA (Ignore)"
         )
         yield _warning(NO_FABRICS_LEFT, text)
     inhabited = [
@@ -114,8 +116,8 @@ def change_findings(change: ConfigurationChange) -> Iterator[Finding]:
     ]
     if inhabited:
         text = (
-            f"no longer has {_listed(inhabited)}: pods on these nodes get no RDMA, unless another "
-            "fabric matches the nodes"
+            f"no longer has {_listed(inhabited)}: new pods on these nodes get no RDMA unless "
+            "another fabric matches the nodes"
         )
         yield _warning(FABRIC_WITH_NODES_REMOVED, text)
     yield from _ownership(change)
@@ -170,12 +172,13 @@ def _own_fabrics_removed(change: ConfigurationChange, dropped: Sequence[str]) ->
     after_client_side = any(_owns_last_applied(owner) for owner in change.before)
     if not dropped or (len(dropped) == 1 and not after_client_side):
         return
-    origin = "since it applied them before"
+    them = "it" if len(dropped) == 1 else "them"
+    origin = f"because it applied {them} before"
     if after_client_side:
-        origin = "perhaps since kubectl had transferred them from a client-side apply"
+        origin = f"perhaps because kubectl transferred {them} from a client-side apply"
     text = (
-        f"{_client(change)} removes {_listed(dropped)}: its file does not have them, and it owned "
-        f"them, {origin}"
+        f"{_client(change)} removes {_listed(dropped)}: the file just applied does not contain "
+        f"{them}, but the manager owned {them}, {origin}"
     )
     yield _warning(FABRICS_REMOVED_BY_APPLY, text)
 
@@ -183,18 +186,24 @@ def _own_fabrics_removed(change: ConfigurationChange, dropped: Sequence[str]) ->
 def _others_fields_changed(
     change: ConfigurationChange, dropped: Sequence[str], lost: Sequence[str]
 ) -> Iterator[Finding]:
-    applied = "that other managers had applied"
     if dropped:
-        text = f"{_client(change)} removes fabrics {applied}: {_listed(dropped)}"
+        noun = "fabric" if len(dropped) == 1 else "fabrics"
+        text = (
+            f"{_client(change)} removes what other field managers had applied: {noun} "
+            f"{_listed(dropped)}"
+        )
         yield _warning(FABRIC_OF_OTHER_MANAGER_REMOVED, text)
     if lost:
-        text = f"{_client(change)} changes fields {applied}: {_listed(lost)}"
+        text = (
+            f"{_client(change)} changes fields that other field managers had applied: "
+            f"{_listed(lost)}"
+        )
         yield _warning(OWNERSHIP_CHANGED, text, "spec")
 
 
 def _client(change: ConfigurationChange) -> str:
     name = change.manager[:_MAX_MANAGER_LENGTH]
-    return f"the manager {name}" if name else "a client without a field manager"
+    return f"field manager {name}" if name else "a client without a field manager"
 
 
 def _owners(managed_fields: Sequence[object]) -> Mapping[_Manager, _Owned]:

@@ -76,7 +76,7 @@ def test_the_nodes_of_removed_fabrics_are_counted(webhook: Webhook) -> None:
     restore(webhook)
     printed = applied(webhook, configuration("north"), "--dry-run=server")
     assert "Warning: spec.fabrics: no longer has v100-ib (1 node), a100-ib (1 node): " in printed
-    assert "apply a file that has the fabric. [FabricWithNodesRemoved]" in printed
+    assert "apply a file that contains the removed fabrics. [FabricWithNodesRemoved]" in printed
     assert "fabricconfiguration.rdma.lab/default configured (server dry run)" in printed
     printed = applied(webhook, configuration(), "--dry-run=server")
     assert "Warning: spec.fabrics: is empty, so no pod gets RDMA: " in printed
@@ -95,9 +95,9 @@ def test_a_takeover_of_client_side_applies_is_explained_and_undone(webhook: Webh
     printed = applied(webhook, second, SERVER_SIDE, "--field-manager=team")
     assert names(webhook) == ["east"]
     assert (
-        "Warning: spec.fabrics: the manager team removes north, south: its file does not have "
-        "them, and it owned them, perhaps since kubectl had transferred them from a client-side "
-        "apply. To undo this, apply"
+        "Warning: spec.fabrics: field manager team removes north, south: the file just applied "
+        "does not contain them, but the manager owned them, perhaps because kubectl transferred "
+        "them from a client-side apply. To undo this, apply"
     ) in printed
     assert "[FabricsRemovedByApply]" in printed
     for text, manager in ((first, "own"), (second, "team"), (first, "own")):
@@ -110,13 +110,13 @@ def test_a_second_file_of_the_default_manager_is_explained(webhook: Webhook) -> 
     webhook.cluster.kubectl("delete", OBJECT)
     applied(webhook, configuration("north", "south"))
     printed = applied(webhook, configuration("east"), SERVER_SIDE)
-    assert "the manager kubectl removes north, south: its file does not have them" in printed
-    assert "perhaps since kubectl had transferred them" in printed
+    assert "field manager kubectl removes north, south: the file just applied does not" in printed
+    assert "perhaps because kubectl transferred them" in printed
     webhook.cluster.kubectl("delete", OBJECT)
     applied(webhook, configuration("north", "south"), SERVER_SIDE)
     printed = applied(webhook, configuration("west"), SERVER_SIDE)
-    assert "the manager kubectl removes north, south: its file does not have them" in printed
-    assert "and it owned them, since it applied them before" in printed
+    assert "field manager kubectl removes north, south: the file just applied does not" in printed
+    assert "but the manager owned them, because it applied them before" in printed
 
 
 def test_changes_of_others_fields_are_reported(webhook: Webhook) -> None:
@@ -128,14 +128,15 @@ def test_changes_of_others_fields_are_reported(webhook: Webhook) -> None:
     forced = (SERVER_SIDE, "--field-manager=team", "--force-conflicts", "--dry-run=server")
     printed = applied(webhook, other, *forced)
     assert (
-        "Warning: spec: the manager team changes fields that other managers had applied: "
-        "fabric north (north). The next apply of the other file"
+        "Warning: spec: field manager team changes fields that other field managers had applied: "
+        "fabric north (north). The next apply of the other manager's file"
     ) in printed
     assert "[OwnershipChanged]" in printed
     patch = [{"op": "remove", "path": "/spec/fabrics/1"}]
     changed = ("--type=json", f"--patch={json.dumps(patch)}", "--dry-run=server")
     printed = webhook.cluster.kubectl("patch", OBJECT, *changed, check=False)
-    assert "kubectl-patch removes fabrics that other managers had applied: south (south)" in printed
+    removal = "kubectl-patch removes what other field managers had applied: fabric south (south)"
+    assert removal in printed
     assert "[FabricOfOtherManagerRemoved]" in printed
 
 
@@ -166,7 +167,7 @@ def deleted(webhook: Webhook, target: str = OBJECT, nodes: int = 2, unavailable:
 
 @pytest.mark.parametrize(
     ("nodes", "unavailable", "warned"),
-    [(2, 0, "(2 take pods)"), (0, 1, "(0 take pods)"), (0, 0, "")],
+    [(2, 0, "(nodes that take pods: 2)"), (0, 1, "(nodes that take pods: 0)"), (0, 0, "")],
     ids=["nodes", "cordoned", "none"],
 )
 def test_a_deletion_warns_if_nodes_belong_to_fabrics(
@@ -187,7 +188,7 @@ def test_a_deletion_warns_if_nodes_belong_to_fabrics(
 def test_the_deletion_of_the_definition_warns(webhook: Webhook) -> None:
     """The API server then deletes the object, without asking any policy."""
     printed = deleted(webhook, KIND)
-    assert "with this definition, the API server deletes the FabricConfiguration" in printed
+    assert "if this definition is deleted, the API server also deletes the Fabric" in printed
     assert "deleted (server dry run)" in printed
 
 
@@ -228,7 +229,7 @@ def test_the_component_denies_and_the_annotation_allows(denied: Webhook) -> None
     collection = f"{PATH.rpartition('/')[0]}?dryRun=All"
     assert "first set the annotation rdma.lab/allow-removal=true on it" in deleted(denied)
     assert "nodes belong to" in send(denied.cluster, "DELETE", collection).refusal
-    assert "denied request: with this definition" in deleted(denied, KIND)
+    assert "denied request: if this definition is deleted" in deleted(denied, KIND)
     for target in (OBJECT, KIND):
         denied.cluster.kubectl(*annotate, target, f"{ALLOW}=yes")
         assert "denied request" in deleted(denied, target)

@@ -68,7 +68,7 @@ def only(given: list[Finding], code: str) -> str:
 def test_the_last_fabric_is_missed() -> None:
     """Without fabrics, failurePolicy decides on all pods; also if no node is known."""
     text = only(findings(configuration("ib"), configuration()), "NoFabricsLeft")
-    assert text.startswith("is empty, so no pod gets RDMA: failurePolicy rejects pods")
+    assert text.startswith("is empty, so no pod gets RDMA: pods that opted in are rejected")
     assert [finding.code for finding in findings(configuration(), configuration())] == [
         "NoFabricsLeft"
     ]
@@ -79,7 +79,7 @@ def test_the_nodes_of_removed_fabrics_are_counted() -> None:
     old = configuration("ib", "roce", "unused", "stays")
     text = only(findings(old, configuration("stays"), ib=12, roce=1), "FabricWithNodesRemoved")
     assert text == (
-        "no longer has ib (12 nodes), roce (1 node): pods on these nodes get no RDMA, unless "
+        "no longer has ib (12 nodes), roce (1 node): new pods on these nodes get no RDMA unless "
         "another fabric matches the nodes"
     )
     assert not findings(old, configuration("stays"))
@@ -91,7 +91,7 @@ def test_only_ten_fabrics_are_named() -> None:
     nodes = dict.fromkeys(names, 2)
     given = findings(configuration(*names), configuration("a"), "kubectl", **nodes)
     text = only(given, "FabricWithNodesRemoved")
-    assert "f8 (2 nodes) and 11 more: pods" in text
+    assert "f8 (2 nodes) and 11 more: new pods" in text
     assert "f9" not in text
 
 
@@ -105,8 +105,8 @@ def test_a_takeover_of_client_side_applies_is_explained(keeper: str) -> None:
     old = configuration("a", "d", owners=[owner("team", "a", "d"), owns_annotation(keeper)])
     new = configuration("d", owners=[owner("team", "d")])
     assert only(findings(old, new, "team"), "FabricsRemovedByApply") == (
-        "the manager team removes a: its file does not have them, and it owned them, perhaps since "
-        "kubectl had transferred them from a client-side apply"
+        "field manager team removes a: the file just applied does not contain it, but the manager "
+        "owned it, perhaps because kubectl transferred it from a client-side apply"
     )
 
 
@@ -117,8 +117,8 @@ def test_several_fabrics_of_a_server_side_apply_are_missed() -> None:
         findings(old, configuration("c", owners=[owner("kubectl", "c")])), "FabricsRemovedByApply"
     )
     assert text == (
-        "the manager kubectl removes a, b: its file does not have them, and it owned them, since "
-        "it applied them before"
+        "field manager kubectl removes a, b: the file just applied does not contain them, but the "
+        "manager owned them, because it applied them before"
     )
     new = configuration("b", "c", owners=[owner("kubectl", "b", "c")])
     assert not findings(old, new)
@@ -136,14 +136,14 @@ def test_client_side_applies_remove_their_own_fabrics() -> None:
 
 @pytest.mark.parametrize(
     ("manager", "subject"),
-    [("kubectl-edit", "the manager kubectl-edit"), ("", "a client without a field manager")],
+    [("kubectl-edit", "field manager kubectl-edit"), ("", "a client without a field manager")],
 )
 def test_a_fabric_of_another_server_side_apply_is_missed(manager: str, subject: str) -> None:
     """Its manager applied it, and would apply it again."""
     old = configuration("a", "b", owners=[owner("team-a", "a"), owner("team-b", "b")])
     new = configuration("a", owners=[owner("team-a", "a")])
     text = only(findings(old, new, manager), "FabricOfOtherManagerRemoved")
-    assert text == f"{subject} removes fabrics that other managers had applied: b (team-b)"
+    assert text == f"{subject} removes what other field managers had applied: fabric b (team-b)"
 
 
 def test_a_takeover_of_fields_is_reported() -> None:
@@ -154,8 +154,8 @@ def test_a_takeover_of_fields_is_reported() -> None:
     new = configuration("a", "b", owners=[lost, owner("team", "a")])
     text = only(findings(old, new, "team"), "OwnershipChanged")
     assert text == (
-        "the manager team changes fields that other managers had applied: fabric a (kubectl), "
-        "defaults (kubectl)"
+        "field manager team changes fields that other field managers had applied: fabric a "
+        "(kubectl), defaults (kubectl)"
     )
     assert not findings(old, new, "kubectl")  # its own fields
 
@@ -175,7 +175,7 @@ def test_an_edit_of_client_side_applies_is_usual() -> None:
     forced = configuration("a", owners=[owner("team", "a")])
     text = only(findings(old, forced, "team"), "OwnershipChanged")
     assert text.endswith(
-        f"changes fields that other managers had applied: fabric a ({CLIENT_SIDE})"
+        f"changes fields that other field managers had applied: fabric a ({CLIENT_SIDE})"
     )
 
 
@@ -184,7 +184,7 @@ def test_several_managers_are_in_one_warning() -> None:
     owners = [owner("one", "a", "b"), owner("one", "a", "b", operation="Update"), owner("two", "a")]
     old, new = configuration("a", "b", owners=owners), configuration("b", owners=[owner("c", "b")])
     removal, change = findings(old, new, "c")
-    assert removal.text.endswith(": a (one), a (two)")
+    assert removal.text.endswith(": fabrics a (one), a (two)")
     assert change.text.endswith(": fabric b (one)")
 
 
@@ -217,7 +217,7 @@ def test_the_entries_of_a_manager_count_together() -> None:
     owners = [owner("team", "a", "b"), owner("team", "c"), owner("team")]
     old = configuration("a", "b", "c", owners=owners)
     text = only(findings(old, configuration("x"), "team"), "FabricsRemovedByApply")
-    assert text.startswith("the manager team removes a, b, c: ")
+    assert text.startswith("field manager team removes a, b, c: ")
 
 
 def test_many_managers_and_many_removed_fabrics_are_linear() -> None:

@@ -316,7 +316,7 @@ def test_the_nodes_of_a_removed_fabric_are_counted() -> None:
     response = server.post(update(item({**VALID, "name": "other"}), old)).response
     assert response["allowed"] is True
     assert response["warnings"][0].startswith(
-        "spec.fabrics: no longer has ib (2 nodes), roce (2 nodes): pods on these nodes get no RDMA"
+        "spec.fabrics: no longer has ib (2 nodes), roce (2 nodes): new pods on these nodes get no"
     )
     (line,) = server.lines.read()
     assert line["warnings"] >= 1
