@@ -188,8 +188,8 @@ def test_the_detector_finds_pods_that_ignore_let_through(cluster: Cluster, deaf:
     assert answer.created
     assert answer.detector == [
         (
-            "this pod requests RDMA, but rdma-webhook did not answer or has no fabrics, and nothing"
-            " was added: create it again once the webhook works"
+            "this pod requests RDMA, but rdma-webhook was not called, did not answer, or has no "
+            "fabrics, so nothing was added: create it again once the webhook works"
         )
     ]
     changed = {ENABLE: "true", "rdma.lab/status": "{}"}
@@ -303,8 +303,8 @@ def test_the_annotation_on_the_workload_itself(cluster: Cluster, kind: str) -> N
     metadata = {"annotations": {ENABLE: "true"}}
     assert ask(cluster, workload(kind, "policies-on", template(), **metadata)).advice == [
         (
-            f"annotation rdma.lab/enable on the {kind} itself does nothing: it belongs in the pod"
-            " template's metadata.annotations"
+            f"annotation rdma.lab/enable on the {kind} itself does nothing: set it as an"
+            " annotation in the pod template's metadata instead"
         )
     ]
     right = workload(kind, "policies-on", template({ENABLE: "true"}), **metadata)
@@ -317,8 +317,8 @@ def test_the_label_on_the_workload_itself(cluster: Cluster, kind: str) -> None:
     document = workload(kind, "policies-on", template(), labels={ENABLE: "true"})
     assert ask(cluster, document).advice == [
         (
-            f"label rdma.lab/enable on the {kind} does nothing: it is an annotation, in the"
-            " metadata of the pod template"
+            f"label rdma.lab/enable on the {kind} does nothing: set it as an annotation in the"
+            " pod template's metadata instead"
         )
     ]
 
@@ -330,7 +330,10 @@ def test_a_value_that_will_be_denied(cluster: Cluster, kind: str, value: str) ->
     answer = ask(cluster, workload(kind, "policies-on", template({ENABLE: value})))
     assert answer.created
     assert answer.advice == [
-        f'annotation rdma.lab/enable: "{value}" denies the pod: it must be "true" or "false"'
+        (
+            f'annotation rdma.lab/enable: "{value}" makes the webhook deny the pod: it must be '
+            '"true" or "false"'
+        )
     ]
 
 
@@ -362,7 +365,10 @@ def test_annotating_a_pod_that_runs(cluster: Cluster) -> None:
         check=False,
     )
     assert policy_messages(printed, "advice") == [
-        ("annotation rdma.lab/enable on an existing pod does nothing: create the pod with it")
+        (
+            "annotation rdma.lab/enable on an existing pod does nothing: delete the pod and create "
+            "it again with the annotation"
+        )
     ]
     other = cluster.kubectl(
         *("annotate", "--namespace=policies-on", "--dry-run=server", "pod/running", "other=x"),
@@ -642,7 +648,7 @@ def test_another_namespace_keeps_the_guard_of_secrets(mighty: Cluster, stolen: s
 
 def test_the_account_may_write_no_event_by_the_core_api(mighty: Cluster) -> None:
     """The core API restricts events less; whatever RBAC grants, it may change or delete none."""
-    message = "rdma-webhook may create Events only about the FabricConfiguration"
+    message = "rdma-webhook may create Events, except those about missing RDMA, only about its"
     place = {
         "apiVersion": "rdma.lab/v1alpha1",
         "kind": "FabricConfiguration",

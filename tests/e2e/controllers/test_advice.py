@@ -21,7 +21,7 @@ DEFINITIONS = {
     "lws": "config/crd/bases",
     "jobset": "config/components/crd/bases",
 }
-DENIES = f'annotation {ENABLE}: "yes" denies the pod: it must be "true" or "false"'
+DENIES = f'annotation {ENABLE}: "yes" makes the webhook deny the pod: it must be "true" or "false"'
 
 
 @pytest.fixture(scope="module")

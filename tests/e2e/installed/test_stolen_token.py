@@ -246,7 +246,7 @@ def _filled(version: str) -> Document:
 
 _ABOUT = "only about the FabricConfiguration and about missing RDMA"
 _AT = "only about its FabricConfiguration, each with one of 4096 names"
-_SAYS = "no other fields of an Event"
+_SAYS = "only the fields of an Event that the policy lists"
 _OWNERS = "only to owners of pods, in namespaces that opted in"
 FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     "another reason": (_put("reason", value="Killing"), _ABOUT),
@@ -412,7 +412,7 @@ def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> Non
     """`caBundle` and managedFields have limits, since a full object could not be healed."""
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
-    message = "at most 64 KiB into caBundle and into managedFields"
+    message = "at most 64 KiB each into caBundle and managedFields"
     padding = _fields(10_000, 10) | {"apiVersion": "admissionregistration.k8s.io/v1"}
     for field, value in (
         ("/webhooks/0/clientConfig/caBundle", "eHh4" * (1 << 15)),
@@ -502,7 +502,7 @@ def test_only_the_present_spec_is_kept(thief: Thief, stored: Document) -> None:
         response = thief.send("PATCH", STATUS, {"status": {"kept": kept}}, MERGE)
         assert response.code in {403, 422}, how
     refused = thief.send("PATCH", STATUS, {"status": {"kept": attempts["another spec"]}}, MERGE)
-    assert "rdma-webhook may add only the present spec to status.kept" in refused.refusal
+    assert "rdma-webhook may add only the current spec to status.kept" in refused.refusal
     unchanged = thief.send("PATCH", STATUS, {"status": {"kept": before}}, MERGE)
     assert unchanged.code == 200, unchanged.refusal
 
