@@ -269,10 +269,14 @@ def test_words_without_a_cluster(tmp_path: Path) -> None:
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("rdma-webhook: error: the kubeconfig ")
     _, _, err = run("nonsense", *access)
-    assert err.endswith(
-        "does not exist: name one with --kubeconfig; 'nonsense' is not a code (rdma-webhook why "
-        "--codes lists all codes)\n"
+    assert err.startswith(
+        "rdma-webhook: error: nonsense is not a code, and cannot be looked up as a pod: the kube"
     )
+    assert err.endswith(
+        "does not exist (set --kubeconfig); `rdma-webhook why --codes` lists all codes\n"
+    )
+    _, _, err = run("fabricunknwn", *access)
+    assert err.endswith("; 'fabricunknwn' is not a code: did you mean FabricUnknown?\n")
 
 
 def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch) -> None:

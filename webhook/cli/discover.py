@@ -198,11 +198,11 @@ def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeT
 
 
 def _no_input(problems: tuple[str, ...]) -> str:
-    lead = "no usable input" if problems else "missing input; pass files, --dir or --run"
+    lead = "no usable input" if problems else "missing input: pass files, --dir or --run"
     return (
-        f"{lead}. Run rdma-webhook discover script to print a script that collects it on a node, "
-        "or run there at least: hostname; ibstat; ibdev2netdev; lspci -Dnn; nvidia-smi -L; "
-        "nvidia-smi topo -m; ip -br a"
+        f"{lead}. `rdma-webhook discover script` prints a script that collects the input on a "
+        "node; at a minimum, run these commands there: hostname; ibstat; ibdev2netdev; "
+        "lspci -Dnn; nvidia-smi -L; nvidia-smi topo -m; ip -br a"
     )
 
 

@@ -22,7 +22,7 @@ from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
 from webhook.diagnose.why.output import why_form, why_text
-from webhook.errors import ClusterError, DocumentError
+from webhook.errors import ClusterError, DocumentError, WebhookError
 from webhook.kube.objects import Manifest
 from webhook.model.fabric import CompiledConfiguration
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
@@ -145,28 +145,38 @@ def _explain_codes(names: Sequence[str]) -> list[CodeExplanation]:
     return [explain_code(name) for name in names]
 
 
-def _print_failures(failures: Mapping[str, str]) -> list[str]:
-    """Print the error of each name that is neither a pod nor a code; return the codes among them.
-
-    Unlike the names of most pods, codes have no punctuation.
-    """
+def _print_failures(failures: Mapping[str, WebhookError]) -> list[str]:
+    """Print the errors of names that are neither pods nor codes; return the codes."""
     if not failures:
         return []
-    from webhook.diagnose.codes import is_code, unknown_code  # noqa: PLC0415 -- it imports all tools
+    from webhook.diagnose.codes import is_code  # noqa: PLC0415 -- it imports all tools
 
     messages = {
-        f"{message}; {unknown_code(name)}" if name.isalnum() else message: None
-        for name, message in failures.items()
-        if not is_code(name)
+        _failure(name, error): None for name, error in failures.items() if not is_code(name)
     }
     for message in messages:
         print_message("error", message)
     return list(filter(is_code, failures))
 
 
+def _failure(name: str, error: WebhookError) -> str:
+    """Return the message about a name: unlike those of most pods, codes have no punctuation."""
+    from webhook.diagnose.codes import unknown_code  # noqa: PLC0415 -- it imports all tools
+
+    if not name.isalnum():
+        return str(error)
+    unknown = unknown_code(name)
+    if isinstance(error, NoPodError) or unknown.endswith("?"):
+        return f"{error}; {unknown}"
+    return (
+        f"{name} is not a code, and cannot be looked up as a pod: {error}; `rdma-webhook why "
+        "--codes` lists all codes"
+    )
+
+
 def _collect(
     arguments: argparse.Namespace, pods: list[str], configuration: CompiledConfiguration | None
-) -> tuple[list[PodEvidence], dict[str, str]]:
+) -> tuple[list[PodEvidence], dict[str, WebhookError]]:
     """Return the evidence of all pods, and the error for each unreadable pod."""
     evidence: list[PodEvidence] = []
     if arguments.files:
@@ -181,13 +191,13 @@ def _collect(
     try:
         collector, namespace = _collector(arguments, configuration)
     except ClusterError as error:
-        return evidence, dict.fromkeys(pods, str(error))
-    failures: dict[str, str] = {}
+        return evidence, dict.fromkeys(pods, error)
+    failures: dict[str, WebhookError] = {}
     for name in pods:
         try:
             evidence.append(collector.collect(namespace, _without_kind(name)))
         except NoPodError as error:
-            failures[name] = str(error)
+            failures[name] = error
     return evidence, failures
 
 

@@ -25,9 +25,7 @@ def official_client(kubeconfig: Path | None, overrides: Overrides) -> ApiClient:
     Nothing is sent yet. Raises ClusterError if the credentials cannot be read.
     """
     if kubeconfig and not exists(kubeconfig) and not overrides.server:
-        raise ClusterError(
-            f"the kubeconfig {kubeconfig} does not exist: name one with --kubeconfig"
-        )
+        raise ClusterError(f"the kubeconfig {kubeconfig} does not exist (set --kubeconfig)")
     if part := overrides.part_of_kubeconfig if kubeconfig is None else "":
         raise ClusterError(f"{part} is not available without a kubeconfig")
     for file in overrides.files:

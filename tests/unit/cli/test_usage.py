@@ -102,7 +102,7 @@ def test_a_usage_error_is_a_single_line(shell: Shell, arguments: list[str]) -> N
         (["--bogus"], "unknown option: --bogus (see rdma-webhook --help)"),
         (
             ["certs", "status", "--kubeconfig", "none"],
-            "the kubeconfig none does not exist: name one with",
+            "the kubeconfig none does not exist (set --kubeconfig)",
         ),
     ],
 )

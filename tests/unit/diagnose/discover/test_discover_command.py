@@ -93,7 +93,7 @@ def test_without_input_the_error_lists_commands(discover: Discover) -> None:
     """Exit code 2, and the commands to run on each node."""
     ran = discover()
     assert ran.code == 2
-    assert "Run rdma-webhook discover script to print a script" in ran.err
+    assert "`rdma-webhook discover script` prints a script" in ran.err
     assert "ibstat" in ran.err
 
 
