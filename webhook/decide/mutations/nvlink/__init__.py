@@ -99,7 +99,9 @@ def _wrap(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
 
 MUTATION = Mutation(
     name="nvlink",
-    summary="lets privileged pods on one node use NVLink between them, each with its own GPUs",
+    summary=(
+        "lets privileged pods on one node use NVLink between them, each computing on its own GPUs"
+    ),
     needs=KnowledgeLevel.NOTHING,
     reasons=(
         *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),
