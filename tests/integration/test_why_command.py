@@ -111,7 +111,10 @@ def test_codes() -> None:
         (["--codes", "-f", "pods.yaml"], "--codes takes neither pods nor codes"),
         (["FabricAmbigous"], "did you mean FabricAmbiguous"),
         (["-f", "missing.yaml"], "missing.yaml: no such file or directory"),
-        (["train", "--kubeconfig", "missing"], "the kubeconfig missing does not exist: name one"),
+        (
+            ["train", "--kubeconfig", "missing"],
+            "the kubeconfig missing does not exist (set --kubeconfig)",
+        ),
         (["job/train", "--kubeconfig", "{kubeconfig}"], "'job/train' is not a pod; pass one of"),
         (["train", "--kubeconfig", "{kubeconfig}", "--context", "y"], "cannot connect with "),
     ],
