@@ -196,7 +196,7 @@ def ports_down(plan: FabricPlan) -> Iterator[Finding]:
             yield PORT_NOT_ACTIVE.finding("error", text, location=location)
 
 
-def _name(node: SiteNode, port: SitePort) -> str:
+def _name(node: MergedNode, port: MergedPort) -> str:
     """Return the name of a port, with its number if the node's device has several ports."""
     has_siblings = sum(sibling.device == port.device for sibling in node.ports) > 1
     return f"{port.device} port {port.port}" if port.device and has_siblings else port.name
