@@ -32,7 +32,7 @@ _ANNOTATIONS = (_ROTATE, _RETIRE_AFTER, _REVOKING)
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 #: The largest field that is parsed: 64 KiB in base64, as in manifests/base/guard-secrets.yaml.
-MAX_FIELD_BYTES = 48 * 1024
+MAX_FIELD_BYTES = 12 * 1024
 #: The number of attempts to write a request for a rotation while the Secret keeps changing.
 _ATTEMPTS = 5
 #: The remedy for a Secret that is `SecretContent.immutable`.

@@ -141,10 +141,9 @@ def _mapping(properties: dict[str, Schema], *required: str) -> Schema:
     return {**schema, "required": list(required)} if required else schema
 
 
-def _map(description: str, key: str, item: Schema) -> Schema:
-    """Return a list whose items are identified by a field."""
-    keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
-    return {**_field("array", description), "items": item, **keyed}
+def _list(description: str, item: Schema) -> Schema:
+    """Return a list that is written as a whole, so that nobody else can add items."""
+    return {**_field("array", description), "items": item, "x-kubernetes-list-type": "atomic"}
 
 
 def _count(description: str) -> Schema:
@@ -200,7 +199,7 @@ _FABRIC = _mapping(
             "ready, or Kubernetes has tainted them. `problems` names them."
         ),
         "gpus": _count("GPUs that these nodes can allocate, in total."),
-        "resources": _map("The RDMA resources that these nodes offer.", "name", _RESOURCE),
+        "resources": _list("The RDMA resources that these nodes offer.", _RESOURCE),
         "problems": {
             **_field(
                 "array", "What keeps pods from using the fabric, one sentence for each problem."
@@ -226,7 +225,11 @@ _REPLICA = {
                 "The metadata.generation of the configuration in use; 0 without one."
             ),
             "version": {**_field("string", "Version of the program."), "maxLength": 64},
-            "seen": {**_field("string", "When the replica wrote this."), "format": "date-time"},
+            "seen": {
+                **_field("string", "When the replica wrote this, in UTC."),
+                "format": "date-time",
+                "pattern": "^20[0-9-]{8}T[0-9:]{8}Z$",
+            },
         },
         *("config", "generation", "version", "seen"),
     ),
@@ -247,9 +250,7 @@ STATUS_SCHEMA: Schema = {
     **_mapping(
         {
             "observedGeneration": _count("The metadata.generation that the status is about."),
-            "conditions": _map(
-                "Whether the configuration is valid, and in use.", "type", _CONDITION
-            ),
+            "conditions": _list("Whether the configuration is valid, and in use.", _CONDITION),
             "fabricNames": _field("string", "Names of the fabrics, as `kubectl get` shows them."),
             "nodes": _count("Number of nodes that belong to a fabric and take pods."),
             "problems": _count("Number of problems of all fabrics."),
@@ -268,7 +269,7 @@ STATUS_SCHEMA: Schema = {
                 "maxItems": MAX_KEPT,
                 "x-kubernetes-list-type": "atomic",
             },
-            "fabrics": _map("What the cluster's nodes offer on each fabric.", "name", _FABRIC),
+            "fabrics": _list("What the cluster's nodes offer on each fabric.", _FABRIC),
         }
     ),
 }

@@ -30,8 +30,9 @@ Object = JsonObject
 #: The body of a request: an object, the operations of a JSON patch, or nothing.
 Body = Object | list[Object] | None
 
-#: The owner of applied fields.
+#: The owner of all fields that this program writes, which the guards know by this name.
 FIELD_MANAGER = "rdma-webhook"
+_MANAGER = [("fieldManager", FIELD_MANAGER)]
 #: Timeouts for connecting and for an answer; all these requests are small.
 SECONDS = (3.0, 10.0)
 #: The libraries' errors if there is no answer, or only a part of one.
@@ -62,7 +63,7 @@ class Client:
 
     def create(self, path: str, body: Object) -> bool:
         """Create an object in a collection; False if one with its name already exists."""
-        status, answer = self.send("POST", path, body, "application/json")
+        status, answer = self.send("POST", path, body, "application/json", _MANAGER)
         if status == HTTPStatus.CONFLICT and answer.get("reason") == "AlreadyExists":
             return False
         _checked(status, answer)
@@ -70,7 +71,7 @@ class Client:
 
     def replace(self, path: str, body: Object) -> bool:
         """Replace an object; False if its resourceVersion is no longer that of `body`."""
-        status, answer = self.send("PUT", path, body, "application/json")
+        status, answer = self.send("PUT", path, body, "application/json", _MANAGER)
         return _succeeded(status, answer)
 
     def apply(self, path: str, body: Object) -> bool:
@@ -78,7 +79,7 @@ class Client:
 
         False if the uid or resourceVersion of the object is no longer that of `body`.
         """
-        query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
+        query = [*_MANAGER, ("force", "true")]
         status, answer = self.send("PATCH", path, body, "application/apply-patch+yaml", query)
         return _succeeded(status, answer)
 
@@ -87,8 +88,7 @@ class Client:
 
         False if the object is gone, or its resourceVersion is no longer that of `body`.
         """
-        query = [("fieldManager", FIELD_MANAGER)]
-        status, answer = self.send("PATCH", path, body, "application/merge-patch+json", query)
+        status, answer = self.send("PATCH", path, body, "application/merge-patch+json", _MANAGER)
         return _succeeded(status, answer)
 
     def send(

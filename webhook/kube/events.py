@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import queue
 import threading
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
@@ -166,10 +167,12 @@ REASON = "NoRDMA"
 PENDING = 1000
 #: The number of created Events to remember, to save requests to the API server for each pod.
 REMEMBERED = 4096
-#: Hex digits in an Event's name, which the policy rdma-webhook-guard-events requires.
-OWNER_DIGITS = 12
-#: Characters of an owner's name in an Event's name, which may have 253.
-MAX_NAME_LENGTH = 200
+#: The beginning of an Event's name, and the number of hex digits after it, which the policy
+#: rdma-webhook-guard-events requires. They limit how many Events a stolen token can create.
+OWNER_PREFIX, OWNER_DIGITS = "rdma-webhook", 3
+#: The maximum number of Events in any period of these seconds: anybody who reaches /mutate can
+#: send reviews with made-up owners.
+RATE, RATE_SECONDS = 60, 60.0
 
 
 class WithoutRdma(NamedTuple):
@@ -198,20 +201,22 @@ class OwnerEvents:
         self._lost = lost
         self._waiting: queue.Queue[WithoutRdma] = queue.Queue(PENDING)
         self._created: OrderedDict[str, None] = OrderedDict()
+        #: The times of the last Events.
+        self._times: deque[float] = deque(maxlen=RATE)
         self._thread: threading.Thread | None = None
 
     def tell(self, notice: WithoutRdma) -> None:
         """Queue an Event for creation without blocking, unless it was created already."""
-        name = name_of(notice)
-        if name in self._created:
-            self._created.move_to_end(name)
+        identity = _identity(notice)
+        if identity in self._created:
+            self._created.move_to_end(identity)
             return
         try:
             self._waiting.put_nowait(notice)
         except queue.Full:
             self._lost(f"{PENDING} others are waiting")
             return
-        self._created[name] = None
+        self._created[identity] = None
         if len(self._created) > REMEMBERED:
             self._created.popitem(last=False)
         if self._thread is None:
@@ -221,17 +226,32 @@ class OwnerEvents:
     def _run(self) -> None:
         while True:
             notice = self._waiting.get()
+            self._keep_rate()
             problem = self._api.create(owner_event(notice, self._reporter, datetime.now(UTC)))
             if problem:
                 self._lost(problem)
 
+    def _keep_rate(self) -> None:
+        """Wait until another Event may be created."""
+        if len(self._times) == RATE:
+            time.sleep(max(0.0, self._times[0] + RATE_SECONDS - time.monotonic()))
+        self._times.append(time.monotonic())
 
-def name_of(notice: WithoutRdma) -> str:
-    """Return the name of an Event: the owner's name and a digest of owner and reason."""
+
+def _identity(notice: WithoutRdma) -> str:
+    """Return a digest of owner and reason."""
     owner = notice.owner
     identity = f"{notice.namespace}\n{owner.kind}\n{owner.name}\n{owner.uid}\n{notice.code}"
-    digest = hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:OWNER_DIGITS]
-    return f"{owner.name[:MAX_NAME_LENGTH].rstrip('.-')}.{digest}"
+    return hashlib.sha256(identity.encode(errors="replace")).hexdigest()
+
+
+def name_of(notice: WithoutRdma) -> str:
+    """Return the name of an Event.
+
+    In a namespace, one in about 4,000 other notices gets the same name. Such a notice has no Event
+    until the first one has expired, after an hour.
+    """
+    return f"{OWNER_PREFIX}.{_identity(notice)[:OWNER_DIGITS]}"
 
 
 def owner_event(notice: WithoutRdma, reporter: str, now: datetime) -> JsonObject:

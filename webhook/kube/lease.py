@@ -22,7 +22,7 @@ from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
 from webhook.kube.api import message_of
-from webhook.kube.client import BROKEN, SECONDS, Client, parsed
+from webhook.kube.client import BROKEN, FIELD_MANAGER, SECONDS, Client, parsed
 
 #: Seconds after which another replica takes over an unrenewed Lease. These are the times of
 #: controllers. Source: client-go and component-base, config/v1alpha1/defaults.go.
@@ -131,7 +131,9 @@ class _Lock(LeaseLock):
             updated_record, self.lease_reference.spec
         )
         try:
-            self.api_instance.replace_namespaced_lease(name, namespace, self.lease_reference)
+            self.api_instance.replace_namespaced_lease(
+                name, namespace, self.lease_reference, field_manager=FIELD_MANAGER
+            )
         except ApiException as error:
             self._note("update", error)
             return False

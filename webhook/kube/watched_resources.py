@@ -35,8 +35,6 @@ _Default = TypeVar("_Default")
 _EMPTY: dict[str, str] = {}
 #: The projected metadata of a configuration.
 _METADATA = ("name", "uid", "generation", "resourceVersion")
-#: The projected status of a configuration: what one replica writes for the others.
-_STATUS = ("kept", "replicas")
 #: The duration of watches of a kind that nobody else reads or changes. It gets no bookmarks: the
 #: API server sends one only if its own cache of the kind has moved on (apiserver, cacher.go; seen
 #: on 1.36). So its watches end before their silence counts as a lost connection.
@@ -103,7 +101,7 @@ def _namespace(manifest: Item) -> NamespaceFacts:
 
 
 def _configuration(manifest: Item) -> Item:
-    """Project the configured fields, the time of their last write, and a part of `status`."""
+    """Project the configured fields, the time of their last write, and the status."""
     metadata = ClusterObject(manifest).metadata
     projected = {key: metadata[key] for key in _METADATA if key in metadata}
     written = [
@@ -112,11 +110,12 @@ def _configuration(manifest: Item) -> Item:
         if not manager.get("subresource")
     ]
     projected["written"] = max(written, default="")
-    stored = manifest.get("status")
-    status = (
-        {key: stored[key] for key in _STATUS if key in stored} if isinstance(stored, dict) else {}
-    )
-    return {**manifest, "metadata": projected, "status": status}
+    status = manifest.get("status")
+    return {
+        **manifest,
+        "metadata": projected,
+        "status": status if isinstance(status, dict) else _EMPTY,
+    }
 
 
 def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:

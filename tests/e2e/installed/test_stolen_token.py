@@ -36,13 +36,21 @@ class Thief:
     def send(self, method: str, path: str, document: object = None, kind: str = JSON) -> Response:
         """Dry-run a request."""
         dry = "" if method == "GET" else "?dryRun=All"
-        return send(self.webhook.cluster, method, path + dry, document, kind, token=self._token)
+        return self.request(method, path + dry, document, kind)
+
+    def request(self, method: str, path: str, document: object, kind: str) -> Response:
+        """Send a request as it is."""
+        return send(self.webhook.cluster, method, path, document, kind, token=self._token)
 
     def secret(self) -> Document:
         """Read the Secret of the CA, as every replica may."""
         response = self.send("GET", f"{SECRETS}/{NAME}-ca")
         assert response.code == 200, response.refusal
         return response.object
+
+
+#: The message on entries in managedFields.
+_MANAGERS = "may write into managedFields only its own entries, of at most 16 KiB"
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +136,7 @@ def _put(*path: str, value: object) -> Callable[[Document], None]:
 REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "immutable": (_put("immutable", value=True), "without immutable: true"),
     "another key": (_put("data", "other", value="eA=="), "only CAs into its Secret"),
-    "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "at most 64 KiB each"),
+    "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "at most 16 KiB each"),
     "a large key": (_put("data", "next.key", value="eHh4" * (1 << 11)), "keys of at most 4 KiB"),
     "a label": (
         _put("metadata", "labels", value={"a": "b"}),
@@ -195,7 +203,7 @@ def test_the_secret_cannot_be_filled(thief: Thief) -> None:
     ):
         secret["metadata"]["managedFields"] = [_filled("v1")]
         response = thief.send(method, path, secret)
-        message = "may not write large managedFields"
+        message = _MANAGERS
         assert (response.code, message in response.refusal) == (403, True), response.refusal
 
 
@@ -318,7 +326,7 @@ def _at_owner(thief: Thief) -> Document:
     regarding = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "namespace": LAB}
     return {
         **_event(thief),
-        "metadata": {"name": "train.0123456789ab", "namespace": LAB},
+        "metadata": {"name": "rdma-webhook.0ab", "namespace": LAB},
         "reason": "NoRDMA",
         "action": "Admit",
         "regarding": {**regarding, "uid": "7e57"},
@@ -327,7 +335,7 @@ def _at_owner(thief: Thief) -> Document:
 
 FALSE_AT_OWNER: dict[str, Callable[[Document], None]] = {
     "of any name": _put("metadata", "name", value="flood-1"),
-    "of another's name": _put("metadata", "name", value="other.0123456789ab"),
+    "of more names": _put("metadata", "name", value="rdma-webhook.0abc"),
     "at a pod": _put("regarding", "kind", value="Pod"),
     "at a node": _put("regarding", "kind", value="Node"),
     "at nothing": _put("regarding", "kind", value=""),
@@ -346,7 +354,6 @@ def test_a_true_event_at_an_owner_is_taken(thief: Thief) -> None:
     del event["regarding"]["uid"]
     assert thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event).code == 201
     event["regarding"]["name"] = "train" * 50
-    event["metadata"]["name"] = f"{'train' * 40}.0123456789ab"
     assert thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event).code == 201
 
 
@@ -409,23 +416,29 @@ def test_the_policies_are_well_typed(webhook: Webhook) -> None:
 
 @pytest.mark.parametrize("configuration", ["mutating/zz-rdma-webhook", "validating/rdma-webhook"])
 def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> None:
-    """`caBundle` and managedFields have limits, since a full object could not be healed."""
+    """A full object could not be healed; nor may an entry keep others from healing it."""
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
-    message = "at most 64 KiB each into caBundle and managedFields"
-    padding = _fields(10_000, 10) | {"apiVersion": "admissionregistration.k8s.io/v1"}
-    for field, value in (
-        ("/webhooks/0/clientConfig/caBundle", "eHh4" * (1 << 15)),
-        ("/metadata/managedFields/-", padding),
+    version = {"apiVersion": "admissionregistration.k8s.io/v1"}
+    small, large = _fields(1, 10) | version, _fields(10_000, 10) | version
+    for field, value, message in (
+        ("/webhooks/0/clientConfig/caBundle", "eHh4" * (1 << 15), "64 KiB"),
+        ("/metadata/managedFields/-", small, _MANAGERS),
+        ("/metadata/managedFields/-", large | {"manager": NAME}, _MANAGERS),
+        ("/metadata/managedFields", [small], _MANAGERS),
     ):
         change = {"op": "add", "path": field, "value": value}
         response = thief.send("PATCH", path, [change], "application/json-patch+json")
         assert (response.code, message in response.refusal) == (403, True), response.refusal
 
 
+#: Times that the API server stores and clients cannot read.
+_ODD_TIMES = ("9999-12-31T23:59:59.000000-23:00", "0000-01-01T00:00:00.000000Z")
 #: Changes of the Lease, and the message that rejects each.
 MISUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "a long hold": (_put("spec", "leaseDurationSeconds", value=16), "for at most 15 s"),
+    "a year of five digits": (_put("spec", "renewTime", value=_ODD_TIMES[0]), "in its own name"),
+    "the year 0": (_put("spec", "acquireTime", value=_ODD_TIMES[1]), "in its own name"),
     "another holder": (_put("spec", "holderIdentity", value="another"), "in its own name"),
     "an annotation": (_put("metadata", "annotations", value={"a": "x" * 1000}), "only the spec"),
     "a label": (_put("metadata", "labels", value={"a": "b"}), "only the spec"),
@@ -461,7 +474,7 @@ def test_a_replica_may_hold_the_lease(thief: Thief) -> None:
     assert thief.send("PUT", LEASE, stored).code == 200
     stored["metadata"]["managedFields"] = [_filled("coordination.k8s.io/v1")]
     response = thief.send("PUT", LEASE, stored)
-    assert (response.code, "large managedFields" in response.refusal) == (403, True)
+    assert (response.code, _MANAGERS in response.refusal) == (403, True)
     assert thief.send("DELETE", LEASE).code == 403
 
 
@@ -523,8 +536,13 @@ def test_a_replica_speaks_only_for_itself(thief: Thief, stored: Document) -> Non
     for own in (_entry(), None):
         changed = {"status": {"replicas": {thief.pod: own}}}
         assert thief.send("PATCH", STATUS, changed, MERGE).code == 200
-    large = {"status": {"replicas": {thief.pod: _entry(version="x" * 65)}}}
-    assert thief.send("PATCH", STATUS, large, MERGE).code == 422
+    for wrong in (
+        {"version": "x" * 65},
+        {"seen": "9999-12-31T23:59:59-23:00"},
+        {"seen": "0001-01-01T00:00:00Z"},
+    ):
+        odd = {"status": {"replicas": {thief.pod: _entry(**wrong)}}}
+        assert thief.send("PATCH", STATUS, odd, MERGE).code == 422
 
 
 def test_the_status_cannot_fill_etcd(thief: Thief) -> None:
@@ -533,10 +551,13 @@ def test_the_status_cannot_fill_etcd(thief: Thief) -> None:
     for fields in (
         {"fabrics": [{"name": "a", "problems": problems}]},
         {"fabricNames": "x" * 300_000},
+        {"fabricNames": "<" * 50_000},
+        {"fabricNames": "\N{EURO SIGN}" * 100_000},
+        {"fabricNames": "a\x1fb"},
         {"conditions": [_condition(f"C{number}", "x" * 30_000) for number in range(10)]},
     ):
         response = thief.send("PATCH", STATUS, {"status": fields}, MERGE)
-        assert (response.code, "256 KiB into the status" in response.refusal) == (403, True), fields
+        assert (response.code, "256 KiB of visible text" in response.refusal) == (403, True), fields
     managed = {"manager": "thief", "operation": "Update", "apiVersion": "rdma.lab/v1alpha1"}
     managed |= {"fieldsType": "FieldsV1", "time": "2026-01-01T00:00:00Z", "subresource": "status"}
     names: Document = {f'k:{{"name":"{number:0>100}"}}': {".": {}} for number in range(3000)}
@@ -547,6 +568,18 @@ def test_the_status_cannot_fill_etcd(thief: Thief) -> None:
     assert response.code == 403 or size < 10_000, (response.code, size)
     for path in (PATH, f"{PATH}/scale"):
         assert thief.send("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE).code == 403
+
+
+def test_no_other_manager_can_keep_the_holder_from_writing(thief: Thief) -> None:
+    """Lists are written as a whole, by a single manager, so nothing is left of a false status."""
+    condition = _condition("X", "false")
+    body = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}
+    body |= {"metadata": {"name": "default"}, "status": {"conditions": [condition]}}
+    for manager, code in (("thief", 403), (NAME, 200)):
+        path = f"{STATUS}?dryRun=All&force=true&fieldManager={manager}"
+        response = thief.request("PATCH", path, body, "application/apply-patch+yaml")
+        assert (response.code, manager == NAME or _MANAGERS in response.refusal) == (code, True)
+    assert [item["type"] for item in response.object["status"]["conditions"]] == ["X"]
 
 
 def _condition(kind: str, message: str) -> Document:

@@ -91,7 +91,7 @@ def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any
         (secret_of(issue_ca(now=NOW + timedelta(days=1))), "the CA is not valid before 2"),
         (
             secret_of(CA, **{"ca.crt": b64encode(b" " * (MAX_FIELD_BYTES + 1)).decode()}),
-            "ca.crt has more than 49152 bytes",
+            "ca.crt has more than 12288 bytes",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_where_the_kinds_are() -> None:
 
 
 def test_a_configuration_is_what_was_written_and_when() -> None:
-    """Labels, managedFields and the holder's status are left out, also if a field is missing."""
+    """Labels and managedFields are left out, also if a field is missing."""
     spec = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration", "spec": {"a": 1}}
     fields = [
         {"manager": "a", "time": "2026-01-01T00:00:01Z"},
@@ -55,18 +55,18 @@ def test_a_configuration_is_what_was_written_and_when() -> None:
     ]
     metadata = {"name": "default", "uid": "u", "generation": 7, "resourceVersion": "9"}
     other_metadata = {"labels": {"a": "b"}, "managedFields": fields}
-    shared = {"kept": [1], "replicas": {"a": 2}}
+    status = {"kept": [1], "replicas": {"a": 2}, "nodes": 3}
     projection = CONFIGURATIONS.project(
-        {**spec, "status": {**shared, "nodes": 3}, "metadata": {**metadata, **other_metadata}}
+        {**spec, "status": status, "metadata": {**metadata, **other_metadata}}
     )
     assert projection == {
         **spec,
-        "status": shared,
+        "status": status,
         "metadata": {**metadata, "written": "2026-01-01T00:00:02Z"},
     }
     absent: list[dict[str, object]] = [{}, {"status": None}, {"status": {}}]
-    for status in absent:
-        assert CONFIGURATIONS.project({"metadata": {"name": "default"}, "odd": 1, **status}) == {
+    for missing in absent:
+        assert CONFIGURATIONS.project({"metadata": {"name": "default"}, "odd": 1, **missing}) == {
             "metadata": {"name": "default", "written": ""},
             "odd": 1,
             "status": {},

@@ -60,10 +60,17 @@ class Server:
         return self.stored
 
     def replace_namespaced_lease(
-        self, name: str, namespace: str, body: V1Lease, *, _request_timeout: tuple[float, float]
+        self,
+        name: str,
+        namespace: str,
+        body: V1Lease,
+        *,
+        field_manager: str,
+        **timeout: tuple[float, float],
     ) -> None:
         """Replace the Lease."""
         assert (name, namespace) == ("status", "rdma-webhook")
+        assert field_manager == "rdma-webhook"
         self._request("update", _request_timeout)
         self.stored = body
 

@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+import re
 import threading
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube import events as owner_events
-from webhook.kube.events import PENDING, REMEMBERED, OwnerEvents, WithoutRdma, name_of, owner_event
+from webhook.kube.events import (
+    PENDING,
+    RATE,
+    RATE_SECONDS,
+    REMEMBERED,
+    OwnerEvents,
+    WithoutRdma,
+    name_of,
+    owner_event,
+)
 from webhook.model.pod import OwnerReference
 
 JOB = WithoutRdma(
@@ -86,13 +97,27 @@ def test_the_name_says_whether_it_is_the_same_event() -> None:
         JOB._replace(code="x"),
     ]
     assert len({name_of(notice) for notice in (JOB, *variants)}) == 6
+    assert re.fullmatch("rdma-webhook[.][0-9a-f]{3}", name_of(JOB))
 
 
-def test_a_long_name_stays_a_name() -> None:
-    """A name may have 253 characters, and no part of it ends in a dot or dash."""
-    name = name_of(named("a" * 199 + ".-" + "b" * 52))
-    assert name.startswith("a" * 199 + ".")
-    assert len(name) == 199 + 13
+def test_a_stranger_cannot_cause_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody who reaches /mutate can make owners up: 60 Events a minute, the rest waits."""
+    now, slept = [1000.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(owner_events, "time", clock)
+    events = OwnerEvents("x", Api, print)
+    for number in range(RATE + 2):
+        events._keep_rate()
+        now[0] += number == 0
+    assert slept == [RATE_SECONDS - 1.0, 1.0]
+    now[0] += RATE_SECONDS
+    events._keep_rate()
+    assert slept[2:] == [0.0]
 
 
 def test_each_owner_gets_a_single_event() -> None:
@@ -121,8 +146,9 @@ def test_a_failed_event_is_logged() -> None:
     assert lost == ["forbidden", "internal error: ValueError"]
 
 
-def test_nobody_waits_for_an_api_server_that_hangs() -> None:
+def test_nobody_waits_for_an_api_server_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limited number of events waits, and the rest is lost."""
+    monkeypatch.setattr(owner_events, "RATE_SECONDS", 0.0)
     api, lost = Api(), list[str]()
     api.open.clear()
     events = OwnerEvents("x", lambda: api, lost.append)

@@ -12,7 +12,14 @@ from webhook.errors import ClusterError
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.status.content import ReplicaReport
 from webhook.serve.status.own import OwnPart
-from webhook.serve.status.replicas import EXPIRY, LIVE, REFRESH, live_reports, replica_reports
+from webhook.serve.status.replicas import (
+    EXPIRY,
+    LIVE,
+    REFRESH,
+    expired,
+    live_reports,
+    replica_reports,
+)
 
 START = datetime(2026, 11, 23, 10, 0, tzinfo=UTC)
 SPEC = {"fabrics": [{"name": "v100-ib"}]}
@@ -111,13 +118,24 @@ def test_the_holder_removes_entries_of_pods_that_are_gone() -> None:
 
 @pytest.mark.parametrize(
     "odd",
-    [None, 3, {}, {"seen": 3}, {**entry(), "seen": "yesterday"}, {**entry(), "generation": "x"}],
+    [
+        None,
+        3,
+        {},
+        {"seen": 3},
+        {**entry(), "seen": "yesterday"},
+        {**entry(), "seen": "9999-12-31T23:59:59-23:00"},
+        {**entry(), "seen": "0001-01-01T00:00:00+23:00"},
+        {**entry(), "seen": "9999-12-31T23:59:59Z"},
+        {**entry(), "generation": "x"},
+    ],
     ids=str,
 )
 def test_an_entry_of_an_unknown_form_does_not_count(odd: Any) -> None:
     """Another version may have written it."""
     stored = replica_reports({"replicas": {"odd": odd, "me": entry()}})
     assert live_reports(stored, START) == {"me": REPORT}
+    assert expired(stored, START) == ["odd"]
 
 
 @pytest.mark.parametrize("status", [{}, {"replicas": None}, {"replicas": [1]}], ids=str)

@@ -60,7 +60,6 @@ class _Metadata(TypedDict, total=False):
     #: The time of the last write, in ISO 8601; "" if unknown.
     written: str
     resourceVersion: str
-    uid: str
 
 
 class _Projection(TypedDict, total=False):
@@ -68,7 +67,6 @@ class _Projection(TypedDict, total=False):
 
     metadata: _Metadata
     spec: Mapping[str, object]
-    #: `kept` and `replicas`, if they are there.
     status: Mapping[str, object]
 
 
@@ -89,12 +87,10 @@ class ObservedObject(NamedTuple):
     #: The reasons why it cannot be used, one per line.
     problem: str
     spec: Mapping[str, object] = MappingProxyType({})
-    #: Its `status.kept` and `status.replicas`, if they are there.
+    #: Its status.
     status: Mapping[str, object] = MappingProxyType({})
     #: Its metadata.resourceVersion.
     version: str = ""
-    #: Its metadata.uid: an object that is deleted and created again has another.
-    uid: str = ""
 
 
 class _Learned(NamedTuple):
@@ -209,8 +205,7 @@ class ObjectConfiguration:
             loaded, problem = None, visible(f"{CONFIGURATION_TITLE}: {error!r}")
         spec = projection.get("spec", {})
         status = _status_of(projection)
-        uid = projection["metadata"].get("uid", "")
-        return ObservedObject(generation, loaded, problem, spec, **status, uid=uid), prepared
+        return ObservedObject(generation, loaded, problem, spec, **status), prepared
 
     def _use(
         self,

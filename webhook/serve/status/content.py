@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from webhook.config.findings import text_after_path
@@ -51,8 +52,8 @@ class StatusUpdate(NamedTuple):
     conditions: Sequence[Condition]
     #: The other fields of the status.
     fields: JsonObject
-    #: metadata.uid of its object.
-    uid: str = ""
+    #: The status of the object, as the watch delivered it.
+    stored: Mapping[str, object] = MappingProxyType({})
 
 
 def status_update(
@@ -76,7 +77,7 @@ def status_update(
     }
     conditions = (*filter(None, (_valid(observed), _active(observed, used), called)),)
     ready = _ready(observed, conditions, replicas)
-    return StatusUpdate(observed.generation, (ready, *conditions), fields, observed.uid)
+    return StatusUpdate(observed.generation, (ready, *conditions), fields, observed.status)
 
 
 def _ready(

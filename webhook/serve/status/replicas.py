@@ -15,7 +15,8 @@ from webhook.serve.status.content import ReplicaReport
 
 #: The age of an entry at which its replica writes it again.
 REFRESH = timedelta(minutes=5)
-#: The age at which an entry no longer counts: its replica was killed, and did not remove it.
+#: The age at which an entry no longer counts: its replica was killed, and did not remove it. As far
+#: in the future, it does not count either: no clock is that wrong.
 LIVE = timedelta(minutes=6)
 #: The age at which the holder of the Lease removes an entry.
 EXPIRY = timedelta(minutes=15)
@@ -45,18 +46,18 @@ def _read(entry: object) -> StoredReport:
         seen = datetime.fromisoformat(fields["seen"])
         report = ReplicaReport(fields["config"], int(fields["generation"]), fields["version"])
         return StoredReport(report, seen.astimezone(UTC))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         return StoredReport(ReplicaReport("", 0, ""), datetime.min.replace(tzinfo=UTC))
 
 
 def live_reports(stored: Mapping[str, StoredReport], now: datetime) -> dict[str, ReplicaReport]:
     """Return the reports of replicas that run."""
-    return {name: entry.report for name, entry in stored.items() if now - entry.seen <= LIVE}
+    return {name: entry.report for name, entry in stored.items() if abs(now - entry.seen) <= LIVE}
 
 
 def expired(stored: Mapping[str, StoredReport], now: datetime) -> list[str]:
     """Return the names of the entries to remove."""
-    return [name for name, entry in stored.items() if now - entry.seen > EXPIRY]
+    return [name for name, entry in stored.items() if abs(now - entry.seen) > EXPIRY]
 
 
 class OwnEntry:

@@ -7,7 +7,7 @@ replica's own state alone, so another replica that takes over writes the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Protocol
@@ -40,9 +40,6 @@ class StatusLease(Protocol):
 
 class StatusApi(Protocol):
     """The API server."""
-
-    def read(self, path: str) -> JsonObject | None:
-        """Return an object; None if it does not exist."""
 
     def apply(self, path: str, body: JsonObject) -> bool:
         """Apply the fields of `body`, server-side; return False if the object does not exist."""
@@ -137,48 +134,40 @@ class HoldersPart:
         """Prepare; `content` returns None without an object."""
         self._content = content
         self._clock, self._now = clock, now
-        #: The last status from this replica; None while it is not the writer.
-        self._written: JsonObject | None = None
-        #: The object that has it.
-        self._uid = ""
+        #: The last written status, and the stored one at that time. They may stay different: an
+        #: older definition of the kind drops fields that it does not know.
+        self._written: JsonObject = {}
+        self._replaced: Mapping[str, object] | None = None
         self._next_write = 0.0
 
     def write(self, lease: StatusLease, api: StatusApi) -> None:
         """Write a changed status if this replica is the writer."""
         update = self._content() if lease.is_writer() else None
-        if update is None:
-            self._written = None
-        elif self._clock() >= self._next_write:
+        if update is not None and self._clock() >= self._next_write:
             self._write(update, api)
 
     def _write(self, update: StatusUpdate, api: StatusApi) -> None:
-        if self._written is None or self._uid != update.uid:
-            self._written, self._uid = _status_of(api.read(PATH)), update.uid
-        status = _status(update, self._written, self._now())
-        if status == self._written:
-            return
-        self._next_write = self._clock() + WRITE_INTERVAL
-        body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": CONFIGURATION_NAME}}
-        stored = api.apply(f"{PATH}/status", {**body, "status": status})
-        self._written = status if stored else None  # the object may have been deleted just now
+        stored = {key: value for key, value in update.stored.items() if key not in _NOT_HOLDERS}
+        status = _status(update, stored, self._now())
+        if status == stored:
+            self._replaced = None
+        elif (status, stored) != (self._written, self._replaced):
+            self._next_write = self._clock() + WRITE_INTERVAL
+            self._written, self._replaced = status, stored
+            metadata = {"name": CONFIGURATION_NAME}
+            body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "status": status}
+            if not api.apply(f"{PATH}/status", body):  # the object has been deleted just now
+                self._replaced = None
 
     def forget(self) -> None:
-        """Read the stored status before the next write."""
-        self._written = None
+        """Write again: the last write failed."""
+        self._replaced = None
 
     def leave(self, api: StatusApi) -> None:
         """Leave all: the next holder continues from it."""
 
 
-def _status_of(manifest: JsonObject | None) -> JsonObject:
-    """Return the status written by another replica or an earlier process."""
-    status = manifest.get("status") if manifest else None
-    if not isinstance(status, dict):
-        return {}
-    return {key: value for key, value in status.items() if key not in _NOT_HOLDERS}
-
-
-def _status(update: StatusUpdate, before: JsonObject, now: datetime) -> JsonObject:
+def _status(update: StatusUpdate, before: Mapping[str, object], now: datetime) -> JsonObject:
     conditions = [
         _condition(condition, update.generation, before, now) for condition in update.conditions
     ]
@@ -186,14 +175,14 @@ def _status(update: StatusUpdate, before: JsonObject, now: datetime) -> JsonObje
 
 
 def _condition(
-    condition: Condition, generation: int, before: JsonObject, now: datetime
+    condition: Condition, generation: int, before: Mapping[str, object], now: datetime
 ) -> JsonObject:
     """Return a condition with the time of its last change from true to false or back."""
     status = "Unknown" if condition.holds is None else str(condition.holds)
-    conditions = before.get("conditions") or ()
+    conditions = before.get("conditions")
     unchanged = (
         old
-        for old in conditions
+        for old in (conditions if isinstance(conditions, list) else ())
         if (old.get("type"), old.get("status")) == (condition.type, status)
     )
     previous: JsonObject = next(unchanged, {})
