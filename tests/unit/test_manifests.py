@@ -154,7 +154,8 @@ def test_the_removal_policy_is_about_our_kind() -> None:
     rules = policy["spec"]["matchConstraints"]["resourceRules"]
     assert [rule["operations"] for rule in rules] == [["DELETE"]] * 2
     assert (rules[0]["apiGroups"], rules[0]["resources"]) == (["rdma.lab"], [plural])
-    assert rules[1]["resourceNames"] == [f"{plural}.rdma.lab"]
+    (of_fabrics, _) = policy["spec"]["matchConditions"]
+    assert f"oldObject.metadata.name == '{plural}.rdma.lab'" in of_fabrics["expression"]
     assert policy["spec"]["variables"][0]["expression"].startswith(f"request.kind.kind == '{KIND}'")
     (component,) = documents("components/deny-removal/kustomization.yaml")
     (patch,) = component["patches"]

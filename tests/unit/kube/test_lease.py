@@ -66,7 +66,7 @@ class Server:
         body: V1Lease,
         *,
         field_manager: str,
-        **timeout: tuple[float, float],
+        _request_timeout: tuple[float, float],
     ) -> None:
         """Replace the Lease."""
         assert (name, namespace) == ("status", "rdma-webhook")

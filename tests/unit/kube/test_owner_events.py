@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube import events as owner_events
