@@ -136,8 +136,11 @@ def _put(*path: str, value: object) -> Callable[[Document], None]:
 REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "immutable": (_put("immutable", value=True), "without immutable: true"),
     "another key": (_put("data", "other", value="eA=="), "only CAs into its Secret"),
-    "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "at most 16 KiB each"),
-    "a large key": (_put("data", "next.key", value="eHh4" * (1 << 11)), "keys of at most 4 KiB"),
+    "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "CAs (at most 16 KiB each)"),
+    "a large key": (
+        _put("data", "next.key", value="eHh4" * (1 << 11)),
+        "keys (at most 4 KiB each)",
+    ),
     "a label": (
         _put("metadata", "labels", value={"a": "b"}),
         "only its own annotations in its Secret's metadata",

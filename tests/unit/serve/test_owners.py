@@ -73,7 +73,7 @@ def test_a_notifier_that_fails_reports_the_reason(tmp_path: Path) -> None:
 
     until(logged)
     assert lines_read[0]["msg"] == "could not record the event"
-    assert str(lines_read[0]["problem"]).startswith(f"the kubeconfig {file} does not exist: ")
+    assert str(lines_read[0]["problem"]).startswith(f"the kubeconfig {file} does not exist")
     assert metrics.registry.get_sample_value("rdma_webhook_event_failures_total") == 1
 
 
