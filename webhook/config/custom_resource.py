@@ -114,13 +114,12 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
 
 
 class JsonData:
-    """Data without lines, whose shape has been checked."""
+    """The object as JSON, checked for size and depth; it has no line numbers."""
 
     def __init__(self, data: dict[str, object], name: str, limits: TextLimits) -> None:
         """Raise InvalidConfiguration if the data has too many values or is nested too deep."""
         self.data = data
         _check_shape(data, name, limits)
-        #: The data as JSON.
         self.text = json.dumps(data, ensure_ascii=False)
 
     def line(self, path: Path) -> None:

@@ -24,7 +24,7 @@ from webhook.config.findings import (
     invalid_configuration,
     limit_findings,
 )
-from webhook.config.messages import brief, show_value, validation_message
+from webhook.config.messages import shortened, show_value, validation_message
 from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
 from webhook.config.readings import Readings, complete_readings, partial_readings
 from webhook.config.rules import RULES
@@ -231,7 +231,7 @@ def _sort_findings(
     findings = (
         code.finding(
             level,
-            brief(_sentence(message), _MAX_SENTENCE),
+            shortened(_sentence(message), _MAX_SENTENCE),
             location=Location(file=name, line=document.line(path), path=_dotted(path)),
         )
         for level, path, code, message in chosen
@@ -251,7 +251,7 @@ def _sentence(message: str | ErrorDetails) -> str:
 
 def _dotted(path: Path) -> str:
     """Format a path, with long keys truncated."""
-    return dotted(tuple(step if isinstance(step, int) else brief(step) for step in path))
+    return dotted(tuple(step if isinstance(step, int) else shortened(step) for step in path))
 
 
 def _steps(path: Path) -> list[str]:

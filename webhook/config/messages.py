@@ -77,7 +77,7 @@ def quoted(word: str) -> str:
     return f"{word[:_MAX_WORD]!r:.80}"
 
 
-def brief(words: str, limit: int = _MAX_WORD) -> str:
+def shortened(words: str, limit: int = _MAX_WORD) -> str:
     """Truncate a text that is longer than `limit` characters."""
     return words if len(words) <= limit else f"{words[: limit - 3]}..."
 
@@ -106,7 +106,7 @@ def _wrong_type(kind: str, value: object) -> str:
         return f"must be a mapping, not a list: write {written}"
     if kind == "list_type" and isinstance(value, str):
         items = ", ".join(item.strip() for item in value.split(",") if item.strip())
-        written = brief(f"[{items}]", _MAX_REMEDY)
+        written = shortened(f"[{items}]", _MAX_REMEDY)
         return f"must be a list, not {show_value(value)}: write {written}"
     if kind == "model_type" and isinstance(value, list):
         return "must be a mapping of its fields, not a list: leave out the dash"
@@ -137,7 +137,7 @@ def _as_mapping(items: list[object]) -> str:
         mapping[pair[0]] = pair[1]
     truncated = len(items) > _MAX_PAIRS
     written = flow(mapping)
-    return brief(written.removesuffix("}") + ", ...}" if truncated else written, _MAX_REMEDY)
+    return shortened(written.removesuffix("}") + ", ...}" if truncated else written, _MAX_REMEDY)
 
 
 def _pair(item: object) -> tuple[str, str] | None:

@@ -26,7 +26,7 @@ class Readings(NamedTuple):
 
     def of(self, rule: Rule) -> ParsedSpec:
         """Return the parts that a rule may judge without reporting consequences of other errors."""
-        if rule.checks_single_values:
+        if rule.tolerates_other_errors:
             return self.readable
         return self.sound if rule.level == "error" else self.certain
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import brief, quoted
+from webhook.config.messages import quoted, shortened
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Violation, rule
 from webhook.model.claims import MAX_CLAIMS, MAX_FABRIC_NAME_LENGTH
 from webhook.model.pod import Path
 
 
-@rule("error", "Write at most 253 lowercase letters, digits, . and -.", checks_single_values=True)
+@rule("error", "Write at most 253 lowercase letters, digits, . and -.", tolerates_other_errors=True)
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject names of templates, requests and device classes that no such object can have.
 
@@ -78,8 +78,8 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "List the template once, since it may request several devices, and without request a "
-    "container gets all of them.",
+    "List the template once: it may request several devices, and a container gets all of them "
+    "unless `request` is set.",
 )
 def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a template that is listed twice.
@@ -92,7 +92,7 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
         if before != index:
             yield Violation(
                 ("claims", index, "template"),
-                f"{brief(claim.template)} is already in claims[{before}]",
+                f"{shortened(claim.template)} is already in claims[{before}]",
             )
 
 
@@ -115,6 +115,6 @@ def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
     if fabric.mode == "dra" and len(fabric.name) > MAX_FABRIC_NAME_LENGTH:
         yield Violation(
             ("name",),
-            f"{brief(fabric.name)} is too long for the names of claims",
+            f"{shortened(fabric.name)} is too long for the names of claims",
             f"Write at most {MAX_FABRIC_NAME_LENGTH} characters.",
         )

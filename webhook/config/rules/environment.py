@@ -62,7 +62,7 @@ _VARIABLE_INDEX = OneLetterIndex(KNOWN_VARIABLES)
 _BY_LOWERCASE_NAME = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
-@rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", checks_single_values=True)
+@rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", tolerates_other_errors=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
 
@@ -81,7 +81,7 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", "Remove the variable from env.", checks_single_values=True)
+@rule("warning", "Remove the variable from env.", tolerates_other_errors=True)
 def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about variables in `env` that NCCL documents for debugging only.
 
@@ -95,7 +95,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Correct the name of the variable in env.", checks_single_values=True)
+@rule("warning", "Correct the name of the variable in env.", tolerates_other_errors=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a variable in `env` whose name is a letter off a known one, or in the wrong case.
 
@@ -110,7 +110,7 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(("env", name), f"no library reads this name (did you mean {near}?)")
 
 
-@rule("error", "Write a number from 1 to 31; NCCL's default is 20.", checks_single_values=True)
+@rule("error", "Write a number from 1 to 31; NCCL's default is 20.", tolerates_other_errors=True)
 def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_TIMEOUT in `env` outside the range 1 to 31.
 
@@ -264,7 +264,7 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
     "error",
     "Write a list without spaces, such as =mlx5_0,mlx5_1 (to exclude: ^=mlx5_0), or set "
     "hcas instead.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_HCA in `env` that NCCL reads differently than it looks.
@@ -298,7 +298,7 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     "Write a larger sharedMemory, such as 64Gi, or remove the field.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a `sharedMemory` below 64Mi, which every container has anyway.

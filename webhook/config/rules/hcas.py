@@ -58,7 +58,7 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
     "error",
     "Write each device as mlx5_0 or mlx5_0:1, exclusions in excludeHcas, and prefixes in "
     "hcaPrefixes.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject devices that are not `name[:port[:rail[:plane]]]`: globs, `=`, `^`, spaces.
@@ -78,7 +78,7 @@ def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "List each device by its name (mlx5_0, mlx5_1, ...).", checks_single_values=True)
+@rule("error", "List each device by its name (mlx5_0, mlx5_1, ...).", tolerates_other_errors=True)
 def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
 
@@ -93,7 +93,7 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "error",
     "Write each name as rdma link prints it (mlx5_0, mlx5_1, ...).",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject the beginning of a name where NCCL needs the whole name: `mlx5`, `ibp`.
@@ -108,7 +108,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     "Write the RDMA device, as ibdev2netdev or rdma link prints it, such as mlx5_0.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
@@ -121,7 +121,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(path, f"{quoted(name)} looks like a network interface")
 
 
-@rule("warning", "Write the name as rdma link prints it.", checks_single_values=True)
+@rule("warning", "Write the name as rdma link prints it.", tolerates_other_errors=True)
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
@@ -136,7 +136,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Write the name as rdma link prints it.", checks_single_values=True)
+@rule("warning", "Write the name as rdma link prints it.", tolerates_other_errors=True)
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about device names that resemble, but do not match, drivers' names: `mxl5_0`, `0`.
 

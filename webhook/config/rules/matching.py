@@ -8,7 +8,7 @@ from fnmatch import translate
 from functools import reduce
 from operator import or_
 
-from webhook.config.messages import brief, quoted
+from webhook.config.messages import quoted, shortened
 from webhook.config.model import FabricEntry
 from webhook.config.names import is_label_glob
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule
@@ -57,7 +57,7 @@ def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
             suffix = f" and to {others}" if rivals != first else ""
             yield Violation(
                 (*path, "match"),
-                f"{brief(gpu)} also belongs to fabric {quoted(earlier)}{suffix}",
+                f"{shortened(gpu)} also belongs to fabric {quoted(earlier)}{suffix}",
             )
         for gpu in gpus:
             fabrics_by_gpu[gpu] = fabrics_by_gpu.get(gpu, 0) | 1 << index

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from webhook.config import names
-from webhook.config.messages import brief, quoted
+from webhook.config.messages import quoted, shortened
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model import quantity
@@ -23,7 +23,7 @@ _MAX_NAMES = 20
 @rule(
     "error",
     "Write a name of at most 63 lowercase letters, digits and -, such as v100-ib.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric's name that is not a DNS label: lowercase letters, digits, `-`, at most 63.
@@ -34,7 +34,7 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("name",), f"{quoted(fabric.name)} is not a DNS label")
 
 
-@file_rule("error", "Rename one of the two fabrics.", checks_single_values=True)
+@file_rule("error", "Rename one of the two fabrics.", tolerates_other_errors=True)
 def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject two fabrics with the same name."""
     first: dict[str, int] = {}
@@ -51,7 +51,7 @@ def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
 @file_rule(
     "error",
     "Write the name of a fabric in the file, or remove defaults.fabric.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject a `defaults.fabric` that is not in the file."""
@@ -64,7 +64,7 @@ def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:
 def _fabrics_text(names: Collection[str]) -> str:
     if not names:
         return "the file has none"
-    listed = shortened_list([brief(name) for name in sorted(names)], _MAX_NAMES)
+    listed = shortened_list([shortened(name) for name in sorted(names)], _MAX_NAMES)
     return f"the only fabric is {listed}" if len(names) == 1 else f"the fabrics are {listed}"
 
 
@@ -72,7 +72,7 @@ def _fabrics_text(names: Collection[str]) -> str:
     "error",
     "Write each image as an item of the list, in lowercase and without https://, such as "
     "rayproject/ray*.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `nonRootImages` that no image can match.
@@ -86,7 +86,7 @@ def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
 
 
 @file_rule(
-    "warning", "Remove nonRootImages, or set memlock to another value.", checks_single_values=True
+    "warning", "Remove nonRootImages, or set memlock to another value.", tolerates_other_errors=True
 )
 def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about `nonRootImages` with `memlock: unlimited`, where the user does not matter."""
@@ -102,7 +102,7 @@ def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
     "error",
     "Write domain/name, with a domain outside kubernetes.io and at most 63 letters, digits, -, "
     "_ and . in the name.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject GPU resources, RDMA resources and aliases that are not `domain/name`.
@@ -120,7 +120,7 @@ def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "error",
     "Write only letters, digits and _ after rdma/, as in the plugin's resourceName.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a resource `rdma/NAME` whose name has characters other than letters, digits and `_`.
@@ -142,7 +142,7 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "error",
     "Write keys as name or domain/name, and at most 63 letters, digits, -, _ and . as a value.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject invalid label keys in `nodeLabels`, and invalid keys and values in `nodeSelector`.
@@ -169,7 +169,7 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
     "error",
     "Write letters, digits, -, _, . and wildcards (a space in a GPU's name becomes a - "
     "in its label).",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject globs of node labels that no label value can match.
@@ -192,7 +192,7 @@ def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "error",
     "Write a name of letters, digits, _, - and . that does not begin with a digit.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject invalid names of variables in `env`."""
@@ -207,7 +207,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "error",
     "Write the name of one interface, of at most 15 bytes, such as eth0.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes, and `lo`.
@@ -226,7 +226,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation((key,), f"{quoted(name)} is not a valid interface name")
 
 
-@rule("error", "Write namespace/name or namespace/name@interface.", checks_single_values=True)
+@rule("error", "Write namespace/name or namespace/name@interface.", tolerates_other_errors=True)
 def network_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject networks that are not `[namespace/]name[@interface]`, the form that Multus reads."""
     networks: list[tuple[Path, str | None]] = [
@@ -241,7 +241,7 @@ def network_names(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(path, f"{quoted(name)} is not a valid network name")
 
 
-@rule("error", "Write a size, such as 64Gi, or remove sharedMemory.", checks_single_values=True)
+@rule("error", "Write a size, such as 64Gi, or remove sharedMemory.", tolerates_other_errors=True)
 def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a `sharedMemory` that is not a quantity above zero."""
     written = fabric.shared_memory
@@ -256,7 +256,7 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("sharedMemory",), f"{quoted(written)} is not a size")
 
 
-@file_rule("error", "Write the name of a namespace, without globs.", checks_single_values=True)
+@file_rule("error", "Write the name of a namespace, without globs.", tolerates_other_errors=True)
 def namespaces(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject invalid namespace names in `nvlink.allowNamespaces`, including globs."""
     for index, name in enumerate(spec.model.nvlink.allow_namespaces):
@@ -268,7 +268,7 @@ def namespaces(spec: ParsedSpec) -> Iterator[Violation]:
 
 
 @file_rule(
-    "error", "Write domain/name with globs, such as example.com/efa*.", checks_single_values=True
+    "error", "Write domain/name with globs, such as example.com/efa*.", tolerates_other_errors=True
 )
 def foreign_globs(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `foreignNics` that are not `domain/name`, or that match everything."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.config.messages import brief, quoted
+from webhook.config.messages import quoted, shortened
 from webhook.config.model import FabricEntry
 from webhook.config.names import intended_product, is_label_value
 from webhook.config.rules.matching import PRODUCT_LABEL, labels_of, wildcards_of
@@ -32,7 +32,7 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     "Write a glob that matches the whole label nvidia.com/gpu.product.",
-    checks_single_values=True,
+    tolerates_other_errors=True,
 )
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
@@ -54,7 +54,7 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
         yield ("match", "nodeLabels", PRODUCT_LABEL), glob
 
 
-@rule("warning", "Leave out -SHARED and -MIG-... in the product.", checks_single_values=True)
+@rule("warning", "Leave out -SHARED and -MIG-... in the product.", tolerates_other_errors=True)
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about GPU products with `-SHARED` or `-MIG-...`.
 
@@ -100,7 +100,7 @@ def selector_against_match(spec: ParsedSpec) -> Iterator[Violation]:
         labels = labels_of(fabric) if fabric.node_selector else {}
         for key, value in fabric.node_selector.items():
             if key in labels and is_label_value(value) and not wildcards.match(labels[key], value):
-                globs = shortened_list([brief(glob) for glob in labels[key]], _MAX_GLOBS)
+                globs = shortened_list([shortened(glob) for glob in labels[key]], _MAX_GLOBS)
                 yield Violation(
                     (*path, "nodeSelector", key), f"{quoted(value)} contradicts {globs} in match"
                 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from webhook.config.messages import brief, quoted
+from webhook.config.messages import quoted, shortened
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model.pod import Path
@@ -44,7 +44,7 @@ def aliases_of_two(spec: ParsedSpec) -> Iterator[Violation]:
                 if owner != resource.name:
                     yield Violation(
                         (*path, "resources", index, "aliases", position),
-                        f"{quoted(alias)} is already an alias of {brief(owner)}",
+                        f"{quoted(alias)} is already an alias of {shortened(owner)}",
                     )
 
 

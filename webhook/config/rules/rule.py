@@ -59,8 +59,8 @@ class Rule(NamedTuple):
     check: Check
     #: Of its findings: the function's name in CamelCase, as in RoceNetworks.
     code: Code
-    #: Whether it checks single values, so that it also runs on fabrics with other errors.
-    checks_single_values: bool = False
+    #: Whether it also runs on fabrics with other errors, since it compares no fields with others.
+    tolerates_other_errors: bool = False
 
 
 def _code(check: Check, remedy: str) -> Code:
@@ -69,20 +69,20 @@ def _code(check: Check, remedy: str) -> Code:
 
 
 def file_rule(
-    level: Level, remedy: str, *, checks_single_values: bool = False
+    level: Level, remedy: str, *, tolerates_other_errors: bool = False
 ) -> Callable[[Check], Rule]:
     """Make a function of a file's parts a rule; `webhook.config.rules` finds it in its module.
 
     `remedy` is an imperative sentence, which a violation may replace by a more exact one.
     """
-    return lambda check: Rule(level, check, _code(check, remedy), checks_single_values)
+    return lambda check: Rule(level, check, _code(check, remedy), tolerates_other_errors)
 
 
 def rule(
-    level: Level, remedy: str, *, checks_single_values: bool = False
+    level: Level, remedy: str, *, tolerates_other_errors: bool = False
 ) -> Callable[[Callable[[FabricEntry], Iterable[Violation]]], Rule]:
     """Make a function of one fabric a rule for all fabrics of a file."""
-    as_rule = file_rule(level, remedy, checks_single_values=checks_single_values)
+    as_rule = file_rule(level, remedy, tolerates_other_errors=tolerates_other_errors)
     return lambda check: as_rule(_per_fabric(check))
 
 
