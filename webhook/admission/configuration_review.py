@@ -19,7 +19,7 @@ from webhook.admission.review import (
     mapping_at,
     read_request,
 )
-from webhook.decide.admission_warnings import MAX_LENGTH
+from webhook.decide.admission_warnings import MAX_WARNING_LENGTH
 from webhook.model.json import JsonObject
 from webhook.model.names import MAX_SUBDOMAIN_LENGTH, counted
 
@@ -40,7 +40,7 @@ class ConfigurationRequest(NamedTuple):
     unchecked_reason: str
     #: The object; empty if the request has none.
     object: dict[str, object]
-    #: The difference to the object before an update; None for a creation, or if unchecked.
+    #: The difference from the object before the update; None for a creation, or if unchecked.
     change: ConfigurationChange | None
 
 
@@ -172,7 +172,7 @@ def _lines(faults: ConfigurationErrors) -> list[str]:
 
 
 def _wrap(path: str, sentence: str) -> list[str]:
-    """Return a warning as lines of at most MAX_LENGTH characters.
+    """Return a warning as lines of at most MAX_WARNING_LENGTH characters.
 
     Each line has the path, since the API server drops a line that it has sent before.
     """
@@ -180,7 +180,7 @@ def _wrap(path: str, sentence: str) -> list[str]:
     short_place = place if len(place) <= _MAX_PATH_LENGTH else f"{place[: _MAX_PATH_LENGTH - 3]}..."
     line = f"{place}: {_ascii(sentence)}"
     indent = f"{short_place}: ... "
-    return textwrap.wrap(line, MAX_LENGTH, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(line, MAX_WARNING_LENGTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _ascii(text: str) -> str:

@@ -5,9 +5,9 @@
     matchConditions     the annotation rdma.lab/enable is present and not "false";
                         not a mirror pod, not a Windows pod
 
-The manifests register these; the cluster's own configuration, if known, takes precedence. Of its
-matchConditions, only expressions from the manifests are evaluated, since others need CEL. If the
-namespace's labels or a condition are unknown, so is the answer (None), unless something else
+The manifests register these; the cluster's own webhook configuration, if known, takes precedence.
+Of its matchConditions, only expressions from the manifests are evaluated, since others need CEL. If
+the namespace's labels or a condition are unknown, so is the answer (None), unless something else
 decides it.
 """
 
@@ -89,7 +89,7 @@ def _call_reason(registration: Registration, pod: _SelectedPod, namespace: Names
     if _labels(namespace.labels).get(OPT_IN_LABEL) == "true" and not _not_opted_in(pod):
         subject = _subject(namespace)
         return f"{subject} has the label, and the pod has the annotation {ENABLE_ANNOTATION}"
-    name = registration.configuration_name
+    name = registration.webhook_configuration_name
     return f"the selectors and conditions of the webhook in {name} match the pod"
 
 
@@ -98,7 +98,7 @@ def _obstacles(
 ) -> Iterator[CallPrediction]:
     """Yield the certain (False) and the possible (None) obstacles to a call."""
     if not registration.creation_of_pods:
-        name = registration.configuration_name
+        name = registration.webhook_configuration_name
         yield False, f"no rule of the webhook in {name} covers the creation of pods"
     required = registration.namespace_selector
     yield from _name_obstacles(required, namespace)
@@ -155,11 +155,11 @@ def _labels(labels: object) -> dict[str, str]:
 
 def _conditions(registration: Registration, pod: _SelectedPod) -> Iterator[CallPrediction]:
     """Yield the matchConditions that fail, and those not evaluated here."""
-    configuration = registration.configuration_name
+    webhook_configuration = registration.webhook_configuration_name
     for name, expression in registration.conditions:
         emulation = _EMULATED.get(expression)
         if emulation is None:
-            place = f"the matchCondition {name} of the webhook in {configuration}"
+            place = f"the matchCondition {name} of the webhook in {webhook_configuration}"
             yield None, f"{place} cannot be evaluated here"
         elif obstacle := emulation(pod):
             yield False, obstacle

@@ -33,9 +33,9 @@ NOT_WINDOWS = (
 class Registration(NamedTuple):
     """A webhook with the webhook configuration that contains it."""
 
-    configuration: Mapping[str, object]
+    webhook_configuration: Mapping[str, object]
     webhook: Mapping[str, object]
-    configuration_name: str  #: "" if it has none
+    webhook_configuration_name: str  #: "" if it has none
     #: The name and the expression of each matchCondition, the latter with single spaces.
     conditions: tuple[tuple[str, str], ...]
     rules: tuple[WebhookRule, ...]
@@ -50,8 +50,8 @@ class Registration(NamedTuple):
 
     @property
     def created(self) -> str:
-        """When the configuration was created; "" if unknown."""
-        return string_at(mapping_at(self.configuration, "metadata"), "creationTimestamp")
+        """When the webhook configuration was created; "" if unknown."""
+        return string_at(mapping_at(self.webhook_configuration, "metadata"), "creationTimestamp")
 
     @property
     def failure_policy(self) -> str:
@@ -155,13 +155,13 @@ def registrations_named(
 
 
 def read_registration(
-    configuration: Mapping[str, object], webhook: Mapping[str, object]
+    webhook_configuration: Mapping[str, object], webhook: Mapping[str, object]
 ) -> Registration:
-    """Read a webhook and its configuration."""
+    """Read a webhook and the webhook configuration that contains it."""
     return Registration(
-        configuration=configuration,
+        webhook_configuration=webhook_configuration,
         webhook=webhook,
-        configuration_name=string_at(mapping_at(configuration, "metadata"), "name"),
+        webhook_configuration_name=string_at(mapping_at(webhook_configuration, "metadata"), "name"),
         conditions=tuple(map(_condition, _mappings(webhook, "matchConditions"))),
         rules=tuple(map(_rule, _mappings(webhook, "rules"))),
         namespace_selector=_requirements(mapping_at(webhook, "namespaceSelector")),

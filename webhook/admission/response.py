@@ -2,7 +2,8 @@
 
 Limits of the API server (staging/src/k8s.io/apiserver, pkg/endpoints/filters/warning.go
 and pkg/admission/plugin/webhook): warnings of more than 4096 characters in total are truncated
-or dropped; `patch` needs `patchType`, and vice versa; only a refusal uses `status`.
+or dropped; `patch` needs `patchType`, and vice versa. The API server reads `status` only in a
+denial.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 import orjson
 
 from webhook.admission.review import API_VERSION, KIND
-from webhook.decide.admission_warnings import MAX_LENGTH
+from webhook.decide.admission_warnings import MAX_WARNING_LENGTH
 from webhook.model.decision import Decision
 from webhook.model.json import JsonObject
 
@@ -42,7 +43,9 @@ def answer(uid: str, decision: Decision) -> JsonObject:
 
 def allow_unchanged(uid: str, reason: str) -> JsonObject:
     """Return the answer for a request that is not ours: allowed, unchanged, with a warning."""
-    warning = f"rdma-webhook: {reason}".encode("ascii", "backslashreplace").decode()[:MAX_LENGTH]
+    warning = f"rdma-webhook: {reason}".encode("ascii", "backslashreplace").decode()[
+        :MAX_WARNING_LENGTH
+    ]
     response = {"uid": uid, "allowed": True, "warnings": [warning], "status": {"message": reason}}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 

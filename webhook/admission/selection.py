@@ -1,7 +1,7 @@
 """What is wrong with a webhook configuration: it selects the wrong objects, or another server.
 
 A site may change its copy of the manifests. So a difference counts only if the API server would
-not call this webhook for what it is there for, or for pods that did not opt in.
+not call this webhook where it should, or would call it for pods that did not opt in.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from webhook.admission.review import mapping_at, string_at
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL
 
-SELECTS_NOTHING = "SelectsNothing"
+SELECTS_TOO_LITTLE = "SelectsTooLittle"
 SELECTS_TOO_MUCH = "SelectsTooMuch"
 OTHER_SERVICE = "OtherService"
 
@@ -39,13 +39,13 @@ class Service(NamedTuple):
         return f"{self.namespace}/{self.name}{self.path}"
 
 
-def pod_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
+def mutating_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
     """Yield what the webhook for pods selects by mistake, or does not select."""
     if not registration.creation_of_pods:
-        yield Mistake(SELECTS_NOTHING, "has no rule for the creation of pods")
+        yield Mistake(SELECTS_TOO_LITTLE, "has no rule for the creation of pods")
     opt_ins = [item for item in registration.namespace_selector if item.key == OPT_IN_LABEL]
     if not all(item.met({OPT_IN_LABEL: "true"}) for item in opt_ins):
-        yield Mistake(SELECTS_NOTHING, f'excludes namespaces with {OPT_IN_LABEL}: "true"')
+        yield Mistake(SELECTS_TOO_LITTLE, f'excludes namespaces with {OPT_IN_LABEL}: "true"')
     if not opt_ins:
         text = (
             f"has no namespaceSelector that requires {OPT_IN_LABEL}, so it selects all namespaces"
@@ -59,18 +59,18 @@ def pod_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
         yield Mistake(SELECTS_TOO_MUCH, text)
 
 
-def configuration_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
-    """Yield which changes of the FabricConfiguration its webhook does not select."""
+def validating_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
+    """Yield which changes of the FabricConfiguration the webhook for it does not select."""
     for operation in ("CREATE", "UPDATE"):
         if not any(rule.selects(operation, CONFIGURATIONS) for rule in registration.rules):
             text = f"has no rule for {operation} of fabricconfigurations"
-            yield Mistake(SELECTS_NOTHING, text)
+            yield Mistake(SELECTS_TOO_LITTLE, text)
     if registration.object_selector:
-        yield Mistake(SELECTS_NOTHING, "has an objectSelector, which excludes objects by labels")
+        yield Mistake(SELECTS_TOO_LITTLE, "has an objectSelector, which excludes objects by labels")
 
 
 def service_mistakes(registration: Registration, expected: Service) -> Iterator[Mistake]:
-    """Yield whether the API server calls another Service; it may call this one by a URL."""
+    """Yield a mistake if the API server calls another Service; a URL is accepted."""
     service = mapping_at(mapping_at(registration.webhook, "clientConfig"), "service")
     actual = _service(service)
     if service and actual != expected:

@@ -17,7 +17,7 @@ from webhook.decide.draft import Draft
 from webhook.model.decision import Outcome, Rdma, Reason, Verdict
 from webhook.model.pod.sandbox import istio_evidence, lacks_cluster_dns
 
-MAX_LENGTH = 120
+MAX_WARNING_LENGTH = 120
 MAX_TOTAL_LENGTH = 4096
 _VERDICT_PREFIXES: dict[Rdma, str] = {
     "no": "no RDMA: ",
@@ -56,10 +56,10 @@ def warning_sentences(
 
 
 def _plain(line: str) -> str:
-    line = line[: MAX_LENGTH + 1]  # so that a long line is not searched to its end
+    line = line[: MAX_WARNING_LENGTH + 1]  # so that a long line is not searched to its end
     if not (line.isascii() and line.isprintable()):
         line = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
-    return line if len(line) <= MAX_LENGTH else line[: MAX_LENGTH - 3] + "..."
+    return line if len(line) <= MAX_WARNING_LENGTH else line[: MAX_WARNING_LENGTH - 3] + "..."
 
 
 def _fitting(lines: Iterable[str]) -> tuple[str, ...]:

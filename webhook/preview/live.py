@@ -139,8 +139,8 @@ def _missing_bundle_note(registration: Registration) -> str:
     if ca_bundle_of(registration):
         return ""
     return (
-        f"{registration.configuration_name}: the API server cannot call {WEBHOOK_NAME}, which has "
-        "no caBundle; this report assumes that the cluster administrator will fix that "
+        f"{registration.webhook_configuration_name}: the API server cannot call {WEBHOOK_NAME}, "
+        "which has no caBundle; this report assumes that the cluster administrator will fix that "
         "(rdma-webhook certs status)"
     )
 

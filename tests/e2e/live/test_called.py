@@ -72,4 +72,4 @@ def test_a_configuration_that_selects_nothing(registered: Webhook) -> None:
     operation = {"op": "replace", "path": "/webhooks/0/namespaceSelector", "value": selector}
     patch = ("--type=json", f"--patch={json.dumps([operation])}")
     registered.cluster.kubectl("patch", CONFIGURATION, *patch)
-    becomes(registered, "False", "SelectsNothing")
+    becomes(registered, "False", "SelectsTooLittle")

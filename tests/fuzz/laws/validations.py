@@ -21,7 +21,7 @@ from webhook.admission.configuration_review import MAX_ERRORS
 from webhook.admission.response import MAX_WARNINGS_LENGTH
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LoadedConfiguration, parse_fabrics, parse_object
-from webhook.decide.admission_warnings import MAX_LENGTH
+from webhook.decide.admission_warnings import MAX_WARNING_LENGTH
 from webhook.model.pod import at
 from webhook.preview.worker.frames import frame_start
 from webhook.preview.worker.operations import Operations
@@ -155,7 +155,7 @@ def warnings_arrive(observed: Validated) -> None:
     if sum(map(len, lines)) > MAX_WARNINGS_LENGTH:
         broken(f"{sum(map(len, lines))} letters", "all")
     for line in lines:
-        if not line.isascii() or not line.isprintable() or len(line) > MAX_LENGTH:
+        if not line.isascii() or not line.isprintable() or len(line) > MAX_WARNING_LENGTH:
             broken(f"{line!r:.300}", "line")
     if len({*lines}) != len(lines):
         broken(f"{lines!r:.300}", "twice")

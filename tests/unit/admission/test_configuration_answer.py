@@ -12,7 +12,7 @@ from webhook.admission.configuration_review import (
     configuration_answer,
 )
 from webhook.admission.response import MAX_WARNINGS_LENGTH
-from webhook.decide.admission_warnings import MAX_LENGTH
+from webhook.decide.admission_warnings import MAX_WARNING_LENGTH
 
 ABOUT = {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
 ALL = "`rdma-webhook check-config FILE` lists all of them"
@@ -100,7 +100,9 @@ def test_a_long_warning_is_wrapped(path: str, prefix: str) -> None:
     sentence = " ".join([*(f"mlx5_{number}-and-more" for number in range(18)), "e\u0301 \x1b"])
     lines = response(warnings=[(path, sentence), (path.replace("a", "b"), sentence)])["warnings"]
     assert len(set(lines)) == len(lines) >= 6
-    assert all(len(line) <= MAX_LENGTH and line.isascii() and line.isprintable() for line in lines)
+    assert all(
+        len(line) <= MAX_WARNING_LENGTH and line.isascii() and line.isprintable() for line in lines
+    )
     first, *rest = lines[: len(lines) // 2]
     assert all(line.startswith(prefix) for line in rest)
     joined = " ".join([first, *(line.removeprefix(prefix) for line in rest)])

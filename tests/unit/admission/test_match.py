@@ -283,9 +283,9 @@ def test_a_registration_is_read_once() -> None:
     }
     configuration = {"metadata": {"name": "site"}}
     assert read_registration(configuration, webhook) == Registration(
-        configuration=configuration,
+        webhook_configuration=configuration,
         webhook=webhook,
-        configuration_name="site",
+        webhook_configuration_name="site",
         conditions=(("a", "b c"),),
         rules=(WebhookRule(("",), ("v1",), ("CREATE",), (), "*"),),
         namespace_selector=(Requirement("team", "In", ("ml",)),),
@@ -306,7 +306,7 @@ def test_several_registrations() -> None:
 
 def test_a_configuration_of_an_odd_shape() -> None:
     """A value that is not a string counts as absent."""
-    assert read_registration({"metadata": {"name": 7}}, {}).configuration_name == ""
+    assert read_registration({"metadata": {"name": 7}}, {}).webhook_configuration_name == ""
     odd = read_registration({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
     assert odd.creation_of_pods is False
     assert list(odd.conditions) == [("None", "None")]

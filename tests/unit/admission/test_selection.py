@@ -12,10 +12,10 @@ from webhook.admission.registration import Registration, read_registration
 from webhook.admission.selection import (
     Service,
     ca_bundle_of,
-    configuration_webhook_mistakes,
     is_called_by_url,
-    pod_webhook_mistakes,
+    mutating_webhook_mistakes,
     service_mistakes,
+    validating_webhook_mistakes,
 )
 
 MANIFESTS = Path(__file__).parents[3] / "manifests" / "base" / "admission"
@@ -51,9 +51,9 @@ def test_the_manifests_have_no_mistake() -> None:
         webhook["rules"].append({**webhook["rules"][0], "resources": ["pods/ephemeralcontainers"]})
 
     for pods in (registration(PODS), registration(PODS, narrowed)):
-        assert [*pod_webhook_mistakes(pods), *service_mistakes(pods, OURS)] == []
+        assert [*mutating_webhook_mistakes(pods), *service_mistakes(pods, OURS)] == []
     fabrics = registration(FABRICS)
-    assert [*configuration_webhook_mistakes(fabrics)] == []
+    assert [*validating_webhook_mistakes(fabrics)] == []
     assert [*service_mistakes(fabrics, OURS._replace(path="/validate"))] == []
 
 
@@ -61,20 +61,20 @@ ALL = "so it selects all namespaces"
 NOT_OPTED_IN = "so it selects pods that did not opt in"
 #: A change of the webhook for pods, the reason, and words of the sentence.
 OF_PODS: dict[str, tuple[Callable[[Webhook], object], str, str]] = {
-    "no rule": (lambda w: w.pop("rules"), "SelectsNothing", "no rule for the creation of pods"),
+    "no rule": (lambda w: w.pop("rules"), "SelectsTooLittle", "no rule for the creation of pods"),
     "other objects": (
         lambda w: w["rules"][0].update(resources=["services"]),
-        "SelectsNothing",
+        "SelectsTooLittle",
         "no rule for the creation of pods",
     ),
     "objects without a namespace": (
         lambda w: w["rules"][0].update(scope="Cluster"),
-        "SelectsNothing",
+        "SelectsTooLittle",
         "no rule for the creation of pods",
     ),
     "opted-in namespaces excluded": (
         lambda w: w["namespaceSelector"].update(matchLabels={"rdma.lab/enable": "false"}),
-        "SelectsNothing",
+        "SelectsTooLittle",
         'excludes namespaces with rdma.lab/enable: "true"',
     ),
     "no namespaceSelector": (lambda w: w.pop("namespaceSelector"), "SelectsTooMuch", ALL),
@@ -96,7 +96,7 @@ OF_PODS: dict[str, tuple[Callable[[Webhook], object], str, str]] = {
 def test_what_the_webhook_for_pods_must_select(how: str) -> None:
     """Pods that opted in, in namespaces that opted in, and no others."""
     change, reason, words = OF_PODS[how]
-    (mistake,) = pod_webhook_mistakes(registration(PODS, change))
+    (mistake,) = mutating_webhook_mistakes(registration(PODS, change))
     assert (mistake.reason, words in mistake.text) == (reason, True), mistake
 
 
@@ -107,7 +107,7 @@ def test_pods_may_be_selected_by_their_labels() -> None:
         webhook["matchConditions"].clear()
         webhook["objectSelector"] = {"matchLabels": {"rdma": "yes"}}
 
-    assert [*pod_webhook_mistakes(registration(PODS, labels))] == []
+    assert [*mutating_webhook_mistakes(registration(PODS, labels))] == []
 
 
 #: A change of the webhook for the configuration, and the sentence.
@@ -131,8 +131,8 @@ OF_FABRICS: dict[str, tuple[Callable[[Webhook], object], str]] = {
 def test_what_the_webhook_for_the_configuration_must_select(how: str) -> None:
     """The creation and every update of the object."""
     change, text = OF_FABRICS[how]
-    (mistake,) = configuration_webhook_mistakes(registration(FABRICS, change))
-    assert mistake == ("SelectsNothing", text)
+    (mistake,) = validating_webhook_mistakes(registration(FABRICS, change))
+    assert mistake == ("SelectsTooLittle", text)
 
 
 @pytest.mark.parametrize("field", ["namespace", "name", "path"])

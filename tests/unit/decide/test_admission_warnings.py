@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.admission_warnings import MAX_LENGTH, MAX_TOTAL_LENGTH, warning_lines
+from webhook.decide.admission_warnings import MAX_TOTAL_LENGTH, MAX_WARNING_LENGTH, warning_lines
 from webhook.model.decision import Outcome, Rdma, Reason, Status, Verdict
 
 NO_TARGET = Reason("NoTarget", "No target.", "", rdma="no")
@@ -66,11 +66,11 @@ def test_a_warning_is_a_single_line_of_ascii() -> None:
 
 def test_a_long_warning_is_cut() -> None:
     """Warnings are cut at 120 characters, with a visible mark."""
-    fits = "x" * (MAX_LENGTH - len("rdma.lab: env a: "))
+    fits = "x" * (MAX_WARNING_LENGTH - len("rdma.lab: env a: "))
     assert warning_lines(FINE, None, "", [outcome(fits)]) == (f"rdma.lab: env a: {fits}",)
     (cut,) = warning_lines(FINE, None, "", [outcome(fits + "x")])
     assert cut == f"rdma.lab: env a: {fits[:-3]}..."
-    assert len(cut) == MAX_LENGTH
+    assert len(cut) == MAX_WARNING_LENGTH
 
 
 def test_all_together_stay_below_the_limit() -> None:

@@ -109,7 +109,8 @@ def test_with_all_rights() -> None:
         "ResourceQuota",
     ]
     assert [
-        registration.configuration_name for registration in reading.facts.registrations or ()
+        registration.webhook_configuration_name
+        for registration in reading.facts.registrations or ()
     ] == ["zz"]
     assert reading.configuration is not None
     assert list(reading.configuration.compiled.fabrics) == ["v100-ib", "a100-ib"]

@@ -18,10 +18,10 @@ from webhook.admission.selection import (
     Mistake,
     Service,
     ca_bundle_of,
-    configuration_webhook_mistakes,
     is_called_by_url,
-    pod_webhook_mistakes,
+    mutating_webhook_mistakes,
     service_mistakes,
+    validating_webhook_mistakes,
 )
 from webhook.errors import ClusterError
 from webhook.kube.access import own_namespace
@@ -188,13 +188,13 @@ def call_check_of(
     )
     at = partial(Service, namespace, options.service)
     registrations = (
-        ExpectedRegistration("mutating", "pods", pods, at(mutate.PATH), pod_webhook_mistakes),
+        ExpectedRegistration("mutating", "pods", pods, at(mutate.PATH), mutating_webhook_mistakes),
         ExpectedRegistration(
             "validating",
             "FabricConfigurations",
             fabrics,
             at(validate.PATH),
-            configuration_webhook_mistakes,
+            validating_webhook_mistakes,
         ),
     )
     return CallCheck(partial(_connect, options.kubeconfig), registrations, chain, replica)

@@ -23,7 +23,7 @@ TYPES = {
     "FabricWithoutNodes": "Warning",
     "Called": "Normal",
     "NoWebhookConfiguration": "Warning",
-    "SelectsNothing": "Warning",
+    "SelectsTooLittle": "Warning",
     "SelectsTooMuch": "Warning",
     "OtherService": "Warning",
     "OtherCaBundle": "Warning",

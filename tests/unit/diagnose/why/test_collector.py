@@ -128,7 +128,7 @@ def test_with_all_rights() -> None:
     assert evidence.namespace == KubernetesObject.read(namespace())
     assert [owner.kind for owner in evidence.owners] == ["Job"]
     assert evidence.registrations is not None
-    assert [registration.configuration_name for registration in evidence.registrations] == [
+    assert [registration.webhook_configuration_name for registration in evidence.registrations] == [
         "zz-rdma-webhook"
     ]
     assert evidence.events is not None

@@ -159,7 +159,7 @@ def test_other_objects_are_selected(installed: Installation) -> None:
     """Each of the two is judged by its own rules."""
     installed.stored[VALIDATION]["webhooks"][0]["rules"] = []
     text = f"{VALIDATING} has no rule for CREATE of fabricconfigurations: {APPLY}"
-    assert installed.condition() == Condition("Called", False, "SelectsNothing", text)
+    assert installed.condition() == Condition("Called", False, "SelectsTooLittle", text)
     assert installed.called() == [1, 0]
     installed.webhook["namespaceSelector"] = {}
     assert installed.condition().reason == "SelectsTooMuch"
