@@ -15,8 +15,8 @@ from webhook.decide.analysis import DecisionInput, PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
     HOST_NETWORK_MISSING,
+    Applicability,
     Examination,
-    FabricKnowledge,
     Ineligible,
     examine,
     ineligible,
@@ -91,18 +91,18 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
     earlier = earlier_call(annotations)
     examination = examine(pod, parse_annotations(annotations, _NAMES), decision_input, earlier)
     draft = Draft(manifest, pod)
-    _note_request(draft, examination.analysis, examination.knowledge)
+    _note_request(draft, examination.analysis, examination.applicability)
     for sentence in examination.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
     hazards = warn_of_hazards(draft, examination.analysis)
-    _mutate(draft, examination.analysis, examination.knowledge)
+    _mutate(draft, examination.analysis, examination.applicability)
     return conclude(draft, examination, hazards)
 
 
-def _note_request(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> None:
+def _note_request(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:
     """Record remarks about the pod, its namespace and claims: outcomes of no mutation."""
     draft.mutation_name = "request"
-    _note_launchers(draft, analysis, knowledge)
+    _note_launchers(draft, analysis, applicability)
     for sentence in analysis.annotations.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
     if analysis.other_configuration:
@@ -112,7 +112,7 @@ def _note_request(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledg
         if injector in analysis.original.annotations:
             message = f"annotation {injector} also requests RDMA from another webhook"
             draft.warned("", OTHER_INJECTOR, message)
-    if knowledge.lacks_host_network and analysis.fabric is not None and analysis.targets:
+    if applicability.lacks_host_network and analysis.fabric is not None and analysis.targets:
         message = f"fabric {analysis.fabric.name} needs hostNetwork: true, which the pod lacks"
         draft.warned("", HOST_NETWORK_MISSING, message)
 
@@ -140,31 +140,31 @@ def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
         draft.warned("", CLAIM_UNKNOWN, message)
 
 
-def _note_launchers(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> None:
+def _note_launchers(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:
     """Record the launchers, each with the evidence for it."""
     for launcher in analysis.launchers:
         detail = "its ranks run in other pods"
-        if knowledge.uses_foreign_nic:
-            detail = knowledge.message
+        if applicability.uses_foreign_nic:
+            detail = applicability.message
         elif not launcher.elsewhere:
             detail = f"if its ranks run in this pod, set {FABRIC_ANNOTATION}"
         message = f"treated as a launcher because of the {launcher.evidence}; {detail}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)
 
 
-def _mutate(draft: Draft, analysis: PodAnalysis, knowledge: FabricKnowledge) -> None:
+def _mutate(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:
     """Run the mutations in order; without targets, only the mutations for launchers."""
     if not analysis.targets and not analysis.launchers:
         return
     skip, launchers_only = analysis.annotations.skip, not analysis.targets
-    level, skip_reason = knowledge.level, knowledge.skip_reason
+    level, skip_reason = applicability.level, applicability.skip_reason
     for mutation in MUTATIONS:
         if launchers_only and not mutation.on_launchers:
             continue
         name = draft.mutation_name = mutation.name
         if name in skip:
             draft.skipped("", SKIPPED_BY_USER, SKIPPED_BY_USER.clause)
-        elif skip_reason is not None and mutation.needs > level:
+        elif skip_reason is not None and mutation.requires > level:
             draft.skipped("", skip_reason, skip_reason.clause)
         else:
             mutation.mutate(draft, analysis)
@@ -182,7 +182,7 @@ VOCABULARY = StatusVocabulary(
         sorted({reason.code for reason in REASONS_OUTSIDE_MUTATIONS}.union(*_CODES.values()))
     ),
     verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
-    sticky_codes=frozenset({OTHER_CONFIGURATION.code}),
+    carried_over_codes=frozenset({OTHER_CONFIGURATION.code}),
 )
 _STATUS_PATH = ("metadata", "annotations", STATUS_ANNOTATION)
 
@@ -214,29 +214,29 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, decision_input: DecisionInp
 
 def conclude(draft: Draft, examination: Examination, hazards: Hazards) -> Decision:
     """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
-    analysis, knowledge = examination.analysis, examination.knowledge
+    analysis, applicability = examination.analysis, examination.applicability
     outcomes = tuple(draft.outcomes)
     for outcome in outcomes:
         if outcome.status == "failed":
             return _failure(outcomes, outcome, analysis.original.manifest)
     # A pod with a NIC that no fabric lists uses no fabric, even if its GPU is on one.
-    used_fabric = None if knowledge.uses_foreign_nic else analysis.fabric
+    used_fabric = None if applicability.uses_foreign_nic else analysis.fabric
     fabric = used_fabric.name if used_fabric else None
     config_hash = analysis.configuration.config_hash
     verdict = judge(draft, examination, hazards)
-    summary = StatusSummary(verdict, fabric, knowledge.reason, config_hash)
+    summary = StatusSummary(verdict, fabric, applicability.reason, config_hash)
     _write_status(draft, analysis.original.annotations, summary)
     return Decision(
         allowed=True,
-        reason=knowledge.reason or (PATCHED if draft.ops else ALREADY_PATCHED),
-        message=knowledge.message,
+        reason=applicability.reason or (PATCHED if draft.ops else ALREADY_PATCHED),
+        message=applicability.message,
         verdict=verdict,
         fabric=fabric,
         evidence=examination.evidence,
         outcomes=outcomes,
         patch=tuple(draft.ops),
         pod=draft.pod,
-        warnings=warning_lines(verdict, knowledge.reason, knowledge.message, outcomes),
+        warnings=warning_lines(verdict, applicability.reason, applicability.message, outcomes),
         audit=_audit(verdict, fabric, config_hash),
     )
 

@@ -47,13 +47,14 @@ class Launcher(NamedTuple):
     elsewhere: bool = True
 
 
-class KnowledgeLevel(IntEnum):
-    """The knowledge about a pod's network; a mutation needs its own level or a higher one."""
+class MutationLevel(IntEnum):
+    """The mutations that apply to a pod: those that require its level, or a lower one."""
 
+    #: No fabric is known, or the pod lacks the hostNetwork that its fabric needs.
     NOTHING = 0
     #: The pod uses an RDMA NIC; if no more is known, it is a NIC that no fabric lists.
     NIC = 1
-    #: The fabric of the pod's NIC.
+    #: The pod can use the NIC of its fabric.
     FABRIC = 2
 
 
@@ -87,9 +88,10 @@ class DecisionInput(NamedTuple):
 class PodAnalysis(NamedTuple):
     """The parts and properties of the pod that the mutations read, and never change.
 
-    `FabricKnowledge` has the level of knowledge about its fabric; it decides which mutations run.
+    `Applicability` decides which mutations run.
     """
 
+    #: The fabric, at any `MutationLevel`: also if the pod uses a foreign NIC or lacks hostNetwork.
     fabric: Fabric | None
     targets: tuple[Target, ...]
     launchers: tuple[Launcher, ...]
@@ -137,7 +139,7 @@ class Mutation:
 
     name: str  #: kebab-case, as in rdma.lab/skip
     summary: str
-    needs: KnowledgeLevel
+    requires: MutationLevel
     reasons: tuple[Reason, ...]
     mutate: Callable[[Draft, PodAnalysis], None]
     #: Whether it applies to launchers too; in a pod without targets only such mutations run.

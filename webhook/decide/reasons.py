@@ -27,8 +27,9 @@ PATCHED = Reason("Patched", "The pod was changed; see the outcomes.", remedy="")
 ALREADY_PATCHED = Reason(
     "AlreadyPatched", "The pod already has everything, so nothing was changed.", remedy=""
 )
-#: The reasons of decisions for which all mutations ran.
-ALL_MUTATIONS_RAN = (PATCHED, ALREADY_PATCHED)
+#: With these, a decision has no reason that concerns the pod as a whole. Mutations may still be
+#: skipped, such as those that need hostNetwork; their outcomes have the reasons.
+NO_GENERAL_REASON = (PATCHED, ALREADY_PATCHED)
 NOT_OPTED_IN = Reason(
     "NotOptedIn",
     'The pod has no annotation rdma.lab/enable: "true".',

@@ -83,7 +83,7 @@ class StatusSummary(NamedTuple):
 
     verdict: Verdict
     fabric: str | None
-    #: The reason why it got less than all mutations; None if it got all.
+    #: The reason of the decision; None for Patched or AlreadyPatched, whatever was skipped.
     reason: Reason | None
     config_hash: str
 
@@ -97,8 +97,8 @@ class StatusVocabulary(NamedTuple):
     codes: tuple[str, ...]
     #: The verdict that each code explains.
     verdicts: Mapping[str, str | None]
-    #: The codes that hold for every later call, too.
-    sticky_codes: frozenset[str] = frozenset()
+    #: The codes that a later call takes over from the status of the earlier one.
+    carried_over_codes: frozenset[str] = frozenset()
 
 
 def render(
@@ -152,7 +152,7 @@ def _report(
     for name in done.intersection(before.applied):
         applied.add(name)
         warned.update(vocabulary.mutations[name].intersection(before.warned))
-    warned.update(vocabulary.sticky_codes.intersection(before.warned))
+    warned.update(vocabulary.carried_over_codes.intersection(before.warned))
     return _Report(applied, skipped, warned)
 
 

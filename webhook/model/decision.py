@@ -50,7 +50,7 @@ class Reason:
 
     @property
     def clause(self) -> str:
-        """`sentence` with a small first letter, as part of a message."""
+        """`sentence` with its first letter in lower case, as part of a message."""
         return self.sentence[0].lower() + self.sentence[1:]
 
 
@@ -66,6 +66,7 @@ class Verdict(NamedTuple):
     """Whether the pod is equipped for RDMA, as far as admission can see, and the reason."""
 
     rdma: Rdma
+    #: The reason that explains `rdma`; it may be no reason of the decision or its outcomes.
     because: Reason
     #: A sentence that names the fault and the remedy.
     message: str
@@ -93,6 +94,8 @@ class Decision(NamedTuple):
     """The complete decision on one pod; every output renders it."""
 
     allowed: bool
+    #: What happened to the pod as a whole; the outcomes have the reasons of skipped mutations, also
+    #: where this is Patched or AlreadyPatched.
     reason: Reason
     #: The pod after the patch; it shares unchanged parts with the original pod.
     pod: PodManifest

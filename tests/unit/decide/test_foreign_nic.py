@@ -37,13 +37,13 @@ CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
 
 def evidence(manifest: PodManifest, annotations: UserAnnotations | None = None) -> str:
     """Return the evidence for a NIC that no fabric lists, with the verb; "" without any."""
-    knowledge = examine(Pod(manifest), annotations or UserAnnotations(), CLUSTER).knowledge
-    if not knowledge.uses_foreign_nic:
+    applicability = examine(Pod(manifest), annotations or UserAnnotations(), CLUSTER).applicability
+    if not applicability.uses_foreign_nic:
         return ""
-    assert knowledge.skip_reason in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
-    nic, claimed, remedy = knowledge.message.partition(" a NIC that no fabric lists")
+    assert applicability.skip_reason in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
+    nic, claimed, remedy = applicability.message.partition(" a NIC that no fabric lists")
     assert claimed
-    assert remedy == (f": {FOREIGN_REMEDY}" if knowledge.skip_reason is FOREIGN_NIC else "")
+    assert remedy == (f": {FOREIGN_REMEDY}" if applicability.skip_reason is FOREIGN_NIC else "")
     return nic
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.decide.analysis import NO_CALL, DecisionInput, EarlierCall, KnowledgeLevel, PodAnalysis
+from webhook.decide.analysis import NO_CALL, DecisionInput, EarlierCall, MutationLevel, PodAnalysis
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
 from webhook.decide.examine.node_selection import unknown_label_messages
@@ -64,11 +64,12 @@ class Ineligible(NamedTuple):
     in_status: bool
 
 
-class FabricKnowledge(NamedTuple):
-    """The knowledge about a pod's fabric, and the reason for any gap."""
+class Applicability(NamedTuple):
+    """Which mutations apply to a pod, and why others do not."""
 
-    level: KnowledgeLevel
-    #: The reason why the pod as a whole gets less than all mutations, and a sentence with it.
+    level: MutationLevel
+    #: The reason of the decision, and a sentence with it; None for Patched or AlreadyPatched. The
+    #: mutations that are skipped may have another, `skip_reason`.
     reason: Reason | None = None
     message: str = ""
     lacks_host_network: bool = False
@@ -78,11 +79,11 @@ class FabricKnowledge(NamedTuple):
     @property
     def uses_foreign_nic(self) -> bool:
         """Whether the pod uses a NIC that no fabric lists, even if its GPU is on a fabric."""
-        return self.level is KnowledgeLevel.NIC
+        return self.level is MutationLevel.NIC
 
     @property
     def skip_reason(self) -> Reason | None:
-        """The reason for skipping mutations that need a known fabric; None if it is known."""
+        """The reason for skipping mutations that require a higher level; None if none does."""
         if self.lacks_host_network:
             return HOST_NETWORK_MISSING
         return FABRIC_NOT_NEEDED if self.not_needed else self.reason
@@ -92,7 +93,7 @@ class Examination(NamedTuple):
     """The analysis for the mutations, and what only the steps around them read."""
 
     analysis: PodAnalysis
-    knowledge: FabricKnowledge
+    applicability: Applicability
     fabric_index: FabricIndex
     evidence: str = ""
     #: Sentences about labels that the pod requires of its node, and that no node or fabric has.
@@ -151,7 +152,7 @@ def examine(
     denies = configuration.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign_nic_message and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
-    knowledge = _knowledge(analysis, selection, resolution, foreign_nic_message)
+    applicability = _applicability(analysis, selection, resolution, foreign_nic_message)
     fabric_known = resolution.fabric is not None
     label_messages = (
         unknown_label_messages(
@@ -161,30 +162,32 @@ def examine(
         else ()
     )
     evidence = "" if foreign_nic_message else resolution.evidence
-    return Examination(analysis, knowledge, decision_input.fabric_index, evidence, label_messages)
+    return Examination(
+        analysis, applicability, decision_input.fabric_index, evidence, label_messages
+    )
 
 
-def _knowledge(
+def _applicability(
     analysis: PodAnalysis, selection: Selection, resolution: Resolution, foreign_nic_message: str
-) -> FabricKnowledge:
-    """Assess the knowledge; messages begin with the specifics, since warnings are cut."""
+) -> Applicability:
+    """Find the level and the reasons; messages begin with the specifics, since warnings are cut."""
     if selection.reason is not None:
         by_foreign = (FOREIGN_NIC, f"{foreign_nic_message}: {FOREIGN_REMEDY}")
         explanation = by_foreign if foreign_nic_message else (selection.reason, selection.message)
-        return FabricKnowledge(KnowledgeLevel.NOTHING, *explanation)
+        return Applicability(MutationLevel.NOTHING, *explanation)
     if foreign_nic_message:
         reason = FOREIGN_NIC if analysis.targets else None
         remedy = f": {FOREIGN_REMEDY}" if reason else ""
-        return FabricKnowledge(
-            KnowledgeLevel.NIC,
+        return Applicability(
+            MutationLevel.NIC,
             reason,
             f"{foreign_nic_message}{remedy}",
             not_needed=reason is None,
         )
     if analysis.fabric is None and not analysis.targets:
-        return FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
+        return Applicability(MutationLevel.NOTHING, not_needed=True)
     if analysis.fabric is None:
-        return FabricKnowledge(KnowledgeLevel.NOTHING, resolution.reason, resolution.message)
+        return Applicability(MutationLevel.NOTHING, resolution.reason, resolution.message)
     if analysis.fabric.mode == "host-network" and not analysis.original.host_network:
-        return FabricKnowledge(KnowledgeLevel.NOTHING, lacks_host_network=True)
-    return FabricKnowledge(KnowledgeLevel.FABRIC)
+        return Applicability(MutationLevel.NOTHING, lacks_host_network=True)
+    return Applicability(MutationLevel.FABRIC)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.model.claims import (
     CLAIM_PREFIX,
@@ -181,7 +181,7 @@ class _PodClaims:
 MUTATION = Mutation(
     name="claims",
     summary="claims the fabric's NICs where Dynamic Resource Allocation provides them",
-    needs=KnowledgeLevel.FABRIC,
+    requires=MutationLevel.FABRIC,
     reasons=(
         ADDED,
         PRESENT,

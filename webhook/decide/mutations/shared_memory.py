@@ -8,7 +8,7 @@ node's /dev/shm, which NVLink between pods needs.
 
 from __future__ import annotations
 
-from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis
+from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.model.decision import Reason
 from webhook.model.pod.volumes import VOLUMES
@@ -19,7 +19,7 @@ VOLUME = "rdma-lab-shm"
 ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.", remedy="")
 PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.", remedy="")
 NOT_CONFIGURED = Reason(
-    "NotConfigured", "The fabric sets no sharedMemory.", remedy="", reportable=False
+    "NotConfigured", "No fabric is known, or it sets no sharedMemory.", remedy="", reportable=False
 )
 OWN_SHARED_MEMORY = Reason(
     "OwnSharedMemory",
@@ -47,7 +47,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Mount shared memory of the fabric's size into every target without a mount at /dev/shm."""
     size = None if analysis.fabric is None else analysis.fabric.shared_memory
     if size is None:
-        draft.skipped("", NOT_CONFIGURED, "the fabric sets no sharedMemory")
+        draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.clause)
     elif draft.view.host_ipc:
         draft.skipped("", HOST_IPC, "with hostIPC, /dev/shm is the node's own")
     elif analysis.annotations.nvlink:
@@ -85,7 +85,7 @@ def _mount(draft: Draft, analysis: PodAnalysis, size: str) -> None:
 MUTATION = Mutation(
     name="shared-memory",
     summary="mounts a memory volume of the fabric's size at /dev/shm",
-    needs=KnowledgeLevel.NOTHING,
+    requires=MutationLevel.NOTHING,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, OWN_SHARED_MEMORY, HOST_IPC, NVLINK, NAME_TAKEN),
     mutate=mutate,
 )

@@ -25,7 +25,6 @@ from webhook.decide.verdict.devices import (
     judge_device,
     judge_device_claim,
 )
-from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
 from webhook.decide.verdict.libraries import (
     MPI_REASONS,
     NCCL_REASONS,
@@ -40,6 +39,7 @@ from webhook.decide.verdict.nodes import (
     judge_gpu_model,
     judge_node_capacity,
 )
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.decide.verdict.pod_settings import (
     PINNED_MEMORY_REASONS,
     POD_NETWORK_REASONS,
@@ -71,14 +71,15 @@ RANKS_UNKNOWN = Reason(
     rdma="unsure",
 )
 
-#: The network comes first: a pod outside the network that its fabric needs gets nothing else.
-_POD_JUDGES: tuple[Callable[[JudgedPod], Verdict | None], ...] = (
+#: The network comes first: a pod outside the network that its fabric needs gets none of the
+#: mutations that need the fabric.
+_POD_JUDGES: tuple[Callable[[PatchedPod], Verdict | None], ...] = (
     judge_pod_network,
     judge_pod_sandbox,
     judge_gpu_model,
     judge_node_capacity,
 )
-_TARGET_JUDGES: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] = (
+_TARGET_JUDGES: tuple[Callable[[PatchedPod, PatchedTarget], Verdict | None], ...] = (
     judge_device,
     judge_device_claim,
     judge_pinned_memory,
@@ -90,22 +91,26 @@ _TARGET_JUDGES: tuple[Callable[[JudgedPod, JudgedTarget], Verdict | None], ...] 
 
 def judge(draft: Draft, examination: Examination, hazards: Hazards) -> Verdict:
     """Judge a pod that has been examined and mutated."""
-    analysis, knowledge = examination.analysis, examination.knowledge
+    analysis, applicability = examination.analysis, examination.applicability
     if analysis.targets:
-        pod = JudgedPod.of(draft, examination, hazards)
+        pod = PatchedPod.of(draft, examination, hazards)
         return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped_message(pod))
     if analysis.launchers:
         return _launcher_verdict(analysis.launchers)
-    assert knowledge.reason is not None  # a pod without targets and launchers always has a reason
-    return Verdict.of(knowledge.reason, knowledge.message)
+    assert (
+        applicability.reason is not None
+    )  # a pod without targets and launchers always has a reason
+    return Verdict.of(applicability.reason, applicability.message)
 
 
-def _equipped_message(pod: JudgedPod) -> str:
+def _equipped_message(pod: PatchedPod) -> str:
     """Return the message for a `yes`, with the assumptions."""
-    assumed = [judged.target.name for judged in pod.targets if assumes_root(pod, judged)]
+    assumed = [
+        patched.target.name for patched in pod.decisive_targets if assumes_root(pod, patched)
+    ]
     if not assumed:
         return EQUIPPED.sentence
-    if len(pod.targets) == 1:
+    if len(pod.decisive_targets) == 1:
         return f"{EQUIPPED.sentence}, assuming that the image runs as root"
     listed = ", ".join(assumed)
     return f"{EQUIPPED.sentence}, assuming that images run as root (containers {listed})"
@@ -119,12 +124,12 @@ def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
     return Verdict.of(LAUNCHER, f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}")
 
 
-def _problems(pod: JudgedPod) -> Iterator[Verdict]:
+def _problems(pod: PatchedPod) -> Iterator[Verdict]:
     for judge_pod in _POD_JUDGES:
         verdict = judge_pod(pod)
         if verdict is not None:
             yield verdict
-    for target in pod.targets:
+    for target in pod.decisive_targets:
         for judge_target in _TARGET_JUDGES:
             verdict = judge_target(pod, target)
             if verdict is not None:

@@ -6,7 +6,7 @@ from webhook.decide.analysis import Target
 from webhook.decide.examine.fabric_choice import UNLISTED_RDMA_REMEDY
 from webhook.decide.mutations.claims import MUTATION as CLAIMS
 from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
-from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.claims import has_nic_of
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.fabric import ClaimTemplateReference, Fabric
@@ -55,55 +55,57 @@ DEVICE_REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN
 _EXCLUSIVE_MODES = ("sr-iov", "dra")
 
 
-def judge_device(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+def judge_device(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the problem with a target's device, or None."""
-    requested, fabric = _requested_resources(pod, judged), pod.used_fabric
+    requested, fabric = _requested_resources(pod, patched), pod.used_fabric
     if fabric is None:
-        return _verdict_without_fabric(pod, judged, requested)
+        return _verdict_without_fabric(pod, patched, requested)
     fabric_resources = {resource.name for resource in fabric.resources}
     if any(name in fabric_resources for name in requested):
         return None
     if requested:
-        request = f"container {judged.target.name} requests {requested[0]}"
+        request = f"container {patched.target.name} requests {requested[0]}"
         message = f"{request}, which fabric {fabric.name} does not have: remove that resource"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    if fabric.claim_templates and claims_nic(pod, judged, fabric):
+    if fabric.claim_templates and claims_nic(pod, patched, fabric):
         return None
     if not fabric.inject_resources or (
-        judged.container.privileged and fabric.mode not in _EXCLUSIVE_MODES
+        patched.container.privileged and fabric.mode not in _EXCLUSIVE_MODES
     ):
         return None
-    return _missing_device_verdict(pod, judged, fabric)
+    return _missing_device_verdict(pod, patched, fabric)
 
 
-def _requested_resources(pod: JudgedPod, judged: JudgedTarget) -> list[str]:
+def _requested_resources(pod: PatchedPod, patched: PatchedTarget) -> list[str]:
     """List the RDMA resources with a quantity above zero that a target has after the patch."""
     configuration = pod.analysis.configuration
     return sorted(
         name
-        for name, quantity in judged.container.quantities.items()
+        for name, quantity in patched.container.quantities.items()
         if "/" in name and is_rdma(name, configuration) and not is_zero(quantity)
     )
 
 
-def _verdict_without_fabric(pod: JudgedPod, judged: JudgedTarget, requested: list[str]) -> Verdict:
-    reason = pod.knowledge.reason
+def _verdict_without_fabric(
+    pod: PatchedPod, patched: PatchedTarget, requested: list[str]
+) -> Verdict:
+    reason = pod.applicability.reason
     assert reason is not None  # a pod with targets but without a fabric always has a reason
-    if requested and not pod.knowledge.uses_foreign_nic:
-        request = f"container {judged.target.name} requests {requested[0]}"
+    if requested and not pod.applicability.uses_foreign_nic:
+        request = f"container {patched.target.name} requests {requested[0]}"
         message = f"{request}, which no fabric lists: {UNLISTED_RDMA_REMEDY}"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    return Verdict.of(reason, pod.knowledge.message)
+    return Verdict.of(reason, pod.applicability.message)
 
 
-def _missing_device_verdict(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> Verdict:
+def _missing_device_verdict(pod: PatchedPod, patched: PatchedTarget, fabric: Fabric) -> Verdict:
     """Return the verdict on a target without a device."""
-    target = judged.target
+    target = patched.target
     mutation = CLAIMS.name if fabric.claim_templates else RDMA_RESOURCES.name
     if pod.analysis.annotations.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
     paths = pod.hazards.infiniband_volumes
-    volume = next(judged.container.mounted_volumes(paths), None)
+    volume = next(patched.container.mounted_volumes(paths), None)
     if volume is not None:
         message = (
             f"container {target.name} has {paths[volume]} only by hostPath: request the fabric's "
@@ -164,17 +166,17 @@ TEMPLATE_UNKNOWN = Reason(
 CLAIM_REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
 
 
-def claims_nic(pod: JudgedPod, judged: JudgedTarget, fabric: Fabric) -> bool:
+def claims_nic(pod: PatchedPod, patched: PatchedTarget, fabric: Fabric) -> bool:
     """Return whether a target gets a NIC of the fabric through a claim."""
     facts = pod.analysis.namespace.claim_facts
-    return any(has_nic_of(claim, fabric, facts) for claim in judged.claims)
+    return any(has_nic_of(claim, fabric, facts) for claim in patched.claims)
 
 
-def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+def judge_device_claim(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the problem with the templates of a target's claims, or None."""
-    if pod.used_fabric is None or not judged.claims:
+    if pod.used_fabric is None or not patched.claims:
         return None
-    used = {claim.template for claim in judged.claims}
+    used = {claim.template for claim in patched.claims}
     verdicts = [
         _template_verdict(pod, claim)
         for claim in pod.used_fabric.claim_templates
@@ -184,7 +186,7 @@ def judge_device_claim(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     return min(problems, key=lambda verdict: verdict.rdma, default=None)  # "no" before "unsure"
 
 
-def _template_verdict(pod: JudgedPod, claim: ClaimTemplateReference) -> Verdict | None:
+def _template_verdict(pod: PatchedPod, claim: ClaimTemplateReference) -> Verdict | None:
     template, request = claim.template, claim.request
     namespace, facts = pod.analysis.namespace.name, pod.analysis.namespace.claim_facts
     subject = f"namespace {namespace}" if namespace else "the namespace"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from webhook.decide.launchers.launches import parameters_of
 from webhook.decide.launchers.roles import mentions_mpi
 from webhook.decide.mutations.env import HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, NIXL
-from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
 
@@ -55,12 +55,12 @@ MPI_REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_UCX_TLS)
 _RDMA = frozenset({"openib", "uct", "ofi"})
 
 
-def judge_mpi_transport(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the visible obstacle to RDMA for a target's ranks, or None."""
     if pod.has_gpu:
         return None
-    analysis, user_env, path = pod.analysis, judged.user_env, judged.target.path
-    subject = f"container {judged.target.name}"
+    analysis, user_env, path = pod.analysis, patched.user_env, patched.target.path
+    subject = f"container {patched.target.name}"
     unsure = None
     for settings in parameters_of(analysis.commands, path, user_env):
         pml, btl = settings.get("pml"), settings.get("btl") or ""
@@ -105,20 +105,20 @@ _SWITCHES = frozenset(
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 
 
-def judge_nccl_settings(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+def judge_nccl_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA in a target's variables, or None."""
-    if not _SWITCHES.isdisjoint(judged.user_env):
-        problem = _switch_verdict(pod, judged) or _plugin_verdict(judged)
+    if not _SWITCHES.isdisjoint(patched.user_env):
+        problem = _switch_verdict(pod, patched) or _plugin_verdict(patched)
         if problem is not None:
             return problem
-    if pod.analysis.containers[judged.target.path].env_from:
-        message = f"envFrom of container {judged.target.name} may set variables that turn RDMA off"
+    if pod.analysis.containers[patched.target.path].env_from:
+        message = f"envFrom of container {patched.target.name} may set variables that turn RDMA off"
         return Verdict.of(ENV_UNSEEN, message)
     return None
 
 
-def _switch_verdict(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
-    subject, user_env = f"container {judged.target.name}", judged.user_env
+def _switch_verdict(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    subject, user_env = f"container {patched.target.name}", patched.user_env
     disabled, socket = (
         transport_variables.nccl_ib_disabled(user_env),
         transport_variables.nccl_net_socket(user_env),
@@ -139,7 +139,7 @@ def _switch_verdict(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
         message = f"{subject} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}"
         return Verdict.of(HCA_ELSEWHERE, message)
     tls = transport_variables.ucx_tls_without_rdma(user_env)
-    if tls and transport_variables.uses_nixl(judged.command, user_env):
+    if tls and transport_variables.uses_nixl(patched.command, user_env):
         message = (
             f"{subject} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA transport: remove the "
             "variable"
@@ -148,11 +148,11 @@ def _switch_verdict(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     return None
 
 
-def _plugin_verdict(judged: JudgedTarget) -> Verdict | None:
+def _plugin_verdict(patched: PatchedTarget) -> Verdict | None:
     for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
-        value = judged.user_env.get(name) or ""
+        value = patched.user_env.get(name) or ""
         if value.lower() not in _OWN_TRANSPORTS:
-            setting = f"container {judged.target.name} sets {name}={value:.40}"
+            setting = f"container {patched.target.name} sets {name}={value:.40}"
             return Verdict.of(NET_PLUGIN, f"{setting}: that plugin may not use RDMA")
     return None
 
@@ -187,15 +187,15 @@ _TCP = {
 }
 
 
-def judge_parameter_server(_: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+def judge_parameter_server(_: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the verdict on a target that runs ps-lite over TCP; None for any other target."""
-    user_env, text = judged.user_env, judged.command
+    user_env, text = patched.user_env, patched.command
     if _SIGNS.isdisjoint(user_env) and _LAUNCHER not in text:
         return None
     if "horovod" in text or any(name in text for name in _TCP) or _has_rdma(user_env):
         return None
     message = (
-        f"container {judged.target.name} uses ps-lite, whose default is TCP: set "
+        f"container {patched.target.name} uses ps-lite, whose default is TCP: set "
         "DMLC_ENABLE_RDMA=ibverbs"
     )
     return Verdict.of(PS_LITE_OVER_TCP, message)

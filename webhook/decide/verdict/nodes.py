@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from webhook.decide.verdict.judged_pod import JudgedPod
+from webhook.decide.verdict.patched_pod import PatchedPod
 from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import Fabric
@@ -99,7 +99,7 @@ class _Lack(NamedTuple):
     message: str
 
 
-def judge_node_capacity(pod: JudgedPod) -> Verdict | None:
+def judge_node_capacity(pod: PatchedPod) -> Verdict | None:
     """Return the verdict on what the fabric's nodes lack, or None, also if that is unknown."""
     if pod.used_fabric is None or not pod.fabric_index.by_node:
         return None
@@ -111,7 +111,7 @@ def judge_node_capacity(pod: JudgedPod) -> Verdict | None:
     return Verdict.of(lack.elastic, f"{lack.message} now")
 
 
-def _lack(pod: JudgedPod, fabric: Fabric) -> _Lack | None:
+def _lack(pod: PatchedPod, fabric: Fabric) -> _Lack | None:
     if fabric.name not in pod.fabric_index.inhabited:
         return _Lack(NO_NODES, FABRIC_NOWHERE, f"no node belongs to fabric {fabric.name}")
     requested = scheduler_requests(pod.view)
@@ -169,7 +169,7 @@ GPU_MODEL_REASONS = (GPU_MODEL_UNKNOWN,)
 _MODEL = re.compile(r"(?<![a-z0-9])(?!sxm|hbm)[a-z]{1,4}[0-9]{1,4}[a-z]{0,2}")
 
 
-def judge_gpu_model(pod: JudgedPod) -> Verdict | None:
+def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
     """Return the verdict if it is unclear whether the selected GPU is on the fabric, else None."""
     fabric = pod.used_fabric
     if fabric is None:
@@ -191,7 +191,7 @@ def _is_listed(key: str, fabric: Fabric) -> bool:
     return key in fabric.node_labels or key in (fabric.pin or ())
 
 
-def _is_on(fabric: Fabric, key: str, value: str, pod: JudgedPod) -> bool:
+def _is_on(fabric: Fabric, key: str, value: str, pod: PatchedPod) -> bool:
     """Return whether a node with this label is on the fabric, or the fabric has such a product."""
     if fabric.name in pod.fabric_index.by_gpu_model.get((key, value), ()):
         return True

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from webhook.decide.admission_warnings import Hazards
 from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
-from webhook.decide.examine import Examination, FabricKnowledge
+from webhook.decide.examine import Applicability, Examination
 from webhook.model.claims import Claim, claims_by_container, claims_of
 from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
@@ -20,7 +20,7 @@ Claims = Mapping[Path, Sequence[Claim]]
 _NO_CLAIMS: Claims = {}
 
 
-class JudgedTarget(NamedTuple):
+class PatchedTarget(NamedTuple):
     """A target after the patch."""
 
     target: Target
@@ -35,23 +35,23 @@ class JudgedTarget(NamedTuple):
     @classmethod
     def of(
         cls, target: Target, pod: Pod, analysis: PodAnalysis, claims: Claims = _NO_CLAIMS
-    ) -> JudgedTarget:
+    ) -> PatchedTarget:
         """Return the view of a target in `pod`, the pod after all mutations."""
         path, original = target.path, analysis.containers[target.path]
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         return cls(target, pod.container(path), original.env, original.command_text, visible_claims)
 
 
-class JudgedPod(NamedTuple):
+class PatchedPod(NamedTuple):
     """The pod after the patch, and the facts of its decision."""
 
     view: Pod
     analysis: PodAnalysis
-    knowledge: FabricKnowledge
+    applicability: Applicability
     #: The fabric whose NIC the pod uses; None if it is unknown, or the NIC is foreign.
     used_fabric: Fabric | None
     #: The targets that the verdict depends on.
-    targets: tuple[JudgedTarget, ...]
+    decisive_targets: tuple[PatchedTarget, ...]
     outcomes: tuple[Outcome, ...]
     fabric_index: FabricIndex
     hazards: Hazards
@@ -59,20 +59,20 @@ class JudgedPod(NamedTuple):
     has_gpu: bool
 
     @classmethod
-    def of(cls, draft: Draft, examination: Examination, hazards: Hazards) -> JudgedPod:
+    def of(cls, draft: Draft, examination: Examination, hazards: Hazards) -> PatchedPod:
         """Return the view of a pod after all mutations."""
-        analysis, knowledge = examination.analysis, examination.knowledge
+        analysis, applicability = examination.analysis, examination.applicability
         view = draft.view
         claims = _claims(view, analysis)
         return cls(
             view=view,
             analysis=analysis,
-            knowledge=knowledge,
-            used_fabric=None if knowledge.uses_foreign_nic else analysis.fabric,
-            targets=tuple(
+            applicability=applicability,
+            used_fabric=None if applicability.uses_foreign_nic else analysis.fabric,
+            decisive_targets=tuple(
                 [
-                    JudgedTarget.of(target, view, analysis, claims)
-                    for target in _judged_targets(analysis)
+                    PatchedTarget.of(target, view, analysis, claims)
+                    for target in _decisive_targets(analysis)
                 ]
             ),
             outcomes=tuple(draft.outcomes),
@@ -91,6 +91,6 @@ def _claims(pod: Pod, analysis: PodAnalysis) -> Claims:
     return claims_by_container(claims_of(pod, analysis.namespace.claim_facts))
 
 
-def _judged_targets(analysis: PodAnalysis) -> Sequence[Target]:
+def _decisive_targets(analysis: PodAnalysis) -> Sequence[Target]:
     """Leave out init containers and sidecars, which get no device, unless nothing else is left."""
     return [target for target in analysis.targets if target.kind == "app"] or analysis.targets

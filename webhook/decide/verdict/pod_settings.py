@@ -13,7 +13,7 @@ from webhook.decide.mutations.ipc_lock import (
     raised_by,
 )
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
-from webhook.decide.verdict.judged_pod import JudgedPod, JudgedTarget
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import MODES_WITH_OWN_DEVICE, Fabric
 from webhook.model.pod.sandbox import is_gvisor, is_kata
@@ -39,12 +39,12 @@ MEMLOCK_UNKNOWN = Reason(
 PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
 
 
-def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
+def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to registering memory in a target, or None.
 
     A container whose image alone names its user counts as root: see `assumes_root`.
     """
-    obstacle, name = _obstacle(pod, judged), judged.target.name
+    obstacle, name = _obstacle(pod, patched), patched.target.name
     if not obstacle:
         return None
     memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
@@ -58,23 +58,23 @@ def judge_pinned_memory(pod: JudgedPod, judged: JudgedTarget) -> Verdict | None:
     return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and no annotation raises memlock")
 
 
-def assumes_root(pod: JudgedPod, judged: JudgedTarget) -> bool:
+def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
     """Return whether a target can register memory only if its image runs as root."""
     memlock = pod.analysis.configuration.defaults.memlock
-    if memlock == "unlimited" or judged.target.user != "image":
+    if memlock == "unlimited" or patched.target.user != "image":
         return False
-    return memlock != "nri" or not raised_by(pod.view.annotations, judged.target.name)
+    return memlock != "nri" or not raised_by(pod.view.annotations, patched.target.name)
 
 
-def _obstacle(pod: JudgedPod, judged: JudgedTarget) -> str:
+def _obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
     """Return the reason why IPC_LOCK does not help a target, "" if it helps."""
-    target = judged.target
+    target = patched.target
     reason = ineffective_reason(pod.view, target, pod.analysis.configuration.defaults)
     if reason is not None:
         if reason is NON_ROOT and target.user == "image":
             return "has an image that does not run as root"
         return _INERT[reason.code]
-    container = judged.container
+    container = patched.container
     has = container.privileged or container.capabilities.grants(CAPABILITY)
     return "" if has else "lacks IPC_LOCK"
 
@@ -118,13 +118,13 @@ NETWORKS_NOT_ADDED = Reason(
 POD_NETWORK_REASONS = (HOST_NETWORK_WRONG, ROCE_WITHOUT_NETWORKS, NETWORKS_NOT_ADDED)
 
 
-def judge_pod_network(pod: JudgedPod) -> Verdict | None:
+def judge_pod_network(pod: PatchedPod) -> Verdict | None:
     """Return the problem with the pod's network, or None."""
     fabric = pod.used_fabric
     return (_mode_verdict(pod, fabric) if fabric is not None else None) or _istio_verdict(pod)
 
 
-def _istio_verdict(pod: JudgedPod) -> Verdict | None:
+def _istio_verdict(pod: PatchedPod) -> Verdict | None:
     istio = pod.hazards.istio
     if not istio:
         return None
@@ -133,8 +133,8 @@ def _istio_verdict(pod: JudgedPod) -> Verdict | None:
     return Verdict.of(ISTIO, message)
 
 
-def _mode_verdict(pod: JudgedPod, fabric: Fabric) -> Verdict | None:
-    if pod.knowledge.lacks_host_network:
+def _mode_verdict(pod: PatchedPod, fabric: Fabric) -> Verdict | None:
+    if pod.applicability.lacks_host_network:
         message = f"fabric {fabric.name} needs hostNetwork: true, which the pod lacks"
         return Verdict.of(HOST_NETWORK_MISSING, message)
     if pod.analysis.original.host_network:
@@ -159,7 +159,7 @@ def _host_network_verdict(fabric: Fabric) -> Verdict | None:
     return Verdict.of(HOST_NETWORK_WRONG, message)
 
 
-def _if_not_added(pod: JudgedPod) -> Verdict | None:
+def _if_not_added(pod: PatchedPod) -> Verdict | None:
     for outcome in pod.outcomes:
         if (
             outcome.mutation == NETWORKS.name
@@ -191,7 +191,7 @@ KATA = Reason(
 SANDBOX_REASONS = (GVISOR, KATA)
 
 
-def judge_pod_sandbox(pod: JudgedPod) -> Verdict | None:
+def judge_pod_sandbox(pod: PatchedPod) -> Verdict | None:
     """Return the obstacle to RDMA in the pod's runtimeClassName, or None."""
     name = pod.view.runtime_class
     if is_gvisor(name):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.decide.admission_warnings import warning_sentences
 from webhook.decide.examine import HOST_NETWORK_MISSING
-from webhook.decide.reasons import ALL_MUTATIONS_RAN, NOT_OPTED_IN
+from webhook.decide.reasons import NO_GENERAL_REASON, NOT_OPTED_IN
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
@@ -173,7 +173,7 @@ def _pod_remarks(preview: Preview) -> Iterator[tuple[str, str]]:
         yield "warning", preview.hint
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
-        reason = None if decision.reason in ALL_MUTATIONS_RAN else decision.reason
+        reason = None if decision.reason in NO_GENERAL_REASON else decision.reason
         warnings = warning_sentences(decision.verdict, reason, decision.message, decision.outcomes)
         yield from (("warning", warning) for warning in dict.fromkeys(warnings))
 
@@ -206,7 +206,7 @@ class SkipReason(NamedTuple):
 
 def skip_reason_of(decision: Decision) -> SkipReason:
     """Return why mutations were skipped: the decision's reason, or a missing hostNetwork."""
-    if decision.reason not in ALL_MUTATIONS_RAN:
+    if decision.reason not in NO_GENERAL_REASON:
         return SkipReason(decision.reason.code, decision.message)
     network_outcomes = [
         outcome for outcome in decision.outcomes if outcome.reason.code == HOST_NETWORK_MISSING.code

@@ -39,8 +39,8 @@ def _scalar_text(value: object) -> str:
     raise PydanticUseDefault
 
 
-#: A string or a number, as a string; the field's default for anything else.
-ScalarText = Annotated[str, PlainValidator(_scalar_text)]
+#: A string or a number, as a string; the field's default for anything else, 0 and "" included.
+TextOrDefault = Annotated[str, PlainValidator(_scalar_text)]
 #: A mapping; an empty one for anything else.
 Fields = Annotated[dict[str, object], PlainValidator(fields_or_empty)]
 

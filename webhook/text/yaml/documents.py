@@ -106,9 +106,7 @@ def _decode(data: bytes | str, name: str) -> str:
             raise DocumentError(f"{name}: longer than the maximum of 8 MiB")
         text = data if isinstance(data, str) else data.decode()
     except UnicodeEncodeError as error:
-        raise DocumentError(
-            f"{name}: half of a surrogate pair at character {error.start}"
-        ) from None
+        raise DocumentError(f"{name}: unpaired surrogate at character {error.start}") from None
     except UnicodeDecodeError as error:
         also = ", but UTF-16" if error.object[:2] in _UTF16 else ""
         byte = error.object[error.start]

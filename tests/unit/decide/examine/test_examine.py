@@ -6,13 +6,13 @@ import pytest
 
 from tests.builders import V100, container, decision_input, gpu, pod, quantities
 from tests.case_names import case_name
-from webhook.decide.analysis import KnowledgeLevel
+from webhook.decide.analysis import MutationLevel
 from webhook.decide.examine import (
     FABRIC_NOT_NEEDED,
     MIRROR_POD,
     WINDOWS_POD,
+    Applicability,
     Examination,
-    FabricKnowledge,
     examine,
     ineligible,
 )
@@ -58,11 +58,11 @@ def test_a_scope_holds_what_mutations_may_know() -> None:
     manifest = pod(gpu(), container("proxy"), hostNetwork=True)
     examination = examined(manifest)
     analysis = examination.analysis
-    knowledge, evidence = (
-        FabricKnowledge(KnowledgeLevel.FABRIC),
+    applicability, evidence = (
+        Applicability(MutationLevel.FABRIC),
         "nvidia.com/v100 in container trainer",
     )
-    assert examination == Examination(analysis, knowledge, FabricIndex(), evidence)
+    assert examination == Examination(analysis, applicability, FabricIndex(), evidence)
     assert [target.name for target in analysis.targets] == ["trainer"]
     assert [app.name for app in analysis.original.containers] == ["trainer", "proxy"]
     assert (analysis.fabric, analysis.launchers, analysis.original.host_network) == (V100, (), True)
@@ -91,12 +91,12 @@ def test_a_gpu_outside_the_targets_is_evidence_too() -> None:
 def test_a_foreign_nic_counts_in_targets_only() -> None:
     """A sidecar's own NIC does not matter."""
     nic = container("b", resources=quantities({"vpc.amazonaws.com/efa": "1"}))
-    assert examined(pod(gpu("a"), nic)).knowledge.reason is None
+    assert examined(pod(gpu("a"), nic)).applicability.reason is None
     examination = examined(pod(gpu("a"), nic), UserAnnotations(containers=("a", "b")))
-    assert (examination.evidence, examination.knowledge) == (
+    assert (examination.evidence, examination.applicability) == (
         "",
-        FabricKnowledge(
-            KnowledgeLevel.NIC,
+        Applicability(
+            MutationLevel.NIC,
             FOREIGN_NIC,
             f"vpc.amazonaws.com/efa in container b is {CLAIMED_BY_NONE}",
         ),
@@ -115,18 +115,22 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
 def test_no_target_is_reported_before_no_fabric(manifest: PodManifest, reason: Any) -> None:
     """A pod that gets nothing needs no fabric, so the missing target is reported."""
     examination = examined(manifest)
-    assert (examination.analysis.fabric, examination.evidence, examination.knowledge.reason) == (
+    assert (
+        examination.analysis.fabric,
+        examination.evidence,
+        examination.applicability.reason,
+    ) == (
         None,
         "",
         reason,
     )
-    assert examination.knowledge.message
+    assert examination.applicability.message
 
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
     """A site that forgot to list a GPU resource learns its name."""
     manifest = pod(container(resources=quantities({"example.com/h200": "8", "cpu": "1"})))
-    assert examined(manifest).knowledge.message == (
+    assert examined(manifest).applicability.message == (
         "container trainer requests example.com/h200, which no fabric lists: if "
         "example.com/h200 is a GPU, add it to gpuResources of the fabric that has it"
     )
@@ -136,14 +140,14 @@ def test_an_annotation_of_another_vendor_counts_even_alone() -> None:
     """It counts even without other annotations, as in a preview of a pod that did not opt in."""
     manifest = pod(gpu())
     manifest["metadata"]["annotations"] = {"networking.gke.io/interfaces": "[{}]"}
-    assert examined(manifest).knowledge.reason is FOREIGN_NIC
+    assert examined(manifest).applicability.reason is FOREIGN_NIC
 
 
 def test_a_launcher_without_a_fabric_has_no_problem() -> None:
     """The reason for its unknown fabric only closes the mutations that need one."""
-    knowledge = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).knowledge
-    assert knowledge == FabricKnowledge(KnowledgeLevel.NOTHING, not_needed=True)
-    assert knowledge.skip_reason is FABRIC_NOT_NEEDED
+    applicability = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).applicability
+    assert applicability == Applicability(MutationLevel.NOTHING, not_needed=True)
+    assert applicability.skip_reason is FABRIC_NOT_NEEDED
 
 
 @pytest.mark.parametrize(

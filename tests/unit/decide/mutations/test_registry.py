@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import webhook
-from webhook.decide.analysis import KnowledgeLevel, Mutation
+from webhook.decide.analysis import Mutation, MutationLevel
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, DENIALS, REASONS_OUTSIDE_MUTATIONS
 from webhook.model.decision import Reason
@@ -33,18 +33,18 @@ def test_the_order_is_that_of_the_documentation() -> None:
     assert [name for name in ids if name in documented] == documented
 
 
-def test_each_needs_as_much_of_the_fabric_as_documented() -> None:
-    """The needs match the documented cases: fabric known, foreign NIC, fabric unknown."""
+def test_each_requires_the_documented_level() -> None:
+    """The levels match the documented cases: fabric known, foreign NIC, fabric unknown."""
     documented = {
-        **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], KnowledgeLevel.NOTHING),
-        "memory-limit": KnowledgeLevel.NIC,
+        **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], MutationLevel.NOTHING),
+        "memory-limit": MutationLevel.NIC,
         **dict.fromkeys(
             ["rdma-resources", "claims", "networks", "env", "config-files", "placement"],
-            KnowledgeLevel.FABRIC,
+            MutationLevel.FABRIC,
         ),
     }
-    needs = {mutation.name: mutation.needs for mutation in MUTATIONS}
-    assert needs | documented == needs
+    required = {mutation.name: mutation.requires for mutation in MUTATIONS}
+    assert required | documented == required
 
 
 def test_two_act_on_launchers() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from webhook.kube.records import Flag, Record, Text
-from webhook.preview.workloads.objects import Fields, Header, ScalarText, below, values_along
+from webhook.preview.workloads.objects import Fields, Header, TextOrDefault, below, values_along
 
 EMPTY: dict[str, Any] = {
     "kind": None,
@@ -23,7 +23,7 @@ EMPTY: dict[str, Any] = {
 class Job(Record):
     """A record with a field of each type."""
 
-    slots_per_worker: ScalarText = "1"
+    slots_per_worker: TextOrDefault = "1"
     is_elastic: Flag = False
     image: Text = ""
     start_params: Fields = Field(default_factory=dict)

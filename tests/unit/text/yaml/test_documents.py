@@ -137,7 +137,7 @@ def test_a_repeated_key_of_json_is_reported_with_its_line() -> None:
             "a: b".encode("utf-16"),
             "not UTF-8, but UTF-16: byte 0xff at offset 0; save the file as UTF-8",
         ),
-        ("a: \ud800", "half of a surrogate pair at character 3"),
+        ("a: \ud800", "unpaired surrogate at character 3"),
         ('{"a":\n NaN}', "document 1, line 1: NaN is not a number in JSON"),
         ('{"a": -1e999}', "document 1, line 1: -1e999 is too large"),
         ('{"a":\n"\\udc00"}', "document 1, line 2: half of a surrogate pair in a string"),

@@ -12,7 +12,7 @@ it lacks.
 
 from __future__ import annotations
 
-from webhook.decide.analysis import KnowledgeLevel, Mutation, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.decide.mutations.nvlink.requirements import (
@@ -34,8 +34,8 @@ NOT_REQUESTED = Reason(
 )
 PART_OF_NODE = Reason(
     "PartOfNode",
-    "With GPUs injected by CDI (the default), remapping a subset of a node's GPUs exits with 1: "
-    "nothing in the container distinguishes them.",
+    "With GPUs injected by CDI (the default), the remap script exits with 1 unless the container "
+    "has all GPUs of the node, since it cannot tell which are its own.",
     remedy=(
         "Request all GPUs of the node. If your nodes do not use CDI, no action is needed "
         "(docs/nvlink.md)."
@@ -102,7 +102,7 @@ MUTATION = Mutation(
     summary=(
         "lets privileged pods on one node use NVLink between them, each computing on its own GPUs"
     ),
-    needs=KnowledgeLevel.NOTHING,
+    requires=MutationLevel.NOTHING,
     reasons=(
         *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),
         *(*OBSTACLES, *TRANSPORT_REASONS),

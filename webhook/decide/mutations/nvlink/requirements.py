@@ -34,7 +34,7 @@ SHARED_GPU = Reason(
     remedy="Request whole GPUs, or remove rdma.lab/nvlink.",
 )
 COMPUTE_DOMAIN = Reason(
-    "ComputeDomain", "The pod uses a ComputeDomain, which needs no sharing.", remedy=""
+    "ComputeDomain", "The pod uses a ComputeDomain, which needs no remap.", remedy=""
 )
 NOT_PRIVILEGED = Reason(
     "NotPrivileged",
@@ -87,7 +87,7 @@ def obstacles(pod: Pod, analysis: PodAnalysis, targets: list[Target]) -> Iterato
     if not targets:
         yield NO_GPU, "no container has whole GPUs of its own"
     if _in_compute_domain(pod, analysis):
-        yield COMPUTE_DOMAIN, "the pod uses a ComputeDomain, which needs no sharing"
+        yield COMPUTE_DOMAIN, "the pod uses a ComputeDomain, which needs no remap"
     for target in targets:
         container = pod.container(target.path)
         yield from _container_obstacles(container, analysis, target)

@@ -40,7 +40,7 @@ from webhook.preview.workloads.controllers.workload import (
 from webhook.preview.workloads.objects import (
     Fields,
     Header,
-    ScalarText,
+    TextOrDefault,
     fields_or_empty,
     scalar_text,
 )
@@ -61,7 +61,7 @@ class _ClusterSpec(Record):
 
 
 class _Group(Record):
-    group_name: ScalarText = ""
+    group_name: TextOrDefault = ""
     ray_start_params: Fields = Field(default_factory=dict)
 
 

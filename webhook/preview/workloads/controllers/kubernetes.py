@@ -26,7 +26,7 @@ from webhook.preview.workloads.controllers.workload import (
     pod_field_variable,
     variables,
 )
-from webhook.preview.workloads.objects import Header, ScalarText
+from webhook.preview.workloads.objects import Header, TextOrDefault
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _VARIABLE = "JOB_COMPLETION_INDEX"
@@ -97,8 +97,8 @@ _JOB_POD_TEMPLATE: Path = ("template", "spec", "template")
 
 
 class _ReplicatedJob(Record):
-    name: ScalarText = ""
-    replicas: ScalarText = "1"
+    name: TextOrDefault = ""
+    replicas: TextOrDefault = "1"
 
 
 def _jobset_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
@@ -154,7 +154,7 @@ _WORKER: Path = (*_GROUP, "workerTemplate")
 
 
 class _LeaderWorkerTemplate(Record):
-    size: ScalarText = "1"
+    size: TextOrDefault = "1"
 
 
 def _group_pods(workload: Workload) -> tuple[ExpectedPod, ...]:

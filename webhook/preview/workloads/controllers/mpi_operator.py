@@ -24,7 +24,7 @@ from webhook.preview.workloads.controllers.workload import (
     add_mount,
     variables,
 )
-from webhook.preview.workloads.objects import ScalarText, below
+from webhook.preview.workloads.objects import TextOrDefault, below
 
 _SPECS = ("spec", "mpiReplicaSpecs")
 _ROLES = {"Launcher": "launcher", "Worker": "worker"}
@@ -53,10 +53,10 @@ _IMPLEMENTATIONS = {
 
 
 class _MPIJobSpec(Record):
-    mpi_implementation: ScalarText = "OpenMPI"
-    slots_per_worker: ScalarText = "1"
+    mpi_implementation: TextOrDefault = "OpenMPI"
+    slots_per_worker: TextOrDefault = "1"
     run_launcher_as_worker: Flag = False
-    ssh_auth_mount_path: ScalarText = "/root/.ssh"
+    ssh_auth_mount_path: TextOrDefault = "/root/.ssh"
 
 
 class _PodTemplate(Record):

@@ -334,22 +334,22 @@ def test_a_users_own_remap_keeps_the_other_container_from_ours() -> None:
         (
             ready(resourceClaims=[{"name": "imex-channel", "resourceClaimTemplateName": "x"}]),
             "ComputeDomain",
-            "the pod uses a ComputeDomain, which needs no sharing",
+            "the pod uses a ComputeDomain, which needs no remap",
         ),
         (
             ready(resourceClaims=[{"name": "c", "resourceClaimTemplateName": "Compute-Domain"}]),
             "ComputeDomain",
-            "the pod uses a ComputeDomain, which needs no sharing",
+            "the pod uses a ComputeDomain, which needs no remap",
         ),
         (
             ready(affinity={"podAffinity": {"x": [{"topologyKey": "nvidia.com/gpu.clique"}]}}),
             "ComputeDomain",
-            "the pod uses a ComputeDomain, which needs no sharing",
+            "the pod uses a ComputeDomain, which needs no remap",
         ),
         (
             ready(nodeSelector={"nvidia.com/gpu.clique": "a.1"}),
             "ComputeDomain",
-            "the pod uses a ComputeDomain, which needs no sharing",
+            "the pod uses a ComputeDomain, which needs no remap",
         ),
     ],
 )
