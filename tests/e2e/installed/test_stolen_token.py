@@ -135,7 +135,7 @@ def _put(*path: str, value: object) -> Callable[[Document], None]:
 #: Changes of the Secret, and the message that rejects each.
 REFUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "immutable": (_put("immutable", value=True), "without immutable: true"),
-    "another key": (_put("data", "other", value="eA=="), "only CAs into its Secret"),
+    "another key": (_put("data", "other", value="eA=="), "may write only CAs"),
     "a large CA": (_put("data", "next.crt", value="eHh4" * (1 << 15)), "CAs (at most 16 KiB each)"),
     "a large key": (
         _put("data", "next.key", value="eHh4" * (1 << 11)),
