@@ -10,10 +10,10 @@ from pydantic import Field, SkipValidation
 from webhook.kube.records import (
     Flag,
     Items,
+    LenientObject,
     Maybe,
     Number,
     Presence,
-    Record,
     Text,
     Texts,
     Values,
@@ -27,7 +27,7 @@ Manifest = dict[str, object]
 # The parts that objects of all kinds have.
 
 
-class Named(Record):
+class Named(LenientObject):
     """An object with a name: a node's metadata, a scheduling gate, the status of a claim."""
 
     name: Text = ""
@@ -52,23 +52,23 @@ class OwnerReference(ObjectReference):
     controller: Flag = False
 
 
-class _OwnedMetadata(Record):
+class _OwnedMetadata(LenientObject):
     labels: Values = Field(default_factory=dict, alias="f:labels")
     annotations: Values = Field(default_factory=dict, alias="f:annotations")
 
 
-class _OwnedFields(Record):
+class _OwnedFields(LenientObject):
     metadata: _OwnedMetadata = Field(default_factory=_OwnedMetadata, alias="f:metadata")
 
 
-class ManagedFields(Record):
+class ManagedFields(LenientObject):
     """An entry of `metadata.managedFields`: the fields of one manager, and its last write."""
 
     time: Text = ""
     fields_v1: _OwnedFields = Field(default_factory=_OwnedFields)
 
 
-class Metadata(Record):
+class Metadata(LenientObject):
     """The `metadata` of an object."""
 
     name: Text = ""
@@ -104,7 +104,7 @@ def _last_written(entries: Iterable[tuple[str, dict[str, object]]], key: str) ->
     return max((time for time, owned in entries if owned.get(f"f:{key}") is not None), default="")
 
 
-class KubernetesObject(Record):
+class KubernetesObject(LenientObject):
     """An object of any kind."""
 
     kind: Text = ""
@@ -127,14 +127,14 @@ class KubernetesObject(Record):
 # Pods: their progress and requests.
 
 
-class Resources(Record):
+class Resources(LenientObject):
     """The requests and limits of a container."""
 
     requests: Values = Field(default_factory=dict)
     limits: Values = Field(default_factory=dict)
 
 
-class Container(Record):
+class Container(LenientObject):
     """A container of a pod's spec."""
 
     name: Text = ""
@@ -146,7 +146,7 @@ class Container(Record):
         return text_of(self.resources.limits.get("memory"))
 
 
-class PodResourceClaim(Record):
+class PodResourceClaim(LenientObject):
     """A claim of a pod: the name of a ResourceClaim, or of its template."""
 
     name: Text = ""
@@ -154,7 +154,7 @@ class PodResourceClaim(Record):
     resource_claim_template_name: Text = ""
 
 
-class PodSpec(Record):
+class PodSpec(LenientObject):
     """The `spec` of a pod."""
 
     node_name: Text = ""
@@ -167,7 +167,7 @@ class PodSpec(Record):
     scheduling_gates: Items[Named] = ()
 
 
-class Condition(Record):
+class Condition(LenientObject):
     """A condition of a pod or a node."""
 
     type: Text = ""
@@ -176,7 +176,7 @@ class Condition(Record):
     message: Text = ""
 
 
-class Conditions(Record):
+class Conditions(LenientObject):
     """The part of a status that has conditions."""
 
     conditions: Items[Condition] = ()
@@ -191,14 +191,14 @@ class Conditions(Record):
         return self.condition("Ready").status == "True"
 
 
-class Waiting(Record):
+class Waiting(LenientObject):
     """The reason why a container has not started."""
 
     reason: Text = ""
     message: Text = ""
 
 
-class Terminated(Record):
+class Terminated(LenientObject):
     """The end of a container."""
 
     exit_code: Number = 0
@@ -208,7 +208,7 @@ class Terminated(Record):
     started_at: Text = ""
 
 
-class ContainerState(Record):
+class ContainerState(LenientObject):
     """The state of a container; only one part is present."""
 
     waiting: Maybe[Waiting] = None
@@ -216,7 +216,7 @@ class ContainerState(Record):
     terminated: Maybe[Terminated] = None
 
 
-class ContainerStatus(Record):
+class ContainerStatus(LenientObject):
     """The kubelet's status of a container."""
 
     name: Text = ""
@@ -253,7 +253,7 @@ class PodRecord(KubernetesObject):
 # Events.
 
 
-class Event(Record):
+class Event(LenientObject):
     """An Event, of the core group or of events.k8s.io."""
 
     metadata: Metadata = Field(default_factory=Metadata)
@@ -288,7 +288,7 @@ class Event(Record):
 # Nodes.
 
 
-class NodeSpec(Record):
+class NodeSpec(LenientObject):
     """The `spec` of a node."""
 
     unschedulable: Flag = False
@@ -300,7 +300,7 @@ class NodeStatus(Conditions):
     allocatable: Values = Field(default_factory=dict)
 
 
-class NodeRecord(Record):
+class NodeRecord(LenientObject):
     """A node: its resources, and whether it accepts pods."""
 
     #: Only the name, since a cluster may have thousands of nodes.
@@ -312,7 +312,7 @@ class NodeRecord(Record):
 # The kinds of an API server.
 
 
-class ApiResource(Record):
+class ApiResource(LenientObject):
     """A resource of a version of an API group."""
 
     name: Text = ""
@@ -320,7 +320,7 @@ class ApiResource(Record):
     namespaced: Flag = False
 
 
-class ApiResourceList(Record):
+class ApiResourceList(LenientObject):
     """The resources of a version of an API group."""
 
     resources: Items[ApiResource] = ()

@@ -65,8 +65,8 @@ Items = Annotated[tuple[_Item, ...], BeforeValidator(_mappings)]
 Maybe = Annotated[_Item | None, BeforeValidator(_mapping_or_none)]
 
 
-class Record(BaseModel):
-    """A record; anything but a mapping becomes an empty one."""
+class LenientObject(BaseModel):
+    """The fields of an object that are read; anything but a mapping becomes an empty object."""
 
     # Most commands need few of the records, so each is built at its first use.
     model_config = ConfigDict(alias_generator=to_camel, defer_build=True, frozen=True)

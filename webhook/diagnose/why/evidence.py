@@ -19,7 +19,7 @@ from webhook.kube.objects import (
     NodeRecord,
     PodRecord,
 )
-from webhook.kube.records import Record, Text
+from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
@@ -125,7 +125,7 @@ def _codes(value: object) -> tuple[str, ...] | int:
 Codes = Annotated[tuple[str, ...] | int, PlainValidator(_codes)]
 
 
-class StatusAnnotation(Record):
+class StatusAnnotation(LenientObject):
     """The content of `rdma.lab/status`."""
 
     rdma: Literal["yes", "no", "unsure", "none"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import islice
 
-from webhook.kube.records import Record, Text
+from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
 from webhook.model.names import first_names
 from webhook.model.pod import Path, dotted
@@ -221,7 +221,7 @@ def _note_on_containers(enclosing: EnclosingObject, similar_paths: list[list[Pat
     return f"{enclosing} ({paths}): containers outside any pod template are {_NOT_EDITED}"
 
 
-class _TrainJob(Record):
+class _TrainJob(LenientObject):
     runtime: Text = below("spec", "runtimeRef", "name", default="")
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from webhook.kube.objects import KubernetesObject
-from webhook.kube.records import Record, Text, text_of
+from webhook.kube.records import LenientObject, Text, text_of
 from webhook.model.pod import Path, PodManifest
 from webhook.preview.workloads.objects import Header, below
 from webhook.text.yaml.documents import Document
@@ -68,7 +68,7 @@ class LocatedMapping(NamedTuple):
     is_spec_only: bool = False  #: a pod spec without metadata
 
 
-class _AdmissionReview(Record):
+class _AdmissionReview(LenientObject):
     namespace: Text = below("request", "namespace", default="")
     reviewed: object = below("request", "object", default=None)
 

@@ -206,7 +206,7 @@ def _check_surrogates(text: str, value: Json) -> None:
         return
     if _HALF_PAIR.search(json.dumps(value, ensure_ascii=False)):
         offset = min(index for index in (text.find("\\ud"), text.find("\\uD")) if index >= 0)
-        raise UnreadableTextError(offset, "half of a surrogate pair in a string")
+        raise UnreadableTextError(offset, "unpaired surrogate in a string")
 
 
 def _duplicates(text: str) -> list[LocatedKey]:

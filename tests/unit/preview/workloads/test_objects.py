@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from webhook.kube.records import Flag, Record, Text
+from webhook.kube.records import Flag, LenientObject, Text
 from webhook.preview.workloads.objects import Fields, Header, TextOrDefault, below, values_along
 
 EMPTY: dict[str, Any] = {
@@ -20,7 +20,7 @@ EMPTY: dict[str, Any] = {
 }
 
 
-class Job(Record):
+class Job(LenientObject):
     """A record with a field of each type."""
 
     slots_per_worker: TextOrDefault = "1"

@@ -140,7 +140,7 @@ def test_a_repeated_key_of_json_is_reported_with_its_line() -> None:
         ("a: \ud800", "unpaired surrogate at character 3"),
         ('{"a":\n NaN}', "document 1, line 1: NaN is not a number in JSON"),
         ('{"a": -1e999}', "document 1, line 1: -1e999 is too large"),
-        ('{"a":\n"\\udc00"}', "document 1, line 2: half of a surrogate pair in a string"),
+        ('{"a":\n"\\udc00"}', "document 1, line 2: unpaired surrogate in a string"),
         ('{"a": 1,\n "b" 2}', "document 1, line 2: not JSON: Expecting ':' delimiter"),
         ('{"a": 1}\n{"b": 2}', "document 1, line 2: not JSON: Extra data"),
         (

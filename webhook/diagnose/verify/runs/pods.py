@@ -15,7 +15,7 @@ from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan, RunPods
 from webhook.errors import ClusterError
 from webhook.kube.api import StatusError
 from webhook.kube.objects import ContainerStatus, PodRecord
-from webhook.kube.records import Record, Text
+from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import (
     DEVICES_ANNOTATION,
     ENABLE_ANNOTATION,
@@ -181,7 +181,7 @@ _MAX_MESSAGE = 300
 _CONTAINERS = (CONTAINER, NCCL_CONTAINER)
 
 
-class _StatusAnnotation(Record):
+class _StatusAnnotation(LenientObject):
     """The fields of `rdma.lab/status` that a run reads."""
 
     rdma: Text = ""

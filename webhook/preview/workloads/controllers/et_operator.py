@@ -12,7 +12,7 @@ container.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.kube.records import Record
+from webhook.kube.records import LenientObject
 from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
@@ -31,7 +31,7 @@ _CONFIG, _HOSTS, _KUBECTL, _DEEPSPEED = "/etc/mpi", "/etc/edl", "/opt/kube", "/j
 _INIT_RESOURCES = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
 
 
-class _TrainingJobSpec(Record):
+class _TrainingJobSpec(LenientObject):
     launcher_attach_mode: object = None
 
 

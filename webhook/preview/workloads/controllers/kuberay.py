@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from webhook.decide.draft import Draft
-from webhook.kube.records import Flag, Record
+from webhook.kube.records import Flag, LenientObject
 from webhook.model.pod import mapping
 from webhook.model.quantity import to_integer
 from webhook.preview.workloads.controllers.workload import (
@@ -56,11 +56,11 @@ _AUTOSCALER_RESOURCES = {"cpu": "500m", "memory": "512Mi"}
 _SHM = "/dev/shm"  # noqa: S108 -- a mount point in a pod, not a file of this process
 
 
-class _ClusterSpec(Record):
+class _ClusterSpec(LenientObject):
     enable_in_tree_autoscaling: Flag = False
 
 
-class _Group(Record):
+class _Group(LenientObject):
     group_name: TextOrDefault = ""
     ray_start_params: Fields = Field(default_factory=dict)
 

@@ -11,7 +11,7 @@ names, ownerReferences, tolerations, the claims of a StatefulSet. A DaemonSet's 
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.kube.records import Record
+from webhook.kube.records import LenientObject
 from webhook.model.pod import Path, PodManifest
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
@@ -35,7 +35,7 @@ _JOB_TEMPLATE: Path = ("spec", "jobTemplate")
 _INDEXED = "Indexed"
 
 
-class _JobSpec(Record):
+class _JobSpec(LenientObject):
     completion_mode: object = None
 
 
@@ -96,7 +96,7 @@ _JOBS = ("spec", "replicatedJobs")
 _JOB_POD_TEMPLATE: Path = ("template", "spec", "template")
 
 
-class _ReplicatedJob(Record):
+class _ReplicatedJob(LenientObject):
     name: TextOrDefault = ""
     replicas: TextOrDefault = "1"
 
@@ -153,7 +153,7 @@ _LEADER: Path = (*_GROUP, "leaderTemplate")
 _WORKER: Path = (*_GROUP, "workerTemplate")
 
 
-class _LeaderWorkerTemplate(Record):
+class _LeaderWorkerTemplate(LenientObject):
     size: TextOrDefault = "1"
 
 

@@ -10,7 +10,7 @@ a gang scheduler's additions.
 from __future__ import annotations
 
 from webhook.decide.draft import Draft
-from webhook.kube.records import Flag, Record
+from webhook.kube.records import Flag, LenientObject
 from webhook.model.pod import PodManifest
 from webhook.preview.workloads.controllers.workload import (
     FIRST,
@@ -52,14 +52,14 @@ _IMPLEMENTATIONS = {
 }
 
 
-class _MPIJobSpec(Record):
+class _MPIJobSpec(LenientObject):
     mpi_implementation: TextOrDefault = "OpenMPI"
     slots_per_worker: TextOrDefault = "1"
     run_launcher_as_worker: Flag = False
     ssh_auth_mount_path: TextOrDefault = "/root/.ssh"
 
 
-class _PodTemplate(Record):
+class _PodTemplate(LenientObject):
     host_network: Flag = below("spec", "hostNetwork", default=False)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.decide.draft import Draft
-from webhook.kube.records import Record
+from webhook.kube.records import LenientObject
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     FIRST,
@@ -78,7 +78,7 @@ _KUBECTL = "/opt/kube"
 _INIT_RESOURCES = {"cpu": "100m", "ephemeral-storage": "5Gi", "memory": "512Mi"}
 
 
-class _PyTorchJobSpec(Record):
+class _PyTorchJobSpec(LenientObject):
     nproc_per_node: object = None
     elastic_policy: object = None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from webhook.decide.draft import Draft
-from webhook.kube.records import Record
+from webhook.kube.records import LenientObject
 from webhook.model.pod import Path, PodManifest, at, items, strings
 from webhook.preview.workloads.objects import Header, scalar_text, values_along
 
@@ -50,7 +50,7 @@ def read_workload(kind: str, value: _Mapping, template_path: Path, pod: PodManif
     )
 
 
-class Resources(Record):
+class Resources(LenientObject):
     """The resources of a container; each field may have any shape."""
 
     limits: object = None
