@@ -648,7 +648,7 @@ def test_another_namespace_keeps_the_guard_of_secrets(mighty: Cluster, stolen: s
 
 def test_the_account_may_write_no_event_by_the_core_api(mighty: Cluster) -> None:
     """The core API restricts events less; whatever RBAC grants, it may change or delete none."""
-    message = "rdma-webhook may create Events, except those about missing RDMA, only about its"
+    message = "rdma-webhook may create Events only about the FabricConfiguration"
     place = {
         "apiVersion": "rdma.lab/v1alpha1",
         "kind": "FabricConfiguration",
