@@ -487,13 +487,15 @@ MERGE = "application/merge-patch+json"
 
 @pytest.fixture
 def stored(webhook: Webhook) -> Document:
-    """Return the FabricConfiguration, after a replica has kept its spec."""
+    """Return the FabricConfiguration, after the replicas have kept its spec and reported."""
     document: Document = {}
 
     def kept() -> bool:
         document.update(json.loads(webhook.read(PATH)))
-        entries = document.get("status", {}).get("kept") or [{}]
-        return bool(entries[0].get("spec") == document["spec"])
+        status = document.get("status", {})
+        entries = status.get("kept") or [{}]
+        reported = set(status.get("replicas", ())) >= set(webhook.replicas())
+        return bool(entries[0].get("spec") == document["spec"]) and reported
 
     until(kept)
     return document
