@@ -8,6 +8,7 @@ import pytest
 from tests.builders import H100, READY, V100, container, fabric, fabrics
 from tests.growth import DOUBLE, lines
 from webhook.model.fabric import CompiledConfiguration
+from webhook.model.fabric_findings import without_nodes
 from webhook.model.finding import Location
 from webhook.model.inventory import (
     FabricInventory,
@@ -235,6 +236,18 @@ def test_nodes_that_lack_the_resource() -> None:
     assert finding.location == Location(nodes=tuple(bare))
     inventory = build({"good": volta(), "n7": node(VOLTA, v100=8)}, fabrics(V100))
     assert texts(inventory) == {"v100-ib": [f"1 node has {lacking}"]}
+
+
+def test_a_finding_without_names_of_nodes_points_to_them() -> None:
+    """The remedy for people who see the names differs from the one that says where they are."""
+    nodes = {"n1": volta(), "n2": volta(rdma=0)}
+    (finding,) = build_inventory(nodes, fabrics()).fabrics[0].problems
+    assert "n2" in finding.location.nodes
+    assert finding.remedy.endswith("on each node named above.")
+    anonymous = without_nodes(finding)
+    assert anonymous.location == Location()
+    assert anonymous.remedy.endswith("which `rdma-webhook fabrics` names.")
+    assert (anonymous.code, anonymous.text) == (finding.code, finding.text)
 
 
 def test_each_finding_has_its_code() -> None:
