@@ -1,4 +1,4 @@
-"""The API server: watches, reads, pods and Events. No other package imports its client.
+"""The API server: watches, reads, pods and Events. No other package imports the Kubernetes client.
 
 `access` and `credentials` choose the API server and the account, `client` calls it. `reflector`
 follows one kind, and `informers` all kinds in `watched_resources`; `cluster_reads` reads with the

@@ -71,7 +71,7 @@ class NodeGroup(NamedTuple):
     """Nodes with equal resources and availability, and the same values of labels that matter."""
 
     names: list[str]
-    #: The labels of the nodes that fabrics list, or that name a GPU model.
+    #: The node labels whose keys a fabric lists, or that name a GPU model.
     labels: Mapping[str, str]
     resources: Mapping[str, int]
     #: Names of the fabrics that the nodes may belong to.

@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import pytest
@@ -104,3 +105,25 @@ def test_devices_may_be_shown_by_the_nodes_path(path: Any, device_path: str) -> 
     mounting = pod("/anywhere").container(PATH).mounted_volumes(device_volumes)
     assert list(mounting) == (["v0"] if device_path else [])
     assert list(pod().container(PATH).mounted_volumes(device_volumes)) == []
+
+
+@pytest.mark.parametrize(
+    ("volume", "place"),
+    [
+        ({"downwardAPI": {"items": "x"}}, "spec.volumes[1].downwardAPI.items"),
+        ({"projected": {"sources": 3}}, "spec.volumes[1].projected.sources"),
+        (
+            {"projected": {"sources": [{}, {"downwardAPI": {"items": [7]}}]}},
+            "spec.volumes[1].projected.sources[1].downwardAPI.items[0]",
+        ),
+    ],
+    ids=str,
+)
+def test_a_list_of_the_wrong_type_is_named_with_its_volume(
+    volume: dict[str, Any], place: str
+) -> None:
+    """A pod may have many volumes."""
+    two = Pod({"spec": {"volumes": [{"name": "other"}, {"name": "info", **volume}]}})
+    (read,) = two.volumes("downwardAPI", "projected")
+    with pytest.raises(ShapeError, match=re.escape(place)):
+        list(read.projected_item_lists())

@@ -18,7 +18,7 @@ from webhook.model.names import counted
 
 #: The share of a port's rate that its PCI Express link must carry.
 _ENOUGH = 0.9
-#: Counters that grow only where a cable, a port or a switch is bad (IBTA, PortCounters).
+#: Counters that grow only if a cable, a port or a switch is faulty (IBTA, PortCounters).
 _BAD_COUNTERS = frozenset(
     {
         "symbol_error",

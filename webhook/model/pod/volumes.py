@@ -32,7 +32,7 @@ class Volume:
 
     @property
     def infiniband_path(self) -> str:
-        """The path on the node of the RDMA devices that it contains, or ""."""
+        """Its hostPath, cleaned, if that exposes the node's RDMA devices; "" otherwise."""
         written = self.host_path
         path = clean(written) if isinstance(written, str) else ""
         shows = path in ("/dev", _INFINIBAND) or path.startswith(f"{_INFINIBAND}/")
@@ -61,18 +61,19 @@ class Volume:
         ]
 
     def projected_item_lists(self) -> Iterator[list[JsonObject]]:
-        """Yield each list of downward API items, and each list of projected sources.
+        """Yield each list of downward API items, and the list of projected sources.
 
-        The sources count towards the same limit.
+        The caller limits the work by the entries of all of them, so it needs the sources, too.
         """
         if "downwardAPI" in self.manifest:
-            yield items(self.manifest, ("downwardAPI", "items"))
+            yield items(self.manifest, ("downwardAPI", "items"), self.path)
         if "projected" in self.manifest:
-            sources = items(self.manifest, ("projected", "sources"))
+            sources = items(self.manifest, ("projected", "sources"), self.path)
             yield sources
-            for source in sources:
+            for index, source in enumerate(sources):
                 if "downwardAPI" in source:
-                    yield items(source, ("downwardAPI", "items"))
+                    path = (*self.path, "projected", "sources", index)
+                    yield items(source, ("downwardAPI", "items"), path)
 
 
 def referenced_resource(source: Json) -> Json:

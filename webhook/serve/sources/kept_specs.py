@@ -66,7 +66,7 @@ def last_good(kept: Iterable[KeptSpec]) -> LastGood | None:
             "metadata": {"name": CONFIGURATION_NAME},
             "spec": entry.spec,
         }
-        # Another version wrote what this one cannot read; nor may a defect here end the watch.
+        # This version may be unable to read it, and a defect in reading must not end the watch.
         with suppress(Exception):
             return LastGood(entry.generation, parse_object(item, CONFIGURATION_TITLE))
     return None

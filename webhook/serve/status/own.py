@@ -23,7 +23,7 @@ class OwnPart:
         report: Callable[[], ReplicaReport],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Prepare; `name`: this pod. `observed` returns None without an object."""
+        """Prepare. `name` is the name of this pod; `observed` returns None without an object."""
         self._observed = observed
         self._report = report
         self._entry = OwnEntry(name)
@@ -39,10 +39,10 @@ class OwnPart:
         if observed is not self._compared:
             self._keep(observed, api)
             self._compared = observed
-        self._write_entries(observed, api, is_holder=lease.is_writer())
+        self._write_entries(observed, api, is_writer=lease.is_writer())
 
     def _keep(self, observed: ObservedObject, api: StatusApi) -> None:
-        """Keep the spec, unless another replica has changed the object meanwhile."""
+        """Keep the spec, unless the object has changed in the meantime."""
         if observed.loaded is None:
             return
         config = observed.loaded.compiled.config_hash
@@ -52,11 +52,11 @@ class OwnPart:
             body = {"kept": [entry._asdict() for entry in kept]}
             _merge(api, body, resourceVersion=observed.version)
 
-    def _write_entries(self, observed: ObservedObject, api: StatusApi, *, is_holder: bool) -> None:
+    def _write_entries(self, observed: ObservedObject, api: StatusApi, *, is_writer: bool) -> None:
         stored, now = replica_reports(observed.status), self._now()
         report = self._report()
         entry = self._entry.due(report, stored, now)
-        removed = expired(stored, now) if is_holder else []
+        removed = expired(stored, now) if is_writer else []
         entries = dict.fromkeys(removed) | ({} if entry is None else {self._entry.name: entry})
         if entries and _merge(api, {"replicas": entries}):
             self._entry.wrote(report, now)

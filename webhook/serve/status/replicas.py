@@ -18,7 +18,7 @@ REFRESH = timedelta(minutes=5)
 #: The age at which an entry no longer counts: its replica was killed, and did not remove it. As far
 #: in the future, it does not count either: no clock is that wrong.
 LIVE = timedelta(minutes=6)
-#: The age at which the holder of the Lease removes an entry.
+#: The age at which the writer of the status removes an entry.
 EXPIRY = timedelta(minutes=15)
 #: The time within which the watch delivers this replica's own write.
 _DELIVERY = timedelta(seconds=10)

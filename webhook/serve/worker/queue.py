@@ -40,15 +40,15 @@ class Quota:
                 del self._taken[client_address]
 
 
-#: Waiting requests by address, the next address first; each address's in order of arrival.
+#: Waiting requests by address: the next address first, and those of an address in order of arrival.
 _Queue = dict[str, deque[asyncio.Future[None]]]
 
 
 class FairQueue:
     """A queue for one turn at a time, fair between addresses.
 
-    An address with many requests delays others little. Urgent requests come first, and give a
-    running non-urgent request one more second.
+    An address with many requests delays others little. Urgent requests come first; when one
+    arrives, a running request that is not urgent has one more second.
     """
 
     def __init__(self) -> None:
