@@ -220,6 +220,14 @@ FAMILIES: dict[str, Family] = {
         container(resources={"limits": {f"site.lab/{i}": 1 for i in range(n)}})
     ),
     "RDMA resources": lambda n: pod(gpu(limits={f"rdma/{i}": f"{i % 100}.5" for i in range(n)})),
+    "RDMA requests without limits": lambda n: pod(
+        container(
+            resources={
+                "limits": {"rdma/ib": "8"},
+                "requests": {f"rdma/{i}": "1" for i in range(n)},
+            }
+        )
+    ),
     "MIG slices": lambda n: pod(gpu(limits={f"nvidia.com/mig-{i}": 1 for i in range(n)})),
     "resources that are no quantities": lambda n: pod(
         gpu(limits={f"rdma/{i}": "x" for i in range(n)})

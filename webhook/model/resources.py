@@ -210,7 +210,7 @@ def check_limits(container: Container, rdma: Collection[str]) -> None:
     Raise ValueError if a quantity is malformed.
     """
     requests, limits = container.requests, container.limits
-    merged = rdma if len(rdma) > 1 and any(name in limits for name in rdma) else ()
+    merged = frozenset(rdma if len(rdma) > 1 and any(name in limits for name in rdma) else ())
     # Sorted, as the API server sends them: the message must not depend on the order in a file.
     for name in sorted(name for name in requests if "/" in name and _NATIVE not in name):
         requested = requests[name]

@@ -25,6 +25,7 @@ from webhook.model.claims import (
 )
 from webhook.model.decision import Reason
 from webhook.model.fabric import ClaimTemplateReference, Fabric
+from webhook.model.pod import text
 
 ADDED = Reason(
     "Added", "A claim of the fabric's template was added to the pod and the container.", remedy=""
@@ -61,7 +62,7 @@ BY_TEMPLATE = Reason(
     remedy="Remove rdma.lab/devices.",
 )
 
-_LISTED = ("spec", "resourceClaims")
+_LISTED, _TEMPLATE = ("spec", "resourceClaims"), ("resourceClaimTemplateName",)
 
 
 def mutate(draft: Draft, analysis: PodAnalysis) -> None:
@@ -150,7 +151,8 @@ class _PodClaims:
         self.fabric = fabric
         self._prefix = f"{CLAIM_PREFIX}{fabric.name}-"
         self._template_of = {
-            str(claim.get("name")): claim.get("resourceClaimTemplateName") for claim in listed
+            str(claim.get("name")): text(claim, _TEMPLATE, (*_LISTED, index))
+            for index, claim in enumerate(listed)
         }
         self._first = {template: name for name, template in reversed(self._template_of.items())}
         self._numbers = count()
