@@ -65,7 +65,7 @@ def test_an_api_server_that_is_not_up_yet(tmp_path: Path) -> None:
 
 
 def test_requests(api: ApiServer) -> None:
-    """Apply is server-side, forced, in the webhook's name; create sends JSON; 409 is an answer."""
+    """All writes are in the webhook's name; apply is server-side and forced; 409 is an answer."""
     api.objects.configure()
     cluster = Client(api.kubeconfig)
     body: dict[str, Any] = {"metadata": {"name": "rdma-webhook-ca"}}
@@ -77,16 +77,16 @@ def test_requests(api: ApiServer) -> None:
     assert [cluster.replace(SECRET, stored), cluster.replace(SECRET, stored)] == [True, False]
     mine: dict[str, Any] = {"metadata": {"uid": "7e57", "resourceVersion": "1"}, "webhooks": []}
     assert [cluster.apply(CONFIGURATION, mine), cluster.apply(CONFIGURATION, mine)] == [True, False]
-    query = "?fieldManager=rdma-webhook&force=true"
+    manager = "?fieldManager=rdma-webhook"
     assert api.asked == [
         ("GET", SECRET, None),
-        ("POST", SECRETS, "application/json"),
-        ("POST", SECRETS, "application/json"),
+        ("POST", f"{SECRETS}{manager}", "application/json"),
+        ("POST", f"{SECRETS}{manager}", "application/json"),
         ("GET", SECRET, None),
-        ("PUT", SECRET, "application/json"),
-        ("PUT", SECRET, "application/json"),
-        ("PATCH", f"{CONFIGURATION}{query}", "application/apply-patch+yaml"),
-        ("PATCH", f"{CONFIGURATION}{query}", "application/apply-patch+yaml"),
+        ("PUT", f"{SECRET}{manager}", "application/json"),
+        ("PUT", f"{SECRET}{manager}", "application/json"),
+        ("PATCH", f"{CONFIGURATION}{manager}&force=true", "application/apply-patch+yaml"),
+        ("PATCH", f"{CONFIGURATION}{manager}&force=true", "application/apply-patch+yaml"),
     ]
 
 
