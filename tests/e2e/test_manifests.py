@@ -103,10 +103,11 @@ NAMES = {
     *("message", "messageExpression"),
 }
 #: Names that may stay: the name of our account in any namespace, names of objects together with
-#: the new namespace, and the names of our webhook configurations and Secret.
+#: the new namespace, the names of our webhook configurations and Secret, and our field manager.
 NAMED = re.compile(
     r"':rdma-webhook'|rdma-webhook\.elsewhere\.svc"
     r"|elsewhere/rdma-webhook|zz-rdma-webhook|'rdma-webhook-ca'|metadata\.name == 'rdma-webhook'"
+    r"|manager\.orValue\(''\) == 'rdma-webhook'|\^rdma-webhook\[\.\]"
 )
 
 

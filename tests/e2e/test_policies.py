@@ -487,7 +487,8 @@ BUNDLE = "Y2VydGlmaWNhdGU="
 def patch(cluster: Cluster, kind: str, operations: object, token: str = "") -> str:
     """Dry-run a patch of a webhook configuration as our ServiceAccount; return the rejection."""
     identity = {"token": token} if token else {"user": ACCOUNT}
-    path, content_type = f"{GUARDED[kind]}?dryRun=All", "application/json-patch+json"
+    path = f"{GUARDED[kind]}?dryRun=All&fieldManager=rdma-webhook"
+    content_type = "application/json-patch+json"
     return send(cluster, "PATCH", path, operations, content_type, **identity).refusal
 
 
