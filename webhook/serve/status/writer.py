@@ -142,8 +142,10 @@ class HoldersPart:
 
     def write(self, lease: StatusLease, api: StatusApi) -> None:
         """Write a changed status if this replica is the writer."""
-        update = self._content() if lease.is_writer() else None
-        if update is not None and self._clock() >= self._next_write:
+        if not lease.is_writer() or self._clock() < self._next_write:
+            return
+        update = self._content()
+        if update is not None:
             self._write(update, api)
 
     def _write(self, update: StatusUpdate, api: StatusApi) -> None:
