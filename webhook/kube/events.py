@@ -15,7 +15,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from webhook.errors import ClusterError
-from webhook.kube.watched_resources import CONFIGURATIONS
+from webhook.kube.watched_resources import (
+    CONFIGURATION_NAME,
+    CONFIGURATION_PATH,
+    CONFIGURATIONS,
+)
 from webhook.model.json import JsonObject
 from webhook.model.pod import OwnerReference
 from webhook.text.escape import visible
@@ -119,8 +123,6 @@ def _cut(note: str) -> str:
 # Every replica that notices a change creates its Event. The name follows from the content, so one
 # replica succeeds, and the others find that the Event exists.
 
-CONFIGURATION_NAME = "default"
-CONFIGURATION_PATH = f"{CONFIGURATIONS.path}/{CONFIGURATION_NAME}"
 #: The namespace of Events about objects without a namespace.
 #: Source: kubernetes pkg/apis/core/validation, events.go (legacyValidateEvent).
 NAMESPACE_WITHOUT = "default"

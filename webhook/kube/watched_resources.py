@@ -146,17 +146,19 @@ LIMIT_RANGES = WatchedResource(
 QUOTAS = WatchedResource(
     resource="resourcequotas", part=FactsPart.MEMORY_LIMIT, project=quota_rejection
 )
+CONFIGURATION_NAME = "default"
 #: The one object that configures the webhook. Without its definition there is no object.
 CONFIGURATIONS = WatchedResource(
     resource="fabricconfigurations",
     group="rdma.lab",
     version="v1alpha1",
-    selector="metadata.name=default",
+    selector=f"metadata.name={CONFIGURATION_NAME}",
     project=_configuration,
     watch_seconds=QUIET_WATCH_SECONDS,
     optional=True,
     forbidden_is_error=True,
 )
+CONFIGURATION_PATH = f"{CONFIGURATIONS.path}/{CONFIGURATION_NAME}"
 
 #: Watched only while a fabric has mode dra, hence not among `KINDS`.
 CLAIM_TEMPLATES: WatchedResource[tuple[RequestedClasses, ...]] = WatchedResource(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webhook.admission.registration import WEBHOOK_NAME, Registration, registrations_in
 from webhook.admission.selection import ca_bundle_of
-from webhook.config.custom_resource import CONFIGURATION_NAME, CONFIGURATION_TITLE
+from webhook.config.custom_resource import CONFIGURATION_TITLE
 from webhook.config.load import LoadedConfiguration, parse_object
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import (
@@ -20,7 +20,7 @@ from webhook.kube.cluster_reads import (
     OwnerChain,
 )
 from webhook.kube.objects import KubernetesObject, Manifest
-from webhook.kube.watched_resources import CONFIGURATIONS
+from webhook.kube.watched_resources import CONFIGURATION_PATH, CONFIGURATIONS
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL, key_of
 from webhook.model.names import counted
@@ -37,7 +37,6 @@ MAX_NAMESPACES = 100
 _REGISTRATIONS = "mutatingwebhookconfigurations"
 _REGISTRATIONS_PATH = f"/apis/admissionregistration.k8s.io/v1/{_REGISTRATIONS}"
 _REGISTERED = "assumed to be as in the webhook's manifests"
-_FABRICS_PATH = f"{CONFIGURATIONS.path}/{CONFIGURATION_NAME}"
 
 
 class LiveReading(NamedTuple):
@@ -124,7 +123,7 @@ def _read_configuration(facts: BestEffortFacts, fallback_clause: str) -> LoadedC
     """Return the configuration of the cluster; None if it cannot be read."""
     if facts.is_unreachable():
         return None
-    manifest = facts.best_effort.get(_FABRICS_PATH, CONFIGURATION_TITLE)
+    manifest = facts.best_effort.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
     if manifest is None:
         facts.note(f"get {CONFIGURATIONS.resource}", fallback_clause)
         return None

@@ -51,7 +51,7 @@ class Replica:
 
     def apply(self, path: str, body: dict[str, Any]) -> bool:
         """Record a write."""
-        assert path == f"{PATH}/status" == f"{FABRICS}/default/status"
+        assert path == PATH == f"{FABRICS}/default/status"
         if self.failure:
             raise self.failure
         assert body["apiVersion"] == "rdma.lab/v1alpha1"

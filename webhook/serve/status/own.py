@@ -71,4 +71,4 @@ class OwnPart:
 
 
 def _merge(api: StatusApi, status: JsonObject, **metadata: str) -> bool:
-    return api.merge(f"{PATH}/status", {"metadata": metadata, "status": status})
+    return api.merge(PATH, {"metadata": metadata, "status": status})

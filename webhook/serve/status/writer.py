@@ -15,13 +15,15 @@ from typing import Protocol
 from webhook.config.custom_resource import CONFIGURATION_NAME
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import ClusterError
+from webhook.kube.watched_resources import CONFIGURATION_PATH
 from webhook.model.json import JsonObject
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.sources.periodic import Periodic
 from webhook.serve.status.content import Condition, StatusUpdate
 
-PATH = f"/apis/{API_VERSION}/fabricconfigurations/{CONFIGURATION_NAME}"
+#: The status of the object.
+PATH = f"{CONFIGURATION_PATH}/status"
 #: Seconds between two looks for something to write.
 TICK = 1.0
 #: The minimum number of seconds between two writes by the holder, since nodes may change a hundred
@@ -158,7 +160,7 @@ class HoldersPart:
             self._written, self._replaced = status, stored
             metadata = {"name": CONFIGURATION_NAME}
             body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "status": status}
-            if not api.apply(f"{PATH}/status", body):  # the object has been deleted just now
+            if not api.apply(PATH, body):  # the object has been deleted just now
                 self._replaced = None
 
     def forget(self) -> None:
