@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from webhook.kube.client import Client
 
 #: Where the kubelet mounts the credentials of the pod's service account.
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -50,6 +53,16 @@ class Overrides(NamedTuple):
 
 
 UNCHANGED = Overrides()
+
+
+def connect(kubeconfig: Path | None) -> Client:
+    """Return a client of a kubeconfig, or of this process's pod.
+
+    Slow: it imports the Kubernetes client. Raises ClusterError if the credentials cannot be read.
+    """
+    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
+
+    return Client(kubeconfig)
 
 
 def kubeconfig_or_pod(given: Path | None, environment: Mapping[str, str]) -> Path | None:

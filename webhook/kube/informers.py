@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, assert_never
 
+from webhook.kube.access import connect
 from webhook.kube.api import ListerWatcher
 from webhook.kube.reflector import Change, Key, Reflector
 from webhook.kube.watched_resources import KINDS, FactsPart, WatchedResource
@@ -82,10 +83,9 @@ def connect_reads(kubeconfig: Path | None) -> ListerWatcher:
 
     Slow: it imports the Kubernetes client. Raises ClusterError if the credentials cannot be read.
     """
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-    from webhook.kube.reads import HttpReads  # noqa: PLC0415
+    from webhook.kube.reads import HttpReads  # noqa: PLC0415 -- slow to import
 
-    return HttpReads(Client(kubeconfig))
+    return HttpReads(connect(kubeconfig))
 
 
 # The facts, assembled from the changes that the reflectors deliver.

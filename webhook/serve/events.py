@@ -1,21 +1,17 @@
-"""Events for the owners of pods that will have no RDMA, and the client that creates Events."""
+"""Events for the owners of pods that will have no RDMA."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from webhook.admission.review import AdmissionRequest
+from webhook.kube.access import connect
 from webhook.kube.events import OwnerEvents, WithoutRdma
 from webhook.model.decision import Decision
 from webhook.model.pod import owners_of
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
-
-if TYPE_CHECKING:
-    from webhook.kube.client import Client
 
 #: The variables that the Deployment sets, by the downward API.
 POD_VARIABLES = {"name": "POD_NAME", "namespace": "POD_NAMESPACE"}
@@ -31,7 +27,7 @@ def owner_notifier(
     if not reporter:
         return notify_nobody
     events = OwnerEvents(
-        reporter, lambda: events_client(options.kubeconfig), event_failure_reporter(metrics, log)
+        reporter, lambda: connect(options.kubeconfig), event_failure_reporter(metrics, log)
     )
 
     def notify(request: AdmissionRequest, decision: Decision) -> None:
@@ -68,10 +64,3 @@ def event_failure_reporter(metrics: Metrics, log: Log) -> Callable[[str], None]:
         log.write("warning", "could not record the event", problem=problem)
 
     return report
-
-
-def events_client(kubeconfig: Path | None) -> Client:
-    """Return a client of the API server."""
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-
-    return Client(kubeconfig)

@@ -13,11 +13,10 @@ import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from certs.installation import WebhookConfiguration
 from webhook.errors import ClusterError, ConfigError
-from webhook.kube.access import IN_CLUSTER
+from webhook.kube.access import IN_CLUSTER, connect
 from webhook.kube.permission_probe import DryRunResult, RawApi, probe_permissions
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -143,7 +142,7 @@ def permission_check_of(
     webhook_configurations = configurations(
         options.webhook_configuration, options.validating_webhook_configuration
     )
-    return (PermissionCheck(partial(_connect, options.kubeconfig), webhook_configurations, state),)
+    return (PermissionCheck(partial(connect, options.kubeconfig), webhook_configurations, state),)
 
 
 def require_guarded_account(environment: Mapping[str, str]) -> None:
@@ -155,9 +154,3 @@ def require_guarded_account(environment: Mapping[str, str]) -> None:
             f"only the name {GUARDED_ACCOUNT}: remove namePrefix and nameSuffix from the "
             "kustomization (another namespace needs neither: docs/installation.md)"
         )
-
-
-def _connect(kubeconfig: Path | None) -> RawApi:
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-
-    return Client(kubeconfig)

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from prometheus_client import Gauge
 
 from webhook import __version__
+from webhook.kube.access import connect
 from webhook.kube.events import EventApi
-from webhook.serve.events import POD_VARIABLES, event_failure_reporter, events_client
+from webhook.serve.events import POD_VARIABLES, event_failure_reporter
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
@@ -78,13 +79,13 @@ def status_writer(
     lease = lease_of(options, replica=replica, namespace=namespace)
     calls = call_check_of(options, environment, chain, replica)
     writer = StatusWriter(
-        lambda: (lease, events_client(options.kubeconfig)),
+        lambda: (lease, connect(options.kubeconfig)),
         (own, HoldersPart(content)),
         _WriteReport(metrics, log),
     )
     events = ConditionEvents(
         conditions,
-        EventApi(lambda: events_client(options.kubeconfig)),
+        EventApi(lambda: connect(options.kubeconfig)),
         replica,
         event_failure_reporter(metrics, log),
     )

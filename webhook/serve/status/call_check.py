@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from certs.ca_bundle import verifies
@@ -24,7 +23,7 @@ from webhook.admission.selection import (
     validating_webhook_mistakes,
 )
 from webhook.errors import ClusterError
-from webhook.kube.access import own_namespace
+from webhook.kube.access import connect, own_namespace
 from webhook.model.json import JsonObject
 from webhook.serve.http import mutate, validate
 from webhook.serve.log import Log
@@ -197,10 +196,4 @@ def call_check_of(
             validating_webhook_mistakes,
         ),
     )
-    return CallCheck(partial(_connect, options.kubeconfig), registrations, chain, replica)
-
-
-def _connect(kubeconfig: Path | None) -> ObjectReader:
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-
-    return Client(kubeconfig)
+    return CallCheck(partial(connect, options.kubeconfig), registrations, chain, replica)

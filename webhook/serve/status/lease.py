@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from webhook.errors import ClusterError
+from webhook.kube.access import connect
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
@@ -126,7 +127,6 @@ def lease_of(options: ServeOptions, *, replica: str, namespace: str) -> LeaseSou
 
 
 def _connect(kubeconfig: Path | None, namespace: str, replica: str) -> Candidacy:
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-    from webhook.kube.lease import Lease  # noqa: PLC0415
+    from webhook.kube.lease import Lease  # noqa: PLC0415 -- slow to import
 
-    return Lease(Client(kubeconfig), namespace, NAME, replica)
+    return Lease(connect(kubeconfig), namespace, NAME, replica)
