@@ -31,6 +31,7 @@ from webhook.config.files import parse_yaml
 from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
 from webhook.kube import events
+from webhook.kube.client import FIELD_MANAGER
 from webhook.kube.lease import LEASE_SECONDS
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
@@ -229,6 +230,19 @@ def test_the_guard_of_secrets_knows_the_stored_data() -> None:
     }
     assert lists == {"keys": list(secret._DATA), "annotations": list(secret._ANNOTATIONS)}
     assert f"== '{ServeOptions().ca_secret}'" in spec["validations"][0]["expression"]
+
+
+def test_the_guards_limit_managed_fields_alike() -> None:
+    """A policy cannot use a variable of another, so four of them have a copy of one rule."""
+    rules = set()
+    for name in ("guard", "guard-secrets", "guard-lease", "guard-status"):
+        spec = documents(f"base/{name}.yaml")[0]["spec"]
+        variables = {variable["name"]: variable["expression"] for variable in spec["variables"]}
+        rule = spec["validations"][-1]
+        _, expression = rule["expression"].split(" || ", 1)
+        rules.add((variables["managers"], variables["oldManagers"], expression, rule["message"]))
+    ((_, _, expression, _),) = rules
+    assert f"'') == '{FIELD_MANAGER}'" in expression
 
 
 def test_the_guard_of_events_knows_the_events() -> None:
