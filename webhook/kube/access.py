@@ -55,14 +55,16 @@ class Overrides(NamedTuple):
 UNCHANGED = Overrides()
 
 
-def connect(kubeconfig: Path | None) -> Client:
+def connect(kubeconfig: Path | None, overrides: Overrides = UNCHANGED) -> Client:
     """Return a client of a kubeconfig, or of this process's pod.
 
-    Slow: it imports the Kubernetes client. Raises ClusterError if the credentials cannot be read.
+    Slow: it imports the Kubernetes client. The modules of that client import each other in circles:
+    if two threads begin with different ones, Python ends the deadlock with an ImportError. So each
+    thread calls this function first. Raises ClusterError if the credentials cannot be read.
     """
     from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
 
-    return Client(kubeconfig)
+    return Client(kubeconfig, overrides)
 
 
 def kubeconfig_or_pod(given: Path | None, environment: Mapping[str, str]) -> Path | None:

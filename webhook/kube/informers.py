@@ -83,9 +83,10 @@ def connect_reads(kubeconfig: Path | None) -> ListerWatcher:
 
     Slow: it imports the Kubernetes client. Raises ClusterError if the credentials cannot be read.
     """
+    client = connect(kubeconfig)
     from webhook.kube.reads import HttpReads  # noqa: PLC0415 -- slow to import
 
-    return HttpReads(connect(kubeconfig))
+    return HttpReads(client)
 
 
 # The facts, assembled from the changes that the reflectors deliver.

@@ -321,7 +321,7 @@ class ApiServer:
         self.reasons: list[str] = []
         self.problem: str = ""
 
-    def client(self, kubeconfig: File | None) -> ApiServer:
+    def client(self, kubeconfig: File | None, _overrides: object) -> ApiServer:
         """Connect; fail if there is a problem."""
         self.connected.append(kubeconfig)
         if self.problem:

@@ -12,6 +12,7 @@ from certs.clock import delays
 from certs.errors import ApiError
 from certs.installation import Api, Installation
 from webhook.errors import ClusterError
+from webhook.kube import access
 from webhook.kube.access import UNCHANGED, Overrides
 from webhook.kube.informers import Informers, connect_reads
 from webhook.kube.watched_resources import QUIET_WATCH_SECONDS, Item, WatchedResource
@@ -28,10 +29,8 @@ def connect(kubeconfig: Path | None, overrides: Overrides = UNCHANGED) -> Api:
 
     Slow: it imports the Kubernetes client. Raises ApiError, as the methods of `Api` do.
     """
-    from webhook.kube.client import Client  # noqa: PLC0415 -- slow to import
-
     with _as_api_error():
-        return CertificateApi(Client(kubeconfig, overrides))
+        return CertificateApi(access.connect(kubeconfig, overrides))
 
 
 @contextmanager

@@ -127,6 +127,7 @@ def lease_of(options: ServeOptions, *, replica: str, namespace: str) -> LeaseSou
 
 
 def _connect(kubeconfig: Path | None, namespace: str, replica: str) -> Candidacy:
+    client = connect(kubeconfig)
     from webhook.kube.lease import Lease  # noqa: PLC0415 -- slow to import
 
-    return Lease(connect(kubeconfig), namespace, NAME, replica)
+    return Lease(client, namespace, NAME, replica)

@@ -58,7 +58,7 @@ class Installation:
             "webhook-a",
         )
 
-    def _connect(self, kubeconfig: Path | None) -> Installation:
+    def _connect(self, kubeconfig: Path | None, _overrides: object) -> Installation:
         assert kubeconfig == Path("config")
         return self
 

@@ -147,7 +147,7 @@ def test_the_candidate_is_this_replica(monkeypatch: pytest.MonkeyPatch) -> None:
         made.extend(arguments)
         return replica
 
-    monkeypatch.setattr("webhook.kube.client.Client", lambda kubeconfig: kubeconfig)
+    monkeypatch.setattr("webhook.kube.client.Client", lambda kubeconfig, _: kubeconfig)
     monkeypatch.setattr("webhook.kube.lease.Lease", lease)
     options = ServeOptions(kubeconfig=Path("config"))
     source = lease_of(options, replica="rdma-webhook-0", namespace="lab")
