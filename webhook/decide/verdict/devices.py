@@ -91,8 +91,11 @@ def _verdict_without_fabric(
 ) -> Verdict:
     reason = pod.applicability.reason
     assert reason is not None  # a pod with targets but without a fabric always has a reason
-    if requested and not pod.applicability.uses_foreign_nic:
-        request = f"container {patched.target.name} requests {requested[0]}"
+    # A resource of several fabrics is known: it only leaves open which of them is the pod's.
+    listed = pod.analysis.configuration.by_resource
+    unlisted = [name for name in requested if name not in listed]
+    if unlisted and not pod.applicability.uses_foreign_nic:
+        request = f"container {patched.target.name} requests {unlisted[0]}"
         message = f"{request}, which no fabric lists: {UNLISTED_RDMA_REMEDY}"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     return Verdict.of(reason, pod.applicability.message)

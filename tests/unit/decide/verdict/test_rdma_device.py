@@ -33,6 +33,23 @@ def test_a_resource_of_no_fabric_is_unknown() -> None:
     assert verdict_on(alone).because.code == "ResourceUnknown"  # a fabric's name changes nothing
 
 
+def test_the_alias_of_two_fabrics_is_ambiguous() -> None:
+    """Fabrics list it, so the remedy is to name one of them; an unlisted resource comes first."""
+    resources = (
+        RdmaResource(name="rdma/one", aliases=("rdma/hca",)),
+        RdmaResource(name="rdma/two", aliases=("rdma/hca",)),
+    )
+    members = [fabric(item.name[5:], resources=(item,)) for item in resources]
+    manifest = pod(container(resources=quantities({"rdma/hca": "1"})))
+    verdict = verdict_on(manifest, decision_input(*members))
+    assert (verdict.rdma, verdict.because.code) == ("no", "FabricAmbiguous")
+    assert (
+        verdict.message == "rdma/hca in container trainer matches one and two: set rdma.lab/fabric"
+    )
+    both = pod(container(resources=quantities({"rdma/hca": "1", "rdma/other": "1"})))
+    assert "requests rdma/other" in verdict_on(both, decision_input(*members)).message
+
+
 def test_a_resource_of_quantity_zero_is_no_device() -> None:
     """The user has requested none."""
     verdict = verdict_on(pod(gpu(limits={"rdma/v100": "0"})))
