@@ -3,12 +3,16 @@
 `mpirun` is Open MPI, MPICH, Intel MPI or a site's script, and all but Open MPI reject `-mca`
 (MPICH 4.0 and Intel MPI 2021: "unrecognized argument mca", exit code 255). So the option
 `-mca coll_hcoll_enable 0` is added only with evidence from a closed list: the launcher's name or
-path, an OMPI_MCA_* variable, `-mca`, `-x` or `--allow-run-as-root`. Open MPI before version 5 does
-not start if a parameter is given twice, so it must also be certain that the words do not configure
-hcoll.
+path, OMPI_MCA_* or OMPI_ALLOW_RUN_AS_ROOT in env, `-mca`, `-x` or `--allow-run-as-root`. Open MPI
+before version 5 does not start if a parameter is given twice, so it must also be certain that the
+words do not configure hcoll.
+
+The training-operator gives the launcher of every MPIJob of kubeflow.org/v1 variables of both Open
+MPI and Intel MPI, whichever it runs, so these are signs of neither.
 
 Sources: `mpirun --help full` of Open MPI 4.1.4, `mpiexec.hydra -help` of MPICH 4.0.2, and
-prterun of Open MPI 5.0.8, which takes `-mca` for the name of the program.
+prterun of Open MPI 5.0.8, which takes `-mca` for the name of the program; newLauncher of
+training-operator v1.9.2, pkg/controller.v1/mpi/mpijob_controller.go.
 """
 
 from __future__ import annotations
@@ -23,6 +27,11 @@ from webhook.decide.shell.argv import Word, basename
 HCOLL_VARIABLE = "OMPI_MCA_coll_hcoll_enable"
 
 MCA_PREFIX = "OMPI_MCA_"
+_OMPI_ENV = (MCA_PREFIX, "OMPI_ALLOW_RUN_AS_ROOT")
+_AGENT = "OMPI_MCA_plm_rsh_agent"
+#: What the training-operator sets for Open MPI and for Intel MPI, for both in every launcher.
+_OPERATOR_OMPI = frozenset({_AGENT, "OMPI_MCA_orte_default_hostfile"})
+_OPERATOR_INTEL = frozenset({"I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"})
 _PATHS = ("openmpi", "hpcx")
 _OTHER_ENV = ("I_MPI_", "HYDRA_")
 #: Text that shows another MPI in a command: variables, paths, Intel's setup scripts.
@@ -87,13 +96,14 @@ class OpenMpiCheck(NamedTuple):
     obstacle: str = ""  #: the reason why no option may be added to them nevertheless
 
 
-def shows_other_mpi(text: str, env: Iterable[str]) -> bool:
+def shows_other_mpi(text: str, env: Collection[str]) -> bool:
     """Return whether a container's command, or the name of a variable, is a sign of another MPI.
 
     Such a sign outweighs all evidence. Call this once per container, since its text may be long.
     """
+    ignored = _OPERATOR_INTEL if _AGENT in env else frozenset[str]()
     return any(sign in text for sign in _OTHER_TEXT) or any(
-        name.startswith(_OTHER_ENV) for name in env
+        name.startswith(_OTHER_ENV) and name not in ignored for name in env
     )
 
 
@@ -103,7 +113,9 @@ def evidence_variables(env: Iterable[str]) -> Mapping[str, None]:
     Call this once per container, since it may have many variables and many launchers.
     """
     return dict.fromkeys(
-        name for name in env if name.startswith(MCA_PREFIX) and name != HCOLL_VARIABLE
+        name
+        for name in env
+        if name in _OPERATOR_INTEL or (name.startswith(_OMPI_ENV) and name != HCOLL_VARIABLE)
     )
 
 
@@ -113,8 +125,8 @@ def check_open_mpi(
     """Decide whether a launcher is Open MPI's and accepts an option; return an empty check if not.
 
     `front` are the words before the launcher's, `env` the names of the container's variables. An
-    option is evidence for its own command only, an OMPI_MCA_* in `env` for all commands of the
-    container.
+    option is evidence for its own command only, a variable of Open MPI in `env` for all commands of
+    the container.
     """
     name = basename(words[0] or "")
     if FAMILIES.get(name) == "another MPI":
@@ -126,13 +138,15 @@ def check_open_mpi(
     return OpenMpiCheck(evidence, _obstacle(name, words, options))
 
 
-def _evidence(front: Sequence[Word], word: str, env: Iterable[str], options: _Options) -> str:
+def _evidence(front: Sequence[Word], word: str, env: Collection[str], options: _Options) -> str:
     if FAMILIES.get(basename(word)) == "Open MPI":
         return basename(word)
     if any(sign in part for part in word.split("/")[:-1] if "$" not in part for sign in _PATHS):
         return word
+    by_operator = any(name in env for name in _OPERATOR_INTEL)
+    unproven = _OPERATOR_OMPI if by_operator else frozenset[str]()
     for name in (*(before.partition("=")[0] for before in front if before), *env):
-        if name.startswith(MCA_PREFIX) and name != HCOLL_VARIABLE:
+        if name.startswith(_OMPI_ENV) and name != HCOLL_VARIABLE and name not in unproven:
             return name
     return next((f"-{name}" for name in options.names if name in _PROOFS), "")
 
@@ -168,7 +182,7 @@ def parameters(words: Sequence[Word]) -> dict[str, Word]:
 
 def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
     """Return whether an Open MPI launcher starts ranks on other machines by ssh."""
-    if "OMPI_MCA_plm_rsh_agent" in env or "plm_rsh_agent" in words:
+    if _AGENT in env or "plm_rsh_agent" in words:
         return False  # an agent such as kubexec.sh: its processes inherit the container's env
     options = _options(words)
     return (

@@ -48,6 +48,42 @@ def test_evidence_in_the_environment() -> None:
     assert judged("mpirun a", "OMPI_MCA_coll_hcoll_enable") == OpenMpiCheck()
 
 
+def test_evidence_that_root_may_run_it() -> None:
+    """OMPI_ALLOW_RUN_AS_ROOT is evidence, in the container's variables and before the launcher."""
+    name = "OMPI_ALLOW_RUN_AS_ROOT"
+    assert judged("mpirun a", name) == OpenMpiCheck(name)
+    assert judged("mpirun a", front=(f"{name}=1",)) == OpenMpiCheck(name)
+
+
+OPERATOR = (
+    *("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_orte_default_hostfile"),
+    *("I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "env", "evidence"),
+    [
+        ("mpirun a", "", ""),
+        ("mpirun --allow-run-as-root a", "", "-allow-run-as-root"),
+        ("mpirun -mca btl ^openib a", "", "-mca"),
+        ("mpirun a", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT"),
+        ("mpirun a", "OMPI_MCA_btl", "OMPI_MCA_btl"),
+        ("mpirun -mca btl ^openib a", "I_MPI_FABRICS", ""),
+    ],
+)
+def test_variables_of_the_training_operator(line: str, env: str, evidence: str) -> None:
+    """What it sets for Open MPI and Intel MPI at once shows neither; anything else still does."""
+    variables = (*OPERATOR, *env.split())
+    assert judged(line, *variables) == OpenMpiCheck(evidence)
+
+
+@pytest.mark.parametrize("name", OPERATOR[2:])
+def test_bootstrap_of_intel_mpi_without_the_operator(name: str) -> None:
+    """Without the operator's agent for Open MPI, either variable is a sign of Intel MPI."""
+    assert judged("mpirun -mca btl ^openib a", name) == OpenMpiCheck()
+
+
 @pytest.mark.parametrize(
     "line",
     [
