@@ -184,23 +184,90 @@ def test_namespaces_left_out_are_never_called_for(cluster: Cluster, deaf: Deaf) 
 def test_the_detector_finds_pods_that_ignore_let_through(cluster: Cluster, deaf: Deaf) -> None:
     """A pod that opted in but was not changed is created with a warning; other pods get none."""
     deaf("Ignore")
-    answer = ask(cluster, pod("policies-on", {ENABLE: "true"}))
-    assert answer.created
-    assert answer.detector == [
-        (
-            "this pod requests RDMA, but rdma-webhook was not called, did not answer, or has no "
-            "fabrics, so nothing was added: create it again once the webhook works"
-        )
-    ]
-    changed = {ENABLE: "true", "rdma.lab/status": "{}"}
+    for status in ({}, {"rdma.lab/status": "{}"}, {"rdma.lab/status": '{"rdma":"yes"}'}):
+        answer = ask(cluster, pod("policies-on", {ENABLE: "true", **status}))
+        assert answer.created
+        assert answer.detector == [UNCHANGED]
     for manifest in (
         pod("policies-on"),
         pod("policies-on", {ENABLE: "false"}),
-        pod("policies-on", changed),
+        pod("policies-on", with_status()),
         pod("policies-plain", {ENABLE: "true"}),
     ):
         answer = ask(cluster, manifest)
         assert (answer.created, answer.detector) == (True, [])
+
+
+UNCHANGED = (
+    "this pod requests RDMA, but rdma-webhook was not called, did not answer, or has no fabrics, "
+    "so nothing was added: create it again once the webhook works"
+)
+_MOUNTED = {"name": "rdma-lab-nccl-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"}
+_SHARED_MEMORY = {"name": "rdma-lab-shm", "mountPath": "/dev/shm"}
+#: Mutation → its name in the warning, and a container and annotations on which it was applied.
+TRACES: dict[str, tuple[str, Document, Document]] = {
+    "ipc-lock": (
+        "the capability IPC_LOCK",
+        {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}},
+        {},
+    ),
+    "rdma-resources": (
+        "the RDMA resource",
+        {"resources": {"limits": {"rdma/hca": "1"}, "requests": {"rdma/hca": "1"}}},
+        {},
+    ),
+    "claims": ("the claim", {"resources": {"claims": [{"name": "nic"}]}}, {}),
+    "networks": ("the networks", {}, {"k8s.v1.cni.cncf.io/networks": "lab/roce"}),
+    "env": ("the variables", {"env": [{"name": "NCCL_IB_HCA", "value": "=mlx5_0"}]}, {}),
+    "config-files": ("/etc/nccl.conf", {"volumeMounts": [_MOUNTED]}, {}),
+    "shared-memory": ("/dev/shm", {"volumeMounts": [_SHARED_MEMORY]}, {}),
+}
+
+
+def with_status(*mutations: str) -> Document:
+    """Return the annotations of a pod on which these mutations were applied."""
+    applied = json.dumps(mutations, separators=(",", ":"))
+    head = '{"rdma":"yes","because":"Equipped","fabric":"v100-ib","applied":'
+    return {ENABLE: "true", "rdma.lab/status": f'{head}{applied},"config":"0123456789ab"}}'}
+
+
+@pytest.mark.parametrize("mutation", TRACES)
+def test_the_detector_looks_for_the_patch(cluster: Cluster, deaf: Deaf, mutation: str) -> None:
+    """A status is believed as far as the pod shows what it names: here nothing, then all."""
+    deaf("Ignore")
+    name, container, annotations = TRACES[mutation]
+    bare = pod("policies-on", with_status(mutation))
+    answer = ask(cluster, bare)
+    assert answer.created
+    assert answer.detector == [
+        (
+            f"rdma.lab/status says that rdma-webhook added {name}, but this pod lacks it: another "
+            "webhook or a policy removed it, or the status was copied from another pod"
+        )
+    ]
+    changed = pod("policies-on", {**with_status(mutation), **annotations})
+    changed["spec"]["containers"][0].update(container)
+    changed["spec"]["resourceClaims"] = [{"name": "nic", "resourceClaimName": "nic"}]
+    changed["spec"]["volumes"] = [
+        {"name": mount["name"], "emptyDir": {}} for mount in (_MOUNTED, _SHARED_MEMORY)
+    ]
+    answer = ask(cluster, changed)
+    assert (answer.refusal, answer.detector) == ("", [])
+
+
+def test_the_detector_names_all_that_is_missing(cluster: Cluster, deaf: Deaf) -> None:
+    """A pod whose container is privileged, or in an init container, has the capability."""
+    deaf("Ignore")
+    (warning,) = ask(cluster, pod("policies-on", with_status("ipc-lock", "env"))).detector
+    assert "added the capability IPC_LOCK, the variables, but" in warning
+    privileged = pod("policies-on", with_status("ipc-lock"))
+    privileged["spec"]["initContainers"] = [
+        {"name": "first", "image": "example.com/none", "securityContext": {"privileged": True}}
+    ]
+    assert ask(cluster, privileged).detector == []
+    raised = pod("policies-on", with_status("ipc-lock"))
+    raised["metadata"]["annotations"]["ulimits.noderesource.dev/container.main"] = "- {}"
+    assert ask(cluster, raised).detector == []
 
 
 # The advice.

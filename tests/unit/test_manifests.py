@@ -30,6 +30,7 @@ from webhook.cli.parser import parser
 from webhook.config.files import parse_yaml
 from webhook.config.load import LIMITS
 from webhook.config.model import API_VERSION, KIND
+from webhook.decide.mutations import MUTATIONS
 from webhook.kube import events
 from webhook.kube.client import FIELD_MANAGER
 from webhook.kube.lease import LEASE_SECONDS
@@ -126,8 +127,21 @@ def test_the_detector_looks_at_the_same_pods() -> None:
     assert constraints["resourceRules"] == WEBHOOK["rules"]
     assert constraints["matchPolicy"] == WEBHOOK["matchPolicy"]
     assert policy["spec"]["matchConditions"] == WEBHOOK["matchConditions"]
-    assert f"'{STATUS_ANNOTATION}'" in policy["spec"]["validations"][0]["expression"]
+    variables = {item["name"]: item["expression"] for item in policy["spec"]["variables"]}
+    assert f"'{STATUS_ANNOTATION}'" in variables["status"]
+    assert policy["spec"]["validations"][0]["expression"] == "variables.status != ''"
     assert binding["spec"]["validationActions"] == ["Warn", "Audit"]
+
+
+def test_the_detector_knows_each_mutation() -> None:
+    """It looks for a trace of each mutation but those that only remove or rewrite something."""
+    policy, _ = documents("base/admission/detector.yaml")
+    (missing,) = (
+        item["expression"] for item in policy["spec"]["variables"] if item["name"] == "missing"
+    )
+    sought = {mutation.name for mutation in MUTATIONS if f"'\"{mutation.name}\"'" in missing}
+    without_trace = {"memory-limit", "hcoll", "nvlink", "placement"}
+    assert sought == {mutation.name for mutation in MUTATIONS} - without_trace
 
 
 def test_detector_and_advice_never_cost_a_pod() -> None:

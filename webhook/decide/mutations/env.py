@@ -31,7 +31,7 @@ from webhook.model.pod.container import env_item
 
 USER_VALUE = Reason(
     "UserValue",
-    "The user's value differs from the fabric's and is kept.",
+    "The container's own value differs from the fabric's and is kept.",
     remedy="Remove your value, unless you mean it to differ from the fabric's.",
 )
 OTHER_FABRIC = Reason(
@@ -49,24 +49,24 @@ HCA_ELSEWHERE = Reason(
 )
 IB_DISABLED = Reason(
     "NcclIbDisabled",
-    "The user's NCCL_IB_DISABLE=1 turns RDMA off.",
+    "The container's NCCL_IB_DISABLE=1 turns RDMA off.",
     remedy="Remove NCCL_IB_DISABLE from the container's env, or set it to 0.",
     rdma="no",
 )
 NET_SOCKET = Reason(
     "NcclNetSocket",
-    "The user's NCCL_NET=Socket turns RDMA off.",
+    "The container's NCCL_NET=Socket turns RDMA off.",
     remedy="Remove NCCL_NET=Socket from the container's env.",
     rdma="no",
 )
 UCX_TLS = Reason(
     "UcxTlsWithoutRdma",
-    "The user's UCX_TLS includes no RDMA transport.",
+    "The container's UCX_TLS includes no RDMA transport.",
     remedy="Remove UCX_TLS, or add an RDMA transport to it, such as rc.",
 )
 NIXL = Reason(
     "NixlWithoutRdma",
-    "NIXL uses UCX, and the user's UCX_TLS includes no RDMA transport.",
+    "NIXL uses UCX, and its UCX_TLS includes no RDMA transport.",
     remedy="Remove UCX_TLS, or add an RDMA transport to it, such as rc.",
     rdma="no",
 )

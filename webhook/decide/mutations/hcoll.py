@@ -36,7 +36,7 @@ PRESENT = Reason(
 )
 HCOLL_SET = Reason(
     "HcollSet",
-    "The user's own environment configures hcoll.",
+    "The container's own environment configures hcoll.",
     remedy="If the job hangs, remove the variable; the webhook then switches hcoll off.",
 )
 ENV_FROM = Reason(

@@ -45,7 +45,7 @@ MPI_OB1 = Reason(
 )
 MPI_UCX_TLS = Reason(
     "MPIUcxTls",
-    "Ranks without GPUs use MPI over UCX, and the user's UCX_TLS includes no RDMA transport.",
+    "Ranks without GPUs use MPI over UCX, and their UCX_TLS includes no RDMA transport.",
     remedy="Add rc to UCX_TLS, or remove the variable.",
     rdma="no",
 )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from webhook.decide.mutations.ipc_lock import CAPABILITY
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.errors import ShapeError
 from webhook.kube.objects import ContainerStatus, PodRecord, Terminated
 from webhook.model.annotations import MEMORY_LIMIT_ANNOTATION
 from webhook.model.finding import Code, Finding
+from webhook.model.pod import Container, Pod
 
 _CHECK_IMAGE = (
     "Check the image's name and tag, and whether the namespace has the registry's pull secret."
@@ -80,8 +83,21 @@ OOM_KILLED = Code(
     "out of memory. Registered memory counts against the limit.",
     "Raise limits.memory, or request as much memory as the job uses.",
 )
+START_ERROR = Code(
+    "StartError",
+    "The runtime could not start the command of a container. It has never run, so it has no log.",
+    "Correct what the message names: usually a command or a path that the image does not have.",
+)
+EPHEMERAL_WITHOUT_CAPABILITY = Code(
+    "EphemeralWithoutIpcLock",
+    "An ephemeral container has no IPC_LOCK, and never a device of its own: the webhook changes "
+    "pods only when they are created.",
+    "Run RDMA tools in the pod's own containers: kubectl exec POD -c CONTAINER -- COMMAND.",
+)
 CODES = (
     *(code for code, _ in _START_FAILURES),
+    START_ERROR,
+    EPHEMERAL_WITHOUT_CAPABILITY,
     RESTARTED,
     KILLED,
     CONTAINER_FAILED,
@@ -97,6 +113,31 @@ def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
     status = evidence.pod.status
     for container in (*status.init_container_statuses, *status.container_statuses):
         yield from _container(evidence, container)
+    for name in _ephemeral_without_capability(evidence.pod):
+        text = (
+            f"The ephemeral container {name} has no {CAPABILITY} and no RDMA device, so RDMA fails "
+            "in it, whatever the pod's own containers have."
+        )
+        yield EPHEMERAL_WITHOUT_CAPABILITY.finding("info", text)
+
+
+def _ephemeral_without_capability(pod: PodRecord) -> list[str]:
+    """List the ephemeral containers that cannot register memory."""
+    if not pod.spec.ephemeral_containers:
+        return []
+    try:
+        containers = Pod(pod.manifest).containers
+        return [
+            container.name
+            for container in containers
+            if container.kind == "ephemeral" and not _may_lock_memory(container)
+        ]
+    except ShapeError:
+        return []  # a file may have any shape
+
+
+def _may_lock_memory(container: Container) -> bool:
+    return container.privileged or container.capabilities.grants(CAPABILITY)
 
 
 def _container(evidence: PodEvidence, container: ContainerStatus) -> Iterator[Finding]:
@@ -106,7 +147,7 @@ def _container(evidence: PodEvidence, container: ContainerStatus) -> Iterator[Fi
         code, cause = _CODES_AND_CAUSES[waiting.reason]
         text = f"Container {name} cannot start: {cause}: {cut(waiting.message)}"
         yield code.finding("error", text)
-    ended = container.state.terminated or container.last_state.terminated
+    ended = _end_of(container)
     if ended is not None and not _is_good_end(ended):
         yield _end(evidence, name, ended, restarts)
     elif restarts:
@@ -115,7 +156,10 @@ def _container(evidence: PodEvidence, container: ContainerStatus) -> Iterator[Fi
 
 
 def log_remedy(evidence: PodEvidence) -> str:
-    """Return where to search the log for the cause."""
+    """Return where to search the log for the cause, or what to do if there is no log."""
+    statuses = evidence.pod.status.container_statuses
+    if any(map(_has_not_started, map(_end_of, statuses))):
+        return START_ERROR.remedy
     if evidence.logs is None:
         return CONTAINER_FAILED.remedy
     return SEE_LOG_CHAPTER
@@ -123,6 +167,19 @@ def log_remedy(evidence: PodEvidence) -> str:
 
 #: The remedy of a finding whose cause may be in the log, if the log was searched.
 SEE_LOG_CHAPTER = 'The cause, if known, is below, under "What the log shows".'
+
+
+def _end_of(container: ContainerStatus) -> Terminated | None:
+    """Return how a container ended last; None if it has not ended yet."""
+    return container.state.terminated or container.last_state.terminated
+
+
+def _has_not_started(ended: Terminated | None) -> bool:
+    """Return whether the end of a container was that its command could not be started.
+
+    The kubelet passes on containerd's reason; Docker's is ContainerCannotRun.
+    """
+    return ended is not None and ended.reason in ("StartError", "ContainerCannotRun")
 
 
 def _is_good_end(ended: Terminated) -> bool:
@@ -138,6 +195,9 @@ def _end(evidence: PodEvidence, name: str, ended: Terminated, restarts: int) -> 
     times = f", and has restarted {_times(restarts)}" if restarts else ""
     if ended.reason == "OOMKilled":
         return _oom(evidence.pod, name, times)
+    if _has_not_started(ended):
+        text = f"Container {name} could not be started{times}: {cut(ended.message)}"
+        return START_ERROR.finding("error", text)
     if exit_code == _SIGKILL:
         return KILLED.finding("error", f"Container {name} was killed (exit code 137){times}.")
     crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""

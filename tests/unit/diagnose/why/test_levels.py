@@ -31,7 +31,7 @@ from webhook.diagnose.why.explanation import Explanation
 LEVELS = {
     "ok": "Called Applied Running Succeeded MemoryRegistered RdmaInUse",
     "info": "Annotations NoAnnotations Requests NoDeviceRequested Nothing NothingApplied "
-    "Terminating Starting NoStatus NotComparable SameToday NotRead",
+    "Terminating Starting NoStatus NotComparable SameToday NotRead EphemeralWithoutIpcLock",
     "unsure": "StatusUnreadable Shortened UnknownCode SchedulingGated Restarted NoRdma "
     "FailedCreate Event NotInspected NothingRegistered NoDeviceOpen MixedTransports "
     "TransportUnknown NoChannel NothingLogged",
@@ -41,7 +41,7 @@ LEVELS = {
     "ErrImagePull ImagePullBackOff InvalidImageName ErrImageNeverPull "
     "CreateContainerConfigError CreateContainerError RunContainerError Killed ContainerFailed "
     "OOMKilled ClaimMissing ClaimNotCreated DeviceClassMissing ClaimsNotAllocated "
-    "ClaimElsewhere ClaimInUse SocketsInUse",
+    "ClaimElsewhere ClaimInUse SocketsInUse StartError",
 }
 OF_A_VERDICT = {"WouldBe", "OtherToday"}
 #: Messages of the scheduler about claims.
@@ -108,6 +108,8 @@ def _of_containers() -> Iterator[Explanation]:
     yield explain(of_main(state=ended(1)))
     yield explain(of_main(state=ended(137)))
     yield explain(of_main(state=ended(137, "OOMKilled")))
+    yield explain(of_main(state=ended(128, "StartError")))
+    yield explain(live(spec={"ephemeralContainers": [{"name": "debugger"}]}))
     yield from (explain(pending(of_nodes(message))) for message in _CLAIMS)
     yield explain(pending(""), missing_claims=(MissingClaim("mine"),))
     quota = MISSING.removesuffix("not found") + "timed out"
