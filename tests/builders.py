@@ -84,7 +84,7 @@ def decision_input(
     defaults: Mapping[str, Any] | None = None,
     namespace: NamespaceFacts | None = None,
     fabric_index: FabricIndex | None = None,
-    enable: bool = False,
+    assume_opted_in: bool = False,
     **fields: Any,
 ) -> DecisionInput:
     """Make the input of a decision: everything that it depends on besides the pod."""
@@ -92,7 +92,7 @@ def decision_input(
         configuration=fabrics(*members, defaults=defaults, **fields),
         namespace=namespace or NamespaceFacts(name="lab"),
         fabric_index=fabric_index or FabricIndex(),
-        enable=enable,
+        assume_opted_in=assume_opted_in,
     )
 
 

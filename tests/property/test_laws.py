@@ -172,7 +172,7 @@ def _orders(pod: Any) -> bytes:
 
 def _summary(decision: Decision) -> tuple[object, ...]:
     fields = (decision.allowed, decision.reason.code, decision.message, decision.fabric)
-    return (*fields, decision.evidence, decision.warnings)
+    return (*fields, decision.fabric_evidence, decision.warnings)
 
 
 def _complaints(decision: Decision) -> set[tuple[str, str, str, str]]:

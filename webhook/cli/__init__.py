@@ -47,6 +47,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _internal(error: Exception) -> str:
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
     return (
-        f"internal error: {cause:.300}; please report it with the traceback, which {_TRACEBACK}=1 "
-        "prints"
+        f"internal error: {cause:.300}; please run the command again with {_TRACEBACK}=1, and "
+        "report the traceback"
     )

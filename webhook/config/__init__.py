@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-#: The path at which a machine may have its site's fabrics.
+#: The fabrics file that `preview` and `serve` use if no other is named.
 INSTALLED_FABRICS = Path("/etc/rdma-webhook/fabrics.yaml")
-#: Its output is a facts file.
+#: The command that writes a facts file.
 FACTS_COMMAND = "kubectl get ns,limitrange,quota,node -A -o yaml"
 #: Two InfiniBand fabrics, for a first look at the webhook.
 EXAMPLE = Path(__file__).parent / "examples" / "lab-two-infiniband.yaml"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide.admission_warnings import Hazards, warn_of_hazards, warning_lines
+from webhook.decide.admission_warnings import HazardEvidence, warn_of_hazards, warning_lines
 from webhook.decide.analysis import DecisionInput, PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
@@ -81,7 +81,7 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
         raise ShapeError(f"a pod must be a mapping, but is {describe(manifest)}")
     pod = Pod(manifest)
     annotations = pod.annotations
-    if not opted_in(annotations) and not decision_input.enable:
+    if not opted_in(annotations) and not decision_input.assume_opted_in:
         message = NOT_OPTED_IN.clause
         return Decision(allowed=True, reason=NOT_OPTED_IN, message=message, pod=manifest)
     exclusion = ineligible(pod)
@@ -94,9 +94,9 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
     _note_request(draft, examination.analysis, examination.applicability)
     for sentence in examination.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    hazards = warn_of_hazards(draft, examination.analysis)
+    hazard_evidence = warn_of_hazards(draft, examination.analysis)
     _mutate(draft, examination.analysis, examination.applicability)
-    return conclude(draft, examination, hazards)
+    return conclude(draft, examination, hazard_evidence)
 
 
 def _note_request(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:
@@ -105,7 +105,7 @@ def _note_request(draft: Draft, analysis: PodAnalysis, applicability: Applicabil
     _note_launchers(draft, analysis, applicability)
     for sentence in analysis.annotations.unknown:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)
-    if analysis.other_configuration:
+    if analysis.status_from_other_configuration:
         draft.warned("", OTHER_CONFIGURATION, OTHER_CONFIGURATION.clause)
     _note_facts(draft, analysis)
     for injector in OTHER_INJECTORS:
@@ -118,25 +118,27 @@ def _note_request(draft: Draft, analysis: PodAnalysis, applicability: Applicabil
 
 
 def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
-    """Warn about missing facts, and a namespace annotation that names no fabric."""
+    """Warn about missing facts, and about a namespace annotation that names no fabric."""
     if not analysis.namespace.is_loaded:
         subject = (
             f"namespace {analysis.namespace.name}" if analysis.namespace.name else "the namespace"
         )
-        consequence = f"memory limits stay, and any {FABRIC_ANNOTATION} on it has no effect"
-        draft.warned("", FACTS_UNKNOWN, f"nothing is known about {subject}: {consequence}")
+        consequence = f"memory limits stay and its {FABRIC_ANNOTATION} is ignored"
+        draft.warned("", FACTS_UNKNOWN, f"nothing is known about {subject}, so {consequence}")
     fabric = analysis.namespace.annotations.get(FABRIC_ANNOTATION)
     exists = isinstance(fabric, str) and fabric in analysis.configuration.fabrics
     if analysis.fabric is None and fabric is not None and not exists:
         annotation = f"the namespace's annotation {FABRIC_ANNOTATION}"
         message = f"{annotation} is {fabric!r:.40}, which is not a fabric"
         draft.warned("", NAMESPACE_FABRIC, message)
-    # Claims are read only where a fabric has any.
+    # ResourceClaims are read only if a fabric uses claims.
     unknown = analysis.configuration.uses_claims and unknown_claims(
         analysis.original.manifest, analysis.namespace.claim_facts
     )
     for name in list(unknown or ())[:_MAX_CLAIMS]:
-        message = f"ResourceClaim {name:.60} could not be read, so it was judged only by its names"
+        message = (
+            f"ResourceClaim {name:.60} could not be read, so its devices were guessed from names"
+        )
         draft.warned("", CLAIM_UNKNOWN, message)
 
 
@@ -157,14 +159,14 @@ def _mutate(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -
     if not analysis.targets and not analysis.launchers:
         return
     skip, launchers_only = analysis.annotations.skip, not analysis.targets
-    level, skip_reason = applicability.level, applicability.skip_reason
+    access, skip_reason = applicability.access, applicability.skip_reason
     for mutation in MUTATIONS:
         if launchers_only and not mutation.on_launchers:
             continue
         name = draft.mutation_name = mutation.name
         if name in skip:
             draft.skipped("", SKIPPED_BY_USER, SKIPPED_BY_USER.clause)
-        elif skip_reason is not None and mutation.requires > level:
+        elif skip_reason is not None and mutation.required_access > access:
             draft.skipped("", skip_reason, skip_reason.clause)
         else:
             mutation.mutate(draft, analysis)
@@ -182,7 +184,7 @@ VOCABULARY = StatusVocabulary(
         sorted({reason.code for reason in REASONS_OUTSIDE_MUTATIONS}.union(*_CODES.values()))
     ),
     verdicts={reason.code: reason.rdma for reason in VERDICT_REASONS},
-    carried_over_codes=frozenset({OTHER_CONFIGURATION.code}),
+    persistent_warning_codes=frozenset({OTHER_CONFIGURATION.code}),
 )
 _STATUS_PATH = ("metadata", "annotations", STATUS_ANNOTATION)
 
@@ -212,7 +214,7 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, decision_input: DecisionInp
     )
 
 
-def conclude(draft: Draft, examination: Examination, hazards: Hazards) -> Decision:
+def conclude(draft: Draft, examination: Examination, hazard_evidence: HazardEvidence) -> Decision:
     """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
     analysis, applicability = examination.analysis, examination.applicability
     outcomes = tuple(draft.outcomes)
@@ -223,7 +225,7 @@ def conclude(draft: Draft, examination: Examination, hazards: Hazards) -> Decisi
     used_fabric = None if applicability.uses_foreign_nic else analysis.fabric
     fabric = used_fabric.name if used_fabric else None
     config_hash = analysis.configuration.config_hash
-    verdict = judge(draft, examination, hazards)
+    verdict = judge(draft, examination, hazard_evidence)
     summary = StatusSummary(verdict, fabric, applicability.reason, config_hash)
     _write_status(draft, analysis.original.annotations, summary)
     return Decision(
@@ -232,7 +234,7 @@ def conclude(draft: Draft, examination: Examination, hazards: Hazards) -> Decisi
         message=applicability.message,
         verdict=verdict,
         fabric=fabric,
-        evidence=examination.evidence,
+        fabric_evidence=examination.fabric_evidence,
         outcomes=outcomes,
         patch=tuple(draft.ops),
         pod=draft.pod,

@@ -94,23 +94,23 @@ HOST_PATH = Reason(
 HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
-class Hazards(NamedTuple):
-    """The hazards of a pod that the verdict depends on."""
+class HazardEvidence(NamedTuple):
+    """The evidence of the hazards that the verdict depends on."""
 
-    #: The evidence that Istio adds its proxy to the pod, or "".
+    #: Why Istio is expected to add its proxy to the pod, or "".
     istio: str = ""
     #: The volumes with RDMA devices of the node: name → the node's path.
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
 
 
-def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> Hazards:
+def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> HazardEvidence:
     """Warn about Istio's proxy, DNS in the host's network, and devices by hostPath.
 
-    The verdict does not depend on DNS, so the returned hazards leave it out.
+    The verdict does not depend on DNS, so the returned evidence leaves it out.
     """
     pod = analysis.original
     if not analysis.targets and not analysis.launchers:
-        return Hazards()
+        return HazardEvidence()
     istio = istio_evidence(pod, analysis.namespace.labels or {})
     if istio:
         message = f'Istio ({istio}) proxies TCP; set sidecar.istio.io/inject: "false"'
@@ -128,4 +128,4 @@ def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> Hazards:
             access = "only a device plugin's resource gives access"
             message = f"hostPath {paths[volume]} shows devices, but {access}"
             draft.warned(target.name, HOST_PATH, message)
-    return Hazards(istio, paths)
+    return HazardEvidence(istio, paths)

@@ -47,11 +47,11 @@ class Launcher(NamedTuple):
     elsewhere: bool = True
 
 
-class MutationLevel(IntEnum):
-    """The mutations that apply to a pod: those that require its level, or a lower one."""
+class RdmaAccess(IntEnum):
+    """A pod's access to RDMA, as far as it is known; a mutation requires one of these, or more."""
 
     #: No fabric is known, or the pod lacks the hostNetwork that its fabric needs.
-    NOTHING = 0
+    NONE = 0
     #: The pod uses an RDMA NIC; if no more is known, it is a NIC that no fabric lists.
     NIC = 1
     #: The pod can use the NIC of its fabric.
@@ -81,8 +81,8 @@ class DecisionInput(NamedTuple):
     configuration: CompiledConfiguration
     namespace: NamespaceFacts
     fabric_index: FabricIndex
-    #: Decide as if the pod had opted in.
-    enable: bool = False
+    #: Whether to decide as if the pod had opted in.
+    assume_opted_in: bool = False
 
 
 class PodAnalysis(NamedTuple):
@@ -91,7 +91,7 @@ class PodAnalysis(NamedTuple):
     `Applicability` decides which mutations run.
     """
 
-    #: The fabric, at any `MutationLevel`: also if the pod uses a foreign NIC or lacks hostNetwork.
+    #: The fabric, with any `RdmaAccess`: also if the pod uses a foreign NIC or lacks hostNetwork.
     fabric: Fabric | None
     targets: tuple[Target, ...]
     launchers: tuple[Launcher, ...]
@@ -108,8 +108,8 @@ class PodAnalysis(NamedTuple):
     commands: Commands
     #: Whether there was an earlier call for this pod.
     called_before: bool = False
-    #: Whether that call used another configuration.
-    other_configuration: bool = False
+    #: Whether the status on the pod is from a call with another configuration.
+    status_from_other_configuration: bool = False
 
     @property
     def has_gpu(self) -> bool:
@@ -139,7 +139,7 @@ class Mutation:
 
     name: str  #: kebab-case, as in rdma.lab/skip
     summary: str
-    requires: MutationLevel
+    required_access: RdmaAccess
     reasons: tuple[Reason, ...]
     mutate: Callable[[Draft, PodAnalysis], None]
     #: Whether it applies to launchers too; in a pod without targets only such mutations run.

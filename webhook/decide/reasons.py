@@ -77,13 +77,13 @@ UNKNOWN_ANNOTATION = Reason(
 )
 FACTS_UNKNOWN = Reason(
     "NamespaceUnknown",
-    "Nothing is known about the namespace: memory limits stay, and any rdma.lab/fabric on it "
-    "has no effect.",
+    "Nothing is known about the namespace, so memory limits stay and its "
+    "rdma.lab/fabric is ignored.",
     remedy=LIMITS_UNKNOWN.remedy,
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",
-    "A ResourceClaim of the pod could not be read, so it was judged only by its names.",
+    "A ResourceClaim of the pod could not be read, so its devices were guessed from names.",
     remedy=(
         "Check that the ResourceClaim exists in the namespace: without it, the pod stays Pending. "
         "If it exists now, create the pod again. For a preview, use --live, or add the claim to "

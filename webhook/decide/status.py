@@ -97,8 +97,8 @@ class StatusVocabulary(NamedTuple):
     codes: tuple[str, ...]
     #: The verdict that each code explains.
     verdicts: Mapping[str, str | None]
-    #: The codes that a later call takes over from the status of the earlier one.
-    carried_over_codes: frozenset[str] = frozenset()
+    #: The codes of warnings that a later call copies from the status of the earlier one.
+    persistent_warning_codes: frozenset[str] = frozenset()
 
 
 def render(
@@ -152,7 +152,7 @@ def _report(
     for name in done.intersection(before.applied):
         applied.add(name)
         warned.update(vocabulary.mutations[name].intersection(before.warned))
-    warned.update(vocabulary.carried_over_codes.intersection(before.warned))
+    warned.update(vocabulary.persistent_warning_codes.intersection(before.warned))
     return _Report(applied, skipped, warned)
 
 

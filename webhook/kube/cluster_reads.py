@@ -1,6 +1,6 @@
-"""Read what a person may read of a cluster: nodes, owners, and the facts of a decision.
+"""Read what the user of a command may read: nodes, owners, and the facts of a decision.
 
-The person may have few rights. Objects that are missing then are not an error, but they must be
+The user may have few rights. An object that cannot be read is then no error, but it is
 reported.
 """
 

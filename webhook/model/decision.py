@@ -103,7 +103,7 @@ class Decision(NamedTuple):
     #: None for a pod that did not opt in.
     verdict: Verdict | None = None
     fabric: str | None = None
-    evidence: str = ""
+    fabric_evidence: str = ""
     outcomes: tuple[Outcome, ...] = ()
     patch: tuple[PatchOp, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -191,9 +191,9 @@ class CompiledConfiguration:
     #: GPU resource → names of the fabrics that list it.
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: RDMA resource or alias → names of the fabrics that have it.
-    by_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    by_rdma_resource: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: Fabric → its RDMA resources that no other fabric has, not even as an alias.
-    unique_resources: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    unique_rdma_resources: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: DeviceClass → names of the fabrics that list it.
     by_class: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: ResourceClaimTemplate → names of the fabrics that have it.
@@ -225,7 +225,7 @@ def build_configuration(
     for fabric in fabrics:
         for key, globs in fabric.node_labels.items():
             by_label.setdefault(key, {})[fabric.name] = Globs(globs)
-    by_resource = _by(fabrics, _resource_names)
+    by_rdma_resource = _by(fabrics, _rdma_resource_names)
     return CompiledConfiguration(
         fabrics={fabric.name: fabric for fabric in fabrics},
         defaults=defaults or Defaults(),
@@ -234,9 +234,9 @@ def build_configuration(
         foreign_annotations=Globs(foreign_annotations),
         config_hash=config_hash,
         by_gpu=_by(fabrics, lambda fabric: fabric.gpu_resources),
-        by_resource=by_resource,
-        unique_resources={
-            fabric.name: _unique_resources(fabric, by_resource) for fabric in fabrics
+        by_rdma_resource=by_rdma_resource,
+        unique_rdma_resources={
+            fabric.name: _unique_rdma_resources(fabric, by_rdma_resource) for fabric in fabrics
         },
         by_class=_by(fabrics, lambda fabric: fabric.device_classes),
         by_claim_template=_by(
@@ -246,14 +246,16 @@ def build_configuration(
     )
 
 
-def _resource_names(fabric: Fabric) -> Iterable[str]:
+def _rdma_resource_names(fabric: Fabric) -> Iterable[str]:
     for resource in fabric.resources:
         yield from (resource.name, *resource.aliases)
 
 
-def _unique_resources(fabric: Fabric, by_resource: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def _unique_rdma_resources(
+    fabric: Fabric, by_rdma_resource: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
     names = (resource.name for resource in fabric.resources)
-    return frozenset(name for name in names if len(by_resource[name]) == 1)
+    return frozenset(name for name in names if len(by_rdma_resource[name]) == 1)
 
 
 def _by(

@@ -126,7 +126,10 @@ def _sufficient(fabric: Fabric, configuration: CompiledConfiguration) -> list[st
     """Return the resources that nodes must offer at least one of; [] if labels are enough."""
     if fabric.node_labels and not fabric.gpu_resources:
         return []
-    return [*sorted(fabric.gpu_resources), *sorted(configuration.unique_resources[fabric.name])]
+    return [
+        *sorted(fabric.gpu_resources),
+        *sorted(configuration.unique_rdma_resources[fabric.name]),
+    ]
 
 
 def _offers(group: NodeGroup, names: Iterable[str]) -> bool:
@@ -151,7 +154,7 @@ def _common(group: NodeGroup, fits: tuple[str, ...], configuration: CompiledConf
     if shared:
         return f"{' and '.join(shared)} {'fits' if len(shared) == 1 else 'fit'} all of them"
     offered = [
-        sorted(configuration.unique_resources[name] & group.resources.keys()) for name in fits
+        sorted(configuration.unique_rdma_resources[name] & group.resources.keys()) for name in fits
     ]
     if all(offered):
         return f"they offer resources of each: {', '.join(names[0] for names in offered)}"

@@ -53,10 +53,11 @@ class FabricIndex:
     by_node: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: GPU resource → names of the fabrics with a node that offers it.
     by_gpu: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    #: Extended resource → name of a fabric with a node that offers it → most on one node.
+    #: Extended resource → name of a fabric with a node that offers it → the largest amount that one
+    #: of its nodes offers.
     offering: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    #: Two extended resources → names of the fabrics with a node that offers both.
-    together: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    #: Extended resource, RDMA resource → names of the fabrics with a node that offers both.
+    offering_with_rdma: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     #: Names of the fabrics with at least one node.
     inhabited: frozenset[str] = frozenset()
     #: Names of the fabrics with a node that offers one of their GPU resources.
@@ -142,7 +143,7 @@ def build_fabric_index(
     hosts = {node.labels.get(HOSTNAME, name): by_node[name] for name, node in nodes.items()}
     by_gpu: dict[str, frozenset[str]] = {}
     offering: dict[str, dict[str, int]] = {}
-    together: dict[tuple[str, str], frozenset[str]] = {}
+    offering_with_rdma: dict[tuple[str, str], frozenset[str]] = {}
     by_model: dict[tuple[str, str], frozenset[str]] = {}
     for _, labels, resources, fabric_names, _ in groups:
         for gpu in resources.keys() & configuration.by_gpu.keys():
@@ -150,15 +151,15 @@ def build_fabric_index(
         for resource, amount in resources.items():
             largest = offering.setdefault(resource, {})
             largest.update({name: max(amount, largest.get(name, 0)) for name in fabric_names})
-            for other in resources.keys() & configuration.by_resource.keys():
-                _add(together, (resource, other), fabric_names)
+            for rdma_resource in resources.keys() & configuration.by_rdma_resource.keys():
+                _add(offering_with_rdma, (resource, rdma_resource), fabric_names)
         for key in labels.keys() & GPU_MODEL_LABELS:
             _add(by_model, (key, labels[key]), fabric_names)
     return FabricIndex(
         by_node={**by_node, **hosts},
         by_gpu=by_gpu,
         offering=offering,
-        together=together,
+        offering_with_rdma=offering_with_rdma,
         by_gpu_model=by_model,
         inhabited=frozenset[str]().union(*(group.fabric_names for group in groups)),
         with_gpus=frozenset[str]().union(*by_gpu.values()),
@@ -176,9 +177,11 @@ def _add(index: dict[_Key, frozenset[str]], key: _Key, fabric_names: frozenset[s
 def _fabric_names(
     labels: Mapping[str, str], resources: Mapping[str, int], configuration: CompiledConfiguration
 ) -> frozenset[str]:
-    """Return the fabrics whose `match` fits nodes, or else whose unique resource they offer.
+    """Return the fabrics that nodes with these labels and resources may belong to.
 
-    The resource replaces the fabric's GPUs, never its labels, which the site chose.
+    These are the fabrics whose `match` fits. If none fits, they are the fabrics whose labels fit
+    and whose unique RDMA resource the nodes offer: the resource replaces the GPUs of a `match`,
+    but never its labels, which the site chose.
     """
     labeled = [
         fabric
@@ -191,7 +194,7 @@ def _fabric_names(
     return matching or frozenset(
         fabric.name
         for fabric in labeled
-        if not configuration.unique_resources[fabric.name].isdisjoint(resources)
+        if not configuration.unique_rdma_resources[fabric.name].isdisjoint(resources)
     )
 
 
@@ -210,11 +213,11 @@ def _matches(
 ) -> bool:
     """Return whether nodes with fitting labels match: by a GPU, or by labels alone.
 
-    A `match` without GPUs and labels fits all nodes, unless the fabric has a unique resource.
+    A `match` without GPUs and labels fits all nodes, unless the fabric has a unique RDMA resource.
     """
     if fabric.gpu_resources:
         return not fabric.gpu_resources.isdisjoint(resources)
-    return bool(fabric.node_labels) or not configuration.unique_resources[fabric.name]
+    return bool(fabric.node_labels) or not configuration.unique_rdma_resources[fabric.name]
 
 
 def product_of(key: str, value: str) -> str:

@@ -185,7 +185,7 @@ def is_gpu(name: str, configuration: CompiledConfiguration) -> bool:
 
 def is_rdma(name: str, configuration: CompiledConfiguration) -> bool:
     """Return whether a resource is an RDMA device: a fabric's, an alias of one, or `rdma/*`."""
-    return name in configuration.by_resource or name.startswith("rdma/")
+    return name in configuration.by_rdma_resource or name.startswith("rdma/")
 
 
 def is_foreign(name: str, site_globs: Globs = _NONE) -> bool:

@@ -30,8 +30,8 @@ from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
 from webhook.preview.patches import patch_pod, template_edit
 from webhook.preview.report.record import CLI_WORDING, NO_TEMPLATE, Edit, Preview, Report, Wording
-from webhook.preview.workloads.controllers import controller_of, expected_pods
-from webhook.preview.workloads.controllers.workload import Controller, ExpectedPod
+from webhook.preview.workloads.controllers import controller_of, controller_pods
+from webhook.preview.workloads.controllers.workload import Controller, ControllerPod
 from webhook.preview.workloads.hints import OptInHints, annotations_location, notes_of
 from webhook.preview.workloads.objects import Header
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
@@ -78,7 +78,7 @@ class _DecidedTemplate(NamedTuple):
     template: Template
     decision_input: DecisionInput
     controller: Controller | None
-    pods: tuple[ExpectedPod, ...]
+    pods: tuple[ControllerPod, ...]
     decisions: tuple[Decision, ...]
 
     @property
@@ -159,10 +159,10 @@ def _decide_on(
         configuration=options.configuration,
         namespace=namespace,
         fabric_index=fabric_index,
-        enable=options.enable,
+        assume_opted_in=options.enable,
     )
-    pods = expected_pods(template)
-    decisions = tuple(decide(expected_pod.pod, decision_input) for expected_pod in pods)
+    pods = controller_pods(template)
+    decisions = tuple(decide(controller_pod.pod, decision_input) for controller_pod in pods)
     return _DecidedTemplate(
         origin, template, decision_input, controller_of(template), pods, decisions
     )
@@ -174,8 +174,8 @@ def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Pr
     template, namespace = decided.template, decided.decision_input.namespace
     call = _predict(document, template, namespace, options)
     hint = hints.of(template) if decided.not_opted_in else ""
-    for expected_pod, decision in zip(decided.pods, decided.decisions, strict=True):
-        controller = decided.controller if expected_pod.pod is not template.pod else None
+    for controller_pod, decision in zip(decided.pods, decided.decisions, strict=True):
+        controller = decided.controller if controller_pod.pod is not template.pod else None
         yield Preview(
             source=document.name,
             line=document.line,
@@ -188,12 +188,12 @@ def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Pr
             called_because=call[1],
             labels_known=namespace.is_loaded and namespace.labels is not None,
             decision=decision,
-            pod=patch_pod(expected_pod.pod, decision),
+            pod=patch_pod(controller_pod.pod, decision),
             hint=hint,
             annotations_location=annotations_location(template),
             spec_only=template.spec_only,
             controller=controller.name if controller else "",
-            role=expected_pod.role,
+            role=controller_pod.role,
         )
 
 
@@ -212,7 +212,7 @@ def _edit(decided: _DecidedTemplate) -> Edit:
         document=decided.origin.number,
         steps=template.path,
         ops=edit.ops,
-        pod=edit.pod,
+        patched_template=edit.patched_template,
         note=note,
     )
 

@@ -12,8 +12,8 @@ from webhook.model.decision import Decision, PatchOp
 from webhook.model.pod import PodManifest, at, pointer
 from webhook.preview.report.json import MAX_CHARACTERS, check_length
 from webhook.preview.report.record import Edit, Report
-from webhook.preview.workloads.controllers import expected_pods
-from webhook.preview.workloads.controllers.workload import ExpectedPod
+from webhook.preview.workloads.controllers import controller_pods
+from webhook.preview.workloads.controllers.workload import ControllerPod
 from webhook.preview.workloads.patch import apply_patches, transfer_to_template
 from webhook.preview.workloads.templates import Template
 from webhook.text.escape import visible
@@ -119,7 +119,7 @@ def rewrite(
 def _rewrite_document(document: Document, edits: Sequence[Edit]) -> RewrittenDocument:
     value = apply_patches(document.value, [(edit.steps, edit.ops) for edit in edits])
     for edit in edits:
-        verify_patch(edit.pod, at(value, edit.steps))
+        verify_patch(edit.patched_template, at(value, edit.steps))
     spliced = splice(document, value)
     return RewrittenDocument(spliced.text, spliced.warning)
 
@@ -145,13 +145,13 @@ class TemplateEdit(NamedTuple):
     """The operations on a template, and the mutations left to admission."""
 
     ops: tuple[PatchOp, ...]  #: with paths below the template
-    pod: PodManifest  #: the template with the operations, which jsonpatch applied
+    patched_template: PodManifest  #: the template with the operations, which jsonpatch applied
     deferred: tuple[str, ...] = ()  #: the mutations with operations that have no place there
 
 
 def template_edit(
     template: Template,
-    pods: Sequence[ExpectedPod],
+    pods: Sequence[ControllerPod],
     decisions: Sequence[Decision],
     decide_on: Callable[[PodManifest], Decision],
 ) -> TemplateEdit:
@@ -169,17 +169,22 @@ def template_edit(
     if len(pods) == 1 and pods[0].pod is template.pod:
         ops = tuple(_outcome_operations(decisions[0]))
         return TemplateEdit(ops, apply_operations(template.pod, ops))
-    pod, all_ops, deferred = template.pod, list[PatchOp](), dict[str, None]()
+    patched_template, all_ops, deferred = template.pod, list[PatchOp](), dict[str, None]()
     for index, decision in enumerate(decisions):
-        expected_pod = expected_pods(template._replace(pod=pod))[index] if index else pods[0]
-        current_decision = decide_on(expected_pod.pod) if index else decision
+        if index:
+            controller_pod = controller_pods(template._replace(pod=patched_template))[index]
+            current_decision = decide_on(controller_pod.pod)
+        else:
+            controller_pod, current_decision = pods[0], decision
         template_patch = transfer_to_template(
-            pod, expected_pod.pod, _outcome_operations(current_decision)
+            patched_template, controller_pod.pod, _outcome_operations(current_decision)
         )
-        pod = apply_verified(pod, template_patch.ops, template_patch.pod)
+        patched_template = apply_verified(
+            patched_template, template_patch.ops, template_patch.patched_template
+        )
         all_ops += template_patch.ops
         deferred.update(dict.fromkeys(_mutations_of(current_decision, template_patch.deferred)))
-    return TemplateEdit(tuple(all_ops), pod, tuple(deferred))
+    return TemplateEdit(tuple(all_ops), patched_template, tuple(deferred))
 
 
 def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
@@ -196,7 +201,7 @@ def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
     ops: list[PatchOp] = [
         {**op, "path": op["path"].removeprefix(_SPEC[:-1])} for op in template_patch.ops
     ]
-    spec = apply_verified(template.pod["spec"], ops, template_patch.pod["spec"])
+    spec = apply_verified(template.pod["spec"], ops, template_patch.patched_template["spec"])
     return TemplateEdit(tuple(ops), spec, tuple(sorted(annotating)))
 
 

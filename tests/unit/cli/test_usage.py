@@ -246,8 +246,8 @@ def test_a_defect_is_a_single_line_unless_a_traceback_is_requested(
         assert main(["schema", "preview"]) == 2
         assert capsys.readouterr().err == (
             "rdma-webhook: error: internal error: AttributeError: '_io.StringIO' object has no "
-            "attribute 'buffer'; please report it with the traceback, which "
-            "RDMA_WEBHOOK_TRACEBACK=1 prints\n"
+            "attribute 'buffer'; please run the command again with "
+            "RDMA_WEBHOOK_TRACEBACK=1, and report the traceback\n"
         )
         patched.setenv("RDMA_WEBHOOK_TRACEBACK", "1")
         with pytest.raises(AttributeError):

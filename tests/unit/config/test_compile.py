@@ -143,7 +143,7 @@ def test_every_field_reaches_its_record() -> None:
     assert loaded.nvlink_namespaces == {"lab"}
     assert loaded.foreign_resources == Globs(("example.com/efa*",))
     assert loaded.foreign_annotations == Globs(("example.com/nic",))
-    assert loaded.by_resource["rdma/hca"] == {"h100"}
+    assert loaded.by_rdma_resource["rdma/hca"] == {"h100"}
     assert loaded.by_gpu == {"nvidia.com/h100": {"h100"}}
 
 

@@ -139,10 +139,12 @@ def test_other_systems_are_decided(name: Any) -> None:
 def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
     """The preview uses this to show what opting in would do."""
     manifest = {"spec": {"containers": [gpu()]}}
-    decision = decide_on(manifest, decision_input(enable=True))
+    decision = decide_on(manifest, decision_input(assume_opted_in=True))
     assert decision.reason.code == "Patched"
     assert decision.patch[-1]["path"] == "/metadata"
-    denied = decide_on(pod(annotations={"rdma.lab/enable": "yes"}), decision_input(enable=True))
+    denied = decide_on(
+        pod(annotations={"rdma.lab/enable": "yes"}), decision_input(assume_opted_in=True)
+    )
     assert denied.reason.code == "InvalidAnnotation"
 
 
@@ -244,7 +246,7 @@ def test_the_whole_set_is_applied_in_order() -> None:
     decision = decide_on(manifest)
     assert manifest == before
     assert answer(decision) == (True, "Patched", "")
-    assert (decision.fabric, decision.evidence) == (
+    assert (decision.fabric, decision.fabric_evidence) == (
         "v100-ib",
         "nvidia.com/v100 in container trainer",
     )
@@ -565,7 +567,7 @@ def test_unknown_claims_are_warned_of() -> None:
             "",
             "warned",
             "ClaimUnknown",
-            f"ResourceClaim {name} could not be read, so it was judged only by its names",
+            f"ResourceClaim {name} could not be read, so its devices were guessed from names",
         )
         for name in "abc"
     ]

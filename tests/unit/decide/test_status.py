@@ -141,7 +141,7 @@ def test_what_the_first_call_applied_carries_over() -> None:
 
 def test_a_code_that_holds_for_every_call_carries_over() -> None:
     """Even without its mutation, since it belongs to none."""
-    vocabulary = VOCABULARY._replace(carried_over_codes=frozenset({"Request"}))
+    vocabulary = VOCABULARY._replace(persistent_warning_codes=frozenset({"Request"}))
     summary = StatusSummary(Verdict.of(FINE, "so"), "north", None, "hash")
     before = {STATUS_ANNOTATION: orjson.dumps(PREVIOUS).decode()}
     assert orjson.loads(render(before, (), summary, vocabulary))["warned"] == ["Request"]

@@ -301,7 +301,10 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
             "nvidia.com/h100": {"h100-roce": 8},
             "rdma/v100": {"v100-ib": 1000},
         },
-        together={("nvidia.com/v100", "rdma/v100"): v100, ("rdma/v100", "rdma/v100"): v100},
+        offering_with_rdma={
+            ("nvidia.com/v100", "rdma/v100"): v100,
+            ("rdma/v100", "rdma/v100"): v100,
+        },
         by_gpu_model={
             ("nvidia.com/gpu.product", "Tesla-V100-SXM2-SHARED"): v100,
             ("nvidia.com/gpu.product", "NVIDIA-H100-SXM5"): h100,

@@ -41,13 +41,13 @@ def test_fabrics_are_indexed_by_name_and_by_resource() -> None:
             "nvidia.com/gpu": frozenset({"north", "south"}),
             "nvidia.com/v100": frozenset({"north"}),
         },
-        by_resource={
+        by_rdma_resource={
             "rdma/north": frozenset({"north"}),
             "rdma/hca": frozenset({"north"}),
             "rdma/south": frozenset({"south"}),
             "rdma/shared": frozenset({"south"}),
         },
-        unique_resources={
+        unique_rdma_resources={
             "north": frozenset({"rdma/north"}),
             "south": frozenset({"rdma/south", "rdma/shared"}),
         },
@@ -60,7 +60,7 @@ def test_a_resource_that_another_fabric_has_is_not_unique() -> None:
         name="other",
         resources=(RdmaResource(name="rdma/south", aliases=("rdma/north", "rdma/mine")),),
     )
-    assert build_configuration((NORTH, SOUTH, other)).unique_resources == {
+    assert build_configuration((NORTH, SOUTH, other)).unique_rdma_resources == {
         "north": frozenset(),
         "south": frozenset({"rdma/shared"}),
         "other": frozenset(),

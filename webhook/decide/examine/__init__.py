@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.decide.analysis import NO_CALL, DecisionInput, EarlierCall, MutationLevel, PodAnalysis
+from webhook.decide.analysis import NO_CALL, DecisionInput, EarlierCall, PodAnalysis, RdmaAccess
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
 from webhook.decide.examine.node_selection import unknown_label_messages
@@ -67,7 +67,7 @@ class Ineligible(NamedTuple):
 class Applicability(NamedTuple):
     """Which mutations apply to a pod, and why others do not."""
 
-    level: MutationLevel
+    access: RdmaAccess
     #: The reason of the decision, and a sentence with it; None for Patched or AlreadyPatched. The
     #: mutations that are skipped may have another, `skip_reason`.
     reason: Reason | None = None
@@ -79,11 +79,11 @@ class Applicability(NamedTuple):
     @property
     def uses_foreign_nic(self) -> bool:
         """Whether the pod uses a NIC that no fabric lists, even if its GPU is on a fabric."""
-        return self.level is MutationLevel.NIC
+        return self.access is RdmaAccess.NIC
 
     @property
     def skip_reason(self) -> Reason | None:
-        """The reason for skipping mutations that require a higher level; None if none does."""
+        """The reason for skipping mutations that require more access; None if none does."""
         if self.lacks_host_network:
             return HOST_NETWORK_MISSING
         return FABRIC_NOT_NEEDED if self.not_needed else self.reason
@@ -95,7 +95,8 @@ class Examination(NamedTuple):
     analysis: PodAnalysis
     applicability: Applicability
     fabric_index: FabricIndex
-    evidence: str = ""
+    #: The evidence for the fabric; "" without a fabric, or with a NIC that no fabric lists.
+    fabric_evidence: str = ""
     #: Sentences about labels that the pod requires of its node, and that no node or fabric has.
     unknown_label_messages: tuple[str, ...] = ()
 
@@ -126,8 +127,8 @@ def examine(
     commands = Commands(pod)
     claims = claims_of(pod, decision_input.namespace.claim_facts)
     selection = select(pod, container_devices, annotations, commands, configuration, claims=claims)
-    other = earlier.config not in ("", configuration.config_hash)
-    before = None if other else earlier.fabric
+    from_other_configuration = earlier.config not in ("", configuration.config_hash)
+    before = None if from_other_configuration else earlier.fabric
     if selection.reason:
         resolution = _NOT_RESOLVED
     else:
@@ -146,7 +147,7 @@ def examine(
         claims=claims,
         commands=commands,
         called_before=bool(earlier.config),
-        other_configuration=other,
+        status_from_other_configuration=from_other_configuration,
     )
     foreign_nic_message = foreign_nic(analysis, container_devices)
     denies = configuration.defaults.on_ambiguous == "deny"
@@ -161,33 +162,36 @@ def examine(
         if selection.targets
         else ()
     )
-    evidence = "" if foreign_nic_message else resolution.evidence
+    fabric_evidence = "" if foreign_nic_message else resolution.evidence
     return Examination(
-        analysis, applicability, decision_input.fabric_index, evidence, label_messages
+        analysis, applicability, decision_input.fabric_index, fabric_evidence, label_messages
     )
 
 
 def _applicability(
     analysis: PodAnalysis, selection: Selection, resolution: Resolution, foreign_nic_message: str
 ) -> Applicability:
-    """Find the level and the reasons; messages begin with the specifics, since warnings are cut."""
+    """Return the pod's access to RDMA, and the reasons why mutations are skipped.
+
+    The messages begin with the specifics, since long warnings are cut off.
+    """
     if selection.reason is not None:
         by_foreign = (FOREIGN_NIC, f"{foreign_nic_message}: {FOREIGN_REMEDY}")
         explanation = by_foreign if foreign_nic_message else (selection.reason, selection.message)
-        return Applicability(MutationLevel.NOTHING, *explanation)
+        return Applicability(RdmaAccess.NONE, *explanation)
     if foreign_nic_message:
         reason = FOREIGN_NIC if analysis.targets else None
         remedy = f": {FOREIGN_REMEDY}" if reason else ""
         return Applicability(
-            MutationLevel.NIC,
+            RdmaAccess.NIC,
             reason,
             f"{foreign_nic_message}{remedy}",
             not_needed=reason is None,
         )
     if analysis.fabric is None and not analysis.targets:
-        return Applicability(MutationLevel.NOTHING, not_needed=True)
+        return Applicability(RdmaAccess.NONE, not_needed=True)
     if analysis.fabric is None:
-        return Applicability(MutationLevel.NOTHING, resolution.reason, resolution.message)
+        return Applicability(RdmaAccess.NONE, resolution.reason, resolution.message)
     if analysis.fabric.mode == "host-network" and not analysis.original.host_network:
-        return Applicability(MutationLevel.NOTHING, lacks_host_network=True)
-    return Applicability(MutationLevel.FABRIC)
+        return Applicability(RdmaAccess.NONE, lacks_host_network=True)
+    return Applicability(RdmaAccess.FABRIC)

@@ -224,7 +224,7 @@ def _resource_evidence(
     evidence: list[_Evidence] = []
     for container, requested in container_devices:
         for name, amount in requested.rdma:
-            owners = configuration.by_resource.get(name)
+            owners = configuration.by_rdma_resource.get(name)
             if owners and not is_zero(amount):
                 source = f"{name} in container {container.name}"
                 evidence.append(_Evidence(source, FabricConstraint(allowed=owners), explicit=True))

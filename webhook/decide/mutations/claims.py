@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.model.claims import (
     CLAIM_PREFIX,
@@ -183,7 +183,7 @@ class _PodClaims:
 MUTATION = Mutation(
     name="claims",
     summary="claims the fabric's NICs where Dynamic Resource Allocation provides them",
-    requires=MutationLevel.FABRIC,
+    required_access=RdmaAccess.FABRIC,
     reasons=(
         ADDED,
         PRESENT,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import desired_env
 from webhook.decide.launchers.roles import may_lack_env
@@ -276,7 +276,7 @@ def _obstacle(pod: Pod, conf: str) -> tuple[Reason, str] | tuple[()]:
 MUTATION = Mutation(
     name="config-files",
     summary="mounts the NCCL settings as /etc/nccl.conf for processes that sshd starts",
-    requires=MutationLevel.FABRIC,
+    required_access=RdmaAccess.FABRIC,
     reasons=(
         *(MOUNTED, PRESENT, NOT_NEEDED, NOT_CONFIGURED, USER_MOUNT, MENTIONED),
         *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, ANNOTATION_KEPT, UNUSED),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide.analysis import Launcher, Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Launcher, Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import (
     CHECK_ENV_FROM,
@@ -247,7 +247,7 @@ def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher)
 MUTATION = Mutation(
     name="env",
     summary=f"sets the fabric's variables for any of {', '.join(_LIBRARIES)} and {_LAST}",
-    requires=MutationLevel.FABRIC,
+    required_access=RdmaAccess.FABRIC,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_REASONS, NOT_FORWARDED),
     mutate=mutate,
     on_launchers=True,

@@ -11,7 +11,7 @@ a sign of MPI gets no warning.
 
 from __future__ import annotations
 
-from webhook.decide.analysis import Launcher, Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Launcher, Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import CHECK_ENV_FROM, ignored_variables
 from webhook.decide.launchers.commands import LauncherCommand
@@ -193,7 +193,7 @@ def _why_not_edited(launch: LauncherCommand) -> tuple[Reason, str]:
 MUTATION = Mutation(
     name="hcoll",
     summary="switches off Open MPI's hcoll",
-    requires=MutationLevel.NOTHING,
+    required_access=RdmaAccess.NONE,
     reasons=(
         *(ADDED, IN_CASE, PRESENT, HCOLL_SET, ENV_FROM, NO_MPI, CPU_RANKS, OFF),
         *(OTHER_USER, SCRIPT_TOO_LARGE, SCRIPT_UNCLEAR),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.model.annotations import has_room
 from webhook.model.decision import Reason
@@ -227,7 +227,7 @@ def _warn(draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason) -
 MUTATION = Mutation(
     name="ipc-lock",
     summary="adds the IPC_LOCK capability, without which registering memory fails",
-    requires=MutationLevel.NOTHING,
+    required_access=RdmaAccess.NONE,
     reasons=(
         *(ADDED, PRESENT, PRIVILEGED, RAISED, DROPPED, POD_SECURITY),
         *(MISSPELLED, NON_ROOT, USER_NAMESPACE, NOT_RAISED),

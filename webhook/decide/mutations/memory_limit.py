@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.decide.limits import MAX_ENTRIES, too_many
 from webhook.model.decision import Reason
@@ -196,7 +196,7 @@ def _pod_level(
 MUTATION = Mutation(
     name="memory-limit",
     summary="removes the memory limit, since registered memory counts against it",
-    requires=MutationLevel.NIC,
+    required_access=RdmaAccess.NIC,
     reasons=(
         *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED),
         *(SHARED_GPU, POD_LIMIT_SHARED, BURSTABLE, UNBOUNDED, POOL),

@@ -13,7 +13,7 @@ from collections import Counter
 
 import orjson
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.model.annotations import NETWORKS_ANNOTATION, NETWORKS_JSON
 from webhook.model.decision import Reason
@@ -114,7 +114,7 @@ def _namespace(analysis: PodAnalysis) -> str:
 MUTATION = Mutation(
     name="networks",
     summary="appends the fabric's Multus networks",
-    requires=MutationLevel.FABRIC,
+    required_access=RdmaAccess.FABRIC,
     reasons=(APPENDED, PRESENT, NOT_CONFIGURED, HOST_NETWORK, TOO_MANY, UNREADABLE),
     mutate=mutate,
 )

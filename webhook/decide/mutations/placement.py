@@ -6,7 +6,7 @@ offer a resource of the same name.
 
 from __future__ import annotations
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess
 from webhook.decide.draft import Draft
 from webhook.model.decision import Reason
 
@@ -47,7 +47,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 MUTATION = Mutation(
     name="placement",
     summary="adds the fabric's nodeSelector where the site pins pods",
-    requires=MutationLevel.FABRIC,
+    required_access=RdmaAccess.FABRIC,
     reasons=(PINNED, PRESENT, NOT_CONFIGURED, SELECTED),
     mutate=mutate,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.model.decision import Reason
 from webhook.model.fabric import MODES_WITH_OWN_DEVICE, Fabric, RdmaResource
@@ -151,7 +151,7 @@ def _warn_virtual(draft: Draft, target: Target) -> None:
 MUTATION = Mutation(
     name="rdma-resources",
     summary="requests the RDMA resource of the fabric that the pod's GPUs are on",
-    requires=MutationLevel.FABRIC,
+    required_access=RdmaAccess.FABRIC,
     reasons=(
         ADDED,
         RENAMED,

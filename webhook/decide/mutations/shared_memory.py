@@ -8,7 +8,7 @@ node's /dev/shm, which NVLink between pods needs.
 
 from __future__ import annotations
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess
 from webhook.decide.draft import Draft
 from webhook.model.decision import Reason
 from webhook.model.pod.volumes import VOLUMES
@@ -85,7 +85,7 @@ def _mount(draft: Draft, analysis: PodAnalysis, size: str) -> None:
 MUTATION = Mutation(
     name="shared-memory",
     summary="mounts a memory volume of the fabric's size at /dev/shm",
-    requires=MutationLevel.NOTHING,
+    required_access=RdmaAccess.NONE,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, OWN_SHARED_MEMORY, HOST_IPC, NVLINK, NAME_TAKEN),
     mutate=mutate,
 )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from webhook.decide.admission_warnings import Hazards
+from webhook.decide.admission_warnings import HazardEvidence
 from webhook.decide.analysis import Launcher
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examination
@@ -89,11 +89,11 @@ _TARGET_JUDGES: tuple[Callable[[PatchedPod, PatchedTarget], Verdict | None], ...
 )
 
 
-def judge(draft: Draft, examination: Examination, hazards: Hazards) -> Verdict:
+def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidence) -> Verdict:
     """Judge a pod that has been examined and mutated."""
     analysis, applicability = examination.analysis, examination.applicability
     if analysis.targets:
-        pod = PatchedPod.of(draft, examination, hazards)
+        pod = PatchedPod.of(draft, examination, hazard_evidence)
         return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped_message(pod))
     if analysis.launchers:
         return _launcher_verdict(analysis.launchers)

@@ -92,7 +92,7 @@ def _verdict_without_fabric(
     reason = pod.applicability.reason
     assert reason is not None  # a pod with targets but without a fabric always has a reason
     # A resource of several fabrics is known: it only leaves open which of them is the pod's.
-    listed = pod.analysis.configuration.by_resource
+    listed = pod.analysis.configuration.by_rdma_resource
     unlisted = [name for name in requested if name not in listed]
     if unlisted and not pod.applicability.uses_foreign_nic:
         request = f"container {patched.target.name} requests {unlisted[0]}"
@@ -107,7 +107,7 @@ def _missing_device_verdict(pod: PatchedPod, patched: PatchedTarget, fabric: Fab
     mutation = CLAIMS.name if fabric.claim_templates else RDMA_RESOURCES.name
     if pod.analysis.annotations.devices == 0:
         return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
-    paths = pod.hazards.infiniband_volumes
+    paths = pod.hazard_evidence.infiniband_volumes
     volume = next(patched.container.mounted_volumes(paths), None)
     if volume is not None:
         message = (

@@ -136,7 +136,7 @@ def _resource_shortage(
     if not offered:
         return _Lack(NOT_OFFERED, RESOURCE_NOWHERE, f"no node of fabric {fabric} offers {name}")
     for gpu in gpus:
-        if fabric not in fabric_index.together.get((gpu, name), ()):
+        if fabric not in fabric_index.offering_with_rdma.get((gpu, name), ()):
             message = f"no node of fabric {fabric} offers both {gpu} and {name}"
             return _Lack(NOT_TOGETHER, NEVER_TOGETHER, message)
     if amount > offered:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.decide.admission_warnings import Hazards
+from webhook.decide.admission_warnings import HazardEvidence
 from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Applicability, Examination
@@ -54,12 +54,14 @@ class PatchedPod(NamedTuple):
     decisive_targets: tuple[PatchedTarget, ...]
     outcomes: tuple[Outcome, ...]
     fabric_index: FabricIndex
-    hazards: Hazards
+    hazard_evidence: HazardEvidence
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
 
     @classmethod
-    def of(cls, draft: Draft, examination: Examination, hazards: Hazards) -> PatchedPod:
+    def of(
+        cls, draft: Draft, examination: Examination, hazard_evidence: HazardEvidence
+    ) -> PatchedPod:
         """Return the view of a pod after all mutations."""
         analysis, applicability = examination.analysis, examination.applicability
         view = draft.view
@@ -77,7 +79,7 @@ class PatchedPod(NamedTuple):
             ),
             outcomes=tuple(draft.outcomes),
             fabric_index=examination.fabric_index,
-            hazards=hazards,
+            hazard_evidence=hazard_evidence,
             has_gpu=any(target.gpus or target.partial_gpu for target in analysis.targets)
             or analysis.has_gpu,
         )

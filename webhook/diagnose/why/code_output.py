@@ -24,8 +24,8 @@ class CodeRow(NamedTuple):
 
     #: "webhook" for decisions on pods, else the command that prints the code.
     tool: str
-    #: Of a decision: a mutation, "verdict", "decision", or "request" for remarks about the
-    #: pod. "log" for a line of a library's log. Else "".
+    #: In a decision: "verdict", "decision", the name of a mutation, or "request" for the remarks
+    #: about a pod that belong to no mutation. "log" for a line of a library's log, else "".
     part: str
     code: Code
     #: The verdict that the code explains, if any.

@@ -58,7 +58,7 @@ CLAIMS_NOT_ALLOCATED = Code(
 )
 CLAIM_ELSEWHERE = Code(
     "ClaimElsewhere",
-    "The pod is pending: a claim already has devices of other nodes.",
+    "The pod is pending: one of its claims is already allocated on other nodes.",
     "Find these nodes: kubectl get resourceclaim -o yaml. Let the pod run there, or give it a "
     "claim of its own, with resourceClaimTemplateName.",
 )
@@ -101,7 +101,7 @@ _PATTERNS = (
     _Pattern(
         re.compile("resourceclaim not available on the node"),
         CLAIM_ELSEWHERE,
-        "one of its claims{claims} already has devices of other nodes",
+        "one of its claims{claims} is already allocated on other nodes",
     ),
     _Pattern(
         # The scheduler lets any number of pods share a claim; the API server does not.

@@ -13,7 +13,8 @@ from webhook.model.decision import Reason
 class ReasonRow(NamedTuple):
     """A row of docs/reasons.md: a reason, in one part of a decision."""
 
-    #: A mutation, "verdict", "decision", or "request" for remarks about the pod.
+    #: "verdict", "decision", the name of a mutation, or "request" for the remarks about a pod that
+    #: belong to no mutation.
     part: str
     reason: Reason
 

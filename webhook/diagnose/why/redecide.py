@@ -17,7 +17,7 @@ from webhook.model.decision import Decision, Rdma
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.pod import PodManifest
-from webhook.preview.workloads.controllers import expected_pods
+from webhook.preview.workloads.controllers import controller_pods
 from webhook.preview.workloads.templates import templates_of
 
 NOT_COMPARABLE = Code(
@@ -87,9 +87,9 @@ def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
     """Return the pod before the webhook's changes, and its source; None if it cannot be read."""
     for owner in evidence.owners:
         for template in templates_of(owner.manifest):
-            for expected in expected_pods(template):
-                if _is_made_from(PodRecord.read(expected.pod), evidence.pod):
-                    return f"a pod from the template of {owner.title}", expected.pod
+            for controller_pod in controller_pods(template):
+                if _is_made_from(PodRecord.read(controller_pod.pod), evidence.pod):
+                    return f"a pod from the template of {owner.title}", controller_pod.pod
     may_be_patched = evidence.has_opted_in and STATUS_ANNOTATION in evidence.annotations
     return ("", None) if may_be_patched else ("this pod", evidence.pod.manifest)
 
@@ -107,10 +107,9 @@ def _containers(pod: PodRecord) -> list[str]:
 def _decision_input(evidence: PodEvidence, configuration: CompiledConfiguration) -> DecisionInput:
     """Return the input of the webhook's decision."""
     facts = evidence.facts
-    namespace, fabric_index = (
-        facts.namespace(evidence.namespace_name),
-        facts.fabric_index(configuration),
-    )
     return DecisionInput(
-        configuration=configuration, namespace=namespace, fabric_index=fabric_index, enable=True
+        configuration=configuration,
+        namespace=facts.namespace(evidence.namespace_name),
+        fabric_index=facts.fabric_index(configuration),
+        assume_opted_in=True,
     )

@@ -187,7 +187,7 @@ def _decision(preview: Preview) -> DecisionForm:
         "reason": decision.reason.code,
         "message": decision.message,
         "fabric": decision.fabric,
-        "evidence": decision.evidence,
+        "evidence": decision.fabric_evidence,
         "outcomes": [_outcome(outcome) for outcome in decision.outcomes],
         "warnings": list(decision.warnings),
         "patch": list(decision.patch),

@@ -83,7 +83,8 @@ class Edit:
     document: int  #: the document's number, counted from 0 over all inputs
     steps: Path  #: the path of the pod or template in the document
     ops: tuple[PatchOp, ...]  #: with paths below the pod or template
-    pod: PodManifest  #: the pod or template with the operations, which jsonpatch applied
+    #: The pod or template with the operations, which jsonpatch applied.
+    patched_template: PodManifest
     #: A sentence on edits of fields that a controller writes, for admission alone; or "".
     note: str = ""
 

@@ -211,8 +211,8 @@ def _fabric(preview: Preview) -> Iterator[Span]:
     decision = preview.decision
     if decision.fabric is not None and preview.verdict is decision.verdict:
         yield Span(f" over {decision.fabric}")
-        if decision.evidence:
-            yield Span(f" ({decision.evidence})", "dim")
+        if decision.fabric_evidence:
+            yield Span(f" ({decision.fabric_evidence})", "dim")
 
 
 def _cells(rows: Mapping[_Row, list[str]]) -> Iterator[list[Span]]:

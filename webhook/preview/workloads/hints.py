@@ -28,7 +28,8 @@ _METADATA = ("metadata",)
 #: `rdma.lab/enable` and its misspellings: two parts with a separator between them.
 _KEY_PARTS = re.compile(r"(.+)[/._-]([^/._-]+)")
 _PREFIX, _NAME = ENABLE_ANNOTATION.split("/")
-#: The least similarity of the parts: `rdma` and `rdma.lab` have .67, `enabled` and `enable` .92.
+#: The minimum similarity of the parts. That of `rdma` and `rdma.lab` is .67, and that of `enabled`
+#: and `enable` is .92.
 _MIN_PREFIX_SIMILARITY, _MIN_NAME_SIMILARITY = 0.65, 0.8
 _MAX_KEY_LENGTH = 80
 #: The largest number of keys to compare in one metadata; each takes about ten microseconds.
@@ -97,7 +98,9 @@ def _similarity(part: str, expected: str) -> float:
 
 def _describe_misnamed(path: Path, key: str) -> str:
     if path[-1] == "labels":
-        return f"{key} is in {dotted(path)}: on a pod, it must be an annotation{_suggestion(key)}"
+        return (
+            f"{key} is in {dotted(path)}, but on a pod it must be an annotation{_suggestion(key)}"
+        )
     return f"{key!r} in {dotted(path)} has no effect{_suggestion(key)}"
 
 
@@ -112,9 +115,10 @@ def _describe_misplaced(header: Header, path: Path, key: str, template: Template
 
 
 def annotations_location(template: Template) -> str:
-    """Return where the annotation belongs.
+    """Return the place where the annotation that opts in belongs.
 
-    A controlled object, such as a ReplicaSet, is not for editing: its controller has the template.
+    Users do not edit an object with a controller, such as a ReplicaSet: the annotation belongs in
+    the template of the controller.
     """
     enclosing = template.enclosing
     if enclosing is not None and enclosing.kind != "Pod" and enclosing.controller:
@@ -150,7 +154,7 @@ _MAX_KINDS, _MAX_PATHS = 3, 3
 
 
 def notes_of(value: object) -> list[str]:
-    """Return a sentence for each part of a JSON value that resembles a pod without being one."""
+    """Return a sentence on each part of a JSON value that makes pods without a full template."""
     notes: list[str] = []
     enclosing_objects: dict[Path, EnclosingObject] = {}
     containers: dict[Path, dict[str, list[Path]]] = {}
@@ -210,9 +214,10 @@ def _path_label(path: Path) -> str:
 
 
 def _note_on_containers(enclosing: EnclosingObject, similar_paths: list[list[Path]]) -> str:
-    """Return a sentence with the first path of each label, and a count of the others.
+    """Return a sentence on containers, with one of each group of similar paths.
 
-    The paths are part of the subject, so that many objects can share the predicate.
+    The paths are before the colon, since `merge_sentences` combines sentences that are equal after
+    the colon.
     """
     first = [dotted(paths[0]) for paths in similar_paths[:_MAX_PATHS]]
     unlisted = sum(map(len, similar_paths)) - len(first)

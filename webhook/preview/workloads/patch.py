@@ -55,7 +55,7 @@ def apply_operation(draft: Draft, path: Path, op: PatchOp) -> None:
         draft.set(path, op["value"])
 
 
-# Transfer the patch of an expected pod to its template.
+# Transfer the patch of a controller's pod to its template.
 #
 # A controller adds to its pods, so an operation on a pod may have no place in the template: it
 # edits a command that the controller wrote, say. Such an operation stays with admission. All
@@ -67,19 +67,19 @@ class TemplatePatch(NamedTuple):
     """The part of a pod's patch that has a place in the template."""
 
     ops: tuple[PatchOp, ...]  #: with paths below the template
-    pod: PodManifest  #: the template with these operations applied
+    patched_template: PodManifest  #: the template with these operations applied
     deferred: tuple[PatchOp, ...]  #: the operations left to admission, with the pod's paths
 
 
 def transfer_to_template(
-    template: PodManifest, expected: PodManifest, ops: Iterable[PatchOp]
+    template: PodManifest, controller_pod: PodManifest, ops: Iterable[PatchOp]
 ) -> TemplatePatch:
-    """Repeat the operations of an expected pod on its template, where they have a place.
+    """Repeat the operations on a controller's pod on its template, where they have a place.
 
     Both get the same operations in the same order, so that an index into a shared command refers
     to the same word.
     """
-    pod_draft, template_draft = Draft(expected), Draft(template)
+    pod_draft, template_draft = Draft(controller_pod), Draft(template)
     deferred: list[PatchOp] = []
     for op in ops:
         path = edited_path(pod_draft, op)

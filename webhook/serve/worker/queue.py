@@ -29,7 +29,7 @@ class Quota:
         if self._taken.total() + amount > self._total:
             raise RequestError(503, f"too many {self._noun} at once: try again")
         if self._taken[client_address] + amount > self._per_address:
-            wait = "wait for the other answers"
+            wait = "wait until one of them is answered"
             raise RequestError(429, f"too many {self._noun} at once from your address: {wait}")
         self._taken[client_address] += amount
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import V100, container, decision_input, gpu, pod, quantities
 from tests.case_names import case_name
-from webhook.decide.analysis import MutationLevel
+from webhook.decide.analysis import RdmaAccess
 from webhook.decide.examine import (
     FABRIC_NOT_NEEDED,
     MIRROR_POD,
@@ -59,7 +59,7 @@ def test_a_scope_holds_what_mutations_may_know() -> None:
     examination = examined(manifest)
     analysis = examination.analysis
     applicability, evidence = (
-        Applicability(MutationLevel.FABRIC),
+        Applicability(RdmaAccess.FABRIC),
         "nvidia.com/v100 in container trainer",
     )
     assert examination == Examination(analysis, applicability, FabricIndex(), evidence)
@@ -80,7 +80,7 @@ def test_a_gpu_outside_the_targets_is_evidence_too() -> None:
     """A GPU in a container that is not a target counts: all containers run on one node."""
     manifest = pod(gpu("a"), container("b"))
     examination = examined(manifest, UserAnnotations(containers=("b",)))
-    assert (examination.analysis.fabric, examination.evidence) == (
+    assert (examination.analysis.fabric, examination.fabric_evidence) == (
         V100,
         "nvidia.com/v100 in container a",
     )
@@ -93,10 +93,10 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     nic = container("b", resources=quantities({"vpc.amazonaws.com/efa": "1"}))
     assert examined(pod(gpu("a"), nic)).applicability.reason is None
     examination = examined(pod(gpu("a"), nic), UserAnnotations(containers=("a", "b")))
-    assert (examination.evidence, examination.applicability) == (
+    assert (examination.fabric_evidence, examination.applicability) == (
         "",
         Applicability(
-            MutationLevel.NIC,
+            RdmaAccess.NIC,
             FOREIGN_NIC,
             f"vpc.amazonaws.com/efa in container b is {CLAIMED_BY_NONE}",
         ),
@@ -117,7 +117,7 @@ def test_no_target_is_reported_before_no_fabric(manifest: PodManifest, reason: A
     examination = examined(manifest)
     assert (
         examination.analysis.fabric,
-        examination.evidence,
+        examination.fabric_evidence,
         examination.applicability.reason,
     ) == (
         None,
@@ -146,7 +146,7 @@ def test_an_annotation_of_another_vendor_counts_even_alone() -> None:
 def test_a_launcher_without_a_fabric_has_no_problem() -> None:
     """The reason for its unknown fabric only closes the mutations that need one."""
     applicability = examined(pod(container(command=["mpirun", "-H", "a,b", "x"]))).applicability
-    assert applicability == Applicability(MutationLevel.NOTHING, not_needed=True)
+    assert applicability == Applicability(RdmaAccess.NONE, not_needed=True)
     assert applicability.skip_reason is FABRIC_NOT_NEEDED
 
 

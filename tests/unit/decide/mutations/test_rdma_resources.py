@@ -189,7 +189,7 @@ def test_an_alias_is_renamed_with_its_quantity() -> None:
     assert outcomes_of(decision, NAME) == [("trainer", "applied", "Renamed", message)]
     expected = {"nvidia.com/v100": "1", "rdma/v100": "2"}
     assert decision.pod["spec"]["containers"][0]["resources"] == quantities(expected, expected)
-    assert decision.evidence == "rdma/hca in container trainer"
+    assert decision.fabric_evidence == "rdma/hca in container trainer"
 
 
 def test_an_alias_is_renamed_for_any_request() -> None:

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import webhook
-from webhook.decide.analysis import Mutation, MutationLevel
+from webhook.decide.analysis import Mutation, RdmaAccess
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, DENIALS, REASONS_OUTSIDE_MUTATIONS
 from webhook.model.decision import Reason
@@ -36,14 +36,14 @@ def test_the_order_is_that_of_the_documentation() -> None:
 def test_each_requires_the_documented_level() -> None:
     """The levels match the documented cases: fabric known, foreign NIC, fabric unknown."""
     documented = {
-        **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], MutationLevel.NOTHING),
-        "memory-limit": MutationLevel.NIC,
+        **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], RdmaAccess.NONE),
+        "memory-limit": RdmaAccess.NIC,
         **dict.fromkeys(
             ["rdma-resources", "claims", "networks", "env", "config-files", "placement"],
-            MutationLevel.FABRIC,
+            RdmaAccess.FABRIC,
         ),
     }
-    required = {mutation.name: mutation.requires for mutation in MUTATIONS}
+    required = {mutation.name: mutation.required_access for mutation in MUTATIONS}
     assert required | documented == required
 
 

@@ -48,7 +48,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
         (
             of_nodes("3 resourceclaim not available on the node"),
             "ClaimElsewhere",
-            "one of its claims (nic, own) already has devices of other nodes.",
+            "one of its claims (nic, own) is already allocated on other nodes.",
             "with resourceClaimTemplateName",
         ),
         (

@@ -96,7 +96,7 @@ def test_a_pod_with_a_status() -> None:
             live({}, metadata={"labels": ASKED}),
             {},
             "AnnotationMisspelled",
-            "No: rdma.lab/enable is in metadata.labels: on a pod, it must be an annotation.",
+            "No: rdma.lab/enable is in metadata.labels, but on a pod it must be an annotation.",
             "",
         ),
         (

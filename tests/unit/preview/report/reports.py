@@ -36,7 +36,7 @@ def patched(*outcomes: Outcome, **fields: Any) -> Decision:
         "reason": PATCHED,
         "verdict": Verdict.of(EQUIPPED, "all is right"),
         "fabric": "v100-ib",
-        "evidence": "nvidia.com/v100 in container trainer",
+        "fabric_evidence": "nvidia.com/v100 in container trainer",
         "outcomes": outcomes,
         "patch": ops,
         "pod": {"spec": {"containers": []}},

@@ -39,7 +39,7 @@ def test_a_pod_that_sets_false_gets_a_hint() -> None:
 def test_a_label_of_the_pod_is_not_an_annotation() -> None:
     """The namespace needs a label of this name, the pod an annotation."""
     assert hint({}, {"labels": {ENABLE: "true"}}) == (
-        "rdma.lab/enable is in spec.template.metadata.labels: on a pod, it must be an annotation"
+        "rdma.lab/enable is in spec.template.metadata.labels, but on a pod it must be an annotation"
     )
 
 

@@ -33,7 +33,7 @@ def test_an_append_creates_a_list_that_the_template_lacks() -> None:
         add("/spec/containers/0/env", [variable]),
         add("/spec/containers/0/env/-", {"name": "B"}),
     )
-    assert edit.pod == pod({"name": "main", "env": [variable, {"name": "B"}]})
+    assert edit.patched_template == pod({"name": "main", "env": [variable, {"name": "B"}]})
     assert edit.deferred == ()
 
 
@@ -51,7 +51,8 @@ def test_words_of_a_command_that_both_have_are_edited_in_both() -> None:
     template = pod({"name": "main", "command": command})
     edit = transfer_to_template(template, pod({"name": "main", "command": command, "env": []}), ops)
     assert edit.ops == tuple(ops)
-    assert edit.pod["spec"]["containers"][0]["command"] == ["mpirun", "-mca", "x", "rank"]
+    (main,) = edit.patched_template["spec"]["containers"]
+    assert main["command"] == ["mpirun", "-mca", "x", "rank"]
     assert command == ["mpirun", "rank"]
 
 
@@ -116,7 +117,8 @@ def test_what_the_controller_wrote_is_left_to_admission(
     """An edit of it has no place in the template."""
     edit = transfer_to_template(template, live, [op, add("/metadata/x", "1")])
     assert edit.deferred == (op,)
-    assert edit.pod == {**template, "metadata": {**template.get("metadata", {}), "x": "1"}}
+    metadata = {**template.get("metadata", {}), "x": "1"}
+    assert edit.patched_template == {**template, "metadata": metadata}
 
 
 def test_jsonpatch_makes_the_same_template() -> None:
@@ -130,5 +132,5 @@ def test_jsonpatch_makes_the_same_template() -> None:
         add("/spec/containers/0/env/-", {"name": "A"}),
     ]
     edit = transfer_to_template(template, live, ops)
-    assert jsonpatch.apply_patch(template, list(edit.ops)) == edit.pod
+    assert jsonpatch.apply_patch(template, list(edit.ops)) == edit.patched_template
     assert edit.deferred == ()

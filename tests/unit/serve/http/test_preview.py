@@ -369,7 +369,7 @@ def test_too_many_of_an_address_leave_room_for_others() -> None:
     answers = server.runner.run(flood())
 
     assert [answer.status for answer in answers] == [200] * EACH_PENDING + [429, 200]
-    assert "from your address: wait for the other answers" in answers[EACH_PENDING].text
+    assert "from your address: wait until one of them is answered" in answers[EACH_PENDING].text
 
 
 def test_draining_makes_clients_connect_again() -> None:

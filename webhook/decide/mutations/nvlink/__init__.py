@@ -12,7 +12,7 @@ it lacks.
 
 from __future__ import annotations
 
-from webhook.decide.analysis import Mutation, MutationLevel, PodAnalysis, Target
+from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.decide.mutations.nvlink.requirements import (
@@ -102,7 +102,7 @@ MUTATION = Mutation(
     summary=(
         "lets privileged pods on one node use NVLink between them, each computing on its own GPUs"
     ),
-    requires=MutationLevel.NOTHING,
+    required_access=RdmaAccess.NONE,
     reasons=(
         *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),
         *(*OBSTACLES, *TRANSPORT_REASONS),

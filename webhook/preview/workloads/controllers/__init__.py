@@ -13,7 +13,7 @@ from webhook.preview.workloads.controllers.kuberay import KUBERAY
 from webhook.preview.workloads.controllers.kubernetes import JOBSET, KUBERNETES, LEADERWORKERSET
 from webhook.preview.workloads.controllers.mpi_operator import MPI_OPERATOR, MPI_OPERATOR_V1ALPHA1
 from webhook.preview.workloads.controllers.training_operator import TRAINING_OPERATOR
-from webhook.preview.workloads.controllers.workload import Controller, ExpectedPod, read_workload
+from webhook.preview.workloads.controllers.workload import Controller, ControllerPod, read_workload
 from webhook.preview.workloads.templates import Template
 
 CONTROLLERS: tuple[Controller, ...] = (
@@ -36,7 +36,7 @@ def controller_of(template: Template) -> Controller | None:
     return _BY_KIND.get(f"{template.enclosing.api_version} {template.enclosing.kind}")
 
 
-def expected_pods(template: Template) -> tuple[ExpectedPod, ...]:
+def controller_pods(template: Template) -> tuple[ControllerPod, ...]:
     """Return the pods that the template's controller creates, one for each role.
 
     The only pod is the template itself for a kind that is not in the table, for a part of an object
@@ -44,11 +44,11 @@ def expected_pods(template: Template) -> tuple[ExpectedPod, ...]:
     """
     controller, enclosing = controller_of(template), template.enclosing
     if controller is None or enclosing is None or not isinstance(template.pod, dict):
-        return (ExpectedPod(template.pod),)
+        return (ControllerPod(template.pod),)
     template_path = template.path[len(enclosing.path) :]
     try:
-        return controller.expected_pods(
+        return controller.make_pods(
             read_workload(enclosing.kind, enclosing.value, template_path, template.pod)
         )
     except ShapeError:
-        return (ExpectedPod(template.pod),)
+        return (ControllerPod(template.pod),)

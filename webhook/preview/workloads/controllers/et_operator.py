@@ -17,7 +17,7 @@ from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
-    ExpectedPod,
+    ControllerPod,
     TemplateContainer,
     Workload,
     add_env,
@@ -35,10 +35,10 @@ class _TrainingJobSpec(LenientObject):
     launcher_attach_mode: object = None
 
 
-def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
+def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
     template_path, first = workload.template_path, workload.first
     if template_path[:2] != _SPECS or template_path[3:] != ("template",) or first is None:
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     role = str(template_path[2])
     draft = Draft(workload.pod)
     add_labels(
@@ -59,7 +59,7 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
         _make_worker(draft, first, over_ssh=over_ssh)
     if over_ssh:
         add_mount(draft, FIRST, {"name": workload.name, "secret": {}}, "/root/.ssh")
-    return (ExpectedPod(draft.pod),)
+    return (ControllerPod(draft.pod),)
 
 
 def _make_launcher(draft: Draft, name: str, *, over_ssh: bool) -> None:
@@ -91,5 +91,5 @@ ET_OPERATOR = Controller(
     adds="`training-job-role` and other labels; host files for the launcher; ssh keys, and "
     "`/usr/sbin/sshd` with `sleep 365d` for a worker without a command; without ssh: "
     "`OMPI_MCA_plm_rsh_agent` and `sleep 365d`",
-    expected_pods=_pods_of,
+    make_pods=_pods_of,
 )

@@ -26,7 +26,7 @@ from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
-    ExpectedPod,
+    ControllerPod,
     Resources,
     TemplateContainer,
     Workload,
@@ -65,10 +65,10 @@ class _Group(LenientObject):
     ray_start_params: Fields = Field(default_factory=dict)
 
 
-def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
+def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
     node_type, first = _node_type(workload), workload.first
     if not node_type or first is None:
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     draft, group = Draft(workload.pod), _Group.model_validate(workload.ancestors[-1])
     if node_type == "worker":
         _add_wait(draft, first, _head_address(workload))
@@ -86,7 +86,7 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
     else:
         _start_ray(draft, first, command)
     _add_variables(draft, first, node_type, _head_address(workload), command)
-    return (ExpectedPod(draft.pod),)
+    return (ControllerPod(draft.pod),)
 
 
 def _node_type(workload: Workload) -> str:
@@ -215,7 +215,7 @@ KUBERAY = Controller(
     adds="`ray.io/*` labels (`ray.io/node-type`: head or worker), `RAY_*` variables, the "
     "`ray start` command after the container's own, a mount at /dev/shm, the workers' init "
     "container wait-gcs-ready, the head's autoscaler",
-    expected_pods=_pods_of,
+    make_pods=_pods_of,
 )
 
 

@@ -17,7 +17,7 @@ from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     INIT_CONTAINERS,
     Controller,
-    ExpectedPod,
+    ControllerPod,
     Workload,
     add_annotations,
     add_env,
@@ -52,11 +52,11 @@ def index_pod(pod: PodManifest) -> PodManifest:
     return draft.pod
 
 
-def _job_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
+def _job_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     if workload.template_path not in (_POD_TEMPLATE, (*_JOB_TEMPLATE, *_POD_TEMPLATE)):
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     is_indexed = _JobSpec.model_validate(workload.ancestors[-1]).completion_mode == _INDEXED
-    return (ExpectedPod(index_pod(workload.pod) if is_indexed else workload.pod),)
+    return (ControllerPod(index_pod(workload.pod) if is_indexed else workload.pod),)
 
 
 KUBERNETES = Controller(
@@ -75,7 +75,7 @@ KUBERNETES = Controller(
         }
     ),
     adds="`JOB_COMPLETION_INDEX` in the containers of an Indexed Job",
-    expected_pods=_job_pods,
+    make_pods=_job_pods,
 )
 
 
@@ -101,13 +101,13 @@ class _ReplicatedJob(LenientObject):
     replicas: TextOrDefault = "1"
 
 
-def _jobset_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
+def _jobset_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     if workload.template_path[:2] != _JOBS or workload.template_path[3:] != _JOB_POD_TEMPLATE:
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     *_, job, template, spec = workload.ancestors
     pod = _place_pod(workload, _ReplicatedJob.model_validate(job), Header.of(template))
     mode = _JobSpec.model_validate(spec).completion_mode or _INDEXED
-    return (ExpectedPod(index_pod(pod) if mode == _INDEXED else pod),)
+    return (ControllerPod(index_pod(pod) if mode == _INDEXED else pod),)
 
 
 def _place_pod(workload: Workload, job: _ReplicatedJob, template: Header) -> PodManifest:
@@ -133,7 +133,7 @@ JOBSET = Controller(
     kinds=frozenset({"jobset.x-k8s.io/v1alpha2 JobSet"}),
     adds="labels and annotations with the names and indexes of its Jobs, `JOB_COMPLETION_INDEX`, "
     "and the nodeSelector for exclusive placement with the nodeSelector strategy",
-    expected_pods=_jobset_pods,
+    make_pods=_jobset_pods,
 )
 
 
@@ -157,9 +157,9 @@ class _LeaderWorkerTemplate(LenientObject):
     size: TextOrDefault = "1"
 
 
-def _group_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
+def _group_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     if workload.template_path not in (_LEADER, _WORKER):
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     # Without its own template, the leader is made from the workers' and differs in its index.
     index = "0" if workload.template_path == _LEADER else "1"
     size = _LeaderWorkerTemplate.model_validate(workload.ancestors[-1]).size
@@ -176,7 +176,7 @@ def _group_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     leader = f"{workload.name}-0.{workload.name}.{workload.namespace}"
     group_env = variables(LWS_LEADER_ADDRESS=leader, LWS_GROUP_SIZE=size, LWS_WORKER_INDEX=index)
     _put_first(draft, group_env)
-    return (ExpectedPod(draft.pod),)
+    return (ControllerPod(draft.pod),)
 
 
 def _put_first(draft: Draft, group_env: list[dict[str, object]]) -> None:
@@ -191,5 +191,5 @@ LEADERWORKERSET = Controller(
     name="LeaderWorkerSet",
     kinds=frozenset({"leaderworkerset.x-k8s.io/v1 LeaderWorkerSet"}),
     adds="labels and an annotation with name, index and size of the group, and `LWS_*` variables",
-    expected_pods=_group_pods,
+    make_pods=_group_pods,
 )

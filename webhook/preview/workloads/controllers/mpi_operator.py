@@ -16,7 +16,7 @@ from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
-    ExpectedPod,
+    ControllerPod,
     TemplateContainer,
     Workload,
     add_env,
@@ -63,10 +63,10 @@ class _PodTemplate(LenientObject):
     host_network: Flag = below("spec", "hostNetwork", default=False)
 
 
-def _mpijob_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
+def _mpijob_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     role = _ROLES.get(str(workload.template_path[2])) if _is_replica(workload) else None
     if role is None or workload.first is None:
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     spec, draft = _MPIJobSpec.model_validate(workload.ancestors[1]), Draft(workload.pod)
     add_labels(draft, _labels(workload.name, role))
     if _PodTemplate.model_validate(workload.pod).host_network:
@@ -81,7 +81,7 @@ def _mpijob_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
     add_mount(draft, FIRST, _ssh_volume(workload), spec.ssh_auth_mount_path)
     if role == "launcher":
         add_mount(draft, FIRST, _config_volume(workload), _HOSTFILE_FOLDER)
-    return (ExpectedPod(draft.pod),)
+    return (ControllerPod(draft.pod),)
 
 
 def _is_replica(workload: Workload) -> bool:
@@ -124,7 +124,7 @@ MPI_OPERATOR = Controller(
     kinds=frozenset({"kubeflow.org/v2beta1 MPIJob"}),
     adds="role labels, `K_MPI_JOB_ROLE`, the launcher's `OMPI_MCA_*` or hostfile variables, ssh "
     "keys, the hostfile, and `/usr/sbin/sshd -De` for a worker without a command",
-    expected_pods=_mpijob_pods,
+    make_pods=_mpijob_pods,
 )
 
 
@@ -142,11 +142,11 @@ MPI_OPERATOR = Controller(
 _CONFIG, _KUBECTL = "/etc/mpi", "/opt/kube"
 
 
-def _v1alpha1_pods(workload: Workload) -> tuple[ExpectedPod, ...]:
+def _v1alpha1_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     if workload.template_path != ("spec", "template") or workload.first is None:
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     launcher = _launcher(workload, workload.first)
-    return (ExpectedPod(_worker(workload), "worker"), ExpectedPod(launcher, "launcher"))
+    return (ControllerPod(_worker(workload), "worker"), ControllerPod(launcher, "launcher"))
 
 
 def _draft_with_labels(workload: Workload, role: str) -> Draft:
@@ -187,5 +187,5 @@ MPI_OPERATOR_V1ALPHA1 = Controller(
     kinds=frozenset({"kubeflow.org/v1alpha1 MPIJob"}),
     adds="two kinds of pods from one template: labeled workers that run `sleep 365d`, and a "
     "labeled launcher without resources, with `OMPI_MCA_*` and the hostfile",
-    expected_pods=_v1alpha1_pods,
+    make_pods=_v1alpha1_pods,
 )

@@ -19,7 +19,7 @@ from webhook.preview.workloads.controllers.workload import (
     FIRST,
     INIT_CONTAINERS,
     Controller,
-    ExpectedPod,
+    ControllerPod,
     TemplateContainer,
     Workload,
     add_env,
@@ -83,12 +83,12 @@ class _PyTorchJobSpec(LenientObject):
     elastic_policy: object = None
 
 
-def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
+def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
     kind, template_path, first = workload.kind, workload.template_path, workload.first
     if template_path[:2] != ("spec", FIELDS[kind]) or template_path[3:] != ("template",):
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     if not isinstance(template_path[2], str) or first is None:
-        return (ExpectedPod(workload.pod),)
+        return (ControllerPod(workload.pod),)
     replica = template_path[2].lower()
     replicas = [name.lower() for name in fields_or_empty(workload.ancestors[2])]
     draft = Draft(workload.pod)
@@ -99,7 +99,7 @@ def _pods_of(workload: Workload) -> tuple[ExpectedPod, ...]:
         _make_launcher(draft, workload, first)
     else:
         _make_worker(draft, workload, first)
-    return (ExpectedPod(draft.pod),)
+    return (ControllerPod(draft.pod),)
 
 
 def _labels(workload: Workload, replica: str, replicas: Iterable[str]) -> dict[str, str]:
@@ -190,5 +190,5 @@ TRAINING_OPERATOR = Controller(
     adds="`training.kubeflow.org/*` labels; the variables of each framework (`MASTER_ADDR`, "
     "`TF_CONFIG` and others, by their names); for MPIJob v1 the launcher's `OMPI_MCA_*`, the "
     "hostfile, and `sleep 365d` for a worker without a command",
-    expected_pods=_pods_of,
+    make_pods=_pods_of,
 )

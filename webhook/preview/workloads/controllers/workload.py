@@ -102,7 +102,7 @@ def containers_in(pod: PodManifest, field: Path) -> list[TemplateContainer]:
     ]
 
 
-class ExpectedPod(NamedTuple):
+class ControllerPod(NamedTuple):
     """A pod that a controller creates from a template."""
 
     pod: PodManifest
@@ -115,9 +115,9 @@ class Controller(NamedTuple):
     name: str  #: the project's name for it; "" for Kubernetes itself
     kinds: frozenset[str]  #: "kubeflow.org/v2beta1 MPIJob": apiVersion and kind
     adds: str  #: a short description of its additions, for the documentation
-    #: The function that makes pods from a template; without additions, the template itself. May
+    #: Make the pods of a template; without additions, the only pod is the template itself. It may
     #: raise ShapeError for a template that the API server refuses.
-    expected_pods: Callable[[Workload], tuple[ExpectedPod, ...]]
+    make_pods: Callable[[Workload], tuple[ControllerPod, ...]]
 
 
 def add_labels(draft: Draft, labels: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.preview.workloads.controllers.workloads import WORKLOADS, template, workload
 from webhook.model.pod import Path
-from webhook.preview.workloads.controllers import expected_pods
+from webhook.preview.workloads.controllers import controller_pods
 from webhook.preview.workloads.objects import scalar_text
 from webhook.preview.workloads.templates import templates_of
 
@@ -85,7 +85,7 @@ def test_no_shape_is_an_exception(value: dict[str, Any]) -> None:
         for junk in JUNK:
             spoilt = replaced(value, path, junk)
             for source in templates_of(spoilt):
-                assert expected_pods(source)
+                assert controller_pods(source)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.unit.preview.workloads.controllers.workloads import (
     template,
     workload,
 )
-from webhook.preview.workloads.controllers import expected_pods
+from webhook.preview.workloads.controllers import controller_pods
 from webhook.preview.workloads.templates import templates_of
 
 GPU = {"limits": {"nvidia.com/gpu": 4}, "requests": {"memory": "1Gi"}}
@@ -80,7 +80,7 @@ def mpi(**container: Any) -> dict[str, Any]:
 def test_a_single_template_makes_workers_and_a_launcher() -> None:
     """The workers get the resources and sleep; the launcher gets the command, and no resources."""
     (source,) = templates_of(mpi(command=["mpirun", "x"], resources=GPU))
-    (worker, launcher) = expected_pods(source)
+    (worker, launcher) = controller_pods(source)
     assert (worker.role, launcher.role) == ("worker", "launcher")
     sleeping, running = (live.pod["spec"]["containers"][0] for live in (worker, launcher))
     assert (sleeping["command"], sleeping["args"]) == (["sleep"], ["365d"])

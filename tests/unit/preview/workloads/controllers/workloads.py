@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webhook.model.pod import PodManifest, at
-from webhook.preview.workloads.controllers import expected_pods
+from webhook.preview.workloads.controllers import controller_pods
 from webhook.preview.workloads.templates import templates_of
 
 
@@ -33,7 +33,7 @@ def workload(
 
 def lives(value: dict[str, Any]) -> list[PodManifest]:
     """Return the pods that the controller makes of all templates in an object."""
-    return [live.pod for source in templates_of(value) for live in expected_pods(source)]
+    return [live.pod for source in templates_of(value) for live in controller_pods(source)]
 
 
 def first(value: dict[str, Any]) -> dict[str, Any]:
