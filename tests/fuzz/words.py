@@ -39,7 +39,7 @@ VARIABLES: dict[str, tuple[str, ...]] = {
     "GLOO_SOCKET_IFNAME": ("net1", "eth0"),
     "NCCL_IB_DISABLE": ("1", "0"),
     "NCCL_DEBUG": ("INFO", "WARN", "a\nb"),
-    "NCCL_NET": ("Socket", "IB"),
+    "NCCL_NET": ("Socket", "IB", "GPUDirectTCPX_v7"),
     "NIXL_LOG_LEVEL": ("INFO",),
     "UCX_TLS": ("tcp", "rc,cuda", "all", "^ib"),
     "UCX_NET_DEVICES": ("all", "mlx5_0:1"),

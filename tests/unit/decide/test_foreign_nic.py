@@ -126,6 +126,19 @@ def test_a_claim_of_a_container_that_is_no_target_does_not_count() -> None:
         ({"command": ["mpirun", "-genv", "FI_PROVIDER", "efa", "x"]}, "FI_PROVIDER=efa"),
         ({"command": ["sh", "-c", "export FI_PROVIDER=$P MY_FI_PROVIDER=efa"]}, ""),
         ({"command": ["sh", "-c", "export NCCL_FASTRAK_NUM_FLOWS=2"]}, "NCCL_FASTRAK_*"),
+        ({"env": env(NCCL_GPUDIRECTTCPX_CTRL_DEV="eth0")}, "NCCL_GPUDIRECTTCPX_*"),
+        ({"env": env(NCCL_NET="GPUDirectTCPX_v7")}, "NCCL_NET=GPUDirectTCPX_v7"),
+        ({"env": env(NCCL_NET="gpudirecttcpx")}, "NCCL_NET=gpudirecttcpx"),
+        ({"env": env(NCCL_NET="IB")}, ""),
+        (
+            {"command": ["sh", "-c", 'export NCCL_NET="GPUDirectTCPX_v7"']},
+            "NCCL_NET=GPUDirectTCPX_v7",
+        ),
+        (
+            {"command": ["mpirun", "-genv", "NCCL_NET", "GPUDirectTCPX", "x"]},
+            "NCCL_NET=GPUDirectTCPX",
+        ),
+        ({"command": ["sh", "-c", "export NCCL_NET=IB MY_NCCL_NET=GPUDirectTCPX"]}, ""),
         ({"env": env(LD_LIBRARY_PATH="/opt/amazon/efa/lib", FI_EFA_FORK_SAFE="1")}, ""),
     ],
     ids=case_name,
@@ -133,6 +146,24 @@ def test_a_claim_of_a_container_that_is_no_target_does_not_count() -> None:
 def test_variables(fields: dict[str, Any], sign: str) -> None:
     """A choice of a network counts, in env and in a command; a library alone does not."""
     assert evidence(pod(gpu(**fields))) == (sign and f"{sign} in container trainer implies")
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "daemon"),
+    [
+        ("tcpx-daemon", "lab/daemon", True),
+        ("tcpxo-daemon", "lab/daemon", True),
+        ("rxdm", "lab/gpudirect-tcpx/tcpgpudmarxd-dev:v2", True),
+        ("proxy", "lab/proxy", False),
+    ],
+    ids=case_name,
+)
+def test_daemons_of_gpudirect_tcpx(name: str, image: str, *, daemon: bool) -> None:
+    """TCPX and TCPXO need one beside the program, as a container or as a sidecar."""
+    sign = f"container {name}, a daemon of GPUDirect-TCPX, implies" if daemon else ""
+    sidecar = container(name, image=image, restartPolicy="Always")
+    assert evidence(pod(gpu(), container(name, image=image))) == sign
+    assert evidence(pod(gpu(), initContainers=[sidecar])) == sign
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@
     an annotation that attaches interfaces       networking.gke.io/interfaces, the site's own
     a DRA claim of a container or of the pod     rdma-nic
     variables in env or command                  FI_PROVIDER=efa, NCCL_FASTRAK_*
+    a daemon of GPUDirect-TCPX beside them       tcpx-daemon, tcpgpudmarxd
     a launcher's libraries                       /opt/amazon/efa/lib
 
 A launcher has no NIC, but starts ranks that use one; hence more signs count for it. A user who
@@ -45,8 +46,14 @@ FOREIGN_REMEDY = (
 _NIC = "a NIC that no fabric lists"
 #: GKE's list of a pod's interfaces, in JSON, including the default interface.
 GKE_INTERFACES = "networking.gke.io/interfaces"
-#: Google's GPUDirect-TCPXO (its NCCL plugin is called FasTrak).
-_FASTRAK = "NCCL_FASTRAK_"
+#: Google's GPUDirect-TCPXO, whose NCCL plugin is called FasTrak, and its predecessor, TCPX: the
+#: prefixes of their variables, the names of TCPX's plugin, and the daemon that both need in the pod
+#: (google/tcpgpudmarxd; container-engine-accelerators, gpudirect-tcpx and gpudirect-tcpxo).
+_GPUDIRECT = ("NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_")
+_TCPX = "gpudirecttcpx"
+_TCPX_CHOSEN = re.compile(rf"\bNCCL_NET(?:=|\s+)[\"']?({_TCPX}\w*)", re.IGNORECASE)
+_DAEMON = "tcpgpudmarxd"
+_DAEMONS = ("tcpx-daemon", "tcpxo-daemon")
 _PROVIDER = "FI_PROVIDER"
 #: libfabric's providers of NICs without verbs: fi_efa(7), fi_cxi(7), fi_opx(7), fi_psm2(7).
 _PROVIDERS = ("efa", "cxi", "opx", "psm2")
@@ -71,7 +78,12 @@ def foreign_nic(analysis: PodAnalysis, container_devices: ContainerDevices) -> s
     for container, requested in container_devices:
         if requested.foreign_resources and container.path in chosen:
             return f"{requested.foreign_resources[0]} in container {container.name} is {_NIC}"
-    return _by_annotation(analysis) or _by_variable(analysis) or _by_claim(analysis, chosen)
+    return (
+        _by_annotation(analysis)
+        or _by_variable(analysis)
+        or _by_daemon(analysis)
+        or _by_claim(analysis, chosen)
+    )
 
 
 def _by_annotation(analysis: PodAnalysis) -> str:
@@ -123,7 +135,27 @@ def _chosen_network(analysis: PodAnalysis, path: Path) -> str:
         return f"{_PROVIDER}={user_env[_PROVIDER]}"
     if _PROVIDER in text and (chosen := _CHOSEN.search(text)):
         return f"{_PROVIDER}={chosen[1]}"
-    return f"{_FASTRAK}*" if _FASTRAK in text or _FASTRAK in "\n".join(user_env) else ""
+    names = "\n".join(user_env)
+    for prefix in _GPUDIRECT:
+        if prefix in text or prefix in names:
+            return f"{prefix}*"
+    return _tcpx_plugin(user_env.get("NCCL_NET") or "", text)
+
+
+def _tcpx_plugin(written: str, text: str) -> str:
+    """Return the setting that makes NCCL use the plugin of GPUDirect-TCPX, or ""."""
+    if written.lower().startswith(_TCPX):
+        return f"NCCL_NET={written:.40}"
+    chosen = _TCPX_CHOSEN.search(text) if "NCCL_NET" in text else None
+    return f"NCCL_NET={chosen[1]:.40}" if chosen else ""
+
+
+def _by_daemon(analysis: PodAnalysis) -> str:
+    """Return a sentence on the container that receives for GPUDirect-TCPX or -TCPXO, or ""."""
+    for container in analysis.containers.values():
+        if container.name in _DAEMONS or _DAEMON in container.image:
+            return f"container {container.name}, a daemon of GPUDirect-TCPX, implies {_NIC}"
+    return ""
 
 
 def _efa(analysis: PodAnalysis, path: Path) -> str:
