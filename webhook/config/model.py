@@ -169,9 +169,10 @@ class DefaultsEntry(Entry):
     more than any node offers now has the verdict `unsure` or `no` accordingly."""
 
     non_root_images: list[Text] = _shared_default([])
-    """Globs of images that do not run as root, e.g. `rayproject/ray*`. A container without
+    """Globs of images that do not run as root, e.g. `lab/train*`. A container without
     `runAsUser` or `runAsNonRoot` counts as root unless its image matches a glob; then
-    `memlock` decides. Registry, tag and digest may be omitted."""
+    `memlock` decides. Registry, tag and digest may be omitted. Known without an entry: the images
+    of Ray, Jupyter, Kubeflow's notebooks, Dynamo and llm-d, and Bitnami's PyTorch and DeepSpeed."""
 
 
 class NvlinkEntry(Entry):

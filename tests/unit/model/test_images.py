@@ -6,8 +6,9 @@ import pytest
 
 from tests.builders import container
 from tests.case_names import case_name
+from webhook.model.fabric import Defaults, Globs
+from webhook.model.images import NON_ROOT_IMAGES, image_name_forms, non_root_user
 from webhook.model.pod import Container
-from webhook.model.pod.container import image_name_forms
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -41,3 +42,54 @@ def test_an_image_is_known_by_each_of_its_spellings(image: str, spellings: set[s
 def test_an_image_may_be_missing(written: Any, read: str) -> None:
     """Another webhook may set it; the API server rejects other types."""
     assert Container(("spec", "containers", 0), container(image=written)).image == read
+
+
+@pytest.mark.parametrize(
+    ("image", "user"),
+    [
+        ("rayproject/ray", "uid 1000"),
+        ("rayproject/ray-llm:2.40-py311", "uid 1000"),
+        (f"reg.lab/rayproject/ray@{DIGEST}", "uid 1000"),
+        ("reg.lab/proxy/hub/rayproject/ray", "uid 1000"),
+        ("rayproject/kuberay-operator", ""),
+        ("myrayproject/ray", ""),
+        ("ray", ""),
+        ("rayproject/ray/tools", "uid 1000"),
+        ("quay.io/jupyter/base-notebook", "uid 1000"),
+        ("jupyter/docker-stacks-foundation", "uid 1000"),
+        ("jupyter/nbviewer", ""),
+        ("kubeflownotebookswg/jupyter-pytorch-cuda-full:v1.9", "uid 1000"),
+        ("kubeflownotebookswg/jupyter-tensorflow", "uid 1000"),
+        ("kubeflownotebookswg/codeserver-python", "uid 1000"),
+        ("kubeflownotebookswg/jupyter-web-app", ""),
+        ("ghcr.io/kubeflow/kubeflow/notebook-servers/jupyter-pytorch-cuda", "uid 1000"),
+        ("bitnami/pytorch", "uid 1001"),
+        ("bitnamilegacy/deepspeed:0", "uid 1001"),
+        ("bitnami/minideb", ""),
+        ("nvcr.io/nvidia/ai-dynamo/sglang-runtime:1", "uid 1000"),
+        ("nvcr.io/nvidia/pytorch:25.06-py3", ""),
+        ("ghcr.io/llm-d/llm-d-cuda:v0.4", "uid 2000"),
+        ("vllm/vllm-openai", ""),
+        ("/" * 400, ""),
+        ("", ""),
+    ],
+    ids=case_name,
+)
+def test_images_whose_user_is_known(image: str, user: str) -> None:
+    """The name counts without registry and tag, and below a mirror's folders."""
+    assert non_root_user(image, Defaults()) == user
+
+
+def test_the_sites_list_comes_first() -> None:
+    """It knows no user; what it does not list is looked up."""
+    site = Defaults(non_root_images=Globs(("lab/*", "rayproject/ray:2*")))
+    users = [
+        non_root_user(image, site)
+        for image in ("lab/a", "rayproject/ray:2.9", "rayproject/ray:1", "lab2/a")
+    ]
+    assert users == ["another user", "another user", "uid 1000", ""]
+
+
+def test_each_known_image_has_its_source() -> None:
+    """It is a Dockerfile of the project that publishes the image."""
+    assert all("Dockerfile" in known.source and known.uid for known in NON_ROOT_IMAGES)

@@ -26,8 +26,8 @@ from webhook.model.annotations import has_room
 from webhook.model.decision import Reason
 from webhook.model.fabric import Defaults
 from webhook.model.facts import PSA_ENFORCE
+from webhook.model.images import non_root_user
 from webhook.model.pod import Path, Pod
-from webhook.model.pod.container import image_name_forms
 
 CAPABILITY = "IPC_LOCK"
 
@@ -101,14 +101,13 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 def ineffective_reason(pod: Pod, target: Target, defaults: Defaults) -> Reason | None:
     """Return why the kernel ignores the capability (kubernetes/kubernetes#56374), else None.
 
-    If the image determines the user, the configuration may list it as not running as root.
+    If the image determines the user, it may be known not to run as root.
     """
     if pod.has_user_namespace:
         return USER_NAMESPACE
-    user, images = target.user, defaults.non_root_images
-    if user == "image" and images.configured:
-        spellings = image_name_forms(pod.container(target.path).image)
-        user = "other" if any(map(images.match, spellings)) else user
+    user = target.user
+    if user == "image" and non_root_user(pod.container(target.path).image, defaults):
+        user = "other"
     return NON_ROOT if user == "other" else None
 
 

@@ -16,6 +16,7 @@ from webhook.decide.mutations.networks import MUTATION as NETWORKS
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import MODES_WITH_OWN_DEVICE, Fabric
+from webhook.model.images import non_root_user
 from webhook.model.pod.sandbox import is_gvisor, is_kata
 
 MEMLOCK_LIMITED = Reason(
@@ -68,13 +69,13 @@ def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
 
 def _obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
     """Return the reason why IPC_LOCK does not help a target, "" if it helps."""
-    target = patched.target
-    reason = ineffective_reason(pod.view, target, pod.analysis.configuration.defaults)
+    target, container = patched.target, patched.container
+    defaults = pod.analysis.configuration.defaults
+    reason = ineffective_reason(pod.view, target, defaults)
+    if reason is NON_ROOT and target.user == "image":
+        return f"has an image that runs as {non_root_user(container.image, defaults)}"
     if reason is not None:
-        if reason is NON_ROOT and target.user == "image":
-            return "has an image that does not run as root"
         return _INERT[reason.code]
-    container = patched.container
     has = container.privileged or container.capabilities.grants(CAPABILITY)
     return "" if has else "lacks IPC_LOCK"
 

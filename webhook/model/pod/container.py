@@ -229,29 +229,3 @@ _MAPS: tuple[Path, ...] = (
     *(("resources",), ("resources", "limits"), ("resources", "requests")),
     *(("securityContext",), ("securityContext", "capabilities")),
 )
-
-
-# How people write the name of a container's image.
-#
-# `rayproject/ray:2.9.0` is short for `docker.io/rayproject/ray:2.9.0`. The first part of a name
-# is a registry if it has a dot or a colon, or is `localhost` (distribution/reference,
-# splitDockerDomain).
-
-_HUB = "docker.io"
-_OFFICIAL = "library/"
-
-
-def image_name_forms(image: str) -> tuple[str, ...]:
-    """Return an image with and without its registry, each with and without its tag.
-
-    A digest is left out, except from `image` itself.
-    """
-    tagged = image.partition("@")[0]
-    registry, slash, name = tagged.partition("/")
-    if not (slash and ("." in registry or ":" in registry or registry == "localhost")):
-        registry, name = _HUB, tagged
-    if registry == _HUB:
-        name = name.removeprefix(_OFFICIAL)
-    untagged = name.partition(":")[0]
-    short = (untagged, name)
-    return tuple(dict.fromkeys((image, *short, *(f"{registry}/{spelling}" for spelling in short))))

@@ -147,10 +147,38 @@ def test_an_image_of_another_user_is_in_the_message() -> None:
     """Its name is the evidence; the pod's securityContext takes precedence."""
     manifest = pod(gpu(image="lab/ray"))
     assert verdict_on(manifest, images("lab/ray")).message == (
-        "container trainer has an image that does not run as root: it needs nodes with "
+        "container trainer has an image that runs as another user: it needs nodes with "
         "LimitMEMLOCK=infinity"
     )
     assert judged(manifest, images("lab/ray", memlock="limited")) == ("no", "MemlockLimited")
     assert judged(manifest, images("lab/ray", memlock="nri")) == EQUIPPED
     root = pod(gpu(image="lab/ray", securityContext={"runAsUser": 0}))
     assert judged(root, images("lab/ray")) == EQUIPPED
+
+
+@pytest.mark.parametrize(
+    ("image", "uid"),
+    [
+        ("rayproject/ray:2.9.0-gpu", "1000"),
+        ("docker.io/rayproject/ray-ml", "1000"),
+        ("registry.lab:5000/hub/rayproject/ray@sha256:0", "1000"),
+        ("quay.io/jupyter/pytorch-notebook:cuda12", "1000"),
+        ("nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.7.0", "1000"),
+        ("bitnami/pytorch:2", "1001"),
+        ("ghcr.io/llm-d/llm-d-cuda:v0.4.0", "2000"),
+    ],
+)
+def test_some_images_are_known_not_to_run_as_root(image: str, uid: str) -> None:
+    """The message names the user; the pod's securityContext takes precedence."""
+    assert verdict_on(pod(gpu(image=image))).message == (
+        f"container trainer has an image that runs as uid {uid}: it needs nodes with "
+        "LimitMEMLOCK=infinity"
+    )
+    assert judged(pod(gpu(image=image, securityContext={"runAsUser": 0}))) == EQUIPPED
+    assert judged(pod(gpu(image=image)), images(memlock="unlimited")) == EQUIPPED
+
+
+def test_what_the_site_says_of_an_image_comes_first() -> None:
+    """It may have built its own."""
+    verdict = verdict_on(pod(gpu(image="rayproject/ray")), images("rayproject/*"))
+    assert verdict.message.startswith("container trainer has an image that runs as another user:")
