@@ -14,6 +14,7 @@ from webhook.decide.examine.targets import (
     CONTAINERS_REQUIRED,
     GPU_BY_CLAIM,
     NO_TARGET,
+    NODE_DEVICES,
     TAKEN_FOR_LAUNCHER,
 )
 from webhook.decide.limits import POD_TOO_LARGE
@@ -65,6 +66,7 @@ DECISION_REASONS = (
     MIRROR_POD,
     WINDOWS_POD,
     NO_TARGET,
+    NODE_DEVICES,
     GPU_BY_CLAIM,
     FABRIC_UNKNOWN,
     FOREIGN_NIC,

@@ -7,7 +7,13 @@ import pytest
 from tests.builders import container, fabric, fabrics, gpu, pod, quantities
 from tests.case_names import case_name
 from webhook.decide.analysis import Launcher, Target
-from webhook.decide.examine.targets import GPU_BY_CLAIM, NO_TARGET, Selection, select
+from webhook.decide.examine.targets import (
+    GPU_BY_CLAIM,
+    NO_TARGET,
+    NODE_DEVICES,
+    Selection,
+    select,
+)
 from webhook.decide.launchers.commands import Commands
 from webhook.errors import ShapeError
 from webhook.model.annotations import UserAnnotations
@@ -343,3 +349,50 @@ def test_what_fabrics_list_makes_a_target(
     selection = chosen(manifest, site=fabrics(h100), facts=facts)
     assert selection.targets == ((app("trainer"),) if is_target else ())
     assert selection.reason is (None if is_target else GPU_BY_CLAIM)
+
+
+def node_tool(*, network: bool = True, mounted: bool = True, **fields: Any) -> PodManifest:
+    """Make a pod without GPUs that has the node's RDMA devices, with `fields` of its container."""
+    mounts = [{"name": "ib", "mountPath": "/dev/infiniband"}] if mounted else []
+    context = {"privileged": True, **fields.pop("securityContext", {})}
+    tool = container("tool", volumeMounts=mounts, securityContext=context, **fields)
+    volumes = [{"name": "ib", "hostPath": {"path": "/dev/infiniband"}}]
+    return pod(container("log"), tool, hostNetwork=network, volumes=volumes)
+
+
+def test_a_tool_of_the_node_has_rdma_as_it_stands() -> None:
+    """It may open the node's devices, and its network is the node's."""
+    assert chosen(node_tool()) == Selection(
+        reason=NODE_DEVICES,
+        message=(
+            "container tool has RDMA as it stands: privileged, with hostNetwork and "
+            "/dev/infiniband by hostPath"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        node_tool(network=False),
+        node_tool(mounted=False),
+        node_tool(securityContext={"privileged": False}),
+        node_tool(securityContext={"runAsUser": 1000}),
+        node_tool(image="rayproject/ray"),
+        node_tool(resources=quantities({"example.com/device": "1"})),
+    ],
+    ids=(
+        *("pod network", "not mounted", "unprivileged", "another user", "image of another user"),
+        "unlisted device",
+    ),
+)
+def test_a_tool_that_lacks_any_of_it_has_no_target(manifest: PodManifest) -> None:
+    """It is asked for a GPU or a resource, as any other pod."""
+    assert chosen(manifest).reason is NO_TARGET
+
+
+def test_a_claim_of_unknown_kind_comes_before_the_nodes_devices() -> None:
+    """It may be a GPU."""
+    manifest = node_tool(resources={"claims": [{"name": "x"}]})
+    manifest["spec"]["resourceClaims"] = [{"name": "x"}]
+    assert chosen(manifest).reason is GPU_BY_CLAIM

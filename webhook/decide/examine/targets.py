@@ -21,6 +21,7 @@ from webhook.model.annotations import (
 from webhook.model.claims import Claim, fabrics_of
 from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import CompiledConfiguration
+from webhook.model.images import non_root_user
 from webhook.model.pod import Container, Path, Pod
 from webhook.model.resources import ContainerDevices, RequestedDevices, other_extended_resources
 
@@ -33,6 +34,13 @@ NO_TARGET = Reason(
         "rdma.lab/containers and rdma.lab/fabric."
     ),
     rdma="no",
+)
+NODE_DEVICES = Reason(
+    "NodeDevices",
+    "A privileged container without a GPU mounts the node's RDMA devices, in the node's network: "
+    "it has RDMA as it stands, and nothing was added.",
+    remedy="",
+    rdma="yes",
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
@@ -188,8 +196,35 @@ def _no_targets(
     shared = _shared_gpu(pod, apps)
     if shared:
         return Selection(reason=NO_TARGET, message=shared)
+    equipped = _with_node_devices(pod, apps, configuration)
+    if equipped and not by_claim:
+        return Selection(reason=NODE_DEVICES, message=equipped)
     reason = GPU_BY_CLAIM if by_claim else NO_TARGET
     return Selection(reason=reason, message=reason.clause)
+
+
+def _with_node_devices(
+    pod: Pod, apps: ContainerDevices, configuration: CompiledConfiguration
+) -> str:
+    """Return a sentence on a container that has RDMA as it stands, as tools of nodes do; or "".
+
+    Privileged, as root, in the node's network, it may open the devices and register memory.
+    """
+    paths = pod.infiniband_volumes if pod.host_network else {}
+    for container, _ in apps if paths else ():
+        volume = next(container.mounted_volumes(paths), None)
+        if volume is not None and container.privileged and _is_root(pod, container, configuration):
+            seen = f"privileged, with hostNetwork and {paths[volume]} by hostPath"
+            return f"container {container.name} has RDMA as it stands: {seen}"
+    return ""
+
+
+def _is_root(pod: Pod, container: Container, configuration: CompiledConfiguration) -> bool:
+    """Return whether a container runs as root, as far as is known."""
+    user = pod.user_of(container)
+    if user == "image" and non_root_user(container.image, configuration.defaults):
+        return False
+    return user != "other"
 
 
 def _shared_gpu(pod: Pod, apps: ContainerDevices) -> str:

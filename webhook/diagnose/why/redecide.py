@@ -78,7 +78,8 @@ def _outcome_text(decision: Decision) -> str:
     verdict = decision.verdict
     assert verdict is not None
     if verdict.rdma == "yes":
-        return f"would be equipped for RDMA over {decision.fabric}"
+        network = f" over {decision.fabric}" if decision.fabric else ""
+        return f"would be equipped for RDMA{network}"
     outcome = _OUTCOMES[verdict.rdma] if decision.allowed else "would be denied"
     return f"{outcome}: {verdict.message}"
 

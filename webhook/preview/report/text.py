@@ -182,7 +182,7 @@ def _verdict_code(preview: Preview) -> str:
 
 
 def _verdict_reason(preview: Preview, wording: Wording) -> str:
-    """Return why a pod will have no RDMA, or may have none; "" if it is equipped."""
+    """Return why a pod will have no RDMA, may have none, or has it anyway; "" if it is equipped."""
     verdict = preview.verdict
     if verdict is None and preview.spec_only:
         return (
@@ -194,7 +194,7 @@ def _verdict_reason(preview: Preview, wording: Wording) -> str:
             f'add {ENABLE_ANNOTATION}: "true" to {preview.annotations_location}; to preview the '
             f"pod as if it had opted in, use {wording.enable}"
         )
-    return "" if verdict.rdma == "yes" else verdict.message
+    return "" if verdict.because.code == EQUIPPED.code else verdict.message
 
 
 def _if_called(preview: Preview) -> str:
@@ -203,7 +203,8 @@ def _if_called(preview: Preview) -> str:
     if verdict is None or preview.verdict is verdict:
         return ""
     called = headline_of(replace(preview, called=None))
-    detail = f": {verdict.message}" if verdict.rdma != "yes" else _assumptions(verdict)
+    equipped = verdict.because.code == EQUIPPED.code
+    detail = _assumptions(verdict) if equipped else f": {verdict.message}"
     return f"if the webhook were called, {called.conditional}{detail}"
 
 

@@ -93,6 +93,16 @@ YES: dict[str, Row] = {
         "Equipped",
     ),
     "UCX_TLS=tcp beside NCCL": (pod(gpu(env=env(UCX_TLS="tcp"))), None, "Equipped"),
+    "tool of the node": (
+        pod(
+            container(**MOUNTED, **PRIVILEGED),
+            hostNetwork=True,
+            dnsPolicy="ClusterFirstWithHostNet",
+            **HOST_DEVICES,
+        ),
+        None,
+        "NodeDevices",
+    ),
     "one VF of eight": (pod(gpu(limits={"nvidia.com/rail0": "1"})), site(RAILS), "Equipped"),
 }
 NO: dict[str, Row] = {
@@ -154,6 +164,8 @@ UNSURE: dict[str, Row] = {
         site(fabric_index=OTHER_NODES),
         "FabricWithoutNodes",
     ),
+    "image of ray": (pod(gpu(image="rayproject/ray:2.9.0")), None, "MemlockUnknown"),
+    "gpudirect-tcpx": (pod(gpu(env=env(NCCL_NET="GPUDirectTCPX_v7"))), None, "ForeignNIC"),
     "istio": (pod(labels={"sidecar.istio.io/inject": "true"}), None, "IstioSidecar"),
     "kata": (pod(runtimeClassName="kata-qemu"), None, "KataSandbox"),
 }

@@ -95,6 +95,20 @@ def test_a_pod_that_was_not_seen() -> None:
     assert today(live({}, limits={"nvidia.com/v100": "1"})).code == "WouldBe"
 
 
+def test_a_pod_with_rdma_of_its_own() -> None:
+    """It is on no fabric that could be named."""
+    pod = unseen()
+    volume = {"name": "ib", "hostPath": {"path": "/dev/infiniband"}}
+    pod["spec"] |= {"hostNetwork": True, "volumes": [volume]}
+    pod["spec"]["containers"][0] |= {
+        "securityContext": {"privileged": True},
+        "volumeMounts": [{"name": "ib", "mountPath": "/dev/infiniband"}],
+    }
+    assert today(pod).text == (
+        "If the webhook were called for this pod, the pod would be equipped for RDMA."
+    )
+
+
 def test_a_pod_that_would_be_denied() -> None:
     """The finding has the denial."""
     pod = unseen()

@@ -10,6 +10,7 @@ from tests.unit.preview.report.reports import (
     patched,
     preview,
 )
+from webhook.decide.examine.targets import NODE_DEVICES
 from webhook.decide.verdict import EQUIPPED
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.preview.report.record import Preview, Report
@@ -306,6 +307,19 @@ def test_an_assumption_is_in_the_line_of_the_verdict() -> None:
     assert (
         called[2] == f"  ! if the webhook were called, the pod would be equipped for RDMA{assumed}"
     )
+
+
+def test_a_pod_with_rdma_of_its_own_has_the_reason_in_the_line_of_the_verdict() -> None:
+    """Nothing was added to it, so the reader learns why it is equipped nevertheless."""
+    verdict = Verdict.of(NODE_DEVICES, "container tool has RDMA as it stands")
+    decision = patched(verdict=verdict, fabric=None, reason=NODE_DEVICES, message=verdict.message)
+    assert render(preview(decision)).splitlines()[1:3] == [
+        "  ✔ equipped for RDMA: container tool has RDMA as it stands",
+        "",
+    ]
+    called = render(preview(decision, called=False), width=200).splitlines()
+    conditional = "the pod would be equipped for RDMA: container tool has RDMA as it stands"
+    assert called[2] == f"  ! if the webhook were called, {conditional}"
 
 
 def test_an_unreportable_mutation_has_no_row() -> None:
