@@ -159,7 +159,7 @@ def test_variables(fields: dict[str, Any], sign: str) -> None:
     ids=case_name,
 )
 def test_daemons_of_gpudirect_tcpx(name: str, image: str, *, daemon: bool) -> None:
-    """TCPX and TCPXO need one beside the program, as a container or as a sidecar."""
+    """TCPX and TCPXO need one in the pod, as a container or as a sidecar."""
     sign = f"container {name}, a daemon of GPUDirect-TCPX, implies" if daemon else ""
     sidecar = container(name, image=image, restartPolicy="Always")
     assert evidence(pod(gpu(), container(name, image=image))) == sign

@@ -7,7 +7,7 @@
     an annotation that attaches interfaces       networking.gke.io/interfaces, the site's own
     a DRA claim of a container or of the pod     rdma-nic
     variables in env or command                  FI_PROVIDER=efa, NCCL_FASTRAK_*
-    a daemon of GPUDirect-TCPX beside them       tcpx-daemon, tcpgpudmarxd
+    a daemon of GPUDirect-TCPX in the pod        tcpx-daemon, tcpgpudmarxd
     a launcher's libraries                       /opt/amazon/efa/lib
 
 A launcher has no NIC, but starts ranks that use one; hence more signs count for it. A user who

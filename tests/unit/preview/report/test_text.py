@@ -81,7 +81,7 @@ def test_a_denied_pod_has_the_reason() -> None:
 @pytest.mark.parametrize(
     ("rdma", "line", "counted"),
     [
-        ("yes", "✔ equipped for RDMA", "equipped for RDMA"),
+        ("yes", "✔ equipped for RDMA: so it is", "equipped for RDMA"),
         ("no", "✘ no RDMA: so it is [Because]", "without RDMA"),
         ("unsure", "? RDMA not certain: so it is [Because]", "not certain"),
         ("none", "○ launcher: so it is", "launcher"),
