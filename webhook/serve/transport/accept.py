@@ -17,6 +17,7 @@ from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 from webhook.serve.transport.budget import Budget, ConnectionUsage, EndReason
 from webhook.serve.transport.connection import Connection
 from webhook.serve.transport.process import trim_memory
+from webhook.serve.transport.records import RecordLimit
 
 #: Seconds for a handshake, as in Go's HTTP clients.
 HANDSHAKE_SECONDS = 10.0
@@ -133,7 +134,7 @@ class Acceptor:
 
     async def _begin(self, accepted: _Accepted, client: socket.socket) -> None:
         protocol = (
-            _Tls(accepted, self._connection_for, self._tls)
+            RecordLimit(accepted, _Tls(accepted, self._connection_for, self._tls))
             if self._tls
             else self._connection_for(accepted)
         )

@@ -15,6 +15,7 @@ from uvicorn.protocols.utils import is_ssl
 from uvicorn.server import ServerState
 
 from webhook.serve.transport.budget import ConnectionUsage, EndReason
+from webhook.serve.transport.records import CONTENT
 
 #: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
 #: trailers. A head has at most one long line; Go's server accepts 1 MiB, more than needed here.
@@ -136,6 +137,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Record that the request is complete."""
         self._arriving = False
+        self.usage.records = 0
         super().on_message_complete()
         if self._owes_answer():
             self.usage.mark_protected()
@@ -144,6 +146,7 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse the data that arrived, and check the limits of size and time."""
+        self.usage.records = max(0, self.usage.records - len(data) // CONTENT)
         if self._last_words is not None:
             return
         if self._silent:
