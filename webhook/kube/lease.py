@@ -1,8 +1,10 @@
 """A Lease of Kubernetes, held by one replica at a time.
 
-The algorithm comes from the official client (kubernetes.leaderelection), which compares times of
-one clock only. Its own loop is not used: it cannot be stopped, and ends the process on a mistake.
-The Lease itself comes with the manifests, so that no right to create Leases is needed.
+The algorithm is that of client-go (tools/leaderelection): a replica compares times of its own clock
+only, so a Lease may contain any times, of any writer. The official Python client has it too, but
+cannot read some times that the API server accepts, such as those of the year 0, and keeps fields of
+others that the policy on the Lease does not allow. The Lease itself comes with the manifests, so
+that no right to create Leases is needed.
 """
 
 from __future__ import annotations
@@ -11,18 +13,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from http import HTTPStatus
+from typing import NamedTuple
 
-from kubernetes.client import CoordinationV1Api
-from kubernetes.client.exceptions import ApiException
-from kubernetes.leaderelection.electionconfig import Config
-from kubernetes.leaderelection.leaderelection import LeaderElection
-from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
-from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
-
+from webhook.errors import ClusterError
 from webhook.kube.api import message_of
-from webhook.kube.client import BROKEN, FIELD_MANAGER, SECONDS, Client, parsed
+from webhook.kube.client import FIELD_MANAGER, Client, Object
 
 #: Seconds after which another replica takes over an unrenewed Lease. These are the times of
 #: controllers. Source: client-go and component-base, config/v1alpha1/defaults.go.
@@ -52,104 +48,101 @@ class Lease:
         """Prepare, without a request. `identity`: a name that differs between replicas."""
         self._client = client
         self._clock = clock
-        self._lock = _Lock(client, namespace, name, identity)
-        config = Config(  # type: ignore[no-untyped-call]
-            self._lock, LEASE_SECONDS, HELD_SECONDS, RETRY_SECONDS, _ignore, _ignore
-        )
-        self._election = LeaderElection(config)  # type: ignore[no-untyped-call]
+        self._identity = identity
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+        self._title = f"the Lease {namespace}/{name}"
+        #: The spec that was read last, and when it was first read, by the clock.
+        self._observed: object = None
+        self._observed_at = 0.0
+        #: When this process acquired the Lease, as written into it.
+        self._acquired = ""
         self._held_until = 0.0
+        #: Whether the Lease did not exist at the last attempt, so that no replica holds it.
+        self.missing = False
+        #: The problem of the last attempt; "" if this process or another one may hold the Lease.
+        self.problem = ""
 
     @property
     def held(self) -> bool:
         """Whether this process holds the Lease; any thread may ask."""
         return self._clock() < self._held_until
 
-    @property
-    def missing(self) -> bool:
-        """Whether the Lease did not exist at the last attempt, so that no replica holds it."""
-        return self._lock.missing
-
-    @property
-    def problem(self) -> str:
-        """The problem of the last attempt; "" if this process or another one may hold the Lease."""
-        return self._lock.problem
-
     def attempt(self) -> float:
         """Acquire or renew the Lease; return the seconds until the next attempt."""
         began = self._clock()
-        self._lock.clear()
+        if not self.held:
+            self._acquired = ""
         try:
-            acquired = bool(self._election.try_acquire_or_renew())  # type: ignore[no-untyped-call]
-        except BROKEN as error:
-            acquired, self._lock.problem = False, str(self._client.unreachable(error))
-        self._held_until = began + HELD_SECONDS if acquired else 0.0
-        return RENEW_SECONDS if acquired else RETRY_SECONDS
+            attempt = self._acquire()
+        except ClusterError as error:
+            attempt = _Attempt(problem=str(error))
+        self._held_until = began + HELD_SECONDS if attempt.acquired else 0.0
+        self.missing, self.problem = attempt.missing, attempt.problem
+        return RENEW_SECONDS if attempt.acquired else RETRY_SECONDS
 
     def release(self) -> None:
         """Give the Lease back, so that another replica need not wait for its expiry."""
         if not self.held:
             return
         self._held_until = 0.0
-        now = str(datetime.now(UTC))
-        nobody = LeaderElectionRecord("", "1", now, now)  # type: ignore[no-untyped-call]
-        with suppress(*BROKEN):
-            # `update` replaces the record that was read last.
-            self._lock.get(self._lock.name, self._lock.namespace)
-            self._lock.update(self._lock.name, self._lock.namespace, nobody)
+        with suppress(ClusterError):
+            status, lease = self._client.send("GET", self._path)
+            if status == HTTPStatus.OK and _spec(lease).get("holderIdentity") == self._identity:
+                self._write(lease, "", 1)
 
+    def _acquire(self) -> _Attempt:
+        """Acquire or renew the Lease; raises ClusterError if there is no answer."""
+        status, lease = self._client.send("GET", self._path)
+        if status != HTTPStatus.OK:
+            return self._failure("read", status, lease)
+        if not self._is_free(_spec(lease)):
+            return _Attempt()
+        status, answer = self._write(lease, self._identity, LEASE_SECONDS)
+        if status != HTTPStatus.OK:
+            return self._failure("update", status, answer)
+        return _Attempt(acquired=True)
 
-class _Lock(LeaseLock):
-    """The official client's lock, with our credentials, timeouts, and the reasons of failures."""
-
-    def __init__(self, client: Client, namespace: str, name: str, identity: str) -> None:
-        super().__init__(name, namespace, identity)  # type: ignore[no-untyped-call]
-        api = CoordinationV1Api(client.api)
-        for method in ("read_namespaced_lease", "replace_namespaced_lease"):
-            setattr(api, method, partial(getattr(api, method), _request_timeout=SECONDS))
-        self.api_instance = api
-        self.missing, self.problem = False, ""
-
-    def clear(self) -> None:
-        """Forget the problem of the last attempt."""
-        self.missing, self.problem = False, ""
-
-    def get(self, name: str, namespace: str) -> tuple[bool, object]:
-        """Read the Lease, and note why that fails."""
-        exists, answer = super().get(name, namespace)  # type: ignore[no-untyped-call]
-        if isinstance(answer, ApiException):
-            self._note("read", answer)
-        return exists, answer
-
-    def create(self, *_: object, **__: object) -> bool:
-        """Create nothing: the webhook has no right to."""
-        return False
-
-    def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
-        """Write a record, and note why that fails."""
-        assert self.lease_reference is not None
-        self.lease_reference.spec = self.get_lease_spec(  # type: ignore[no-untyped-call]
-            updated_record, self.lease_reference.spec
+    def _is_free(self, spec: Object) -> bool:
+        """Return whether this replica may take the Lease or holds it."""
+        now = self._clock()
+        if spec != self._observed:
+            self._observed, self._observed_at = spec, now
+        return (
+            spec.get("holderIdentity", "") in ("", self._identity)
+            or now >= self._observed_at + LEASE_SECONDS
         )
-        try:
-            self.api_instance.replace_namespaced_lease(
-                name, namespace, self.lease_reference, field_manager=FIELD_MANAGER
-            )
-        except ApiException as error:
-            self._note("update", error)
-            return False
-        return True
 
-    def _note(self, verb: str, error: ApiException) -> None:
-        lease = f"the Lease {self.namespace}/{self.name}"
-        self.missing = error.status == HTTPStatus.NOT_FOUND
-        if self.missing:
-            self.problem = f"{lease} does not exist: {_REMEDY}"
-        elif error.status != HTTPStatus.CONFLICT:  # another replica was faster
-            answer = message_of(parsed((error.body or "").encode()))
-            self.problem = (
-                f"cannot {verb} {lease}: the API server answered {error.status}: {answer}"
-            )
+    def _write(self, lease: Object, holder: str, seconds: int) -> tuple[int, Object]:
+        """Replace the Lease that was read, with the fields of its spec that the policy allows."""
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+        self._acquired = self._acquired or now
+        spec: Object = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": seconds,
+            "acquireTime": self._acquired,
+            "renewTime": now,
+        }
+        query = [("fieldManager", FIELD_MANAGER)]
+        body = {**lease, "spec": spec}
+        return self._client.send("PUT", self._path, body, "application/json", query)
+
+    def _failure(self, verb: str, status: int, answer: Object) -> _Attempt:
+        if status == HTTPStatus.NOT_FOUND:
+            return _Attempt(missing=True, problem=f"{self._title} does not exist: {_REMEDY}")
+        if status == HTTPStatus.CONFLICT:  # another replica was faster
+            return _Attempt()
+        reason = f"the API server answered {status}: {message_of(answer)}"
+        return _Attempt(problem=f"cannot {verb} {self._title}: {reason}")
 
 
-def _ignore() -> None:
-    """Do nothing: callers of `attempt` act on its result."""
+class _Attempt(NamedTuple):
+    """The result of an attempt to acquire or renew the Lease."""
+
+    acquired: bool = False
+    missing: bool = False
+    problem: str = ""
+
+
+def _spec(lease: Object) -> Object:
+    spec = lease.get("spec")
+    return spec if isinstance(spec, dict) else {}

@@ -86,12 +86,12 @@ def test_without_an_api_server_nobody_holds_it(cluster: Cluster) -> None:
     """If an attempt fails, the Lease is lost; the next attempt may succeed."""
     first = Replica(cluster, "first")
     assert first.held()
-    host = first.lease._lock.api_instance.api_client.configuration.host
-    first.lease._lock.api_instance.api_client.configuration.host = "https://127.0.0.1:1"
+    configuration = first.lease._client.api.configuration
+    host, configuration.host = configuration.host, "https://127.0.0.1:1"
     assert not first.held()
     assert first.lease.problem.startswith("cannot reach the API server https://127.0.0.1:1: ")
     first.lease.release()
-    first.lease._lock.api_instance.api_client.configuration.host = host
+    configuration.host = host
     assert first.held()
 
 
@@ -113,11 +113,38 @@ def test_a_lease_that_is_gone_is_a_problem(cluster: Cluster) -> None:
 def test_a_right_that_is_missing_is_a_problem(cluster: Cluster) -> None:
     """The sentence has the API server's own."""
     other = Replica(cluster, "other")
-    other.lease._lock.api_instance.api_client.set_default_header("Impersonate-User", "nobody")
+    other.lease._client.api.default_headers["Impersonate-User"] = "nobody"
     assert not other.held()
     assert not other.lease.missing
     words = f"cannot read the Lease {SPACE}/{NAME}: the API server answered 403: "
     assert other.lease.problem.startswith(words)
+
+
+UNREADABLE = {
+    "the year 0": {"renewTime": "0000-01-01T00:00:00.000000Z"},
+    "the far future": {"renewTime": "9999-12-31T23:59:59.000000Z"},
+    "a holder of other elections": {"strategy": "OldestEmulationVersion"},
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.usefixtures("lease")
+def test_any_lease_of_others_expires(cluster: Cluster, name: str) -> None:
+    """Others may write what this program never does; only a change of it delays a replica."""
+    stranger = {
+        "holderIdentity": "stranger",
+        "leaseDurationSeconds": 100_000_000,
+        "acquireTime": "1999-01-01T00:00:00.000000Z",
+        **UNREADABLE[name],
+    }
+    patch = json.dumps({"spec": stranger})
+    at = (f"--namespace={SPACE}", "--type=merge", f"--patch={patch}")
+    cluster.kubectl("patch", "lease", NAME, *at)
+    first = Replica(cluster, "first")
+    assert (first.held(), first.lease.problem) == (False, "")
+    took = until(first.held)
+    assert took > LEASE_SECONDS - 1
+    assert "strategy" not in spec(cluster)
 
 
 # The Lease of the installation.

@@ -1,84 +1,79 @@
 from __future__ import annotations
 
-import json
-import time
-from types import SimpleNamespace
+import re
+from http import HTTPStatus
 from typing import Any
 
 import pytest
-from kubernetes.client import V1Lease, V1LeaseSpec, V1ObjectMeta
-from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError
 
-from webhook.kube import lease as module
+from webhook.errors import ClusterError
 from webhook.kube.client import SECONDS
 from webhook.kube.lease import HELD_SECONDS, LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, Lease
 
+PATH = "/apis/coordination.k8s.io/v1/namespaces/rdma-webhook/leases/status"
 GONE = (
     "the Lease rdma-webhook/status does not exist: apply the webhook's manifests again "
     "(kubectl apply -k, docs/installation.md), since the webhook may not create it"
 )
-
-
-def answered(status: int) -> ApiException:
-    """Return an answer of the API server."""
-    return ApiException(status, body=json.dumps({"code": status, "message": "because"}))
+FIELDS = {"holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime"}
+TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
 class Server:
     """The Leases of an API server, with one Lease that nobody holds."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.stored: V1Lease | None = V1Lease(
-            metadata=V1ObjectMeta(name="status"), spec=V1LeaseSpec()
-        )
-        self.failures: dict[str, Exception] = {}
+    def __init__(self) -> None:
+        self.stored: dict[str, Any] | None = {"metadata": {"name": "status"}}
+        #: The answers to requests by their methods, instead of the usual ones.
+        self.failures: dict[str, tuple[int, dict[str, Any]] | ClusterError] = {}
         self.requests: list[str] = []
         self.now = 1000.0
-        monkeypatch.setattr(module, "CoordinationV1Api", lambda _api: self)
 
     def replica(self, name: str = "first") -> Lease:
         """Return a candidate."""
-        unreachable = lambda error: f"cannot reach the API server: {error}"  # noqa: E731
-        client: Any = SimpleNamespace(api=None, unreachable=unreachable)
+        client: Any = self
         return Lease(client, "rdma-webhook", "status", name, clock=lambda: self.now)
 
-    def _request(self, verb: str, timeout: tuple[float, float]) -> None:
-        assert timeout == SECONDS
-        self.requests.append(verb)
-        if failure := self.failures.get(verb):
-            raise failure
-        if self.stored is None:
-            raise answered(404)
-
-    def read_namespaced_lease(
-        self, name: str, namespace: str, *, _request_timeout: tuple[float, float]
-    ) -> V1Lease | None:
-        """Return the Lease."""
-        assert (name, namespace) == ("status", "rdma-webhook")
-        self._request("read", _request_timeout)
-        return self.stored
-
-    def replace_namespaced_lease(
+    def send(
         self,
-        name: str,
-        namespace: str,
-        body: V1Lease,
-        *,
-        field_manager: str,
-        _request_timeout: tuple[float, float],
-    ) -> None:
-        """Replace the Lease."""
-        assert (name, namespace) == ("status", "rdma-webhook")
-        assert field_manager == "rdma-webhook"
-        self._request("update", _request_timeout)
-        self.stored = body
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "",
+        query: list[tuple[str, str]] | None = None,
+    ) -> tuple[int, dict[str, Any]]:
+        """Read or replace the Lease."""
+        assert path == PATH
+        self.requests.append(method)
+        failure = self.failures.get(method)
+        if isinstance(failure, ClusterError):
+            raise failure
+        if failure is not None:
+            return failure
+        if self.stored is None:
+            return HTTPStatus.NOT_FOUND, {}
+        if method == "PUT":
+            assert (content_type, query) == ("application/json", [("fieldManager", "rdma-webhook")])
+            self.stored = body
+        return HTTPStatus.OK, self.stored
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The spec of the stored Lease."""
+        assert self.stored is not None
+        spec: dict[str, Any] = self.stored["spec"]
+        return spec
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+def server() -> Server:
     """Return an API server with a Lease."""
-    return Server(monkeypatch)
+    return Server()
+
+
+def answered(status: int) -> tuple[int, dict[str, Any]]:
+    """Return an answer of the API server."""
+    return status, {"message": "because"}
 
 
 def test_the_times_are_those_of_controllers() -> None:
@@ -94,11 +89,25 @@ def test_a_holder_renews_and_another_retries(server: Server) -> None:
     assert (first.attempt(), second.attempt()) == (RENEW_SECONDS, RETRY_SECONDS)
     assert (first.held, second.held) == (True, False)
     assert (first.problem, second.problem) == ("", "")
-    assert server.requests == ["read", "update", "read"]
+    assert server.requests == ["GET", "PUT", "GET"]
     assert server.stored is not None
-    assert server.stored.spec is not None
-    assert server.stored.spec.lease_duration_seconds == LEASE_SECONDS
-    assert server.stored.spec.holder_identity == "first"
+    assert server.stored["metadata"] == {"name": "status"}
+    assert server.spec["leaseDurationSeconds"] == LEASE_SECONDS
+    assert server.spec["holderIdentity"] == "first"
+    assert TIME.fullmatch(server.spec["renewTime"])
+
+
+def test_a_renewal_keeps_the_time_of_the_acquisition(server: Server) -> None:
+    """After a loss, the next acquisition has its own time."""
+    first = server.replica()
+    first.attempt()
+    acquired = server.spec["acquireTime"]
+    assert acquired == server.spec["renewTime"]
+    first.attempt()
+    assert server.spec["acquireTime"] == acquired < server.spec["renewTime"]
+    server.now += HELD_SECONDS
+    first.attempt()
+    assert acquired < server.spec["acquireTime"] == server.spec["renewTime"]
 
 
 def test_a_holder_that_cannot_renew_stops_in_time(server: Server) -> None:
@@ -119,17 +128,17 @@ def test_a_lease_that_is_gone_has_a_remedy(server: Server) -> None:
     server.requests.clear()
     assert first.attempt() == RETRY_SECONDS
     assert (first.held, first.missing, first.problem) == (False, True, GONE)
-    assert server.requests == ["read"]
+    assert server.requests == ["GET"]
     server.stored = stored
     first.attempt()
     assert (first.held, first.missing, first.problem) == (True, False, "")
 
 
-@pytest.mark.parametrize("verb", ["read", "update"])
-def test_a_refusal_is_a_problem(server: Server, verb: str) -> None:
+@pytest.mark.parametrize(("method", "verb"), [("GET", "read"), ("PUT", "update")])
+def test_a_refusal_is_a_problem(server: Server, method: str, verb: str) -> None:
     """The sentence has the verb and the API server's message."""
     first = server.replica()
-    server.failures[verb] = answered(403)
+    server.failures[method] = answered(403)
     assert first.attempt() == RETRY_SECONDS
     text = f"cannot {verb} the Lease rdma-webhook/status: the API server answered 403: because"
     assert (first.held, first.missing, first.problem) == (False, False, text)
@@ -138,7 +147,7 @@ def test_a_refusal_is_a_problem(server: Server, verb: str) -> None:
 def test_a_lost_race_is_no_problem(server: Server) -> None:
     """Another replica has updated the Lease meanwhile."""
     first = server.replica()
-    server.failures["update"] = answered(409)
+    server.failures["PUT"] = answered(409)
     first.attempt()
     assert (first.held, first.missing, first.problem) == (False, False, "")
 
@@ -146,17 +155,17 @@ def test_a_lost_race_is_no_problem(server: Server) -> None:
 def test_a_lease_deleted_before_its_update_is_missing(server: Server) -> None:
     """This may happen between the two requests."""
     first = server.replica()
-    server.failures["update"] = answered(404)
+    server.failures["PUT"] = answered(404)
     first.attempt()
     assert (first.held, first.missing, first.problem) == (False, True, GONE)
 
 
-@pytest.mark.parametrize("verb", ["read", "update"])
-def test_without_an_answer_nobody_holds_it(server: Server, verb: str) -> None:
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_without_an_answer_nobody_holds_it(server: Server, method: str) -> None:
     """It is not missing: another replica may still hold it."""
     first = server.replica()
     first.attempt()
-    server.failures[verb] = HTTPError("refused")
+    server.failures[method] = ClusterError("cannot reach the API server: refused")
     first.attempt()
     assert (first.held, first.missing) == (False, False)
     assert first.problem == "cannot reach the API server: refused"
@@ -165,7 +174,7 @@ def test_without_an_answer_nobody_holds_it(server: Server, verb: str) -> None:
 def test_an_answer_without_a_status_object(server: Server) -> None:
     """A proxy may have sent it."""
     first = server.replica()
-    server.failures["read"] = ApiException(502, body=None)
+    server.failures["GET"] = (502, {})
     first.attempt()
     assert first.problem.endswith("the API server answered 502: no reason given")
 
@@ -180,22 +189,67 @@ def test_a_released_lease_is_free_at_once(server: Server) -> None:
     assert server.requests == []
     first.release()
     assert not first.held
+    assert (server.spec["holderIdentity"], server.spec["leaseDurationSeconds"]) == ("", 1)
     assert second.attempt() == RENEW_SECONDS
-    server.failures["read"] = HTTPError("refused")
+    server.failures["GET"] = ClusterError("refused")
     second.release()
     assert not second.held
 
 
-def test_an_expired_lease_is_taken_over(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other replica counts from the moment at which it saw the last renewal."""
-    first, second = server.replica(), server.replica("second")
+def test_a_lease_that_another_took_is_not_released(server: Server) -> None:
+    """Nor is one that cannot be read."""
+    first = server.replica()
     first.attempt()
-    second.attempt()
-    begin = time.time()
+    server.spec["holderIdentity"] = "second"
+    first.release()
+    assert server.spec["holderIdentity"] == "second"
+    assert server.requests == ["GET", "PUT", "GET"]
+    server.spec["holderIdentity"] = "first"
+    first.attempt()
+    server.failures["GET"] = (500, {"spec": server.spec})
+    server.requests.clear()
+    first.release()
+    assert server.requests == ["GET"]
 
-    def at(seconds: float) -> bool:
-        monkeypatch.setattr(time, "time", lambda: begin + seconds)
-        second.attempt()
-        return second.held
 
-    assert [at(LEASE_SECONDS - 2), at(LEASE_SECONDS + 1)] == [False, True]
+#: Specs that the API server accepts. The official client cannot read the year 0.
+STRANGERS: dict[str, dict[str, object]] = {
+    "year 0": {"renewTime": "0000-01-01T00:00:00.000000Z"},
+    "far future": {"renewTime": "9999-12-31T23:59:59.000000Z", "leaseDurationSeconds": 2**31 - 1},
+    "no times": {},
+    "other elections": {"strategy": "OldestEmulationVersion", "preferredHolder": "third"},
+}
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_any_lease_of_others_expires(server: Server, name: str) -> None:
+    """A replica counts from its first sight of the content, which may say anything.
+
+    It replaces the whole spec: the policy on the Lease refuses fields of other elections.
+    """
+    assert server.stored is not None
+    server.stored["spec"] = {"holderIdentity": "stranger", **STRANGERS[name]}
+    first = server.replica()
+    assert (first.attempt(), first.problem) == (RETRY_SECONDS, "")
+    server.now += LEASE_SECONDS - 0.1
+    assert (first.attempt(), first.problem) == (RETRY_SECONDS, "")
+    server.now += 0.1
+    assert first.attempt() == RENEW_SECONDS
+    assert set(server.spec) == {
+        "holderIdentity",
+        "leaseDurationSeconds",
+        "acquireTime",
+        "renewTime",
+    }
+
+
+def test_a_renewal_of_another_counts_anew(server: Server) -> None:
+    """Whatever its times are, a change shows that its holder lives."""
+    assert server.stored is not None
+    first = server.replica()
+    for renewals in range(3):
+        server.stored["spec"] = {"holderIdentity": "stranger", "leaseTransitions": renewals}
+        server.now += LEASE_SECONDS - 1
+        assert first.attempt() == RETRY_SECONDS
+    server.now += LEASE_SECONDS
+    assert first.attempt() == RENEW_SECONDS
