@@ -85,9 +85,13 @@ class Replica:
         return [line for line in entries if line["msg"] == message]
 
     def ready(self) -> tuple[int, str]:
-        """Get `/readyz` as the kubelet does; return status and answer."""
+        """Get `/readyz`; return status and answer."""
+        return self.get("/readyz")
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Get a path as the kubelet does; return status and answer."""
         with socket.create_connection((self._host, self.ports["health"]), 10) as raw:
-            raw.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            raw.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda: raw.recv(4096), b"")).decode()
         return int(answer.split()[1]), answer
 

@@ -64,6 +64,28 @@ def test_an_api_server_that_is_not_up_yet(tmp_path: Path) -> None:
     assert len(set(problems)) == len(problems)  # each problem is logged once, however many retries
 
 
+#: The webhook, with a thread that an exception ends.
+FAILING_THREAD = """\
+import sys
+from webhook.serve.sources.permission_check import PermissionCheck
+PermissionCheck.attempt = lambda _: 1 / 0
+from webhook.cli import main
+sys.exit(main())
+"""
+
+
+def test_a_thread_that_fails_is_in_the_log(api: ApiServer, tmp_path: Path) -> None:
+    """The log and a metric report a thread that an exception ended; the replica keeps serving."""
+    replica = Replica(api.kubeconfig, tmp_path, "rdma-webhook")
+    replica._command[1:3] = ["-c", FAILING_THREAD]
+    with replica:
+        until(lambda: bool(replica.lines("internal error")))
+        assert "rdma_webhook_internal_errors_total 1.0" in replica.get("/metrics")[1]
+    (line,) = replica.lines("internal error")
+    assert (line["level"], line["thread"], line["error"]) == ("error", "guard", "ZeroDivisionError")
+    assert line["trace"][-1].startswith("<string>:")
+
+
 def test_requests(api: ApiServer) -> None:
     """All writes are in the webhook's name; apply is server-side and forced; 409 is an answer."""
     api.objects.configure()

@@ -63,7 +63,7 @@ class Metrics:
         self.registry.register(self.watches)
         self.internal_errors = Counter(
             "rdma_webhook_internal_errors",
-            "Internal errors (defects of the webhook), each answered with HTTP 500.",
+            "Internal errors (defects of the webhook); a request is then answered with HTTP 500.",
             registry=self.registry,
         )
         self.event_failures = Counter(

@@ -82,6 +82,7 @@ def serve(options: ServeOptions) -> int:
     except (CertificateError, WebhookError) as error:
         sys.stderr.write(f"rdma-webhook: error: {error}\n")
         return 2
+    threading.excepthook = server.report_thread
     uvloop.run(server.run())
     return 0
 
@@ -156,6 +157,16 @@ class WebhookServer:
         for source in self._sources:
             source.stop()
         self.log.write("info", "stopped")
+
+    def report_thread(self, failure: threading.ExceptHookArgs) -> None:
+        """Report a thread that an exception ended, for `threading.excepthook`.
+
+        A source whose thread has ended keeps its last state until the process ends.
+        """
+        self.metrics.internal_errors.inc()
+        thread = failure.thread.name if failure.thread else None
+        problem = crash_summary(failure.exc_value) if failure.exc_value else {}
+        self.log.write("error", "internal error", thread=thread, **problem)
 
     def stop(self) -> None:
         """Stop serving, from any thread; a second call ends the draining at once."""
