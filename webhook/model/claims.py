@@ -197,6 +197,11 @@ def is_nic_class(name: str) -> bool:
     return _NIC.search(name) is not None and _GPU.search(name) is None
 
 
+def shows_gpu_and_nic(name: str) -> bool:
+    """Return whether the name of a resource shows a GPU together with a NIC."""
+    return _NIC.search(name) is not None and _GPU.search(name) is not None
+
+
 def is_gpu_claim(claim: Claim, configuration: CompiledConfiguration) -> bool:
     """Return whether a claim is a GPU: by its names, or by a device class of a fabric."""
     return claim.is_gpu or any(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,6 +62,28 @@ def evidence(manifest: PodManifest, annotations: UserAnnotations | None = None) 
 def test_resources(limits: dict[str, str], nic: str) -> None:
     """The table's and the site's resources count, unless a fabric claims the name."""
     assert evidence(pod(gpu(limits=limits))) == nic
+
+
+PAIR = "example.com/gpu-nic-pair"
+
+
+def test_a_resource_that_brings_a_gpu_with_its_nic() -> None:
+    """Another injector may replace it by a claim for both, so listing it would request two NICs."""
+    assert evidence(pod(gpu(limits={PAIR: "1"}))) == f"{PAIR} in container trainer is a GPU with"
+    assert evidence(pod(gpu(limits={PAIR: "0"}))) == ""
+    assert evidence(pod(gpu(limits={"example.com/gpu-niche": "1"}))) == ""
+    decision = decide_on(pod(container(resources=quantities({PAIR: "1"}))), CLUSTER)
+    assert decision.reason is FOREIGN_NIC
+    assert decision.message == f"{PAIR} in container trainer is a GPU with {CLAIMED_BY_NONE}"
+
+
+def test_a_pair_counts_only_where_it_may_be_used() -> None:
+    """A sidecar's is its own, and a pair that a fabric lists is that fabric's GPU."""
+    sidecar = container("proxy", resources=quantities({PAIR: "1"}))
+    assert evidence(pod(gpu(), sidecar)) == ""
+    listed = decision_input(replace(V100, gpu_resources=frozenset({PAIR})))
+    trainer = pod(container(resources=quantities({PAIR: "1"})))
+    assert decide_on(trainer, listed).fabric == "v100-ib"
 
 
 @pytest.mark.parametrize(

@@ -278,15 +278,28 @@ def test_claims_that_are_no_list_are_refused_with_their_place() -> None:
 
 
 def test_a_device_that_no_fabric_claims_is_named() -> None:
-    """It may be a GPU missing in the configuration; the message names it instead of the claims."""
-    limits = quantities({"example.com/npu": "1"})
-    with_device = container("b", resources={**limits, "claims": [{"name": "x"}]})
-    manifest = pod(container("a"), with_device, resourceClaims=[{"name": "x"}])
+    """It may be a GPU missing in the configuration; the message names it, not another's claims."""
+    with_claim = container("a", resources={"claims": [{"name": "x"}]})
+    with_device = container("b", resources=quantities({"example.com/npu": "1"}))
+    manifest = pod(with_claim, with_device, resourceClaims=[{"name": "x"}])
     message = (
         "container b requests example.com/npu, which no fabric lists: if example.com/npu is a GPU, "
         "add it to gpuResources of the fabric that has it"
     )
     assert chosen(manifest) == Selection(reason=NO_TARGET, message=message)
+
+
+def test_a_device_beside_a_claim_is_not_to_be_listed() -> None:
+    """Another injector may pair a GPU and a NIC by the claim: both would be requested twice."""
+    limits = quantities({"example.com/npu": "1"})
+    paired = container("b", resources={**limits, "claims": [{"name": "x"}]})
+    manifest = pod(container("a"), paired, resourceClaims=[{"name": "x"}])
+    message = (
+        "container b requests example.com/npu, which no fabric lists, and has resource claims: set "
+        'rdma.lab/containers and rdma.lab/fabric; also set rdma.lab/devices to "0" if a claim '
+        "brings the NIC"
+    )
+    assert chosen(manifest) == Selection(reason=GPU_BY_CLAIM, message=message)
 
 
 def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:

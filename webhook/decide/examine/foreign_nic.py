@@ -5,6 +5,7 @@
     a resource in FOREIGN_RESOURCES of           vpc.amazonaws.com/efa, nvidia.com/rdma-vf
       webhook/model/resources.py, or the site's
     an annotation that attaches interfaces       networking.gke.io/interfaces, the site's own
+    a resource whose name shows GPU and NIC      example.com/gpu-nic-pair
     a DRA claim of a container or of the pod     rdma-nic
     variables in env or command                  FI_PROVIDER=efa, NCCL_FASTRAK_*
     a daemon of GPUDirect-TCPX in the pod        tcpx-daemon, tcpgpudmarxd
@@ -22,10 +23,10 @@ from collections.abc import Collection
 import orjson
 
 from webhook.decide.analysis import PodAnalysis
-from webhook.model.claims import fabrics_of, has_nic_of
+from webhook.model.claims import fabrics_of, has_nic_of, shows_gpu_and_nic
 from webhook.model.decision import Reason
-from webhook.model.pod import Path
-from webhook.model.resources import ContainerDevices
+from webhook.model.pod import Container, Path
+from webhook.model.resources import ContainerDevices, other_extended_resources
 
 FOREIGN_NIC = Reason(
     "ForeignNIC",
@@ -78,12 +79,26 @@ def foreign_nic(analysis: PodAnalysis, container_devices: ContainerDevices) -> s
     for container, requested in container_devices:
         if requested.foreign_resources and container.path in chosen:
             return f"{requested.foreign_resources[0]} in container {container.name} is {_NIC}"
+        for name in _pairs(analysis, container) if container.path in chosen else ():
+            return f"{name} in container {container.name} is a GPU with {_NIC}"
     return (
         _by_annotation(analysis)
         or _by_variable(analysis)
         or _by_daemon(analysis)
         or _by_claim(analysis, chosen)
     )
+
+
+def _pairs(analysis: PodAnalysis, container: Container) -> list[str]:
+    """List the container's resources that other injectors replace by a claim of GPU and NIC.
+
+    Their names show both. A resource of a fabric is not among them.
+    """
+    return [
+        name
+        for name in other_extended_resources(container, analysis.configuration)
+        if shows_gpu_and_nic(name)
+    ]
 
 
 def _by_annotation(analysis: PodAnalysis) -> str:

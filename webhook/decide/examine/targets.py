@@ -5,7 +5,7 @@ The first rule that applies decides (see `select`); the documentation has the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from webhook.decide.analysis import Launcher, Target
@@ -14,6 +14,7 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
 from webhook.model.annotations import (
     CONTAINERS_ANNOTATION,
+    DEVICES_ANNOTATION,
     FABRIC_ANNOTATION,
     INVALID_ANNOTATION,
     UserAnnotations,
@@ -45,7 +46,11 @@ NODE_DEVICES = Reason(
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
     "The pod gets devices of unknown kind through DRA claims: set rdma.lab/containers.",
-    remedy="List the containers that use the GPUs: rdma.lab/containers: NAME,NAME.",
+    remedy=(
+        "List the containers that use the GPUs: rdma.lab/containers: NAME,NAME. If a claim also "
+        'brings their NICs, set rdma.lab/fabric, and rdma.lab/devices: "0", so that no NIC is '
+        "requested twice."
+    ),
     rdma="no",
 )
 CONTAINERS_REQUIRED = Reason(
@@ -101,7 +106,7 @@ def select(
         return _ranks(pod, free, launchers, annotations)
     if annotations.fabric is not None and apps:
         return Selection((_only(pod, apps),))
-    return _no_targets(pod, apps, configuration, by_claim=bool(with_claims))
+    return _no_targets(pod, apps, configuration, with_claims)
 
 
 def _containers_with_claims(
@@ -187,19 +192,24 @@ def _only(pod: Pod, container_devices: ContainerDevices) -> Target:
 
 
 def _no_targets(
-    pod: Pod, apps: ContainerDevices, configuration: CompiledConfiguration, *, by_claim: bool
+    pod: Pod,
+    apps: ContainerDevices,
+    configuration: CompiledConfiguration,
+    with_claims: Collection[Path],
 ) -> Selection:
     """Return the reason why a pod has no targets, first of all a device that no fabric lists."""
     for container, _ in apps:
         for name in other_extended_resources(container, configuration):
+            if container.path in with_claims:
+                return Selection(reason=GPU_BY_CLAIM, message=_claim_message(name, container))
             return Selection(reason=NO_TARGET, message=_unlisted_device_message(name, container))
     shared = _shared_gpu(pod, apps)
     if shared:
         return Selection(reason=NO_TARGET, message=shared)
     equipped = _with_node_devices(pod, apps, configuration)
-    if equipped and not by_claim:
+    if equipped and not with_claims:
         return Selection(reason=NODE_DEVICES, message=equipped)
-    reason = GPU_BY_CLAIM if by_claim else NO_TARGET
+    reason = GPU_BY_CLAIM if with_claims else NO_TARGET
     return Selection(reason=reason, message=reason.clause)
 
 
@@ -251,3 +261,18 @@ _SHARE_USER = "gpu-fraction-container-name"
 def _unlisted_device_message(name: str, container: Container) -> str:
     remedy = f"if {name} is a GPU, add it to gpuResources of the fabric that has it"
     return f"container {container.name} requests {name}, which no fabric lists: {remedy}"
+
+
+def _claim_message(name: str, container: Container) -> str:
+    """Return a sentence on a device beside a claim that may bring the same device, or its NIC.
+
+    So the advice is not to list the resource: the webhook would then request a second NIC.
+    """
+    remedy = (
+        f"set {CONTAINERS_ANNOTATION} and {FABRIC_ANNOTATION}; also set {DEVICES_ANNOTATION} to "
+        '"0" if a claim brings the NIC'
+    )
+    return (
+        f"container {container.name} requests {name}, which no fabric lists, and has resource "
+        f"claims: {remedy}"
+    )
