@@ -413,8 +413,8 @@ def test_advice_and_webhook_agree_on_values(cluster: Cluster, key: str, value: s
     annotations = {ENABLE: "true", key: value}
     try:
         assert opted_in(annotations)
-        parse_annotations(annotations, frozenset(mutation.name for mutation in MUTATIONS))
-        denied = False
+        names = frozenset(mutation.name for mutation in MUTATIONS)
+        denied = bool(parse_annotations(annotations, names).problems)
     except Denial:
         denied = True
     answer = ask(cluster, workload("Job", "policies-on", template(annotations)))

@@ -21,6 +21,7 @@ from webhook.decide.examine import (
     examine,
     ineligible,
 )
+from webhook.decide.examine.annotation_values import denial_of, problems_of
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.decide.examine.targets import TAKEN_FOR_LAUNCHER
 from webhook.decide.limits import check_size
@@ -81,7 +82,7 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
         raise ShapeError(f"a pod must be a mapping, but is {describe(manifest)}")
     pod = Pod(manifest)
     annotations = pod.annotations
-    if not opted_in(annotations) and not decision_input.assume_opted_in:
+    if not _has_opted_in(pod, decision_input):
         message = NOT_OPTED_IN.clause
         return Decision(allowed=True, reason=NOT_OPTED_IN, message=message, pod=manifest)
     exclusion = ineligible(pod)
@@ -97,6 +98,16 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
     hazard_evidence = warn_of_hazards(draft, examination.analysis)
     _mutate(draft, examination.analysis, examination.applicability)
     return conclude(draft, examination, hazard_evidence)
+
+
+def _has_opted_in(pod: Pod, decision_input: DecisionInput) -> bool:
+    """Return whether the pod opted in; deny a wrong value together with those of others."""
+    try:
+        return opted_in(pod.annotations) or decision_input.assume_opted_in
+    except Denial as denial:
+        parsed = parse_annotations(pod.annotations, _NAMES)
+        others = problems_of(pod, parsed, decision_input.configuration)
+        raise denial_of([str(denial), *others]) from denial
 
 
 def _note_request(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:

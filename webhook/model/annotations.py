@@ -11,13 +11,14 @@ Opting in (the namespace also needs the label, which the API server checks):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 from webhook.model.decision import Denial, Reason
 from webhook.model.names import counted
 from webhook.model.nearest import suggestion
 from webhook.model.pod import describe, text
+from webhook.model.quantity import is_unexpanded
 
 PREFIX = "rdma.lab/"
 ENABLE_ANNOTATION = "rdma.lab/enable"
@@ -93,6 +94,8 @@ class UserAnnotations(NamedTuple):
     nvlink: bool = False
     #: A sentence for each unknown `rdma.lab/*` key, with a suggestion.
     unknown: tuple[str, ...] = ()
+    #: A sentence for each invalid value, which is left out.
+    problems: tuple[str, ...] = ()
 
 
 def opted_in(annotations: Mapping[str, object]) -> bool:
@@ -102,95 +105,109 @@ def opted_in(annotations: Mapping[str, object]) -> bool:
         return True
     if value is None or value == "false":
         return False
-    raise _malformed(ENABLE_ANNOTATION, value, '"true" or "false"')
+    raise Denial(INVALID_ANNOTATION, _malformed(ENABLE_ANNOTATION, value, '"true" or "false"'))
 
 
 def parse_annotations(
     annotations: Mapping[str, object], mutations: frozenset[str]
 ) -> UserAnnotations:
-    """Read the user's annotations; raise Denial for an invalid value, with a remedy."""
+    """Read the user's annotations; `problems` has a sentence with a remedy for each invalid value.
+
+    Whether the pod opted in is not read: see `opted_in`.
+    """
     ours = {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
     if len(ours) <= 1 and ENABLE_ANNOTATION in ours:
         return _NO_ANNOTATIONS
+    reader = _Reader(ours)
     return UserAnnotations(
-        fabric=_word(ours, FABRIC_ANNOTATION, "the name of a fabric"),
-        containers=_names(ours, CONTAINERS_ANNOTATION, "container names separated by commas"),
-        devices=_count(ours),
-        memory_limit=_choice(ours, MEMORY_LIMIT_ANNOTATION, ("drop", "keep")),
-        skip=_skip(ours, mutations),
-        nvlink=_choice(ours, NVLINK_ANNOTATION, ("share",)) is not None,
+        fabric=reader.word(FABRIC_ANNOTATION, "the name of a fabric"),
+        containers=reader.names(CONTAINERS_ANNOTATION, "container names separated by commas"),
+        devices=reader.count(DEVICES_ANNOTATION),
+        memory_limit=reader.choice(MEMORY_LIMIT_ANNOTATION, ("drop", "keep")),
+        skip=reader.mutations(SKIP_ANNOTATION, mutations),
+        nvlink=reader.choice(NVLINK_ANNOTATION, ("share",)) is not None,
         unknown=tuple(_unknown_key_messages(ours)),
+        problems=tuple(reader.problems),
     )
 
 
 _NO_ANNOTATIONS = UserAnnotations()
+_Choice = TypeVar("_Choice", bound=str)
 
 
-def _malformed(key: str, value: object, expected: str) -> Denial:
-    quoted = repr(value) if isinstance(value, str) else describe(value)
-    if isinstance(value, (int, float)):  # YAML reads unquoted `yes`, `True` and `2` as these
-        quoted, expected = quoted.lower(), f"{expected}, in quotes"
-    return Denial(INVALID_ANNOTATION, f"annotation {key} is {quoted:.200}: it must be {expected}")
+class _Reader:
+    """Reads annotations by their keys; an invalid value counts as absent, and is a problem."""
 
+    def __init__(self, ours: Mapping[str, object]) -> None:
+        self._ours = ours
+        self.problems: list[str] = []
 
-def _word(ours: Mapping[str, object], key: str, expected: str) -> str | None:
-    value = ours.get(key)
-    if value is None:
+    def word(self, key: str, expected: str) -> str | None:
+        value = self._ours.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str) or not value.strip() or is_unexpanded(value):
+            self.problems.append(_malformed(key, value, expected))
+            return None
+        return value.strip()
+
+    def names(self, key: str, expected: str) -> tuple[str, ...] | None:
+        value = self.word(key, expected)
+        if value is None:
+            return None
+        names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+        if not all(names):
+            self.problems.append(_malformed(key, value, expected))
+            return None
+        return names
+
+    def count(self, key: str) -> int | None:
+        expected = "a whole number of RDMA devices for each container, 0 for none"
+        value = self.word(key, expected)
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
+            self.problems.append(_malformed(key, value, expected))
+            return None
+        return int(value)
+
+    def choice(self, key: str, choices: tuple[_Choice, ...]) -> _Choice | None:
+        expected = " or ".join(f'"{choice}"' for choice in choices)
+        value = self.word(key, expected)
+        for choice in choices:
+            if value == choice:
+                return choice
+        if value is not None:
+            self.problems.append(_malformed(key, value, expected))
         return None
-    if not isinstance(value, str) or not value.strip():
-        raise _malformed(key, value, expected)
-    return value.strip()
 
-
-def _names(ours: Mapping[str, object], key: str, expected: str) -> tuple[str, ...] | None:
-    value = _word(ours, key, expected)
-    if value is None:
-        return None
-    names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
-    if not all(names):
-        raise _malformed(key, value, expected)
-    return names
+    def mutations(self, key: str, mutations: frozenset[str]) -> frozenset[str]:
+        names = self.names(key, "mutation names separated by commas") or ()
+        unknown = [name for name in names if name not in mutations]
+        if unknown:
+            self.problems.append(_unknown_mutations(key, unknown, mutations))
+        return mutations.intersection(names)
 
 
 _DIGITS = 4  # no node has ten thousand devices
 
 
-def _count(ours: Mapping[str, object]) -> int | None:
-    expected = "a whole number of RDMA devices for each container, 0 for none"
-    value = _word(ours, DEVICES_ANNOTATION, expected)
-    if value is None:
-        return None
-    if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
-        raise _malformed(DEVICES_ANNOTATION, value, expected)
-    return int(value)
+def _malformed(key: str, value: object, expected: str) -> str:
+    if isinstance(value, str) and is_unexpanded(value):
+        return f"annotation {key} is {value!r:.80}, an unexpanded variable: run envsubst first"
+    quoted = repr(value) if isinstance(value, str) else describe(value)
+    if isinstance(value, (int, float)):  # YAML reads unquoted `yes`, `True` and `2` as these
+        quoted, expected = quoted.lower(), f"{expected}, in quotes"
+    return f"annotation {key} is {quoted:.200}: it must be {expected}"
 
 
-_Choice = TypeVar("_Choice", bound=str)
-
-
-def _choice(ours: Mapping[str, object], key: str, choices: tuple[_Choice, ...]) -> _Choice | None:
-    expected = " or ".join(f'"{choice}"' for choice in choices)
-    value = _word(ours, key, expected)
-    if value is None:
-        return None
-    for choice in choices:
-        if value == choice:
-            return choice
-    raise _malformed(key, value, expected)
-
-
-def _skip(ours: Mapping[str, object], mutations: frozenset[str]) -> frozenset[str]:
-    names = _names(ours, SKIP_ANNOTATION, "mutation names separated by commas") or ()
-    unknown = [name for name in names if name not in mutations]
-    if unknown:
-        valid = ", ".join(sorted(mutations))
-        meant = "".join(suggestion(name, mutations) for name in unknown[:_MAX_LISTED])
-        listed = " and ".join(map(repr, unknown))
-        nouns = "is not a mutation" if len(unknown) == 1 else "are not mutations"
-        expected = f"it must be one or more of {valid}{meant}"
-        msg = f"annotation {SKIP_ANNOTATION}: {listed:.200} {nouns}: {expected}"
-        raise Denial(INVALID_ANNOTATION, msg)
-    return frozenset(names)
+def _unknown_mutations(key: str, unknown: Sequence[str], mutations: frozenset[str]) -> str:
+    valid = ", ".join(sorted(mutations))
+    meant = "".join(suggestion(name, mutations) for name in unknown[:_MAX_LISTED])
+    listed = " and ".join(map(repr, unknown))
+    nouns = "is not a mutation" if len(unknown) == 1 else "are not mutations"
+    expected = f"it must be one or more of {valid}{meant}"
+    return f"annotation {key}: {listed:.200} {nouns}: {expected}"
 
 
 def _unknown_key_messages(ours: Iterable[str]) -> Iterable[str]:

@@ -96,6 +96,9 @@ def requested_devices(
     quantities = container.quantities
     if not quantities:
         return _NO_DEVICES
+    for name in quantities:
+        if "$" in name:  # no resource has such a name
+            raise _unexpanded_name(name, container)
     # Sorted, as the API server sends them: the result must not depend on the order in a file.
     extended = sorted([name for name in quantities if "/" in name])
     if not extended:
@@ -107,6 +110,15 @@ def requested_devices(
     except ValueError as error:
         raise _refusal(container) from error
     return requested
+
+
+def _unexpanded_name(name: str, container: Container) -> ShapeError:
+    section = "limits" if name in container.limits else "requests"
+    place = dotted((*container.path, "resources", section))
+    problem = "is an unexpanded variable: run envsubst first"
+    if not is_unexpanded(name):
+        problem = "is not the name of a resource"
+    return ShapeError(f"{place}: {name!r:.80} {problem}")
 
 
 def _refusal(container: Container) -> ShapeError:

@@ -11,13 +11,12 @@ from webhook.decide.examine.fabric_choice import (
     FABRIC_AMBIGUOUS,
     FABRIC_UNKNOWN,
     Resolution,
-    check_name,
     resolve,
 )
 from webhook.model.annotations import FABRIC_ANNOTATION, UserAnnotations
 from webhook.model.claims import ClaimFacts, claims_of
 from webhook.model.decision import Denial
-from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource, build_configuration
+from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod, PodManifest
@@ -282,25 +281,6 @@ def test_three_may_contradict_each_other_only_together() -> None:
         "nvidia.com/gpu in container trainer implies fabric north or south, "
         "but the node that the pod names implies fabric east or north: remove one of the two"
     )
-
-
-@pytest.mark.parametrize(
-    ("fabrics", "names"), [(ALL, "north, south, east"), ((), "none")], ids=["three", "none"]
-)
-def test_an_unknown_fabric_is_denied(fabrics: tuple[Fabric, ...], names: str) -> None:
-    """The message lists the names that would do."""
-    with pytest.raises(Denial) as raised:
-        check_name(UserAnnotations(fabric="nort"), build_configuration(fabrics))
-    assert (raised.value.reason.code, str(raised.value)) == (
-        "InvalidAnnotation",
-        f"annotation rdma.lab/fabric names 'nort', but the fabrics are: {names}",
-    )
-
-
-@pytest.mark.parametrize("name", [None, "south"])
-def test_a_pod_may_name_a_fabric_or_none(name: str | None) -> None:
-    """Only a name of no fabric is wrong."""
-    check_name(UserAnnotations(fabric=name), build_configuration(ALL))
 
 
 def no_fabric_matches(source: str) -> str:

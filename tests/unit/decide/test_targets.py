@@ -228,25 +228,6 @@ def test_named_containers_are_the_targets_in_any_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("manifest", "have"),
-    [
-        (pod(container("a"), initContainers=[container("setup")]), "setup, a"),
-        (pod(container("a"), ephemeralContainers=[container("x")]), "a"),
-        ({"spec": {}}, "none"),
-    ],
-    ids=case_name,
-)
-def test_an_unknown_name_is_denied(manifest: PodManifest, have: str) -> None:
-    """The message lists the names that would do; ephemeral containers never do."""
-    with pytest.raises(Denial) as raised:
-        chosen(manifest, UserAnnotations(containers=("x",)))
-    assert (raised.value.reason.code, str(raised.value)) == (
-        "InvalidAnnotation",
-        f"annotation rdma.lab/containers names 'x', but the pod's containers are: {have}",
-    )
-
-
-@pytest.mark.parametrize(
     ("claims", "resources", "reason"),
     [
         (None, {"claims": [{"name": "gpu"}]}, NO_TARGET),

@@ -16,11 +16,10 @@ def parsed(**words: Any) -> UserAnnotations:
     return parse_annotations({"rdma.lab/enable": "true", "other/key": "x", **written}, MUTATIONS)
 
 
-def denial(**words: Any) -> tuple[str, str]:
-    """Return the reason code and the message of the denial of these annotations."""
-    with pytest.raises(Denial) as raised:
-        parsed(**words)
-    return raised.value.reason.code, str(raised.value)
+def problem(**words: Any) -> str:
+    """Return the only problem of these annotations."""
+    (sentence,) = parsed(**words).problems
+    return sentence
 
 
 @pytest.mark.parametrize(
@@ -132,42 +131,32 @@ def test_the_memory_limit_is_dropped_or_kept(choice: str) -> None:
 )
 def test_a_malformed_word_is_denied(word: str, value: str, expected: str) -> None:
     """The message names the annotation, its value, and the values that are allowed."""
-    assert denial(**{word: value}) == (
-        "InvalidAnnotation",
-        f"annotation rdma.lab/{word} is {value!r}: it must be {expected}",
+    assert problem(**{word: value}) == (
+        f"annotation rdma.lab/{word} is {value!r}: it must be {expected}"
     )
 
 
 def test_a_value_that_is_no_string_is_denied() -> None:
     """The API server rejects such a value too, with less detail."""
-    assert denial(devices=2) == (
-        "InvalidAnnotation",
-        (
-            "annotation rdma.lab/devices is a number (2): it must be a whole number of RDMA "
-            "devices for each container, 0 for none, in quotes"
-        ),
+    assert problem(devices=2) == (
+        "annotation rdma.lab/devices is a number (2): it must be a whole number of RDMA "
+        "devices for each container, 0 for none, in quotes"
     )
 
 
 def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
     """Otherwise a misspelled name would not skip its mutation."""
-    assert denial(skip="env,ipclock") == (
-        "InvalidAnnotation",
-        (
-            "annotation rdma.lab/skip: 'ipclock' is not a mutation: it must be one or more of env, "
-            "hcoll, ipc-lock (did you mean ipc-lock?)"
-        ),
+    assert problem(skip="env,ipclock") == (
+        "annotation rdma.lab/skip: 'ipclock' is not a mutation: it must be one or more of env, "
+        "hcoll, ipc-lock (did you mean ipc-lock?)"
     )
-    assert denial(skip="ipclock,envs")[1] == (
+    assert problem(skip="ipclock,envs") == (
         "annotation rdma.lab/skip: 'ipclock' and 'envs' are not mutations: it must be one or more "
         "of env, hcoll, ipc-lock (did you mean ipc-lock?) (did you mean env?)"
     )
-    assert denial(skip="x") == (
-        "InvalidAnnotation",
-        (
-            "annotation rdma.lab/skip: 'x' is not a mutation: it must be one or more of env, "
-            "hcoll, ipc-lock"
-        ),
+    assert problem(skip="x") == (
+        "annotation rdma.lab/skip: 'x' is not a mutation: it must be one or more of env, "
+        "hcoll, ipc-lock"
     )
 
 
@@ -185,7 +174,7 @@ def test_a_long_word_gets_no_guess() -> None:
         f"unknown annotation 'rdma.lab/enable{'d' * 59}'",
     )
     assert "did you mean" in parsed(**{f"memory-limi{'t' * 10}": ""}).unknown[0]
-    assert "did you mean" not in denial(skip=f"ipc-lock{'k' * 100}")[1]
+    assert "did you mean" not in problem(skip=f"ipc-lock{'k' * 100}")
 
 
 def test_very_many_unknown_keys_are_counted() -> None:
@@ -200,5 +189,29 @@ def test_very_many_unknown_keys_are_counted() -> None:
 
 def test_a_long_value_is_cut_in_the_message() -> None:
     """The message does not repeat a value of a quarter of a megabyte."""
-    _, message = denial(nvlink="x" * 100_000)
+    message = problem(nvlink="x" * 100_000)
     assert message == f'annotation rdma.lab/nvlink is \'{"x" * 199}: it must be "share"'
+
+
+def test_all_problems_are_listed() -> None:
+    """A user corrects all of them at once; the valid values are read."""
+    annotations = parsed(fabric=" ", devices="two", memory_limit="x", skip="envs", nvlink="share")
+    assert [sentence.split()[1] for sentence in annotations.problems] == [
+        "rdma.lab/fabric",
+        "rdma.lab/devices",
+        "rdma.lab/memory-limit",
+        "rdma.lab/skip:",
+    ]
+    assert annotations.fabric is annotations.devices is annotations.memory_limit is None
+    assert annotations.skip == frozenset()
+    assert annotations.nvlink
+
+
+@pytest.mark.parametrize("word", ["fabric", "containers", "devices", "memory-limit", "skip"])
+def test_an_unexpanded_variable_has_its_own_remedy(word: str) -> None:
+    """The value that it stands for is unknown, so what would be allowed does not matter."""
+    remedy = "is '${X}', an unexpanded variable: run envsubst first"
+    assert problem(**{word: "${X}"}) == f"annotation rdma.lab/{word} {remedy}"
+    with pytest.raises(Denial) as raised:
+        opted_in({"rdma.lab/enable": "${X}"})
+    assert str(raised.value) == f"annotation rdma.lab/enable {remedy}"

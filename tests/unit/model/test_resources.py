@@ -347,3 +347,27 @@ def test_what_no_fabric_claims_is_listed() -> None:
         "example.com/a",
         "example.com/b",
     ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "requests", "says"),
+    [
+        (
+            {"${RESOURCE}": "8"},
+            None,
+            "limits: '${RESOURCE}' is an unexpanded variable: run envsubst first",
+        ),
+        (
+            {"cpu": "1"},
+            {"rdma/$POOL": "8"},
+            "requests: 'rdma/$POOL' is an unexpanded variable: run envsubst first",
+        ),
+        ({"a$": "8"}, None, "limits: 'a$' is not the name of a resource"),
+    ],
+    ids=case_name,
+)
+def test_the_name_of_a_resource_may_be_unexpanded(limits: Any, requests: Any, says: str) -> None:
+    """Otherwise the pod seems to request nothing, and the remedy would be a wrong one."""
+    with pytest.raises(ShapeError) as raised:
+        requested(limits, requests)
+    assert str(raised.value) == f"spec.containers[0].resources.{says}"

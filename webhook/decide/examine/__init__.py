@@ -1,7 +1,8 @@
 """Examine a pod before any mutation runs: find its targets and fabric, or the reason for none.
 
-`targets` chooses the containers, `fabric_choice` the fabric; `foreign_nic` and `node_selection`
-find evidence against it. Nothing here edits the pod. Start with `examine`, below.
+`annotation_values` checks the annotations; `targets` chooses the containers, `fabric_choice` the
+fabric; `foreign_nic` and `node_selection` find evidence against it. Nothing here edits the pod.
+Start with `examine`, below.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.decide.analysis import NO_CALL, DecisionInput, EarlierCall, PodAnalysis, RdmaAccess
-from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, check_name, resolve
+from webhook.decide.examine.annotation_values import check_annotations
+from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
 from webhook.decide.examine.node_selection import unknown_label_messages
 from webhook.decide.examine.targets import Selection, select
@@ -119,7 +121,7 @@ def examine(
 ) -> Examination:
     """Find the targets and the fabric; raise Denial for a request that cannot be met."""
     configuration = decision_input.configuration
-    check_name(annotations, configuration)
+    check_annotations(pod, annotations, configuration)
     # All containers count: a GPU of any container determines the pod's node.
     container_devices = [
         (container, requested_devices(container, configuration)) for container in pod.containers

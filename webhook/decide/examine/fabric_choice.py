@@ -27,7 +27,6 @@ from webhook.decide.examine.node_selection import (
 from webhook.model.annotations import (
     CONTAINERS_ANNOTATION,
     FABRIC_ANNOTATION,
-    INVALID_ANNOTATION,
     STATUS_ANNOTATION,
     UserAnnotations,
 )
@@ -147,15 +146,6 @@ def resolve(
         (name,) = search.candidates
         return Resolution(configuration.fabrics[name], search.winner.source)
     return _by_default(search.candidates, search.naming_evidence, decision_input, container_devices)
-
-
-def check_name(annotations: UserAnnotations, configuration: CompiledConfiguration) -> None:
-    """Deny a pod whose annotation names an unknown fabric, even if it needs no fabric."""
-    if annotations.fabric is not None and annotations.fabric not in configuration.fabrics:
-        have = ", ".join(configuration.fabrics) or "none"
-        name = f"{annotations.fabric!r:.80}"
-        msg = f"annotation {FABRIC_ANNOTATION} names {name}, but the fabrics are: {have}"
-        raise Denial(INVALID_ANNOTATION, msg)
 
 
 def _pod_evidence(

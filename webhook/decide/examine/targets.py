@@ -16,7 +16,6 @@ from webhook.model.annotations import (
     CONTAINERS_ANNOTATION,
     DEVICES_ANNOTATION,
     FABRIC_ANNOTATION,
-    INVALID_ANNOTATION,
     UserAnnotations,
 )
 from webhook.model.claims import Claim, fabrics_of
@@ -87,7 +86,10 @@ def select(
     *,
     claims: Iterable[Claim] = (),
 ) -> Selection:
-    """Choose the targets; raise Denial for an unknown container name, or for an unclear choice."""
+    """Choose the targets; raise Denial for an unclear choice.
+
+    The pod has each container that the annotation names (`annotation_values`).
+    """
     if annotations.containers is not None:
         return Selection(_targets_by_name(pod, container_devices, annotations.containers))
     apps = [pair for pair in container_devices if pair[0].kind == "app"]
@@ -169,14 +171,6 @@ def _targets_by_name(
         for container, requested in container_devices
         if container.kind != "ephemeral"
     }
-    for name in names:
-        if name not in by_name:
-            have = ", ".join(by_name) or "none"
-            msg = (
-                f"annotation {CONTAINERS_ANNOTATION} names {name!r:.80}, "
-                f"but the pod's containers are: {have}"
-            )
-            raise Denial(INVALID_ANNOTATION, msg)
     return tuple(by_name[name] for name in names)
 
 
@@ -266,7 +260,7 @@ def _unlisted_device_message(name: str, container: Container) -> str:
 def _claim_message(name: str, container: Container) -> str:
     """Return a sentence on a device beside a claim that may bring the same device, or its NIC.
 
-    So the advice is not to list the resource: the webhook would then request a second NIC.
+    It does not advise adding the resource to a fabric, which would request a second NIC.
     """
     remedy = (
         f"set {CONTAINERS_ANNOTATION} and {FABRIC_ANNOTATION}; also set {DEVICES_ANNOTATION} to "

@@ -20,6 +20,8 @@ _NO_WIDTH = "\u200b\ufeff"
 #: Characters that look like a space, or are invisible, but are ordinary characters to YAML.
 _ODD_SPACE = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]")
 _TEMPLATE = re.compile(r"\{\{|\{%")
+#: A shell variable in braces, perhaps with a default: `${X}`, `${X:-y}`.
+_UNEXPANDED = re.compile(r"\$\{[A-Za-z_][^{}\n]{0,60}\}")
 _LEADING = re.compile(r"\s*")
 #: `image:nginx`, but not `http://x`, `a::b` or `10:30`.
 _TIGHT_COLON = re.compile(r"(?:- ++)*+([A-Za-z][\w./-]*+):((?!/|:)\S.*)")
@@ -90,6 +92,15 @@ def _template(position: ErrorPosition) -> Mistake | None:
             )
             return Mistake(line.start + match.start(), message)
     return None
+
+
+def _unexpanded(position: ErrorPosition) -> Mistake | None:
+    """Find `{a: ${X}}`, where the brace of the variable ends the value before it."""
+    start = position.offset - 1
+    variable = _UNEXPANDED.match(position.text, start) if start >= 0 else None
+    if variable is None:
+        return None
+    return Mistake(start, f"`{variable[0]}` is an unexpanded variable; run envsubst first")
 
 
 def _tab(position: ErrorPosition) -> Mistake | None:
@@ -321,6 +332,7 @@ def _describe_context(position: ErrorPosition) -> str:
 
 _EXPLANATIONS: tuple[Callable[[ErrorPosition], Mistake | None], ...] = (
     _template,
+    _unexpanded,
     _tab,
     _odd_space,
     _open_quote,

@@ -165,6 +165,22 @@ MISTAKES = {
         "{% if x %}\na: 1\n",
         "1:1 `{% ... %}` is a template; render it first, for example with `helm template`",
     ),
+    "a variable": (
+        "a: {name: ${NAME}, b: c}\n",
+        "1:11 `${NAME}` is an unexpanded variable; run envsubst first",
+    ),
+    "a variable in a list": (
+        "a: [x, ${A}-${B}]\n",
+        "1:8 `${A}` is an unexpanded variable; run envsubst first",
+    ),
+    "a variable as a key": (
+        "{${RESOURCE:-nvidia.com/gpu}: 8}\n",
+        "1:2 `${RESOURCE:-nvidia.com/gpu}` is an unexpanded variable; run envsubst first",
+    ),
+    "a dollar": (
+        "a: [x ${ y]\n",
+        "1:8 a comma is missing here, between two entries of the [...]",
+    ),
     "a star": ("p: [*V100*]\n", '1:5 a value that begins with * must be quoted; write `"*V100*"`'),
     "an ampersand": ("a: & b\n", "1:4 a value that begins with & must be quoted"),
     "an at sign": ("a: @foo\n", '1:4 a value that begins with @ must be quoted; write `"@foo"`'),
