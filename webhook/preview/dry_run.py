@@ -33,11 +33,14 @@ from webhook.preview.report.record import CLI_WORDING, NO_TEMPLATE, Edit, Previe
 from webhook.preview.workloads.controllers import controller_of, controller_pods
 from webhook.preview.workloads.controllers.workload import Controller, ControllerPod
 from webhook.preview.workloads.hints import OptInHints, annotations_location, notes_of
+from webhook.preview.workloads.mistakes import mistakes_in
 from webhook.preview.workloads.objects import Header
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document
 
 _NO_LIVE_FACTS = LiveFacts()
+#: The remedy for an unexpanded variable.
+ENVSUBST = "envsubst"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +193,22 @@ def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Pr
             decision=decision,
             pod=patch_pod(controller_pod.pod, decision),
             hint=hint,
+            mistakes=_mistakes(decided, decision),
             annotations_location=annotations_location(template),
             spec_only=template.spec_only,
             controller=controller.name if controller else "",
             role=controller_pod.role,
         )
+
+
+def _mistakes(decided: _DecidedTemplate, decision: Decision) -> tuple[str, ...]:
+    """Return the mistakes in the template, unless the decision already asks for the same."""
+    is_plain = decided.controller is not None or decided.template.enclosing is None
+    return tuple(
+        mistake
+        for mistake in mistakes_in(decided.template, is_plain=is_plain)
+        if ENVSUBST not in mistake or ENVSUBST not in decision.message
+    )
 
 
 def _edit(decided: _DecidedTemplate) -> Edit:

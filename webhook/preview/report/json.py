@@ -84,15 +84,19 @@ class DecisionForm(TypedDict):
     """The reason for `called`, as a sentence."""
     hint: str
     """For a pod that has not opted in: the apparent attempt to opt in; empty without one."""
+    mistakes: list[str]
+    """Sentences on mistakes in the pod or template that no webhook sees: fields that Kubernetes
+    does not know, with the nearest known one, and unexpanded variables."""
     rdma: Rdma | None
     """Whether the pod is equipped for RDMA, as far as admission can see: `yes`, `no`, `unsure`;
     `none`: it only starts ranks in other pods; null: it has not opted in. `no` if `called` is
     false."""
     because: BecauseForm | None
-    """The reason for the verdict; null if the pod has not opted in."""
+    """The reason for the verdict, an object with `reason` and `message`; null if the pod has not
+    opted in."""
     ifCalled: VerdictForm | None
-    """The verdict if the webhook were called; null unless `called` is false for a pod that opted
-    in."""
+    """The verdict if the webhook were called, an object with `rdma`, `reason` and `message`; null
+    unless `called` is false for a pod that opted in."""
     allowed: bool
     """false: the webhook denies the pod."""
     reason: str
@@ -180,6 +184,7 @@ def _decision(preview: Preview) -> DecisionForm:
         "called": preview.called,
         "calledBecause": preview.called_because,
         "hint": preview.hint,
+        "mistakes": list(preview.mistakes),
         "rdma": preview.verdict.rdma if preview.verdict else None,
         "because": _because(preview.verdict) if preview.verdict else None,
         "ifCalled": _if_called(preview),

@@ -53,6 +53,8 @@ class Preview:
     pod: PodManifest
     #: For a pod that has not opted in: a sentence about an apparent attempt; "" without one.
     hint: str = ""
+    #: Sentences on mistakes in the manifest, such as unknown fields.
+    mistakes: tuple[str, ...] = ()
     annotations_location: str = ""  #: where the annotation that opts in belongs
     #: The controller that adds to the pod; "" if the document's template is decided on unchanged.
     controller: str = ""
@@ -172,6 +174,7 @@ def _pod_remarks(preview: Preview) -> Iterator[tuple[str, str]]:
         yield "warning", f"the webhook would not be called: {preview.called_because}"
     if preview.hint:
         yield "warning", preview.hint
+    yield from (("warning", mistake) for mistake in preview.mistakes)
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
         reason = None if decision.reason in NO_GENERAL_REASON else decision.reason

@@ -162,7 +162,7 @@ def _write_verdict(
     sentences = [because, preview.hint, _if_called(preview)]
     if not not_opted_in(preview) and not any(skip_reason.message in text for text in sentences):
         sentences.append(skip_reason.message)
-    for sentence in filter(None, sentences[1:]):
+    for sentence in filter(None, (*sentences[1:], *preview.mistakes)):
         sheet.paragraph(Span(sentence), sign=_WARNING_SIGN, indent=_INDENT)
 
 

@@ -15,7 +15,7 @@ from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
 from webhook.model.names import first_names
 from webhook.model.pod import Path, dotted
-from webhook.preview.workloads.objects import Header, below, values_along
+from webhook.preview.workloads.objects import Header, below, fields_or_empty, values_along
 from webhook.preview.workloads.templates import (
     NO_OBJECT,
     EnclosingObject,
@@ -165,6 +165,8 @@ def notes_of(value: object) -> list[str]:
         if mapping.is_pod:
             if _lacks_containers(mapping.node):
                 notes.append(_note_on_missing_containers(mapping))
+        elif misnamed := _misnamed_containers(mapping):
+            notes.append(misnamed)
         elif mapping.enclosing.kind == "TrainJob" and not path_in_object:
             notes.append(_note_on_train_job(mapping))
         elif _is_container(mapping):
@@ -206,6 +208,23 @@ def _note_on_missing_containers(mapping: LocatedMapping) -> str:
         f"{mapping.enclosing}: {containers_path} is missing, and the API server rejects a pod "
         "without containers"
     )
+
+
+def _misnamed_containers(mapping: LocatedMapping) -> str:
+    """Return a note on a pod template that seems to have its containers in another field."""
+    spec = fields_or_empty(mapping.node.get("spec"))
+    if mapping.path[-1:] != ("template",):
+        return ""
+    lists = (key for key in islice(spec, _MAX_KEYS) if isinstance(spec[key], list))
+    key = next((key for key in lists if _similarity(key.lower(), _CONTAINERS[-1]) > _NEAR), "")
+    if not key:
+        return ""
+    place = dotted((*mapping.path[len(mapping.enclosing.path) :], "spec", key))
+    return f"{mapping.enclosing}: {place} is not a field of a pod's spec (did you mean containers?)"
+
+
+#: The least similarity: `container` has .95, `initContainers` .83.
+_NEAR = 0.85
 
 
 def _path_label(path: Path) -> str:

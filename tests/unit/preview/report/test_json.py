@@ -28,6 +28,7 @@ def test_the_form_of_a_patched_pod() -> None:
                 "called": True,
                 "calledBecause": "namespace lab has the label",
                 "hint": "",
+                "mistakes": [],
                 "rdma": "yes",
                 "because": {"reason": "Equipped", "message": "all is right"},
                 "ifCalled": None,

@@ -40,6 +40,22 @@ def test_missing_containers_are_noted(spec: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["container", "Containers", "contaners"])
+def test_misnamed_containers_are_noted(key: str) -> None:
+    """Without `containers`, a template is not recognized as one."""
+    template = {"spec": {"volumes": [], key: [{"name": "a"}]}}
+    assert notes_of(document("Job", {"template": template})) == [
+        f"Job m: spec.template.spec.{key} is not a field of a pod's spec (did you mean containers?)"
+    ]
+
+
+@pytest.mark.parametrize("spec", [{"initContainers": []}, {"container": {}}, [], None])
+def test_other_specs_are_no_misnamed_pods(spec: Any) -> None:
+    """Only a list of containers is one, and a template may be something else."""
+    assert notes_of(document("Job", {"template": {"spec": spec}})) == []
+    assert notes_of(document("Job", {"other": {"spec": {"container": []}}})) == []
+
+
 @pytest.mark.parametrize("kind", ["MiniCluster", "ClusterServingRuntime"])
 def test_containers_right_under_another_kind(kind: str) -> None:
     """A container is known by its image and another field, or by its name in such a list."""
