@@ -258,7 +258,7 @@ def _unlisted_device_message(name: str, container: Container) -> str:
 
 
 def _claim_message(name: str, container: Container) -> str:
-    """Return a sentence on a device beside a claim that may bring the same device, or its NIC.
+    """Return a sentence on a device with a claim that may bring the same device, or its NIC.
 
     It does not advise adding the resource to a fabric, which would request a second NIC.
     """

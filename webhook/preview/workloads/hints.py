@@ -216,7 +216,7 @@ def _misnamed_containers(mapping: LocatedMapping) -> str:
     if mapping.path[-1:] != ("template",):
         return ""
     lists = (key for key in islice(spec, _MAX_KEYS) if isinstance(spec[key], list))
-    key = next((key for key in lists if _similarity(key.lower(), _CONTAINERS[-1]) > _NEAR), "")
+    key = next((key for key in lists if _similarity(key.lower(), "containers") > _NEAR), "")
     if not key:
         return ""
     place = dotted((*mapping.path[len(mapping.enclosing.path) :], "spec", key))
