@@ -119,14 +119,15 @@ def our_names(script: str) -> list[Name] | None:
     scanned = Scanner(script, list(range(len(script))), 10**9, SEARCH_TERMS)
     try:
         scan(scanned)
-        commands = [command(scanned, start, end) for _, start, end in scanned.commands]
+        commands = [command(scanned, span.start, span.end) for span in scanned.commands]
     except UnreadableError:
         return None
-    starts = (start for _, start, _ in scanned.commands)
+    starts = (span.start for span in scanned.commands)
     return [
         name
-        for start, (words, ends) in zip(starts, commands, strict=True)
-        for name in _first(start, words, ends)
+        for start, read in zip(starts, commands, strict=True)
+        if not read.assigns
+        for name in _first(start, read.words, read.ends)
     ]
 
 

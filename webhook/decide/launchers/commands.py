@@ -165,7 +165,7 @@ def _in_script(search: _Search, script: str, path: Path) -> Iterator[_Run]:
     commands, problem = search.scripts.read(script)
     if problem and may_launch(script):
         yield _Run(path, None, (), (), problem)
-    for words, ends in commands:
+    for words, ends, *_ in commands:
         index = command_at(words)
         if index is not None:
             yield _Run(path, ends[index], words[:index], words[index:])

@@ -82,20 +82,42 @@ def remap_word_count(command: Sequence[Word]) -> int:
     return _REMAP_WORDS if is_remap else 0
 
 
-def command_at(words: Sequence[Word], start: int = 0) -> int | None:
-    """Return the index of the command that the words from `start` run; None if unknown."""
+class Layer(NamedTuple):
+    """Words in front of a command: assignments, or a program that runs it, such as `env -i A=b`."""
+
+    program: str  #: "env"; "" for assignments
+    start: int  #: the index of its first word
+    end: int  #: the index after its last word
+
+
+class Front(NamedTuple):
+    """What precedes a command."""
+
+    layers: tuple[Layer, ...]
+    command: int | None  #: the index of the command; None if unknown, or if there is none
+
+
+def front_of(words: Sequence[Word], start: int = 0) -> Front:
+    """Find the command that the words from `start` run, and what precedes it."""
     index: int | None = _past_assignments(words, start)
+    layers = [] if index == start else [Layer("", start, index or start)]
     while index is not None and index < len(words):
         word = words[index]
         wrapper = None if word is None else _WRAPPERS.get(basename(word))
-        if wrapper is None:
-            return None if word is None else index
-        index = _past_options(words, index + 1, wrapper)
+        if word is None or wrapper is None:
+            return Front(tuple(layers), None if word is None else index)
+        begin, index = index, _past_options(words, index + 1, wrapper)
         if index is not None:
             index += wrapper.operands
             if wrapper.assignments:
                 index = _past_assignments(words, index)
-    return None
+            layers.append(Layer(basename(word), begin, index))
+    return Front(tuple(layers), None)
+
+
+def command_at(words: Sequence[Word], start: int = 0) -> int | None:
+    """Return the index of the command that the words from `start` run; None if unknown."""
+    return front_of(words, start).command
 
 
 def script_at(words: Sequence[Word], shell: int) -> int | None:

@@ -82,7 +82,7 @@ class ShellContext:
 
     __slots__ = (
         *("command", "depth", "here_documents", "filled", "limit", "mode", "needs", "construct"),
-        *("quoted", "resume", "start", "then"),
+        *("alternative", "conditional", "isolated", "piped", "quoted", "resume", "start", "then"),
     )
 
     def __init__(self, construct: str, mode: Mode, start: int) -> None:
@@ -95,6 +95,11 @@ class ShellContext:
         self.quoted = ""  #: STRING or DOCUMENT if this is text within either, else ""
         self.then = mode  #: the mode that follows SINGLE_WORD
         self.depth = 0  #: the depth of parentheses in arithmetic
+        #: Whether the next command runs only if an earlier one of its list failed or passed a test.
+        self.alternative = False
+        self.conditional = False  #: whether it may run never or repeatedly: a branch, a function
+        self.isolated = False  #: whether its variables are lost at its end, as in `( )`
+        self.piped = False  #: whether the current command reads from a pipe
         #: Values of the surrounding context, saved while this one has its own.
         self.limit = -1
         self.here_documents: deque[HereDocument] = deque()
@@ -102,6 +107,20 @@ class ShellContext:
 
 
 _LISTS = frozenset({"&&", "||"})
+#: The constructs that run in a shell of their own.
+_ISOLATING = frozenset({SUBSHELL, SUBSTITUTION, BACKTICKS})
+#: The constructs that run once, and always.
+_SEQUENTIAL = frozenset({SCRIPT, SUBSHELL, SUBSTITUTION, BACKTICKS, GROUP, STRING, ARRAY, DOCUMENT})
+
+
+class CommandRange(NamedTuple):
+    """A command with a search term, as offsets, and how it runs."""
+
+    term: int  #: the offset of its first search term
+    start: int
+    end: int
+    conditional: bool = False  #: whether it may not run, or run repeatedly
+    isolated: bool = False  #: whether the variables that it sets are lost after it
 
 
 class Scanner:
@@ -134,8 +153,7 @@ class Scanner:
         self.outer: list[ShellContext] = []
         self.here_documents: deque[HereDocument] = deque()  #: the pending here-documents
         self.term_offsets = term_offsets  #: ascending
-        #: The commands with a search term: the offset of that term, their begin and end.
-        self.commands: list[tuple[int, int, int]] = []
+        self.commands: list[CommandRange] = []  #: the commands with a search term
         self.closes: dict[int, int] = {}  #: begin → end of each context within a word
         self._coming = iter(term_offsets)
         self._next_offset = next(self._coming, len(text))  # the first that is not passed yet
@@ -145,7 +163,15 @@ class Scanner:
         """Go one level deeper."""
         if len(self.outer) == LEVELS:
             raise UnreadableError(TOO_DEEP)
-        self.outer.append(self.context)
+        outer = self.context
+        context.conditional = (
+            outer.conditional
+            or outer.alternative
+            or outer.mode is FUNCTION
+            or context.construct not in _SEQUENTIAL
+        )
+        context.isolated = outer.isolated or context.construct in _ISOLATING
+        self.outer.append(outer)
         self.context = context
 
     def leave(self) -> ShellContext:
@@ -170,6 +196,7 @@ class Scanner:
         context = self.context
         context.command = start
         context.filled = True
+        context.piped = context.needs == "|"
         context.needs = ""
         context.mode = ARGUMENTS
 
@@ -189,7 +216,19 @@ class Scanner:
         while loose and loose[-1] >= start:
             first = loose.pop()
         if first >= 0:
-            self.commands.append((first, start, self.pos))
+            self.commands.append(self._range(first, start))
+
+    def _range(self, term: int, start: int) -> CommandRange:
+        context, text, end = self.context, self.text, self.pos
+        operator = text[end : min(end + 2, self.limit)]
+        in_own_shell = operator[:1] in ("|", "&") and operator not in _LISTS
+        return CommandRange(
+            term,
+            start,
+            end,
+            context.conditional or context.alternative,
+            context.isolated or context.piped or in_own_shell,
+        )
 
     def pass_commands(self) -> bool:
         """Skip simple commands without a search term, which are most of a script.
@@ -210,8 +249,8 @@ class Scanner:
         self.pos = end
         context = self.context
         context.filled = True
-        last = self.text[end - 2 : end]
-        context.needs = last if last in _LISTS else "|" if last[-1] in "|&" else ""
+        context.needs = ""
+        context.alternative = False
         return True
 
     def _pass_offsets(self) -> None:

@@ -96,6 +96,7 @@ def newline(scanner: Scanner) -> None:
     """End a command at a line break."""
     scanner.end_command()
     scanner.context.mode = contexts.START
+    scanner.context.alternative = False
     expansions.line_end(scanner)
 
 
@@ -114,6 +115,7 @@ def semicolon(scanner: Scanner) -> None:
         raise_unclear(scanner)
     scanner.end_command()
     context.mode = contexts.START
+    context.alternative = False
     scanner.pos += 1
 
 
@@ -147,10 +149,18 @@ def _operator(scanner: Scanner, length: int, needs: str) -> None:
     context = scanner.context
     if context.mode is contexts.START:
         raise_unclear(scanner)
+    conditional = needs == "||" or (needs == "&&" and _is_test(scanner))
     scanner.end_command()
     context.mode = contexts.START
     context.needs = needs
+    context.alternative = bool(needs) and (context.alternative or conditional)
     scanner.pos += length
+
+
+def _is_test(scanner: Scanner) -> bool:
+    """Return whether the current command tests something, or is a compound command."""
+    start = scanner.context.command
+    return start < 0 or patterns.TEST.match(scanner.text, start, scanner.limit) is not None
 
 
 def close_parenthesis(scanner: Scanner) -> None:

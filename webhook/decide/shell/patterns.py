@@ -59,11 +59,14 @@ _FIRST = (
 _SIMPLE_COMMAND = rf"{_FIRST}(?:{_WORDS}|{_REDIRECT})++"
 #: `$( )` around a pipeline of simple commands.
 _PIPELINE = rf"\$\({_SIMPLE_COMMAND}(?:\|{_SIMPLE_COMMAND})*+\)#*+"
-#: Simple commands, each with the operator after it.
+#: Simple commands, each with the operator after it. Not before `&&`, `||` and `|`: these determine
+#: whether and where the next command runs.
 COMMANDS = re.compile(
     rf"(?:{_FIRST}(?:{_WORDS}|{_REDIRECT}|{_PIPELINE})++"
-    r"(?:(?:;(?![;&])|\n)(?:[ \t\n]++|#[^\n]*+\n)*+|&&|\|[|&]?))*+"
+    r"(?:;(?![;&])|\n)(?:[ \t\n]++|#[^\n]*+\n)*+)*+"
 )
+#: The name of a command whose status is a condition, as in `[ -n "$X" ] && export Y=1`.
+TEST = re.compile(rf"(?:\[|test|e?grep|command|which|type|id|cmp|diff)(?=[{BREAK}])")
 #: The rest of one word.
 WORD = re.compile(rf"(?:[^{BREAK}$`\"'\\]++|{_PIECES})*+")
 #: The patterns of a `case`, with the blanks and bars between them.

@@ -313,7 +313,10 @@ def _commands(scanner: Scanner) -> ScriptReading:
     if _is_uncertain(scanner.text):
         raise_unclear(scanner)
     scan(scanner)
-    candidates = [command(scanner, start, end) for _, start, end in sorted(scanner.commands)]
-    if any("alias" in candidate.words[:1] for candidate in candidates):
+    commands = [
+        command(scanner, start, end)._replace(conditional=conditional, isolated=isolated)
+        for _, start, end, conditional, isolated in sorted(scanner.commands)
+    ]
+    if any("alias" in read.words[:1] for read in commands):
         raise_unclear(scanner)
-    return ScriptReading(tuple(candidate for candidate in candidates if candidate.words))
+    return ScriptReading(tuple(read for read in commands if read.words))

@@ -20,10 +20,13 @@ class Command(NamedTuple):
 
     words: tuple[Word, ...]
     ends: tuple[int, ...]  #: the offset after each word
+    assigns: bool = False  #: whether it only assigns variables
+    conditional: bool = False  #: whether it may not run, or run repeatedly: in `if`, after `||`
+    isolated: bool = False  #: whether the variables that it sets are lost after it: in `( )`
 
 
 def command(scanner: Scanner, start: int, end: int) -> Command:
-    """Read the command between two offsets; return no words if it only assigns variables.
+    """Read the command between two offsets.
 
     Raise UnreadableError if a word continues on the next line, or if there are too many words.
     """
@@ -52,12 +55,12 @@ def command(scanner: Scanner, start: int, end: int) -> Command:
         begin = offset
         word, offset = _word(scanner, offset, end)
         if assigning and patterns.ASSIGNMENT.match(script, begin, offset):
-            word = script[begin:offset]
+            word = script[begin:offset] if word is None else word
         else:
             assigning = False
         words.append(word)
         ends.append(offset)
-    return Command((), ()) if assigning else Command(tuple(words), tuple(ends))
+    return Command(tuple(words), tuple(ends), assigning)
 
 
 _OPERATOR = re.compile(

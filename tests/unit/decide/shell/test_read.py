@@ -34,7 +34,7 @@ def words_of(script: str) -> list[tuple[str | None, ...]]:
     """Return the words of the commands; the script must be readable."""
     parsed = read(script)
     assert parsed.problem == ""
-    return [command.words for command in parsed.commands]
+    return [command.words for command in parsed.commands if not command.assigns]
 
 
 def test_commands_with_offsets() -> None:

@@ -1,0 +1,256 @@
+"""Read the settings of containers' commands: words, scripts, and the programs that start others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from webhook.decide.launchers.commands import FAMILIES
+from webhook.decide.settings.builtins import BUILTINS, Shell, assignments, possible_settings
+from webhook.decide.settings.launch_options import rank_variables, srun_export
+from webhook.decide.settings.process import Process
+from webhook.decide.settings.setting import (
+    NO_SETTINGS,
+    CommandSettings,
+    OtherUser,
+    Setting,
+    is_recorded,
+    literal,
+)
+from webhook.decide.settings.terms import TERMS, may_set, mentions
+from webhook.decide.settings.users import UserChange, user_change
+from webhook.decide.shell.argv import (
+    Layer,
+    Word,
+    basename,
+    front_of,
+    remap_word_count,
+    script_at,
+)
+from webhook.decide.shell.scripts import Scripts
+from webhook.decide.shell.words import Command
+from webhook.model.pod import Path, Pod
+
+#: The most shells, users and launchers within each other that are followed.
+_DEPTH = 8
+#: Programs that prepare or report something, but carry no traffic between nodes.
+_MINOR = frozenset(
+    {
+        *("apt", "apt-get", "cat", "chmod", "chown", "cp", "curl", "date", "echo", "env", "exit"),
+        *("false", "grep", "hostname", "id", "kill", "ls", "mkdir", "mount", "mv", "nvidia-smi"),
+        *("pip", "pip3", "printenv", "printf", "ps", "pwd", "rm", "sed", "service", "sleep"),
+        *("ssh-keygen", "sshd", "sysctl", "systemctl", "tail", "tar", "tee", "test", "touch"),
+        *("true", "ulimit", "wait", "wget", "whoami", "yum", ":", "["),
+    }
+)
+_NAMES = "|".join(sorted(name for name in _MINOR if name.isalpha()))
+#: What may follow the command that carries the traffic: ends of blocks, and minor commands.
+_ENDING = re.compile(
+    rf"(?:[\s;&|}})]++|\d?[<>]&?[ ]?[^\s;&|]++|(?:{_NAMES}|:|done|fi)(?=[\s;&|)]|\Z)[^\n;&|)]*+)*+\Z"
+)
+_HANDS_OVER = 'exec "$@"'
+
+
+class CommandReader:
+    """The settings of one pod's commands, each read once, on demand."""
+
+    __slots__ = ("_pod", "_scripts", "_settings")
+
+    def __init__(self, pod: Pod) -> None:
+        self._pod = pod
+        self._scripts: Scripts | None = None
+        self._settings: dict[Path, CommandSettings] = {}
+
+    def settings(self, path: Path) -> CommandSettings:
+        """Return the settings that the command of the container at `path` makes."""
+        if not may_set(self._pod.container(path).command_text):
+            return NO_SETTINGS
+        settings = self._settings.get(path)
+        if settings is None:
+            settings = self._settings[path] = self._read(path)
+        return settings
+
+    def _read(self, path: Path) -> CommandSettings:
+        container = self._pod.container(path)
+        if self._scripts is None:
+            self._scripts = Scripts(TERMS)
+        argv = container.command + container.args
+        reading = _Reading(self._scripts, container.env)
+        reading.run_container(argv[remap_word_count(argv) :])
+        return reading.result(container.command_text)
+
+
+class _Reading:
+    """The reading of one container's command."""
+
+    def __init__(self, scripts: Scripts, env: Mapping[str, str | None]) -> None:
+        self._scripts = scripts
+        self._env = env
+        self._process = Process()
+        self._possible: list[Setting] = []
+        self._others: list[Process] = []  #: processes that may carry the traffic
+
+    def run_container(self, argv: Sequence[Word]) -> None:
+        """Read the words of `command` and `args`, also after a script that ends in `exec "$@"`."""
+        if not self._scripts.charge(len(argv)):
+            return
+        words: Sequence[Word] = argv
+        while words:
+            self._run(words, self._process, 0)
+            shell = front_of(words).command
+            script = None if shell is None else script_at(words, shell)
+            if script is None or not (words[script] or "").rstrip().endswith(_HANDS_OVER):
+                break
+            words = words[script + 2 :]
+
+    def result(self, text: str) -> CommandSettings:
+        """Return the settings; `text` is the container's whole command."""
+        process, others = self._process, self._others
+        possible = [*self._possible]
+        for other in others:
+            possible += other.settings.values()
+        explained = {*process.settings, *(setting.name for setting in possible)}
+        possible += mentions(text, explained)
+        drops = process.drops or next((other.drops for other in others if other.drops), "")
+        user = next((other.user for other in others if other.user), "")
+        return CommandSettings(
+            certain=process.settings,
+            possible=tuple(dict.fromkeys(possible)),
+            dropped_by=drops,
+            drops=bool(process.drops),
+            user=_other_user(process.user, user),
+            memlock=process.memlock,
+        )
+
+    def _run(self, words: Sequence[Word], process: Process, depth: int) -> bool:
+        """Apply to a process what the words of a command do before its program starts.
+
+        Return whether that program may carry traffic.
+        """
+        if depth > _DEPTH:
+            return True
+        layers, index = front_of(words)
+        for layer in layers:
+            _apply_layer(words, layer, process)
+        if index is None:
+            return False
+        script = script_at(words, index)
+        if script is not None:
+            self._run_script(words[script], process, depth + 1)
+            return True
+        change = user_change(words, index)
+        if change is not None:
+            return self._run_as(change, words, process, depth)
+        program = basename(words[index] or "")
+        if program in FAMILIES:
+            return self._run_ranks(words[index:], process, depth)
+        if program == "srun":
+            _apply_srun(words[index:], process)
+        return program not in _MINOR
+
+    def _run_as(
+        self, change: UserChange, words: Sequence[Word], process: Process, depth: int
+    ) -> bool:
+        source = f"{change.description} in its command"
+        if change.drops:
+            kept = [process.current(name) for name in change.keeps]
+            process.drop(source)
+            for setting in filter(None, kept):
+                process.put(setting)
+        if not change.is_root:
+            process.user = source
+        for name, value in assignments(change.assignments):
+            process.assign(name, value, source)
+        if change.script is not None:
+            self._run_script(change.script, process, depth + 1)
+            return True
+        return change.command is not None and self._run(words[change.command :], process, depth + 1)
+
+    def _run_ranks(self, words: Sequence[Word], process: Process, depth: int) -> bool:
+        variables, program = rank_variables(words)
+        several = ":" in words
+        for name, value, option in variables:
+            source = f"{option} in its command"
+            if several:
+                if is_recorded(name):
+                    self._possible.append(Setting(name, literal(value or "$"), source))
+            else:
+                process.assign(name, "$" if value is None else value, source)
+        if program is not None and not several:
+            self._run(words[program:], process, depth + 1)
+        return True
+
+    def _run_script(self, script: Word, process: Process, depth: int) -> None:
+        """Apply a script to the process of its shell, as its main command gets it."""
+        if script is None or depth > _DEPTH:
+            return
+        shell = Shell(process)
+        for command in self._scripts.read(script).commands:
+            if self._run_command(script, command, shell, depth):
+                return
+
+    def _run_command(self, script: str, command: Command, shell: Shell, depth: int) -> bool:
+        """Read a command of a script; return whether it is certainly the last one that matters."""
+        words, process = command.words, shell.process
+        if command.assigns or words[0] in BUILTINS:
+            if command.conditional or command.isolated:
+                self._possible += possible_settings(words)
+            elif command.assigns:
+                shell.assign(words, self._env)
+            else:
+                shell.run(words)
+            return False
+        child = Process(process)
+        carries = self._run(words, child, depth)
+        if not (carries and child.changed):
+            return False
+        replaces = any(layer.program == "exec" for layer in front_of(words).layers)
+        ends = replaces or _ENDING.match(script, command.ends[-1]) is not None
+        if ends and not command.conditional:
+            process.absorb(child)
+            return True
+        self._others.append(child)
+        return False
+
+
+def _apply_layer(words: Sequence[Word], layer: Layer, process: Process) -> None:
+    """Apply assignments in front of a command, or what `env` and `exec -c` do."""
+    parts = words[layer.start : layer.end]
+    if layer.program == "env":
+        _apply_env(parts[1:], process)
+    elif layer.program == "exec" and "-c" in parts:
+        process.drop("exec -c in its command")
+    elif not layer.program:
+        for name, value in assignments(parts):
+            process.assign(name, value, f"{name}= in its command")
+
+
+def _apply_env(words: Sequence[Word], process: Process) -> None:
+    removed = list(_unset_by_env(words))
+    if any(word in ("-", "-i", "--ignore-environment") for word in words):
+        process.drop("env -i in its command")
+    for name in removed:
+        process.remove(name, "env -u in its command")
+    for name, value in assignments(word for word in words if word and word[0] != "-"):
+        process.assign(name, value, "env in its command")
+
+
+def _unset_by_env(words: Sequence[Word]) -> Iterator[str]:
+    for word, following in zip(words, (*words[1:], None), strict=True):
+        if word in ("-u", "--unset") and following:
+            yield following
+        elif word and word.startswith(("-u", "--unset=")):
+            yield word.removeprefix("--unset=").removeprefix("-u")
+
+
+def _apply_srun(words: Sequence[Word], process: Process) -> None:
+    export = srun_export(words)
+    if export.drops:
+        process.drop("srun --export in its command")
+    for name, value in export.variables:
+        process.assign(name, value, "srun --export in its command")
+
+
+def _other_user(certain: str, possible: str) -> OtherUser | None:
+    source = certain or possible
+    return OtherUser(source, bool(certain)) if source else None

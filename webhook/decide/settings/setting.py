@@ -1,0 +1,83 @@
+"""A setting that a command makes, and all settings of a container's command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+#: The prefixes of the variables that libraries read to choose and configure their transport. Others
+#: are not recorded.
+PREFIXES = (
+    *("NCCL_", "UCX_", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "DMLC_", "NVSHMEM_", "NIXL_"),
+    *("MC_", "MOONCAKE_", "MORI_", "VLLM_NIXL_", "FI_PROVIDER", "GLOO_SOCKET_IFNAME"),
+)
+#: Characters of an expansion: the value is known only when the container runs.
+_EXPANDING = frozenset("$`")
+
+
+class Setting(NamedTuple):
+    """A variable that a command sets or removes."""
+
+    name: str
+    value: str | None  #: None if it is known only when the container runs, or if it is removed
+    source: str  #: the kind of words that set it, such as "export in its command"
+    removed: bool = False
+    default: bool = False  #: whether the container's own value wins, as in `${X:-1}`
+
+
+class OtherUser(NamedTuple):
+    """A change to a user other than root."""
+
+    source: str  #: such as "gosu 1000 in its command"
+    certain: bool  #: whether the process that carries the traffic certainly is that user's
+
+
+class Memlock(NamedTuple):
+    """A limit of locked memory that the command sets."""
+
+    limit: str  #: as written, in KiB; "unlimited" too
+    source: str
+
+
+class CommandSettings(NamedTuple):
+    """The settings of a container's command, as the process that carries the traffic gets them."""
+
+    #: The certain settings by name; a None as value is unknown, not unset.
+    certain: Mapping[str, Setting] = MappingProxyType({})
+    #: Settings that apply if a branch is taken, or that only some processes get.
+    possible: tuple[Setting, ...] = ()
+    #: What keeps `env` from the process, or may do so: "su - in its command"; "" if nothing.
+    dropped_by: str = ""
+    #: Whether that is certain.
+    drops: bool = False
+    user: OtherUser | None = None
+    memlock: Memlock | None = None
+
+
+#: The settings of most commands: none.
+NO_SETTINGS = CommandSettings()
+
+
+def is_recorded(name: str) -> bool:
+    """Return whether a variable may choose or configure a library's transport."""
+    return name.startswith(PREFIXES)
+
+
+def literal(value: str) -> str | None:
+    """Return a value as the process gets it; None if the shell or the kubelet expands it."""
+    return value if _EXPANDING.isdisjoint(value) else None
+
+
+def assigned(name: str, value: str, source: str) -> Setting | None:
+    """Return the setting for `NAME=VALUE`; None if it leaves the variable as it is, as `A=$A`.
+
+    In `A=${A:-1}`, the value is only the default.
+    """
+    if value in (f"${name}", f"${{{name}}}"):
+        return None
+    for operator in (":-", "-", ":=", "="):
+        prefix = f"${{{name}{operator}"
+        if value.startswith(prefix) and value.endswith("}"):
+            return Setting(name, literal(value[len(prefix) : -1]), source, default=True)
+    return Setting(name, literal(value), source)

@@ -1,0 +1,53 @@
+"""The search terms of commands that may make a setting, and texts that mention one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from webhook.decide.settings.setting import PREFIXES, Setting, literal
+
+#: The texts that a script is searched for: names of variables, programs and builtins.
+TERMS = (
+    *PREFIXES,
+    *("su ", "su\t", "sudo", "runuser", "doas ", "gosu", "su-exec", "setuidgid", "setpriv"),
+    *("env -", "exec -c", "ulimit ", "set -", "set -o", "--export"),
+)
+#: The same in a list of words, as `Container.command_text` joins them.
+_JOINED = (*TERMS, "su\n", "env\n-", "doas\n")
+
+#: The variables that can keep a library off RDMA, each with a value that does so.
+OFF_VALUES = {
+    "NCCL_IB_DISABLE": "1",
+    "NCCL_NET": "Socket",
+    "NCCL_IB_HCA": "=none",
+    "UCX_TLS": "tcp",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "tcp,self",
+}
+_NAMES = "|".join(OFF_VALUES)
+#: NAME=VALUE, as in a shell or a file, and "NAME": "VALUE", as in JSON or Python.
+_MENTION = re.compile(
+    rf"(?<![\w${{-])(?P<name>{_NAMES})"
+    r"(?:=(?P<plain>[^\s\"';&|]++)|[\"']\]?[ ]?[:=](?!=)[ ]?[\"']?(?P<quoted>[^\s\"',}\]]++))"
+)
+_COMMENT = re.compile(r"^[ \t]*+#[^\n]*+", re.MULTILINE)
+
+
+def may_set(text: str) -> bool:
+    """Return whether a command may make a setting; runs on every command, so it parses nothing."""
+    return any(map(text.__contains__, _JOINED))
+
+
+def mentions(text: str, explained: Collection[str]) -> Iterator[Setting]:
+    """Yield settings that a text seems to make, except for the names whose settings are known.
+
+    Examples are the words of `eval`, `ssh`, `srun` or `python -c`, and a file that the command
+    writes.
+    """
+    if not any(name in text for name in OFF_VALUES):
+        return
+    for match in _MENTION.finditer(_COMMENT.sub("", text)):
+        name, value = match["name"], match["plain"] or match["quoted"]
+        if name not in explained and not value.startswith(("$" + name, "${" + name)):
+            yield Setting(name, literal(value), "a word of its command")
