@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
+from webhook.decide.settings.reader import CommandReader
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import Claim, brings_gpu, may_claim_gpu
 from webhook.model.decision import Reason
@@ -106,6 +107,8 @@ class PodAnalysis(NamedTuple):
     claims: tuple[Claim, ...]
     #: The commands that the containers of the original run.
     commands: Commands
+    #: The settings that those commands make.
+    command_reader: CommandReader
     #: Whether there was an earlier call for this pod.
     called_before: bool = False
     #: Whether the status on the pod is from a call with another configuration.

@@ -16,6 +16,7 @@ from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, fore
 from webhook.decide.examine.node_selection import unknown_label_messages
 from webhook.decide.examine.targets import Selection, select
 from webhook.decide.launchers.commands import Commands
+from webhook.decide.settings.reader import CommandReader
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import claims_of
 from webhook.model.decision import Denial, Reason
@@ -148,6 +149,7 @@ def examine(
         containers={container.path: container for container in pod.containers},
         claims=claims,
         commands=commands,
+        command_reader=CommandReader(pod),
         called_before=bool(earlier.config),
         status_from_other_configuration=from_other_configuration,
     )

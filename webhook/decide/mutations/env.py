@@ -21,6 +21,7 @@ from webhook.decide.fabric_variables import (
     plan_for,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
+from webhook.decide.settings.effective import effective_env
 from webhook.model import transport_variables
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
@@ -43,20 +44,21 @@ HCA_ELSEWHERE = Reason(
     "NcclIbHcaElsewhere",
     "NCCL_IB_HCA selects no device of the fabric, so NCCL would use sockets.",
     remedy=(
-        "Remove NCCL_IB_HCA from the container's env; the webhook then sets the fabric's devices."
+        "Remove NCCL_IB_HCA from the container's env and command; the webhook then sets the "
+        "fabric's devices."
     ),
     rdma="no",
 )
 IB_DISABLED = Reason(
     "NcclIbDisabled",
     "The container's NCCL_IB_DISABLE=1 turns RDMA off.",
-    remedy="Remove NCCL_IB_DISABLE from the container's env, or set it to 0.",
+    remedy="Remove NCCL_IB_DISABLE from the container's env and command, or set it to 0.",
     rdma="no",
 )
 NET_SOCKET = Reason(
     "NcclNetSocket",
     "The container's NCCL_NET=Socket turns RDMA off.",
-    remedy="Remove NCCL_NET=Socket from the container's env.",
+    remedy="Remove NCCL_NET=Socket from the container's env and command.",
     rdma="no",
 )
 UCX_TLS = Reason(
@@ -203,8 +205,10 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
     else:
         draft.append((*container.path, "env"), *missing)
         draft.applied(container.name, ADDED, f"set {listed}")
-    if user_env:
-        warn_user_values(draft, analysis, container, user_env, variables)
+    settings = analysis.command_reader.settings(container.path)
+    if user_env or settings.certain:
+        effective = effective_env(user_env, settings, draft.container(container.path).env)
+        warn_user_values(draft, analysis, container, effective, variables)
     return variables
 
 

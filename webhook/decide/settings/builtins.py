@@ -7,6 +7,7 @@ typeset, ulimit).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from webhook.decide.settings.process import Process
 from webhook.decide.settings.setting import Memlock, Setting
@@ -21,11 +22,11 @@ ULIMIT = "ulimit -l in its command"
 class Shell:
     """A shell that reads a script: its process, and its variables that are not exported."""
 
-    __slots__ = ("_exports_all", "_variables", "process")
+    __slots__ = ("_exports_all", "process", "variables")
 
     def __init__(self, process: Process) -> None:
         self.process = process
-        self._variables: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
         self._exports_all = False
 
     def assign(self, words: Iterable[Word], exported: Iterable[str]) -> None:
@@ -34,9 +35,9 @@ class Shell:
             current = self.process.current(name)
             is_exported = name in exported if current is None else not current.removed
             if is_exported or self._exports_all:
-                self.process.assign(name, value, f"{name}= in its command")
+                self.process.assign(name, value, "assignment in its command")
             else:
-                self._variables[name] = value
+                self.variables[name] = value
 
     def run(self, words: Sequence[Word]) -> None:
         """Run one of BUILTINS, the first word."""
@@ -60,19 +61,19 @@ class Shell:
             name, equals, value = word.partition("=")
             if equals:
                 self.process.assign(name, value, "export in its command")
-            elif name in self._variables:
-                self.process.assign(name, self._variables[name], "export in its command")
+            elif name in self.variables:
+                self.process.assign(name, self.variables[name], "export in its command")
 
     def _declare(self, arguments: Sequence[Word]) -> None:
         options = "".join(word for word in arguments if word and word[0] == "-")
         if "x" in options:
             self._export([word for word in arguments if word and word[0] not in "-+"])
         else:
-            self._variables.update(assignments(arguments))
+            self.variables.update(assignments(arguments))
 
     def _unset(self, arguments: Sequence[Word]) -> None:
         for word in filter(None, arguments):
-            self._variables.pop(word, None)
+            self.variables.pop(word, None)
             self.process.remove(word, "unset in its command")
 
     def _limit(self, arguments: Sequence[Word]) -> None:
@@ -89,7 +90,7 @@ def possible_settings(words: Sequence[Word]) -> Iterator[Setting]:
         shell.run(words)
     else:
         for name, value in assignments(words):
-            process.assign(name, value, f"{name}= in its command")
+            process.assign(name, value, "assignment in its command")
     yield from process.settings.values()
 
 
@@ -105,7 +106,7 @@ def assignments(words: Iterable[Word]) -> Iterator[tuple[str, str]]:
 
 def memlock_limit(arguments: Sequence[Word]) -> str:
     """Return the limit that `ulimit -l LIMIT` sets; "" if it sets none, as without a value."""
-    for option, value in zip(arguments, arguments[1:], strict=False):
+    for option, value in pairwise(arguments):
         if option and option[0] == "-" and option.endswith("l") and value:
             return value
     return ""

@@ -9,7 +9,7 @@
     -genv NAME VALUE, -genv NAME=VALUE    MPICH, Intel    set
     -env NAME VALUE                       MPICH, Intel    set, whatever -genv sets
     -genvlist, -envlist NAME,…            MPICH, Intel    the launcher's own values
-    -genvnone, -envnone                   MPICH, Intel    ranks on its own machine inherit all the same
+    -genvnone, -envnone                   MPICH, Intel    nothing for ranks on its own machine
     --export=ALL,NAME=VALUE               srun            set; without ALL, the rest is dropped
 
 Run with Open MPI 4.1.4 and MPICH 4.0.2; srun(1) of Slurm 23.11 was read, not run.

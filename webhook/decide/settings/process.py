@@ -8,10 +8,10 @@ from webhook.decide.settings.setting import Memlock, Setting, assigned, is_recor
 class Process:
     """What commands change in a process, compared with the container's first process."""
 
-    __slots__ = ("_parent", "drops", "memlock", "settings", "user")
+    __slots__ = ("drops", "memlock", "parent", "settings", "user")
 
     def __init__(self, parent: Process | None = None) -> None:
-        self._parent = parent
+        self.parent = parent
         self.settings: dict[str, Setting] = {}  #: by name
         self.drops = ""  #: the source of what removes the inherited environment, or ""
         self.user = ""  #: the source of the change to a user other than root, or ""
@@ -30,7 +30,7 @@ class Process:
                 return process.settings[name]
             if process.drops:
                 return Setting(name, None, process.drops, removed=True)
-            process = process._parent
+            process = process.parent
         return None
 
     def assign(self, name: str, value: str, source: str) -> None:

@@ -46,7 +46,8 @@ _MINOR = frozenset(
 _NAMES = "|".join(sorted(name for name in _MINOR if name.isalpha()))
 #: What may follow the command that carries the traffic: ends of blocks, and minor commands.
 _ENDING = re.compile(
-    rf"(?:[\s;&|}})]++|\d?[<>]&?[ ]?[^\s;&|]++|(?:{_NAMES}|:|done|fi)(?=[\s;&|)]|\Z)[^\n;&|)]*+)*+\Z"
+    r"(?:[\s;&|})]++|\d?[<>]&?[ ]?[^\s;&|]++"
+    rf"|(?:{_NAMES}|:|done|fi)(?=[\s;&|)]|\Z)[^\n;&|)]*+)*+\Z"
 )
 _HANDS_OVER = 'exec "$@"'
 
@@ -89,6 +90,7 @@ class _Reading:
         self._process = Process()
         self._possible: list[Setting] = []
         self._others: list[Process] = []  #: processes that may carry the traffic
+        self._harmless: set[str] = set()  #: variables that are set, but for nothing that matters
 
     def run_container(self, argv: Sequence[Word]) -> None:
         """Read the words of `command` and `args`, also after a script that ends in `exec "$@"`."""
@@ -110,6 +112,7 @@ class _Reading:
         for other in others:
             possible += other.settings.values()
         explained = {*process.settings, *(setting.name for setting in possible)}
+        explained |= self._harmless
         possible += mentions(text, explained)
         drops = process.drops or next((other.drops for other in others if other.drops), "")
         user = next((other.user for other in others if other.user), "")
@@ -187,7 +190,8 @@ class _Reading:
         shell = Shell(process)
         for command in self._scripts.read(script).commands:
             if self._run_command(script, command, shell, depth):
-                return
+                break
+        self._harmless |= shell.variables.keys()
 
     def _run_command(self, script: str, command: Command, shell: Shell, depth: int) -> bool:
         """Read a command of a script; return whether it is certainly the last one that matters."""
@@ -195,13 +199,15 @@ class _Reading:
         if command.assigns or words[0] in BUILTINS:
             if command.conditional or command.isolated:
                 self._possible += possible_settings(words)
-            elif command.assigns:
-                shell.assign(words, self._env)
-            else:
+            elif words[0] in BUILTINS:
                 shell.run(words)
+            else:
+                shell.assign(words, self._env)
             return False
         child = Process(process)
         carries = self._run(words, child, depth)
+        if not carries:
+            self._harmless |= child.settings.keys()
         if not (carries and child.changed):
             return False
         replaces = any(layer.program == "exec" for layer in front_of(words).layers)
@@ -222,7 +228,7 @@ def _apply_layer(words: Sequence[Word], layer: Layer, process: Process) -> None:
         process.drop("exec -c in its command")
     elif not layer.program:
         for name, value in assignments(parts):
-            process.assign(name, value, f"{name}= in its command")
+            process.assign(name, value, "assignment in its command")
 
 
 def _apply_env(words: Sequence[Word], process: Process) -> None:

@@ -50,4 +50,4 @@ def mentions(text: str, explained: Collection[str]) -> Iterator[Setting]:
     for match in _MENTION.finditer(_COMMENT.sub("", text)):
         name, value = match["name"], match["plain"] or match["quoted"]
         if name not in explained and not value.startswith(("$" + name, "${" + name)):
-            yield Setting(name, literal(value), "a word of its command")
+            yield Setting(name, literal(value), "text in its command")

@@ -5,7 +5,7 @@
     su USER -c SCRIPT          kept, but HOME, SHELL, USER and LOGNAME
     su - USER, su -l           dropped, but TERM and what -w lists
     runuser                    as su; runuser -u USER COMMAND keeps it
-    sudo [-u USER] COMMAND     dropped, but -E, --preserve-env and NAME=VALUE in front of the command
+    sudo [-u USER] COMMAND     dropped, but -E, --preserve-env, and NAME=VALUE before COMMAND
     doas -u USER COMMAND       dropped (doas.conf may keep it)
     gosu, su-exec USER COMMAND kept
     setpriv --reuid USER       kept; --reset-env drops it
@@ -53,36 +53,37 @@ class UserChange(NamedTuple):
         return self.user is not None and self.user.partition(":")[0] in ("root", "0")
 
 
+def _long_options(text: str) -> Mapping[str, str]:
+    """Read pairs of a long option and its letter; without a letter, it stands for itself."""
+    pairs = (pair.partition(":") for pair in text.split())
+    return {name.removesuffix("="): letter or name for name, _, letter in pairs}
+
+
 _SU = _Grammar(
     flags="flmpPThV",
     values="cgGswu",
-    long={
-        **{"command": "c", "session-command": "c", "group": "g", "supp-group": "G", "shell": "s"},
-        **{"whitelist-environment": "w", "user": "u", "fast": "f", "login": "l", "pty": "P"},
-        **{"preserve-environment": "p", "no-pty": "T"},
-    },
+    long=_long_options(
+        "command:c session-command:c group:g supp-group:G shell:s whitelist-environment:w user:u"
+        " fast:f login:l pty:P preserve-environment:p no-pty:T"
+    ),
     permutes=True,
 )
 _SUDO = _Grammar(
     flags="ABbEeHiKklnPSsVvN",
     values="CDghpRrtTUu",
-    long={
-        **{"user": "u", "group": "g", "preserve-env": "E", "login": "i", "shell": "s"},
-        **{"set-home": "H", "non-interactive": "n", "background": "b", "stdin": "S"},
-        **{"chdir": "D", "close-from": "C", "host": "h", "prompt": "p", "command-timeout": "T"},
-    },
+    long=_long_options(
+        "user:u group:g preserve-env:E login:i shell:s set-home:H non-interactive:n background:b"
+        " stdin:S chdir:D close-from:C host:h prompt:p command-timeout:T"
+    ),
 )
-_DOAS = _Grammar(flags="Lns", values="au")
+_DOAS = _Grammar(flags="Lns", values="aCu")
 _PLAIN = _Grammar(flags="")
 _SETPRIV = _Grammar(
     flags="d",
-    long={
-        **{name: name for name in ("reset-env", "no-new-privs", "nnp", "init-groups")},
-        **{name: name for name in ("clear-groups", "keep-groups", "dump")},
-        **{name: f"{name}=" for name in ("reuid", "regid", "ruid", "euid", "rgid", "egid")},
-        **{name: f"{name}=" for name in ("groups", "inh-caps", "ambient-caps", "bounding-set")},
-        **{name: f"{name}=" for name in ("securebits", "pdeathsig")},
-    },
+    long=_long_options(
+        "reset-env no-new-privs nnp init-groups clear-groups keep-groups dump reuid= regid= ruid="
+        " euid= rgid= egid= groups= inh-caps= ambient-caps= bounding-set= securebits= pdeathsig="
+    ),
 )
 _GRAMMARS = {
     "su": _SU,
@@ -99,14 +100,14 @@ PROGRAMS = frozenset(_GRAMMARS)
 
 
 def user_change(words: Sequence[Word], index: int) -> UserChange | None:
-    """Return what the program at `index` does; None if it is another one, or its words are unclear."""
+    """Return what the program at `index` does; None if it is another, or its words are unclear."""
     program = basename(words[index] or "")
     grammar = _GRAMMARS.get(program)
     read = None if grammar is None else _read(words, index + 1, grammar)
     if read is None:
         return None
     if program == "setpriv":
-        return _setpriv(words, read)
+        return _setpriv(read)
     if program in ("sudo", "doas"):
         return _sudo(program, words, read)
     return _su(program, words, read) if grammar is _SU else _exec(program, words, read)
@@ -157,7 +158,7 @@ def _exec(program: str, words: Sequence[Word], read: _Read) -> UserChange | None
     return UserChange(user, _described(program, user), next(iter(read.operands[1:]), None))
 
 
-def _setpriv(words: Sequence[Word], read: _Read) -> UserChange:
+def _setpriv(read: _Read) -> UserChange:
     options = read.options
     user = options.get("reuid=", options.get("euid=", "root"))
     if "ambient-caps=" in options:  # it may keep IPC_LOCK

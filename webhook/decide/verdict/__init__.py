@@ -19,6 +19,7 @@ from webhook.decide.admission_warnings import HazardEvidence
 from webhook.decide.analysis import Launcher
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examination
+from webhook.decide.verdict.command_settings import UNCERTAIN_REASONS, judge_uncertain_settings
 from webhook.decide.verdict.devices import (
     CLAIM_REASONS,
     DEVICE_REASONS,
@@ -86,6 +87,7 @@ _TARGET_JUDGES: tuple[Callable[[PatchedPod, PatchedTarget], Verdict | None], ...
     judge_nccl_settings,
     judge_mpi_transport,
     judge_parameter_server,
+    judge_uncertain_settings,
 )
 
 
@@ -157,6 +159,7 @@ JUDGE_REASONS: tuple[Reason, ...] = (
     *NCCL_REASONS,
     *MPI_REASONS,
     *PARAMETER_SERVER_REASONS,
+    *UNCERTAIN_REASONS,
     *GPU_MODEL_REASONS,
     *CAPACITY_REASONS,
 )

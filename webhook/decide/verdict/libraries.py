@@ -73,7 +73,8 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     tls = transport_variables.ucx_tls_without_rdma(user_env)
     # Without its variables, since some are ours.
     if tls and mentions_mpi(analysis.original, path, analysis.commands, {}):
-        message = f"{subject} runs MPI over UCX with UCX_TLS={tls:.40}: remove the variable"
+        removal = patched.removal("UCX_TLS")
+        message = f"{subject} runs MPI over UCX with UCX_TLS={tls:.40}: {removal}"
         return Verdict.of(MPI_UCX_TLS, message)
     return unsure
 
@@ -124,10 +125,11 @@ def _switch_verdict(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         transport_variables.nccl_net_socket(user_env),
     )
     if disabled:
-        message = f"{subject} sets NCCL_IB_DISABLE={disabled}: remove the variable"
+        removal = patched.removal("NCCL_IB_DISABLE")
+        message = f"{subject} sets NCCL_IB_DISABLE={disabled}: {removal}"
         return Verdict.of(IB_DISABLED, message)
     if socket:
-        message = f"{subject} sets NCCL_NET={socket}: remove the variable"
+        message = f"{subject} sets NCCL_NET={socket}: {patched.removal('NCCL_NET')}"
         return Verdict.of(NET_SOCKET, message)
     devices = (
         dict(pod.used_fabric.env.library_variables).get(transport_variables.IB_HCA)
@@ -136,13 +138,15 @@ def _switch_verdict(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     )
     elsewhere = transport_variables.nccl_ib_hca_elsewhere(user_env, devices)
     if elsewhere:
-        message = f"{subject} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}"
+        origin = patched.origin(transport_variables.IB_HCA)
+        place = "" if origin == "env" else f" ({origin})"
+        message = f"{subject} sets NCCL_IB_HCA={elsewhere:.60}, but the fabric has {devices}{place}"
         return Verdict.of(HCA_ELSEWHERE, message)
     tls = transport_variables.ucx_tls_without_rdma(user_env)
     if tls and transport_variables.uses_nixl(patched.command, user_env):
         message = (
-            f"{subject} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA transport: remove the "
-            "variable"
+            f"{subject} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA transport: "
+            f"{patched.removal('UCX_TLS')}"
         )
         return Verdict.of(NIXL, message)
     return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.decide.admission_warnings import HazardEvidence
 from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Applicability, Examination
+from webhook.decide.settings.effective import applied, effective_env, uncertain
+from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 from webhook.model.claims import Claim, claims_by_container, claims_of
 from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
@@ -26,11 +28,14 @@ class PatchedTarget(NamedTuple):
     target: Target
     #: The container after the patch.
     container: Container
-    #: Its `env` and the words of its command, as the user wrote them.
+    #: The user's `env`, as the command changes it.
     user_env: Mapping[str, str | None]
+    #: The words of its command, as the user wrote them.
     command: str
     #: Its DRA claims after the patch, and the pod's claims that no container uses.
     claims: tuple[Claim, ...] = ()
+    #: The settings that its command makes.
+    settings: CommandSettings = NO_SETTINGS
 
     @classmethod
     def of(
@@ -39,7 +44,25 @@ class PatchedTarget(NamedTuple):
         """Return the view of a target in `pod`, the pod after all mutations."""
         path, original = target.path, analysis.containers[target.path]
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
-        return cls(target, pod.container(path), original.env, original.command_text, visible_claims)
+        settings, container = analysis.command_reader.settings(path), pod.container(path)
+        env = effective_env(original.env, settings, container.env)
+        return cls(target, container, env, original.command_text, visible_claims, settings)
+
+    def origin(self, name: str) -> str:
+        """Return what sets a variable of `user_env`: "env", or such as "export in its command"."""
+        for setting in applied(self.settings, self.container.env):
+            if setting.name == name:
+                return setting.source
+        return "env"
+
+    def removal(self, name: str) -> str:
+        """Return how to unset a variable, as the end of a message."""
+        origin = self.origin(name)
+        return "remove the variable" if origin == "env" else f"remove it ({origin})"
+
+    def uncertain_settings(self) -> Iterator[Setting]:
+        """Yield the settings of its command that may keep a library off RDMA."""
+        return uncertain(self.settings, self.container.env)
 
 
 class PatchedPod(NamedTuple):

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from webhook.decide.settings.effective import applied, effective_env, uncertain
+from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
+
+ENV = {"NCCL_NET": "IB", "A": "b"}
+
+
+def settings(*members: Setting, drops: bool = False) -> CommandSettings:
+    """Make certain settings."""
+    return CommandSettings({setting.name: setting for setting in members}, drops=drops)
+
+
+def test_commands_override_the_containers_env() -> None:
+    """Set, unknown and removed variables."""
+    changes = settings(
+        Setting("NCCL_NET", "Socket", "x"),
+        Setting("UCX_TLS", None, "x"),
+        Setting("A", None, "x", removed=True),
+        Setting("B", None, "x", removed=True),
+    )
+    assert effective_env(ENV, changes, ENV) == {"NCCL_NET": "Socket", "UCX_TLS": None}
+    assert effective_env(ENV, NO_SETTINGS, ENV) is ENV
+
+
+def test_a_dropped_environment() -> None:
+    """Only what commands set afterwards is left."""
+    change = Setting("UCX_TLS", "tcp", "x", default=True)
+    assert effective_env(ENV, settings(change, drops=True), {"UCX_TLS": "rc"}) == {"UCX_TLS": "tcp"}
+    assert effective_env(ENV, settings(drops=True), ENV) == {}
+
+
+def test_defaults_apply_to_absent_variables() -> None:
+    """A variable that the webhook adds is present."""
+    default = settings(Setting("NCCL_NET", "Socket", "x", default=True))
+    assert effective_env({}, default, {"NCCL_NET": "IB"}) == {}
+    assert effective_env({}, default, {}) == {"NCCL_NET": "Socket"}
+    assert list(applied(default, {"NCCL_NET": "IB"})) == []
+
+
+def test_uncertain_settings() -> None:
+    """Unknown values of variables that decide come before possible settings."""
+    computed, socket = Setting("NCCL_NET", None, "x"), Setting("NCCL_NET", "Socket", "y")
+    changes = settings(
+        computed, Setting("NCCL_IB_DISABLE", None, "x", removed=True), Setting("UCX_TLS", "rc", "x")
+    )._replace(
+        possible=(
+            socket,
+            Setting("NCCL_DEBUG", "INFO", "x"),
+            Setting("NCCL_NET", None, "x", removed=True),
+            Setting("UCX_TLS", "tcp", "x", default=True),
+        )
+    )
+    assert list(uncertain(changes, {"UCX_TLS": "rc"})) == [computed, socket]
+    assert [setting.name for setting in uncertain(changes, {})][2:] == ["UCX_TLS"]
+    many = CommandSettings(possible=(socket,) * 99)
+    assert len(list(uncertain(many, {}))) == 32

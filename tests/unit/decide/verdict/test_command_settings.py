@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import env, gpu, pod
+from tests.unit.decide.verdict.judging import judged, verdict_on
+
+EQUIPPED = ("yes", "Equipped")
+
+
+def running(script: str, **variables: str) -> dict[str, object]:
+    """Make a pod whose container runs a script."""
+    return pod(gpu(command=["bash", "-c", script], env=env(**variables)))
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "message"),
+    [
+        ("export NCCL_IB_DISABLE=1; torchrun a", "NcclIbDisabled", "export in its command"),
+        ("NCCL_IB_DISABLE=1 torchrun a", "NcclIbDisabled", "assignment in its command"),
+        ("env NCCL_IB_DISABLE=1 python a", "NcclIbDisabled", "env in its command"),
+        ("mpirun -x NCCL_IB_DISABLE=1 a", "NcclIbDisabled", "mpirun -x in its command"),
+        ("mpirun -x NCCL_NET=Socket a", "NcclNetSocket", "mpirun -x in its command"),
+        ("export UCX_TLS=tcp; serve --backend nixl", "NixlWithoutRdma", "export in its command"),
+    ],
+)
+def test_what_a_command_sets_is_as_env(script: str, code: str, message: str) -> None:
+    """The message names what to remove."""
+    verdict = verdict_on(running(script))
+    assert (verdict.rdma, verdict.because.code) == ("no", code)
+    assert verdict.message.endswith(f": remove it ({message})")
+
+
+def test_devices_that_a_command_names() -> None:
+    """A device of another fabric is as one in env."""
+    verdict = verdict_on(running("export NCCL_IB_HCA=mlx5_9; a"))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
+    assert verdict.message == (
+        "container trainer sets NCCL_IB_HCA=mlx5_9, but the fabric has =mlx5_0,mlx5_1 "
+        "(export in its command)"
+    )
+    assert judged(running("export NCCL_IB_HCA=mlx5_0; a")) == EQUIPPED
+
+
+def test_a_command_may_repair_env() -> None:
+    """It wins over the container's variables."""
+    for script in ("unset NCCL_IB_DISABLE; a", "NCCL_IB_DISABLE=0 a", "env -u NCCL_IB_DISABLE a"):
+        assert judged(running(script, NCCL_IB_DISABLE="1")) == EQUIPPED
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ("export NCCL_IB_DISABLE=$X; a", "NCCL_IB_DISABLE"),
+        ("export NCCL_NET=$X; a", "NCCL_NET"),
+        ("export NCCL_IB_HCA=$(ls /sys/class/infiniband); a", "NCCL_IB_HCA"),
+        ("export UCX_TLS=$X; serve --backend nixl", "UCX_TLS"),
+    ],
+)
+def test_a_computed_value_leaves_it_open(script: str, name: str) -> None:
+    """The variable could turn RDMA off."""
+    verdict = verdict_on(running(script))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingComputed")
+    assert verdict.message == (
+        f"container trainer sets {name} to a computed value: write the value itself "
+        "(export in its command)"
+    )
+
+
+def test_a_possible_setting_leaves_it_open() -> None:
+    """It is judged as if it were certain; one that does no harm does not matter."""
+    verdict = verdict_on(running("if true; then export NCCL_NET=Socket; fi; a"))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingPossible")
+    assert verdict.message == (
+        "container trainer may set NCCL_NET=Socket: remove that if it is not needed "
+        "(export in its command)"
+    )
+    assert judged(running("if true; then export NCCL_NET=IB; fi; a")) == EQUIPPED
+
+
+@pytest.mark.parametrize(
+    "script", ["export UCX_TLS=$X; a", "export NCCL_DEBUG=$X; a", "export UCX_TLS=tcp; a"]
+)
+def test_what_does_not_decide(script: str) -> None:
+    """NCCL reads no variable of UCX, and its own debugging has no influence."""
+    assert judged(running(script)) == EQUIPPED
+
+
+def test_the_webhooks_value_wins_over_a_default() -> None:
+    """`${NAME:-x}` is x only where nobody sets NAME."""
+    assert judged(running("export NCCL_IB_HCA=${NCCL_IB_HCA:-mlx5_9}; a")) == EQUIPPED
+    script = "export NCCL_IB_DISABLE=${NCCL_IB_DISABLE:-1}; a"
+    assert judged(running(script)) == ("no", "NcclIbDisabled")
+    assert judged(running(script, NCCL_IB_DISABLE="0")) == EQUIPPED
+
+
+def test_settings_that_do_harm_together() -> None:
+    """Open MPI's ob1 has no RDMA with these BTLs only."""
+    script = "export OMPI_MCA_btl=tcp,self; [ $X ] && export OMPI_MCA_pml=ob1; mpirun a"
+    ranks = pod(
+        {"name": "trainer", "command": ["sh", "-c", script]},
+        annotations={"rdma.lab/fabric": "v100-ib"},
+    )
+    assert judged(ranks) == ("unsure", "SettingPossible")

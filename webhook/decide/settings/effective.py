@@ -1,0 +1,55 @@
+"""A container's variables as the process that carries the traffic gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from webhook.decide.settings.setting import CommandSettings, Setting
+from webhook.decide.settings.terms import OFF_VALUES
+
+#: The most uncertain settings that are judged.
+_MOST = 32
+
+
+def effective_env(
+    env: Mapping[str, str | None], settings: CommandSettings, present: Mapping[str, str | None]
+) -> Mapping[str, str | None]:
+    """Return a container's `env` as its command changes it: name → value, None if unknown.
+
+    `present` are the variables after the patch: a default in the command applies to none of these.
+    """
+    if not settings.certain and not settings.drops:
+        return env
+    effective = {} if settings.drops else dict(env)
+    for setting in applied(settings, present):
+        if setting.removed:
+            effective.pop(setting.name, None)
+        else:
+            effective[setting.name] = setting.value
+    return effective
+
+
+def applied(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:
+    """Yield the certain settings, without the defaults of variables that are present."""
+    for setting in settings.certain.values():
+        if settings.drops or not (setting.default and setting.name in present):
+            yield setting
+
+
+def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:
+    """Yield the settings that may keep a library off RDMA, each with such a value if unknown."""
+    computed = (
+        setting
+        for setting in applied(settings, present)
+        if setting.value is None and not setting.removed
+    )
+    possible = (
+        setting
+        for setting in settings.possible
+        if not setting.removed and not (setting.default and setting.name in present)
+    )
+    deciding = (
+        setting for part in (computed, possible) for setting in part if setting.name in OFF_VALUES
+    )
+    return islice(deciding, _MOST)

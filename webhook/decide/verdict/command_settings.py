@@ -1,0 +1,59 @@
+"""Uncertain settings: what a command may set when it runs, and what that would do to RDMA."""
+
+from __future__ import annotations
+
+from webhook.decide.settings.setting import Setting
+from webhook.decide.settings.terms import OFF_VALUES
+from webhook.decide.verdict.libraries import (
+    judge_mpi_transport,
+    judge_nccl_settings,
+    judge_parameter_server,
+)
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model.decision import Reason, Verdict
+
+COMPUTED = Reason(
+    "SettingComputed",
+    "The command sets a variable that may turn RDMA off, to a value that is known only when it "
+    "runs.",
+    remedy=(
+        "Write the value itself into the command, or remove the setting there and set the variable "
+        "in the container's env."
+    ),
+    rdma="unsure",
+)
+POSSIBLE = Reason(
+    "SettingPossible",
+    "The command turns RDMA off under a condition, or for some of its processes.",
+    remedy=(
+        "Remove the setting from the command if it is not needed. If it concerns a process "
+        "without RDMA, no action is needed."
+    ),
+    rdma="unsure",
+)
+UNCERTAIN_REASONS = (COMPUTED, POSSIBLE)
+
+_JUDGES = (judge_nccl_settings, judge_mpi_transport, judge_parameter_server)
+
+
+def judge_uncertain_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the first uncertain setting with which RDMA would be off, or None.
+
+    Each is judged as if it were certain, together with those before it; an unknown value is judged
+    as one that turns RDMA off.
+    """
+    for setting in patched.uncertain_settings():
+        value = OFF_VALUES[setting.name] if setting.value is None else setting.value
+        patched = patched._replace(user_env={**patched.user_env, setting.name: value})
+        if any(judge(pod, patched) for judge in _JUDGES):
+            return _verdict(patched.target.name, setting)
+    return None
+
+
+def _verdict(container: str, setting: Setting) -> Verdict:
+    name, source = setting.name, setting.source
+    if setting.value is None:
+        message = f"container {container} sets {name} to a computed value"
+        return Verdict.of(COMPUTED, f"{message}: write the value itself ({source})")
+    message = f"container {container} may set {name}={setting.value:.40}"
+    return Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed ({source})")
