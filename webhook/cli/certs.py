@@ -136,7 +136,8 @@ def _installation(arguments: argparse.Namespace) -> Installation:
 
 # The output of `rdma-webhook certs`.
 
-_SHORT = 16  # hex digits of a fingerprint; enough to distinguish a few CAs
+#: The hex digits shown of a fingerprint: enough to distinguish a few CAs.
+_FINGERPRINT_DIGITS = 16
 _UP_TO_DATE = "it has exactly the CAs of the Secret"
 _PHASES = {
     "settled": "one CA; no rotation is in progress",
@@ -178,7 +179,8 @@ def _state(inspection: Inspection) -> Iterator[str]:
     for authority in inspection.authorities:
         presence = "in caBundle" if authority.in_bundle else "not in caBundle"
         ends = _moment(authority.not_after)
-        yield f"    {authority.role:<9} {authority.fingerprint[:_SHORT]}  until {ends}  {presence}"
+        fingerprint = authority.fingerprint[:_FINGERPRINT_DIGITS]
+        yield f"    {authority.role:<9} {fingerprint}  until {ends}  {presence}"
     if inspection.retire_after is not None:
         yield f"  the previous CA stays at least until {_moment(inspection.retire_after)}"
     if inspection.requested:

@@ -34,9 +34,9 @@ class _CheckedFile(NamedTuple):
     """A file that could be read."""
 
     name: str
-    fabrics: int | None  #: how many it has; None if the file cannot be used
+    fabrics: int | None  #: the number of its fabrics; None if the file cannot be used
     findings: tuple[Finding, ...]  #: sorted by line
-    truncation: Truncation  #: how many findings are not shown
+    truncation: Truncation  #: the numbers of findings that are not shown
 
     def count(self, level: Level) -> int:
         """Count the errors, or the warnings."""
@@ -91,8 +91,8 @@ def _write_lines(file: _CheckedFile, *, strict: bool) -> None:
     """Write findings in the format of compilers, so that editors can jump to their lines."""
     for finding in file.findings:
         write_lines(f"{compiler_line(finding)}\n")
-    if left_out := file.truncation.text():
-        write_lines(f"{visible(file.name)}: {left_out}\n")
+    if omission := file.truncation.text():
+        write_lines(f"{visible(file.name)}: {omission}\n")
     write_lines(f"{_tally(file, strict=strict)}\n")
 
 
@@ -109,7 +109,7 @@ def _tally(file: _CheckedFile, *, strict: bool) -> str:
 
 
 class TruncationForm(TypedDict):
-    """The number of findings that the output leaves out, of all files together."""
+    """The numbers of findings that the output leaves out, for all files together."""
 
     errors: int
     warnings: int

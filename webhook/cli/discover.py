@@ -189,10 +189,10 @@ def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeT
     if arguments.run:
         yield NodeText("this node", gethostname(), run_here())
     named = [*dict.fromkeys(arguments.files), *dict.fromkeys(arguments.dir)]
-    files = len(dict.fromkeys(arguments.files))
+    file_count = len(dict.fromkeys(arguments.files))
     for index, name in enumerate(named):
         try:
-            yield from texts_of_node(name) if index < files else texts_of_nodes(name)
+            yield from texts_of_node(name) if index < file_count else texts_of_nodes(name)
         except DocumentError as error:
             problems.append(str(error))
 
@@ -257,7 +257,7 @@ def _write_files(
 
 
 def _write_over(path: Path, text: str) -> None:
-    """Write a file that an option names, in place of an older one."""
+    """Write a file that an option names; overwrite an existing one."""
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -270,7 +270,7 @@ def _write_error(path: Path, error: OSError | ValueError) -> DocumentError:
 
 
 def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) -> None:
-    """Write the device plugins' files; an existing file that differs stays."""
+    """Write the device plugins' files; raise DocumentError for an existing file that differs."""
     if folder.is_file():
         raise DocumentError(f"{folder}: is a file; --plugin requires a directory")
     plugin = plugin_files(discovery.written_fabrics, options)

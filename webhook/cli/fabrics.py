@@ -104,8 +104,8 @@ def _from_cluster(arguments: argparse.Namespace) -> FabricInventory:
     try:
         nodes = nodes_of_cluster(reads)
     except StatusError as error:
-        needs = error.code == FORBIDDEN
-        hint = "; besides the fabrics, only the right to list nodes is needed" * needs
+        is_forbidden = error.code == FORBIDDEN
+        hint = "; besides the fabrics, only the right to list nodes is needed" * is_forbidden
         raise ClusterError(f"cannot list nodes: {error}{hint}") from error
     reserved: Reserved | None = None
     if arguments.free:

@@ -27,7 +27,7 @@ _TOOL_FILES = frozenset({*_KUSTOMIZATIONS, _CHART})
 
 
 class ManifestFiles:
-    """The documents of the files, and whether a file could not be read, which is reported."""
+    """The documents of the files; errors are printed, and `unreadable` is then True."""
 
     def __init__(self, given: Sequence[str], *, recursive: bool) -> None:
         """Read each file once; `recursive`: also the subdirectories of directories."""
@@ -44,7 +44,7 @@ class ManifestFiles:
 
     @property
     def no_documents(self) -> str:
-        """The error of inputs without documents."""
+        """The error message for inputs without documents."""
         if not self._names:
             return "; ".join(self._build_hints)
         first, *following = self._names

@@ -30,10 +30,10 @@ def texts_of_node(given: str) -> Iterator[NodeText]:
         return
     path = Path(given)
     try:
-        folder = path.is_dir()
+        is_folder = path.is_dir()
     except (OSError, ValueError) as error:
         raise read_error(given, error) from None
-    if folder:
+    if is_folder:
         yield from _of_folder(path)
     else:
         yield NodeText(given, _stem(path), _text(given))
@@ -85,18 +85,18 @@ def _files(folder: Path) -> Iterable[Path]:
 
 
 def _on_node(relative: str) -> str | None:
-    """Return the path that a file of a copied tree has on the node; None for another file."""
+    """Return the path on the node of a file in a copied tree; None for another file."""
     if match := _ON_NODE.search(relative):
         return f"/{match[1]}"
-    for above in ("class/infiniband/", "infiniband/", ""):
-        device_file = relative.removeprefix(above)
-        if relative.startswith(above) and _DEVICE_FILE.fullmatch(device_file):
+    for prefix in ("class/infiniband/", "infiniband/", ""):
+        device_file = relative.removeprefix(prefix)
+        if relative.startswith(prefix) and _DEVICE_FILE.fullmatch(device_file):
             return f"/sys/class/infiniband/{device_file}"
     return None
 
 
 def _sysfs_value(path: Path) -> str:
-    """Return a small file of sysfs; "" where it cannot be read, as some cannot even by root."""
+    """Return the content of a small file of sysfs; "" if it cannot be read, even as root."""
     try:
         with path.open("rb") as file:
             return file.read(_MAX_SYSFS_FILE).decode("utf-8", "replace")

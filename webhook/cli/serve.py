@@ -78,7 +78,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("-c", "--config", metavar="FABRICS", help=_CONFIG_HELP)
     add("--facts", type=Path, metavar="FILE", help=FACTS_HELP)
-    add("--watch", choices=_SWITCH, default=_word(on=DEFAULTS.watch), help=_WATCH_HELP)
+    add("--watch", choices=_SWITCH, default=_on_or_off(on=DEFAULTS.watch), help=_WATCH_HELP)
     add("--dev", action="store_true", help=_DEV_HELP)
     add(
         "--host",
@@ -97,7 +97,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         add(flag, type=Path, metavar="FILE", help=summary)
     _add_own_certificates(command.add_argument_group(_OWN_TITLE))
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
-    add("--preview", choices=_SWITCH, default=_word(on=DEFAULTS.preview), help=_PREVIEW_HELP)
+    add("--preview", choices=_SWITCH, default=_on_or_off(on=DEFAULTS.preview), help=_PREVIEW_HELP)
     add(
         "--log-level",
         choices=_LOG_LEVELS,
@@ -115,12 +115,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def _add_own_certificates(group: argparse._ArgumentGroup) -> None:
     add_names(group)
-    for flag, usual, summary in _DURATIONS:
-        help_text = f"{summary} (default: {duration_text(usual)})" if summary else argparse.SUPPRESS
-        group.add_argument(flag, type=duration, default=usual, metavar="DURATION", help=help_text)
+    for flag, default, summary in _DURATIONS:
+        help_text = (
+            f"{summary} (default: {duration_text(default)})" if summary else argparse.SUPPRESS
+        )
+        group.add_argument(flag, type=duration, default=default, metavar="DURATION", help=help_text)
 
 
-def _word(*, on: bool) -> str:
+def _on_or_off(*, on: bool) -> str:
     return "on" if on else "off"
 
 

@@ -23,7 +23,7 @@ from webhook.text.terminal import Sheet, Span
 # Compare two reports.
 
 
-class Side(NamedTuple):
+class ConfiguredDecision(NamedTuple):
     """The decision on a pod with one configuration."""
 
     allowed: bool
@@ -42,8 +42,8 @@ class PodChange:
     name: str
     path: str  #: of the template in its object; "" for a pod
     role: str
-    before: Side
-    after: Side
+    before: ConfiguredDecision
+    after: ConfiguredDecision
     #: The differences between the pods that would be created.
     differences: tuple[Difference, ...]
 
@@ -76,7 +76,7 @@ def compare_reports(before: Report, after: Report, notes: Iterable[str] = ()) ->
 
 def _changes(pairs: Iterable[tuple[Preview, Preview]]) -> Iterator[PodChange]:
     for old, new in pairs:
-        before, after = _side(old), _side(new)
+        before, after = _configured_decision(old), _configured_decision(new)
         differences = differences_between(_without_status(old), _without_status(new))
         # A denial for the same reason leaves the pod denied, whatever its message.
         denied = not before.allowed and not after.allowed and before.because == after.because
@@ -93,10 +93,10 @@ def _changes(pairs: Iterable[tuple[Preview, Preview]]) -> Iterator[PodChange]:
             )
 
 
-def _side(preview: Preview) -> Side:
+def _configured_decision(preview: Preview) -> ConfiguredDecision:
     verdict = preview.decision.verdict
     assert verdict is not None  # whether a pod opted in does not depend on the configuration
-    return Side(
+    return ConfiguredDecision(
         allowed=preview.decision.allowed,
         rdma=verdict.rdma,
         because=verdict.because.code,
@@ -184,8 +184,8 @@ def _change_form(change: PodChange) -> ChangeForm:
         "name": change.name,
         "path": change.path,
         "role": change.role,
-        "before": _side_form(change.before),
-        "after": _side_form(change.after),
+        "before": _decision_form(change.before),
+        "after": _decision_form(change.after),
         "differences": [
             {"path": difference.path, "before": difference.before, "after": difference.after}
             for difference in change.differences
@@ -193,13 +193,13 @@ def _change_form(change: PodChange) -> ChangeForm:
     }
 
 
-def _side_form(side: Side) -> SideForm:
+def _decision_form(decision: ConfiguredDecision) -> SideForm:
     return {
-        "allowed": side.allowed,
-        "rdma": side.rdma,
-        "because": side.because,
-        "message": side.message,
-        "fabric": side.fabric,
+        "allowed": decision.allowed,
+        "rdma": decision.rdma,
+        "because": decision.because,
+        "message": decision.message,
+        "fabric": decision.fabric,
     }
 
 
@@ -273,10 +273,10 @@ def _write_change(sheet: Sheet, change: PodChange) -> None:
         sheet.paragraph(Span(f"and {len(change.differences) - _MAX_DIFFERENCES} more"), indent=4)
 
 
-def _verdict_span(side: Side) -> Span:
-    if not side.allowed:
-        return Span(f"denied ({side.because})", "bold red")
-    return Span(f"{side.rdma} ({side.because})", _STYLES[side.rdma])
+def _verdict_span(decision: ConfiguredDecision) -> Span:
+    if not decision.allowed:
+        return Span(f"denied ({decision.because})", "bold red")
+    return Span(f"{decision.rdma} ({decision.because})", _STYLES[decision.rdma])
 
 
 def _difference_sign(difference: Difference) -> Span:
@@ -311,10 +311,10 @@ class Difference(NamedTuple):
 
 
 def differences_between(before: object, after: object) -> list[Difference]:
-    """Return the values that differ, in the order of the second value, then of the first."""
-    was, now = dict(_values_by_path(before, "")), dict(_values_by_path(after, ""))
-    paths = [*now, *(path for path in was if path not in now)]
-    differences = (Difference(path, was.get(path), now.get(path)) for path in paths)
+    """Return the values that differ: first those of `after` in its order, then those it lacks."""
+    old, new = dict(_values_by_path(before, "")), dict(_values_by_path(after, ""))
+    paths = [*new, *(path for path in old if path not in new)]
+    differences = (Difference(path, old.get(path), new.get(path)) for path in paths)
     return [difference for difference in differences if difference.before != difference.after]
 
 

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.preview.comparison import Comparison, Difference, PodChange, Side, changes_text
+from webhook.preview.comparison import (
+    Comparison,
+    ConfiguredDecision,
+    Difference,
+    PodChange,
+    changes_text,
+)
 
-EQUIPPED = Side(allowed=True, rdma="yes", because="Equipped", message="it is", fabric="v100-ib")
-LOST = Side(allowed=True, rdma="no", because="NoTarget", message="no fabric", fabric=None)
-DENIED = Side(allowed=False, rdma="no", because="Ambiguous", message="two fabrics", fabric="b")
+EQUIPPED = ConfiguredDecision(
+    allowed=True, rdma="yes", because="Equipped", message="it is", fabric="v100-ib"
+)
+LOST = ConfiguredDecision(
+    allowed=True, rdma="no", because="NoTarget", message="no fabric", fabric=None
+)
+DENIED = ConfiguredDecision(
+    allowed=False, rdma="no", because="Ambiguous", message="two fabrics", fabric="b"
+)
 LEAVES = (
     Difference("spec.a", None, "1"),
     Difference("spec.b", "2", None),
@@ -19,7 +31,9 @@ BOLD, DIM, RED, GREEN, YELLOW = (f"\x1b[{style}m" for style in (1, 2, 31, 32, 33
 LOUD, END = "\x1b[1;31m", "\x1b[0m"
 
 
-def change(before: Side, after: Side, *leaves: Difference, **fields: Any) -> PodChange:
+def change(
+    before: ConfiguredDecision, after: ConfiguredDecision, *leaves: Difference, **fields: Any
+) -> PodChange:
     """Make a change of a pod without a template."""
     named: dict[str, Any] = {"kind": "Pod", "namespace": "lab", "name": "a", "path": "", "role": ""}
     return PodChange(**{**named, **fields}, before=before, after=after, differences=leaves)

@@ -36,13 +36,13 @@ def items_of(value: object) -> Iterator[Item]:
 def kube_nodes(items: Sequence[Item]) -> dict[str, KubeNode]:
     """Return the nodes among objects, by name."""
     nodes = {}
-    offered = claimable_devices(items)
+    devices_by_node = claimable_devices(items)
     for item in items:
         name = value_at(item, "metadata", "name")
         if item.get("kind") == "Node" and isinstance(name, str):
             labels = _strings(value_at(item, "metadata", "labels"))
             resources = _counts(value_at(item, "status", "allocatable"))
-            nodes[name] = KubeNode(name, labels, resources, offered.get(name))
+            nodes[name] = KubeNode(name, labels, resources, devices_by_node.get(name))
     return nodes
 
 
@@ -126,7 +126,9 @@ def _dra_drivers(items: Sequence[Item]) -> Iterator[Finding]:
         driver = value_at(item, "spec", "driver")
         if item.get("kind") == "ResourceSlice" and isinstance(driver, str):
             drivers.setdefault(driver, {})[str(value_at(item, "spec", "nodeName") or "")] = None
-    classes = {offer.driver: offer.device_class for offer in claimable_devices(items).values()}
+    classes = {
+        claimable.driver: claimable.device_class for claimable in claimable_devices(items).values()
+    }
     for driver, nodes in drivers.items():
         if driver.startswith(("gpu.", "compute-domain.")) or classes.get(driver):
             continue
@@ -162,13 +164,15 @@ def claimable_devices(items: Iterable[Item]) -> dict[str, ClaimableDevices]:
     """Return the claimable devices by node, for nodes with RDMA devices of a single driver."""
     items = [*items]
     classes = dict(_classes(items))
-    nodes: dict[str, list[SliceDevice]] = {}
+    devices_by_node: dict[str, list[SliceDevice]] = {}
     for item in items:
         node = value_at(item, "spec", "nodeName")
         if item.get("kind") == "ResourceSlice" and isinstance(node, str):
-            nodes.setdefault(node, []).extend(_devices(item))
-    offers = {name: _claimable(devices, classes) for name, devices in nodes.items()}
-    return {name: offer for name, offer in offers.items() if offer is not None}
+            devices_by_node.setdefault(node, []).extend(_devices(item))
+    claimable_by_node = {
+        name: _claimable(devices, classes) for name, devices in devices_by_node.items()
+    }
+    return {name: claimable for name, claimable in claimable_by_node.items() if claimable}
 
 
 def _claimable(

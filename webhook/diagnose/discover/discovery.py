@@ -126,7 +126,7 @@ def _obstacles(node_ports: NodePorts) -> Iterator[str]:
     if not node_ports.node.ports:
         yield "no tool shows an RDMA device"
     reasons: dict[str, list[str]] = {}
-    for port, reason in node_ports.left_out.items():
+    for port, reason in node_ports.other_ports.items():
         reasons.setdefault(reason, []).append(port.name)
     for reason, names in reasons.items():
         yield f"{', '.join(names)}: {reason}"

@@ -131,7 +131,9 @@ def _about(plan: FabricPlan) -> Iterator[str]:
 def unused_devices(plan: FabricPlan) -> Iterator[tuple[str, str]]:
     """Yield "mlx5_2, mlx5_3 are unused", and the reason, for each reason."""
     by_reason: dict[str, list[str]] = {}
-    for device, reason in (*plan.devices.left_out.items(), *_other_devices(plan).items()):
+    for device, obstacle in plan.devices.unused.items():
+        by_reason.setdefault(obstacle.text, []).append(device)
+    for device, reason in _other_devices(plan).items():
         by_reason.setdefault(reason, []).append(device)
     for reason, devices in by_reason.items():
         yield f"{', '.join(devices)} {'is' if len(devices) == 1 else 'are'} unused", reason
@@ -141,7 +143,7 @@ def _other_devices(plan: FabricPlan) -> dict[str, str]:
     """Return the devices of other cards with the reasons; "(on NODE)" where nodes differ."""
     by_port: dict[str, dict[str, list[str]]] = {}
     for node_ports in plan.group.ports_of_nodes:
-        for port, reason in node_ports.left_out.items():
+        for port, reason in node_ports.other_ports.items():
             name = port.name
             by_port.setdefault(name, {}).setdefault(reason, []).append(node_ports.node.name)
     return {

@@ -41,19 +41,28 @@ class Group(NamedTuple):
         models = {
             port.model
             for node_ports in self.ports_of_nodes
-            for port in node_ports.ports
+            for port in node_ports.fabric_ports
             if port.model
         }
         return min(models, default=None)
 
 
-class Devices(NamedTuple):
-    """The RDMA devices of a group."""
+class Obstacle(NamedTuple):
+    """Why a fabric does not use a device of its card."""
 
-    #: The devices of the fabric in natural order, as `name:port` if not all ports are used.
+    #: The state or the rate of its port, with the number of nodes: "Down on all nodes (Polling)".
+    text: str
+    #: Whether the port is Down on each node that has it.
+    is_down: bool
+
+
+class Devices(NamedTuple):
+    """The RDMA devices of a group with the fabric's card."""
+
+    #: The devices that the fabric uses in natural order, as `name:port` if not all ports are used.
     used: tuple[str, ...]
-    #: Device → the reason for leaving it out, for devices of the fabric's card.
-    left_out: Mapping[str, str]
+    #: Device, with its port if that is not the first → why the fabric does not use it.
+    unused: Mapping[str, Obstacle]
 
 
 def group_nodes(ports_of_nodes: Iterable[NodePorts]) -> list[Group]:
@@ -78,13 +87,13 @@ def _join_with_rate(
     key: tuple[str | None, CardKind, float | None],
 ) -> None:
     """Add nodes without an Active port to the only group with their GPUs and card."""
-    like = [other for other in by_key if other[:2] == key[:2] and other[2] is not None]
-    if len(like) == 1:
-        by_key[like[0]] += by_key.pop(key)
+    with_rate = [other for other in by_key if other[:2] == key[:2] and other[2] is not None]
+    if len(with_rate) == 1:
+        by_key[with_rate[0]] += by_key.pop(key)
 
 
 class _Part:
-    """Nodes of a group on which each device name means one card."""
+    """Nodes of a group on which each device name belongs to the same kind of card."""
 
     def __init__(self) -> None:
         self.ports_of_nodes: list[NodePorts] = []
@@ -114,24 +123,24 @@ class _Part:
 def _split(
     product: str | None, card: CardKind, rate: float | None, ports_of_nodes: Sequence[NodePorts]
 ) -> list[Group]:
-    """Split nodes on which one device name means two cards."""
+    """Split nodes on which one device name belongs to two kinds of cards."""
     parts: list[_Part] = []
     reasons: list[str] = []
-    #: Names of the fabric's devices and of other devices → the part of nodes with these names.
-    homes: dict[tuple[frozenset[str], frozenset[str]], int] = {}
+    #: Names of the fabric's devices, and of other devices → the index of the part with such nodes.
+    part_by_names: dict[tuple[frozenset[str], frozenset[str]], int] = {}
     for node_ports in sorted(
         ports_of_nodes, key=lambda node_ports: natural_key(node_ports.node.name)
     ):
         names = frozenset(node_ports.devices), frozenset(_foreign(node_ports))
-        if names not in homes:
+        if names not in part_by_names:
             clashes = [part.clash(node_ports) for part in parts]
-            homes[names] = next(
+            part_by_names[names] = next(
                 (index for index, clash in enumerate(clashes) if not clash), len(parts)
             )
-            if homes[names] == len(parts):
+            if part_by_names[names] == len(parts):
                 parts.append(_Part())
                 reasons.append(clashes[0] if clashes else "")
-        parts[homes[names]].add(node_ports)
+        parts[part_by_names[names]].add(node_ports)
     if len(parts) > 1:
         reasons[0] = reasons[1]
     return [
@@ -145,7 +154,7 @@ def _foreign(node_ports: NodePorts) -> dict[str, MergedPort]:
     ours = node_ports.devices
     return {
         port.device: port
-        for port in node_ports.left_out
+        for port in node_ports.other_ports
         if port.device is not None and port.device not in ours
     }
 
@@ -163,53 +172,63 @@ def _port_text(port: MergedPort) -> str:
 
 
 def devices_of(group: Group) -> Devices:
-    """Return the devices that a group uses, and the devices of the same card that it leaves out."""
+    """Return the devices of the fabric's card, divided into used and unused ones.
+
+    If no node can use any of them, all count as used: the fabric is described as it is meant.
+    """
     ports: dict[tuple[str, int | None], list[MergedPort]] = {}
     for node_ports in group.ports_of_nodes:
-        for port in node_ports.ports:
+        for port in node_ports.fabric_ports:
             if port.device is not None:
                 ports.setdefault((port.device, port.port), []).append(port)
-    left_out: dict[tuple[str, int | None], str] = {}
+    unused: dict[tuple[str, int | None], Obstacle] = {}
     for key, instances in ports.items():
-        if reason := _unusable_reason(instances, group):
-            left_out[key] = reason
-    used = [key for key in ports if key not in left_out]
+        if obstacle := _obstacle(instances, group):
+            unused[key] = obstacle
+    used = [key for key in ports if key not in unused]
     if not used:
-        used, left_out = list(ports), {}
-    partly = {device for device, _ in left_out} | {
-        port.device for node_ports in group.ports_of_nodes for port in node_ports.left_out
+        used, unused = list(ports), {}
+    partly_used = {device for device, _ in unused} | {
+        port.device for node_ports in group.ports_of_nodes for port in node_ports.other_ports
     }
     names = {
-        f"{device}:{port}" if port is not None and device in partly else device
+        f"{device}:{port}" if port is not None and device in partly_used else device
         for device, port in used
     }
     return Devices(
         tuple(sorted(names, key=natural_key)),
-        {_key_text(key): reason for key, reason in sorted(left_out.items(), key=str)},
+        {_key_text(key): obstacle for key, obstacle in sorted(unused.items(), key=str)},
     )
 
 
-def _unusable_reason(instances: Sequence[MergedPort], group: Group) -> str:
-    """Explain why no node can use a port: it is down or has another rate; "" if it is usable."""
+def _obstacle(instances: Sequence[MergedPort], group: Group) -> Obstacle | None:
+    """Return why no node can use a port: its state or its rate; None if a node can use it.
+
+    `instances`: the port on each node that has it.
+    """
     if any(port.state is None for port in instances):
-        return ""
+        return None
     active = [port for port in instances if port.state == "Active"]
     if not active:
-        where = _where(instances, group)
+        share = _share_of_nodes(instances, group)
         if len(instances) < len(group.ports_of_nodes):
-            where += " and usable on none"
+            share += " and usable on none"
         physical = ", ".join(
             sorted({port.physical_state for port in instances if port.physical_state})
         )
-        return f"{instances[0].state}{where}{f' ({physical})' if physical else ''}"
+        state = instances[0].state
+        text = f"{state}{share}{f' ({physical})' if physical else ''}"
+        return Obstacle(text, is_down=state == "Down")
     rates = {port.rate_gbps for port in active}
     if group.rate not in rates and None not in rates:
         other_rates = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
-        return f"{other_rates}{_where(active, group)}; the fabric's rate is {gbps(group.rate)}"
-    return ""
+        share = _share_of_nodes(active, group)
+        text = f"{other_rates}{share}; the fabric's rate is {gbps(group.rate)}"
+        return Obstacle(text, is_down=False)
+    return None
 
 
-def _where(instances: Sequence[MergedPort], group: Group) -> str:
+def _share_of_nodes(instances: Sequence[MergedPort], group: Group) -> str:
     """Return the share of the group's nodes that have a port like this; "" for a single node."""
     nodes = len(group.ports_of_nodes)
     if nodes == 1:
@@ -242,12 +261,11 @@ def short_product(product: str) -> str:
 
 def names_for(groups: Sequence[Group]) -> list[str]:
     """Return a unique name for each group: `h100-ib`, with rate, card and number only if needed."""
-    forms = (_plain, _with_rate, _with_card)
-    names = [_plain(group) for group in groups]
-    for form in forms[1:]:
-        twice = {name for name, times in Counter(names).items() if times > 1}
+    names = [_short_name(group) for group in groups]
+    for longer_name in (_name_with_rate, _name_with_card):
+        repeated = {name for name, times in Counter(names).items() if times > 1}
         names = [
-            form(group) if name in twice else name
+            longer_name(group) if name in repeated else name
             for name, group in zip(names, groups, strict=True)
         ]
     uses: Counter[str] = Counter()
@@ -258,17 +276,17 @@ def names_for(groups: Sequence[Group]) -> list[str]:
     return [name[:63].strip("-") for name in names]
 
 
-def _plain(group: Group) -> str:
+def _short_name(group: Group) -> str:
     return f"{_gpus(group)}-{'ib' if group.card.link_layer == 'InfiniBand' else 'roce'}"
 
 
-def _with_rate(group: Group) -> str:
-    return f"{_plain(group)}-{group.rate:g}" if group.rate else _plain(group)
+def _name_with_rate(group: Group) -> str:
+    return f"{_short_name(group)}-{group.rate:g}" if group.rate else _short_name(group)
 
 
-def _with_card(group: Group) -> str:
+def _name_with_card(group: Group) -> str:
     model = "".join(char if char.isalnum() else "-" for char in (group.model or "").lower())
-    return f"{_with_rate(group)}-{model}".replace("connectx-", "cx").strip("-")
+    return f"{_name_with_rate(group)}-{model}".replace("connectx-", "cx").strip("-")
 
 
 def _gpus(group: Group) -> str:

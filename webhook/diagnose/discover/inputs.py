@@ -87,10 +87,12 @@ def _by_node(text: NodeText) -> dict[str, list[Observation]]:
     ]
     hostnames = {name for _, observations in parts for name in _hostnames(observations)}
     named = {part.node for part, _ in parts if part.node} or hostnames
-    alone = named.pop() if len(named) == 1 else None
+    only_node = named.pop() if len(named) == 1 else None
     by_node: dict[str, list[Observation]] = {}
     for part, observations in parts:
-        by_node.setdefault(_name(part, observations, alone) or text.node, []).extend(observations)
+        by_node.setdefault(_name(part, observations, only_node) or text.node, []).extend(
+            observations
+        )
     return by_node
 
 
@@ -111,13 +113,15 @@ def _hostnames(observations: Iterable[Observation]) -> set[str]:
     }
 
 
-def _name(part: NodeOutput, observations: Sequence[Observation], alone: str | None) -> str | None:
+def _name(
+    part: NodeOutput, observations: Sequence[Observation], only_node: str | None
+) -> str | None:
     """Return the node of a part: by its prefix or prompt, else by the output of hostname.
 
     A part without either, such as the lines before the first prompt, belongs to the only node.
     """
     hostnames = _hostnames(observations)
-    return part.node or (hostnames.pop() if len(hostnames) == 1 else None) or alone
+    return part.node or (hostnames.pop() if len(hostnames) == 1 else None) or only_node
 
 
 def _problem(text: NodeText) -> str:

@@ -60,12 +60,12 @@ def merge_node(
         ports=ports,
         findings=(*findings, *differing, *gpu_findings),
         properties=properties,
-        interfaces=_all(observations, InterfaceObservation),
-        distances=_all(observations, DistanceObservation),
-        counters=_all(observations, CounterObservation),
-        gids=_all(observations, GidObservation),
-        cables=_all(observations, CableObservation),
-        cards=_all(observations, CardObservation),
+        interfaces=_of_kind(observations, InterfaceObservation),
+        distances=_of_kind(observations, DistanceObservation),
+        counters=_of_kind(observations, CounterObservation),
+        gids=_of_kind(observations, GidObservation),
+        cables=_of_kind(observations, CableObservation),
+        cards=_of_kind(observations, CardObservation),
         kube=kube,
     )
     return node._replace(
@@ -73,13 +73,14 @@ def merge_node(
     )
 
 
-def _all(observations: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple[_Kind, ...]:
-    of_kind = {
+def _of_kind(observations: Iterable[SourcedObservation], kind: type[_Kind]) -> tuple[_Kind, ...]:
+    distinct = {
         sourced.observation for sourced in observations if isinstance(sourced.observation, kind)
     }
     return tuple(
         sorted(
-            of_kind, key=lambda observation: (natural_key(str(observation[1:])), observation.origin)
+            distinct,
+            key=lambda observation: (natural_key(str(observation[1:])), observation.origin),
         )
     )
 
@@ -172,9 +173,13 @@ def _by_label_or_topology(
     if kube is not None and kube.gpu_product:
         count = kube.labels.get("nvidia.com/gpu.count", "")
         return (GpuCount(kube.gpu_product, int(count) if _is_count(count) else None),)
-    numbers = {gpu.number for gpu in _all(observations, GpuObservation) if gpu.number is not None}
+    numbers = {
+        gpu.number for gpu in _of_kind(observations, GpuObservation) if gpu.number is not None
+    }
     columns = {
-        row.gpu for row in _all(observations, DistanceObservation) if _GPU_COLUMN.fullmatch(row.gpu)
+        row.gpu
+        for row in _of_kind(observations, DistanceObservation)
+        if _GPU_COLUMN.fullmatch(row.gpu)
     }
     gpu_count = max(len(numbers), len(columns))
     return (GpuCount(None, gpu_count),) if gpu_count else ()

@@ -71,7 +71,7 @@ def plan_fabrics(
 def _resource_names(name: str, group: Group, options: DiscoverOptions) -> frozenset[str]:
     """Return the resources that the fabric of a group lists."""
     mode, _ = _mode(group, options)
-    if mode == "dra" and claimable_of(group) is not None:
+    if mode == "dra" and common_claimable_devices(group) is not None:
         return frozenset()
     listed, _ = _resources(name, group, devices_of(group), mode, options)
     return frozenset(resource["name"] for resource in listed)
@@ -87,9 +87,9 @@ def _plan(
     entry: FabricEntryForm = {"name": name, "match": match_entry_form(match), "mode": mode}
     reason_by_field = {"name": describe_group(group), "mode": mode_reason}
     reason_by_field |= {f"match.{field}": reason for field, reason in match.reason_by_field.items()}
-    claimable = claimable_of(group)
-    if mode == "dra" and claimable is not None:
-        _add_claims(entry, reason_by_field, claimable, by_plugin=bool(match.gpu_resources))
+    claimable_devices = common_claimable_devices(group)
+    if mode == "dra" and claimable_devices is not None:
+        _add_claims(entry, reason_by_field, claimable_devices, by_plugin=bool(match.gpu_resources))
     else:
         resources, reason = _resources(name, group, devices, mode, options)
         entry["resources"], reason_by_field["resources"] = resources, reason
@@ -130,15 +130,18 @@ _ETH0 = "the interface of the pod network; nearly all CNI plugins use this name"
 def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
     if options.mode is not None:
         return options.mode, "set by --mode"
-    claimable = claimable_of(group)
-    if claimable is not None and not _offered_resource(group):
-        return "dra", f"the DRA driver {claimable.driver} offers RDMA devices on all these nodes"
+    claimable_devices = common_claimable_devices(group)
+    if claimable_devices is not None and not _offered_resource(group):
+        return (
+            "dra",
+            f"the DRA driver {claimable_devices.driver} offers RDMA devices on all these nodes",
+        )
     if group.card.link_layer == "InfiniBand":
         return "shared-device", "InfiniBand needs no additional network in the pod"
     if options.networks:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
     virtual = any(
-        port.virtual for node_ports in group.ports_of_nodes for port in node_ports.left_out
+        port.virtual for node_ports in group.ports_of_nodes for port in node_ports.other_ports
     )
     if virtual:
         return "sr-iov", "RoCE, and the nodes already have virtual functions"
@@ -148,37 +151,37 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
     )
 
 
-def claimable_of(group: Group) -> ClaimableDevices | None:
+def common_claimable_devices(group: Group) -> ClaimableDevices | None:
     """Return the devices that pods can claim on every node of a group; None if there are none."""
     kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
-    offers = [kube.claimable for kube in kubes if kube and kube.claimable]
-    if len(offers) != len(kubes) or not offers[0].device_class:
+    of_nodes = [kube.claimable_devices for kube in kubes if kube and kube.claimable_devices]
+    if len(of_nodes) != len(kubes) or not of_nodes[0].device_class:
         return None
-    if len({(offer.device_class, offer.gpu_class) for offer in offers}) > 1:
+    if len({(devices.device_class, devices.gpu_class) for devices in of_nodes}) > 1:
         return None
-    return offers[0]._replace(
-        nics=min(offer.nics for offer in offers),
-        gpus=min(offer.gpus for offer in offers),
-        aligned=all(offer.aligned for offer in offers),
+    return of_nodes[0]._replace(
+        nics=min(devices.nics for devices in of_nodes),
+        gpus=min(devices.gpus for devices in of_nodes),
+        aligned=all(devices.aligned for devices in of_nodes),
     )
 
 
 def _add_claims(
     entry: FabricEntryForm,
     reason_by_field: dict[str, str],
-    claimable: ClaimableDevices,
+    claimable_devices: ClaimableDevices,
     *,
     by_plugin: bool,
 ) -> None:
     """Add the template: of a GPU with its NIC if both can be claimed together, else of NICs."""
-    name, gpus = entry["name"], claimable.gpu_class if not by_plugin else ""
+    name, gpus = entry["name"], claimable_devices.gpu_class if not by_plugin else ""
     if gpus:
         entry["match"] |= {"gpuResources": [], "deviceClasses": [gpus]}
         reason_by_field["match.deviceClasses"] = (
             "the DeviceClass that selects the GPUs of a DRA driver"
         )
         reason_by_field["match.gpuResources"] = "no device plugin offers GPUs"
-    if gpus and claimable.aligned:
+    if gpus and claimable_devices.aligned:
         entry["claims"] = [{"template": f"{name}-gpu-nic"}]
         reason_by_field["claims"] = (
             "a GPU with the NIC at its PCIe root; for several pairs in a container, repeat both "
@@ -189,7 +192,11 @@ def _add_claims(
     reason = (
         "a device plugin offers the GPUs" if by_plugin else "no GPU can be claimed with its NIC"
     )
-    nics = f"all {claimable.nics} NICs of a node" if claimable.nics > 1 else "the NIC of a node"
+    nics = (
+        f"all {claimable_devices.nics} NICs of a node"
+        if claimable_devices.nics > 1
+        else "the NIC of a node"
+    )
     reason_by_field["claims"] = f"{nics}, because {reason}; request fewer where pods share nodes"
 
 
@@ -237,7 +244,7 @@ def _rate_reason(group: Group) -> str:
     active = [
         port
         for node_ports in group.ports_of_nodes
-        for port in node_ports.ports
+        for port in node_ports.fabric_ports
         if port.rate_gbps == group.rate and port.state == "Active"
     ]
     tools = sorted({tool for port in active for tool in port.sources})
@@ -270,17 +277,17 @@ def _resources(
                 "network": f"{options.namespace}/{name}",
             }
         ], "all devices of a node for one pod; --plugin writes the network"
-    offered = _offered_resource(group)
-    if offered:
-        return [{"name": offered}], "already offered by the nodes"
+    offered_resource = _offered_resource(group)
+    if offered_resource:
+        return [{"name": offered_resource}], "already offered by the nodes"
     return [{"name": f"rdma/{short}"}], "offered by the device plugin that --plugin configures"
 
 
 def _offered_resource(group: Group) -> str:
     """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
     kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
-    offered = [set(kube.rdma_resources) if kube else set() for kube in kubes]
-    common = set.intersection(*offered)
+    resources_of_nodes = [set(kube.rdma_resources) if kube else set() for kube in kubes]
+    common = set.intersection(*resources_of_nodes)
     if len(common) != 1:
         return ""
     name = common.pop()

@@ -60,20 +60,21 @@ def hca_list(group: Group, devices: Devices) -> HcaList:
 
 
 def _other_devices(group: Group) -> tuple[str, ...]:
-    """Return the devices of the nodes that the fabric leaves out."""
+    """Return the devices of the nodes whose ports are not the fabric's."""
     names = {
         port.device
         for node_ports in group.ports_of_nodes
-        for port in node_ports.left_out
+        for port in node_ports.other_ports
         if port.device
     }
     return tuple(sorted(names, key=natural_key))
 
 
-def _prefix(devices: Devices, unused: tuple[str, ...]) -> str:
+def _prefix(devices: Devices, other_devices: tuple[str, ...]) -> str:
     """Return a prefix that only the fabric's devices have, or ""."""
     match = _LETTERS.match(commonprefix([*devices.used]))  # noqa: RUF071 - no paths, but names
-    if match is None or any(name.startswith(match[0]) for name in (*unused, *devices.left_out)):
+    excluded = (*other_devices, *devices.unused)
+    if match is None or any(name.startswith(match[0]) for name in excluded):
         return ""
     return "" if "mlx5_bond_0".startswith(match[0]) else match[0]
 
@@ -168,11 +169,11 @@ def _reachable_interfaces(node_ports: NodePorts) -> set[str]:
 
 
 def _of_rdma(node_ports: NodePorts) -> set[str]:
-    return {netdev for port in node_ports.ports for netdev in port.netdevs}
+    return {netdev for port in node_ports.fabric_ports for netdev in port.netdevs}
 
 
 def _of_roce(node_ports: NodePorts) -> set[str]:
-    ports = (port for port in node_ports.ports if port.link_layer == "Ethernet")
+    ports = (port for port in node_ports.fabric_ports if port.link_layer == "Ethernet")
     return {netdev for port in ports for netdev in port.netdevs}
 
 

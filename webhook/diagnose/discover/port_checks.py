@@ -17,7 +17,7 @@ from webhook.model.names import counted
 # Cards, slots and cables that slow a fabric down, or soon will.
 
 #: The share of a port's rate that its PCI Express link must carry.
-_ENOUGH = 0.9
+_MIN_LINK_SHARE = 0.9
 #: Counters that grow only if a cable, a port or a switch is faulty (IBTA, PortCounters).
 _BAD_COUNTERS = frozenset(
     {
@@ -53,17 +53,19 @@ CABLE_BELOW_CAPABILITY = Code(
 
 
 def different_firmware(plan: FabricPlan) -> Iterator[Finding]:
-    """Yield nodes whose cards have a firmware other than the most common one."""
+    """Yield the nodes with each firmware other than the most common one."""
     versions = Counter(port.firmware for _, port in used_ports(plan) if port.firmware)
     if len(versions) < 2:  # noqa: PLR2004
         return
     usual = most_common(versions.elements())
-    for other in sorted(set(versions) - {usual}):
+    for version in sorted(set(versions) - {usual}):
         nodes = dict.fromkeys(
-            node_ports.node.name for node_ports, port in used_ports(plan) if port.firmware == other
+            node_ports.node.name
+            for node_ports, port in used_ports(plan)
+            if port.firmware == version
         )
         cards = f"{plan.group.model} cards" if plan.group.model else "cards"
-        text = f"the firmware is {other}, but other {cards} have {usual}"
+        text = f"the firmware is {version}, but other {cards} have {usual}"
         yield FIRMWARE_DIFFERS.finding("warning", text, location=Location(nodes=tuple(nodes)))
 
 
@@ -76,7 +78,7 @@ def slow_slots(plan: FabricPlan) -> Iterator[Finding]:
         model = card_model(port.vendor_id, port.device_id)
         best_link = card.best_link or (model.best_link if model else None)
         expected = link_capacity(port.rate_gbps or 0, port.link_layer, card.link)
-        too_slow = expected.gbps < _ENOUGH * data_rate(port.rate_gbps or 0, port.link_layer)
+        too_slow = expected.gbps < _MIN_LINK_SHARE * data_rate(port.rate_gbps or 0, port.link_layer)
         if expected.limit == "PCIe" and too_slow:
             text = (
                 f"the PCI Express link of {port.name} ({_link(card.link)}) carries only "
@@ -174,7 +176,7 @@ PORT_CODES = (
     CABLE_BELOW_CAPABILITY,
 )
 #: Physical state → the remedy for a port that is Down.
-_WHEN_DOWN = {
+_DOWN_REMEDIES = {
     "Disabled": "Enable the port (ibportstate or mlxlink), or plug in its cable.",
     "Polling": "The port finds no link partner: check the cable, the transceiver and the switch "
     "port.",
@@ -190,7 +192,7 @@ def ports_down(plan: FabricPlan) -> Iterator[Finding]:
         text = f"{_name(node_ports.node, port)} is {port.state}{physical}"
         location = node_ports.location(port)
         if port.state == "Down":
-            remedy = _WHEN_DOWN.get(port.physical_state or "")
+            remedy = _DOWN_REMEDIES.get(port.physical_state or "")
             yield PORT_IS_DOWN.finding("error", text, remedy, location)
         elif port.state not in ("Active", None):
             yield PORT_NOT_ACTIVE.finding("error", text, location=location)
@@ -203,14 +205,14 @@ def _name(node: MergedNode, port: MergedPort) -> str:
 
 
 def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
-    """Yield devices that are down on all nodes, one finding for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for device, reason in plan.devices.left_out.items():
-        if reason.startswith("Down"):
-            reasons.setdefault(reason, []).append(device)
-    for reason, devices in reasons.items():
+    """Yield devices that are Down on all nodes, one finding for all with the same text."""
+    devices_by_text: dict[str, list[str]] = {}
+    for device, obstacle in plan.devices.unused.items():
+        if obstacle.is_down:
+            devices_by_text.setdefault(obstacle.text, []).append(device)
+    for state, devices in devices_by_text.items():
         verb, it = ("is", "it") if len(devices) == 1 else ("are", "them")
-        text = f"{', '.join(devices)} {verb} {reason}, so the fabric does not use {it}"
+        text = f"{', '.join(devices)} {verb} {state}, so the fabric does not use {it}"
         remedy = (
             f"If the fabric is meant to use {it}, connect {it} on all nodes and run discover again."
         )
@@ -220,7 +222,7 @@ def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
 def unknown_states(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with a port whose state no tool shows."""
     for node_ports in plan.group.ports_of_nodes:
-        if any(port.state is None for port in node_ports.ports):
+        if any(port.state is None for port in node_ports.fabric_ports):
             text = "the state of RDMA ports is unknown"
             yield PORT_STATE_UNKNOWN.finding("warning", text, location=node_ports.location())
 

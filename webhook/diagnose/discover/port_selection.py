@@ -1,4 +1,4 @@
-"""The ports of a node that its fabric uses, and the reasons for leaving out the others.
+"""The ports of a node that belong to its fabric, and the reasons why the others do not.
 
 A node has cards for GPUs, and others for storage and management. The cards for GPUs are next to
 GPUs (nvidia-smi topo -m), or else have the highest total rate.
@@ -16,7 +16,7 @@ from webhook.model.finding import Location
 
 #: The distances of nvidia-smi topo -m, nearest first.
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
-#: A GPU and a NIC this near share PCIe switches: the NIC is the GPU's.
+#: At these distances, a GPU and a NIC share a PCIe switch, so the NIC serves the GPU.
 _NEAR = DISTANCES[:2]
 
 
@@ -29,16 +29,16 @@ class CardKind(NamedTuple):
 
 
 class NodePorts(NamedTuple):
-    """The ports of a node that its fabric uses."""
+    """The ports of a node: those of its fabric's card, and the others."""
 
     node: MergedNode
     card: CardKind | None
     #: The most common rate of the Active ports in Gb/s.
     rate: float | None
     #: The ports of the fabric's card, also those that are down or slower.
-    ports: tuple[MergedPort, ...]
-    #: Port → the reason for leaving it out.
-    left_out: Mapping[MergedPort, str]
+    fabric_ports: tuple[MergedPort, ...]
+    #: Port → why it is not one of the fabric's ports.
+    other_ports: Mapping[MergedPort, str]
 
     def location(self, port: MergedPort | None = None) -> Location:
         """Return the node, with the device of a port, as the location of a finding."""
@@ -46,9 +46,9 @@ class NodePorts(NamedTuple):
 
     @property
     def devices(self) -> dict[str, list[MergedPort]]:
-        """The ports by RDMA device."""
+        """The fabric's ports by RDMA device."""
         by_device: dict[str, list[MergedPort]] = {}
-        for port in self.ports:
+        for port in self.fabric_ports:
             if port.device is not None:
                 by_device.setdefault(port.device, []).append(port)
         return by_device
@@ -89,12 +89,12 @@ def select_ports(node: MergedNode) -> NodePorts:
     fabric_card = max(by_card, key=lambda card: _weight(card, by_card[card], distances))
     chosen = _near_ports(by_card[fabric_card], distances)
     rate = _common_rate(chosen)
-    left_out = {
+    other_ports = {
         port: _exclusion_reason(port, fabric_card, candidates, distances)
         for port in node.ports
         if port not in chosen
     }
-    return NodePorts(node, fabric_card, rate, tuple(chosen), left_out)
+    return NodePorts(node, fabric_card, rate, tuple(chosen), other_ports)
 
 
 def _weight(
@@ -102,8 +102,8 @@ def _weight(
 ) -> tuple[bool, float, bool, int, str]:
     """Return the rank of a kind of card: near GPUs first, then by the total rate of its ports."""
     near = any(distances.get(port.device or "") in _NEAR for port in ports)
-    carried = sum(port.rate_gbps or 0 for port in ports)
-    return near, carried, card.link_layer == "InfiniBand", len(ports), str(card.kind)
+    total_rate = sum(port.rate_gbps or 0 for port in ports)
+    return near, total_rate, card.link_layer == "InfiniBand", len(ports), str(card.kind)
 
 
 def _near_ports(ports: Sequence[MergedPort], distances: Mapping[str, str]) -> list[MergedPort]:

@@ -28,7 +28,7 @@ _PortOrCard = TypeVar("_PortOrCard", bound=PortObservation | CardObservation)
 #: ibv_devinfo shows the OUI of some vendors, other tools their PCI id.
 _PCI_VENDORS = {0x02C9: MELLANOX_ID}
 #: Interfaces on top of others: a tool that shows the upper and one that shows the lower are right.
-_ABOVE = ("bond", "team", "br-")
+_UPPER_INTERFACES = ("bond", "team", "br-")
 
 
 class _PortEvidence(NamedTuple):
@@ -53,8 +53,8 @@ def pci_key(pci_address: str) -> str:
 
 def join_ports(node: str, observations: Sequence[SourcedObservation]) -> JoinedPorts:
     """Join the observations of one node; their order has no influence."""
-    ports = [_PortEvidence(file, port) for file, port in _only(observations, PortObservation)]
-    cards = [_PortEvidence(file, card) for file, card in _only(observations, CardObservation)]
+    ports = [_PortEvidence(file, port) for file, port in _of_kind(observations, PortObservation)]
+    cards = [_PortEvidence(file, card) for file, card in _of_kind(observations, CardObservation)]
     devices: dict[str, list[_PortEvidence]] = {}
     for piece in ports:
         if isinstance(piece.observation, PortObservation) and piece.observation.device is not None:
@@ -62,15 +62,15 @@ def join_ports(node: str, observations: Sequence[SourcedObservation]) -> JoinedP
     unmatched_by_pci = _attach(devices, ports, cards)
     joined, findings = [], []
     for device in sorted(devices, key=natural_key):
-        for port in _numbers(devices[device]):
-            merged_port, differences = _port(node, device, port, devices[device])
+        for port in _port_numbers(devices[device]):
+            merged_port, differences = _merged_port(node, device, port, devices[device])
             joined.append(merged_port)
             findings += differences
     joined += _without_device(joined, unmatched_by_pci)
     return JoinedPorts(tuple(joined), tuple(dict.fromkeys(findings)))
 
 
-def _only(
+def _of_kind(
     observations: Iterable[SourcedObservation], kind: type[_PortOrCard]
 ) -> list[tuple[str, _PortOrCard]]:
     return [
@@ -129,7 +129,7 @@ def _netdevs(piece: _PortEvidence) -> tuple[str, ...]:
     )
 
 
-def _numbers(evidence: Sequence[_PortEvidence]) -> list[int | None]:
+def _port_numbers(evidence: Sequence[_PortEvidence]) -> list[int | None]:
     counted = {
         piece.observation.port
         for piece in evidence
@@ -186,15 +186,19 @@ class _PortMerge:
         with_netdevs = [(file, port) for file, port in observations if port.netdevs]
         sets = [set(port.netdevs or ()) for _, port in with_netdevs]
         names: set[str] = set().union(*sets)
-        above = any(name.startswith(_ABOVE) for name in names)
-        if sets and not above and not set.intersection(*sets):
+        has_upper = any(name.startswith(_UPPER_INTERFACES) for name in names)
+        if sets and not has_upper and not set.intersection(*sets):
             self._note("netdevs", reconcile(_statements(with_netdevs, lambda port: port.netdevs)))
             return ()
         counts = {name: sum(name in netdevs for netdevs in sets) for name in names}
         return tuple(
             sorted(
                 names,
-                key=lambda name: (not name.startswith(_ABOVE), -counts[name], natural_key(name)),
+                key=lambda name: (
+                    not name.startswith(_UPPER_INTERFACES),
+                    -counts[name],
+                    natural_key(name),
+                ),
             )
         )
 
@@ -205,7 +209,7 @@ class _PortMerge:
         self.findings.append(disagreement(self._location, topic, result.conflict, spell))
 
 
-def _port(
+def _merged_port(
     node: str, device: str | None, number: int | None, evidence: Sequence[_PortEvidence]
 ) -> tuple[MergedPort, list[Finding]]:
     """Merge the observations of one port and of its device."""
@@ -213,9 +217,9 @@ def _port(
     merge = _PortMerge(node, MergedPort(device=device, port=number), of_port)
     ports = [(file, port) for file, port in of_port if isinstance(port, PortObservation)]
     state: PortState | None = merge.field("state", ports, lambda port: port.state)
-    rates = [(file, port) for file, port in ports if _active(port)]
+    rates = [(file, port) for file, port in ports if _has_meaningful_rate(port)]
     rate = merge.field("rate_gbps", rates, lambda port: port.rate_gbps)
-    several = len(_numbers(evidence)) > 1
+    has_several_ports = len(_port_numbers(evidence)) > 1
     vendor = merge.field(
         "vendor_id", of_port, lambda observation: observation.vendor_id, _pci_vendor
     )
@@ -232,7 +236,7 @@ def _port(
         device=device,
         port=number,
         netdevs=merge.interfaces(
-            (file, port) for file, port in ports if not several or port.port is not None
+            (file, port) for file, port in ports if not has_several_ports or port.port is not None
         ),
         state=state,
         physical_state=merge.field("physical_state", ports, lambda port: port.physical_state),
@@ -266,7 +270,7 @@ def _port_number(piece: _PortEvidence) -> int | None:
     return piece.observation.port if isinstance(piece.observation, PortObservation) else None
 
 
-def _active(observation: PortObservation) -> bool:
+def _has_meaningful_rate(observation: PortObservation) -> bool:
     """Return whether the rate of an observation is meaningful: a port that is Down has none."""
     return observation.state in ("Active", None)
 
@@ -327,5 +331,8 @@ def _without_device(
     """
     if any(port.pci is None for port in ports):
         return []
-    cards = [_port("", None, None, evidence)[0] for _, evidence in sorted(unmatched_by_pci.items())]
+    cards = [
+        _merged_port("", None, None, evidence)[0]
+        for _, evidence in sorted(unmatched_by_pci.items())
+    ]
     return [card for card in cards if card.vendor_id == MELLANOX_ID]

@@ -97,7 +97,7 @@ class KubeNode(NamedTuple):
     #: Extended resource → allocatable amount.
     resources: Mapping[str, int]
     #: None if no DRA driver offers RDMA devices.
-    claimable: ClaimableDevices | None = None
+    claimable_devices: ClaimableDevices | None = None
 
     @property
     def gpu_product(self) -> str | None:
@@ -115,7 +115,7 @@ class KubeNode(NamedTuple):
     @property
     def claimable_gpus(self) -> int:
         """The number of GPUs that a DRA driver offers on it."""
-        return self.claimable.gpus if self.claimable else 0
+        return self.claimable_devices.gpus if self.claimable_devices else 0
 
     @property
     def rdma_resources(self) -> tuple[str, ...]:

@@ -142,7 +142,7 @@ def _rows(plan: FabricPlan) -> list[list[EqualNodes]]:
 
 
 def _box_width(nodes: EqualNodes) -> int:
-    columns = max(1, min(_PER_ROW, max(len(nodes.ports), -(-nodes.gpu_number * (_GPU + 6) // 110))))
+    columns = max(1, min(_PER_ROW, max(len(nodes.ports), -(-nodes.gpu_count * (_GPU + 6) // 110))))
     return max(2 * _PAD + columns * (_PORT_W + _PORT_GAP) - _PORT_GAP, 330)
 
 
@@ -162,7 +162,7 @@ def _lines(nodes: EqualNodes) -> int:
 
 def _gpus_height(nodes: EqualNodes) -> int:
     """Return the height of the GPUs; 0 if no tool shows any."""
-    has_gpus = nodes.gpu_number or any(port.gpus for port in nodes.ports)
+    has_gpus = nodes.gpu_count or any(port.gpus for port in nodes.ports)
     return _LINES + _GPU if has_gpus else 0
 
 
@@ -230,7 +230,7 @@ def _to_gpu(box: _Box, index: int, gpu: tuple[int, int]) -> str:
 def _gpu_positions(box: _Box) -> dict[str, tuple[int, int]]:
     """Return the position of each GPU: below its port, or in a row if no topology is known."""
     named = {gpu for port in box.nodes.ports for gpu in port.gpus}
-    counted = {f"GPU{number}" for number in range(box.nodes.gpu_number)}
+    counted = {f"GPU{number}" for number in range(box.nodes.gpu_count)}
     names = sorted(named | counted, key=natural_key)
     y = box.y + box.height - _TEXT_HEIGHT - _GPU
     below = _below_ports(box)

@@ -33,7 +33,7 @@ class EqualNodes(NamedTuple):
     machine_type: str
     gpus: str
     #: The number of GPUs in a node; 0 if unknown.
-    gpu_number: int
+    gpu_count: int
     firmware: str
     ports: tuple[ShownPort, ...]
 
@@ -53,18 +53,18 @@ def equal_nodes(plan: FabricPlan) -> list[EqualNodes]:
     """Group the nodes of a fabric that look the same in a report."""
     groups: dict[EqualNodes, list[str]] = {}
     for node_ports in plan.group.ports_of_nodes:
-        alike = EqualNodes(
+        nodes = EqualNodes(
             names=(),
             machine_type=node_ports.node.machine_type or "",
             gpus=gpus_text(node_ports.node),
-            gpu_number=sum(gpu.number or 0 for gpu in node_ports.node.gpus),
+            gpu_count=sum(gpu.number or 0 for gpu in node_ports.node.gpus),
             firmware=", ".join(
-                sorted({port.firmware for port in node_ports.ports if port.firmware})
+                sorted({port.firmware for port in node_ports.fabric_ports if port.firmware})
             ),
             ports=_ports(node_ports, plan),
         )
-        groups.setdefault(alike, []).append(node_ports.node.name)
-    return [alike._replace(names=tuple(names)) for alike, names in groups.items()]
+        groups.setdefault(nodes, []).append(node_ports.node.name)
+    return [nodes._replace(names=tuple(names)) for nodes, names in groups.items()]
 
 
 def _ports(node_ports: NodePorts, plan: FabricPlan) -> tuple[ShownPort, ...]:
@@ -87,9 +87,12 @@ def gpus_text(node: MergedNode) -> str:
 
 
 def _shown_port(port: MergedPort, node_ports: NodePorts, plan: FabricPlan) -> ShownPort:
-    near = nearest_gpus(node_ports.node, port.device or "")
+    nearest = nearest_gpus(node_ports.node, port.device or "")
     return ShownPort(
-        port.name, _rate_or_state(port), _condition(port, node_ports, plan), near[0] if near else ()
+        port.name,
+        _rate_or_state(port),
+        _condition(port, node_ports, plan),
+        nearest[0] if nearest else (),
     )
 
 
@@ -103,7 +106,7 @@ def _rate_or_state(port: MergedPort) -> str:
 
 def _condition(port: MergedPort, node_ports: NodePorts, plan: FabricPlan) -> str:
     used = {name.partition(":")[0] for name in plan.devices.used}
-    if port not in node_ports.ports or port.device not in used:
+    if port not in node_ports.fabric_ports or port.device not in used:
         return "unused"
     if port.state is None:
         return "unknown"
@@ -169,7 +172,7 @@ def used_ports(plan: FabricPlan) -> Iterator[tuple[NodePorts, MergedPort]]:
     """Yield the ports of a fabric that its pods use, node by node."""
     used = _devices(plan)
     for node_ports in plan.group.ports_of_nodes:
-        for port in node_ports.ports:
+        for port in node_ports.fabric_ports:
             if port.device in used:
                 yield node_ports, port
 

@@ -100,11 +100,11 @@ def _by_call(called: Finding, requests: list[str]) -> tuple[Rdma, Finding]:
 
 
 def _by_status(status: StatusAnnotation) -> Finding:
-    over = f" over {status.fabric}" if status.fabric else ""
+    over_fabric = f" over {status.fabric}" if status.fabric else ""
     starts = {
-        "yes": f"The pod is equipped for RDMA{over}",
+        "yes": f"The pod is equipped for RDMA{over_fabric}",
         "no": "No RDMA",
-        "unsure": f"RDMA{over} is not certain",
+        "unsure": f"RDMA{over_fabric} is not certain",
         "none": "The pod itself needs no RDMA",
     }
     start, level = starts[status.rdma], VERDICT_LEVELS[status.rdma]

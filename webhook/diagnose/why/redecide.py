@@ -40,7 +40,7 @@ CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY)
 
 #: The level of a verdict.
 VERDICT_LEVELS: dict[Rdma, Level] = {"yes": "ok", "none": "ok", "unsure": "unsure", "no": "error"}
-_OUTCOMES = {
+_PREDICATES = {
     "no": "would have no RDMA",
     "unsure": "might have no RDMA",
     "none": "would need no RDMA itself",
@@ -80,7 +80,7 @@ def _outcome_text(decision: Decision) -> str:
     if verdict.rdma == "yes":
         network = f" over {decision.fabric}" if decision.fabric else ""
         return f"would be equipped for RDMA{network}"
-    outcome = _OUTCOMES[verdict.rdma] if decision.allowed else "would be denied"
+    outcome = _PREDICATES[verdict.rdma] if decision.allowed else "would be denied"
     return f"{outcome}: {verdict.message}"
 
 
@@ -96,7 +96,7 @@ def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
 
 
 def _is_made_from(template: PodRecord, pod: PodRecord) -> bool:
-    """Return whether a pod matches a template: the same containers, and the template's labels."""
+    """Return whether a pod has the containers of a template, and at least its labels."""
     labels = template.metadata.labels.items() <= pod.metadata.labels.items()
     return labels and _containers(template) == _containers(pod)
 

@@ -119,8 +119,8 @@ def call_finding(evidence: PodEvidence) -> Finding:
         return malformed
     if not evidence.has_opted_in:
         return _not_opted_in(evidence)
-    if never := _exclusion(evidence):
-        return never
+    if exclusion := _exclusion(evidence):
+        return exclusion
     if evidence.status is not None:
         return CALLED.finding("ok", "Yes: the webhook has set rdma.lab/status on the pod.")
     if STATUS_ANNOTATION in evidence.annotations:

@@ -48,13 +48,13 @@ _COLUMNS = (
     TableColumn("why"),
 )
 _INDENT = 2
-#: A narrower text cannot be read.
+#: Narrower text is hard to read.
 _MIN_WIDTH = 40
 #: The largest number of notes to show.
 _MAX_NOTES = 200
 #: The largest number of names in one remark.
 _MAX_NAMES = 12
-#: The largest number of words that a mere repetition may have beyond the reason's.
+#: The largest number of words that a warning may add to the reason and still repeat it.
 _MAX_NEW_WORDS = 3
 #: The line below a report with reason codes.
 _CODES_HINT = "rdma-webhook why CODE explains a code in brackets"
@@ -268,22 +268,22 @@ def _repeats(warned: Outcome, skipped: Outcome) -> bool:
     """
     if warned.message in skipped.message:
         return True
-    new = set(warned.message.split()) - set(skipped.message.split())
-    return warned.reason.code == skipped.reason.code and len(new) <= _MAX_NEW_WORDS
+    new_words = set(warned.message.split()) - set(skipped.message.split())
+    return warned.reason.code == skipped.reason.code and len(new_words) <= _MAX_NEW_WORDS
 
 
 def _lines_without_rows(decision: Decision, shown: Iterable[Outcome]) -> Iterator[str]:
-    """Yield lines on the mutations without a row: skipped like the verdict, or not needed."""
+    """Yield lines on the mutations without a row: skipped because of the verdict, or not needed."""
     mutations_with_rows = {outcome.mutation for outcome in shown}
     unshown = [
         outcome
         for outcome in decision.outcomes
         if outcome.mutation not in mutations_with_rows and outcome.status != "warned"
     ]
-    also = dict.fromkeys(outcome.message for outcome in unshown if outcome.status == "applied")
-    if also:
-        yield f"the webhook also {', '.join(also)}"
-        unshown = [outcome for outcome in unshown if outcome.message not in also]
+    applied = dict.fromkeys(outcome.message for outcome in unshown if outcome.status == "applied")
+    if applied:
+        yield f"the webhook also {', '.join(applied)}"
+        unshown = [outcome for outcome in unshown if outcome.message not in applied]
     skipped = {outcome.mutation: None for outcome in unshown if outcome.reason.reportable}
     idle = {outcome.mutation: None for outcome in unshown if outcome.mutation not in skipped}
     for label, names in (("skipped because of the verdict", skipped), ("nothing to do", idle)):

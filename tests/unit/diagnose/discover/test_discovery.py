@@ -99,6 +99,22 @@ def test_a_port_that_is_down_on_all_nodes_is_left_out() -> None:
     assert not discovery.needs_a_fix
 
 
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"state": "Initializing"}, "Initializing"),
+        ({"rate_gbps": 100.0}, "100 Gb/s; the fabric's rate is 200 Gb/s"),
+    ],
+)
+def test_only_ports_that_are_down_are_reported_as_never_up(
+    fields: dict[str, Any], reason: str
+) -> None:
+    """A port in another state, or with another rate, is unused too, but is not Down."""
+    discovery = discovered({"n1": observed(port("mlx5_0"), port("mlx5_1", **fields), gpus())})
+    assert f"mlx5_1 is unused: {reason}" in discovery.text
+    assert messages(discovery, "warning") == []
+
+
 def test_a_port_that_only_some_nodes_show_is_not_down_on_all_nodes() -> None:
     """The port is Active on the other node, where no tool shows its link layer."""
     nodes = {

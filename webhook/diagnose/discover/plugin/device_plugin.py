@@ -71,7 +71,7 @@ def configuration_of(entries: Sequence[SharedEntry]) -> str:
     return json_field({"periodicUpdateInterval": _SECONDS, "configList": listed})
 
 
-def share_configuration(entries: Sequence[SharedEntry]) -> bool:
+def fit_one_configuration(entries: Sequence[SharedEntry]) -> bool:
     """Return whether one configuration can serve the nodes of all fabrics.
 
     The plugin rejects two entries of one name, and offers a resource where any device fits.
@@ -83,7 +83,7 @@ def share_configuration(entries: Sequence[SharedEntry]) -> bool:
 
 def shared_plugin_files(entries: Sequence[SharedEntry]) -> list[PluginFile]:
     """Return one ConfigMap, or one for each fabric if selectors cannot distinguish their nodes."""
-    if share_configuration(entries):
+    if fit_one_configuration(entries):
         return [_config_map("rdma-devices", entries, _comments(entries))] if entries else []
     return [
         _config_map(f"rdma-devices-{shared.plan.name}", [shared], _separate_comments(shared))

@@ -10,16 +10,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.cluster import PCIE_ROOT
-from webhook.diagnose.discover.plan import GPU_REQUEST, NIC_REQUEST, FabricPlan, claimable_of
+from webhook.diagnose.discover.plan import (
+    GPU_REQUEST,
+    NIC_REQUEST,
+    FabricPlan,
+    common_claimable_devices,
+)
 from webhook.diagnose.discover.plugin.device_plugin import (
     PluginFile,
     PortCensus,
     SharedEntry,
     configuration_of,
+    fit_one_configuration,
     json_field,
     manifest,
     select_devices,
-    share_configuration,
     shared_entries,
     shared_plugin_files,
 )
@@ -72,13 +77,14 @@ def claim_template_files(plans: Sequence[FabricPlan], options: DiscoverOptions) 
 
 
 def _template(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
-    offered = claimable_of(plan.group)
-    assert offered is not None  # the mode is dra
+    claimable_devices = common_claimable_devices(plan.group)
+    assert claimable_devices is not None  # the mode is dra
     (claim,) = plan.entry["claims"]
     name = claim["template"]
-    devices = _pair(offered.gpu_class, offered.device_class)
+    devices = _gpu_nic_pair(claimable_devices.gpu_class, claimable_devices.device_class)
     if "request" in claim:
-        devices = {"requests": [_request(NIC_REQUEST, offered.device_class, offered.nics)]}
+        request = _request(NIC_REQUEST, claimable_devices.device_class, claimable_devices.nics)
+        devices = {"requests": [request]}
     comments = [
         f"Claims for fabric {plan.name}: {plan.reason_by_field['name']}.",
         f"{plan.reason_by_field['claims']}.",
@@ -99,7 +105,7 @@ def _template(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     return PluginFile(f"claims-{plan.name}.yaml", text)
 
 
-def _pair(gpu_class: str, nic_class: str) -> dict[str, object]:
+def _gpu_nic_pair(gpu_class: str, nic_class: str) -> dict[str, object]:
     """Return a request for a GPU and the NIC at its PCIe root."""
     requests = [_request(GPU_REQUEST, gpu_class, 1), _request(NIC_REQUEST, nic_class, 1)]
     aligned = {"requests": [GPU_REQUEST, NIC_REQUEST], "matchAttribute": PCIE_ROOT}
@@ -143,7 +149,7 @@ def operator_policy(
         comments.append(_OFED_WARNING)
     else:
         comments.append("Without ofedDriver, so the nodes keep the RDMA driver that they have.")
-    if not share_configuration(entries):
+    if not fit_one_configuration(entries):
         comments.append(
             "Without rdmaSharedDevicePlugin, since one configuration cannot distinguish the nodes "
             "of the fabrics; see the ConfigMaps."
