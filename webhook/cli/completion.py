@@ -70,7 +70,7 @@ def _candidates(words: Iterable[str]) -> dict[str, str | dict[str, str]]:
 
 
 def _codes() -> list[tuple[str, str]]:
-    """Return all codes with their first meanings; only `why` needs them, and all tools for that."""
+    """Return all codes, each with its first meaning; slow, since it imports all tools."""
     from webhook.diagnose.codes import CODE_NAMES, explain_code  # noqa: PLC0415 -- slow to import
 
     return [(code, explain_code(code).rows[0].code.meaning) for code in CODE_NAMES]
@@ -173,8 +173,8 @@ def _options(command: argparse.ArgumentParser, given: Sequence[str]) -> Iterator
     for action in _actions(command):
         if not action.option_strings or action.help == argparse.SUPPRESS:
             continue
-        repeated = isinstance(action, argparse._AppendAction)  # noqa: SLF001
-        if repeated or not present.intersection(action.option_strings):
+        is_repeatable = isinstance(action, argparse._AppendAction)  # noqa: SLF001
+        if is_repeatable or not present.intersection(action.option_strings):
             yield action.option_strings[-1], _help_text(command, action)
 
 
@@ -193,12 +193,12 @@ def _argument(command: argparse.ArgumentParser, given: Sequence[str]) -> argpars
 
 def _arguments(command: argparse.ArgumentParser, given: Sequence[str]) -> Iterator[str]:
     """Yield the words that are neither options nor their values."""
-    value = False
+    expects_value = False
     for word in given:
         option = _option(command, word)
-        if not value and (option is None or word == "-") and not _has_value(word):
+        if not expects_value and (option is None or word == "-") and not _has_value(word):
             yield word
-        value = option is not None and option.nargs is None
+        expects_value = option is not None and option.nargs is None
 
 
 def _values(action: argparse.Action | None) -> Offer:

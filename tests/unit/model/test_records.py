@@ -28,7 +28,7 @@ def test_an_empty_configuration_has_empty_indexes() -> None:
     )
 
 
-def test_fabrics_are_indexed_by_name_and_by_resource() -> None:
+def test_fabrics_are_indexed_by_name_and_by_rdma_resource() -> None:
     """Several fabrics may have the same GPU resource; an alias leads to the real name."""
     configuration = build_configuration(
         (NORTH, SOUTH), nvlink_namespaces=frozenset({"lab"}), config_hash="abc"

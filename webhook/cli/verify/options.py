@@ -48,7 +48,7 @@ def add_pod_options(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--timeout",
-        type=start_patience,
+        type=start_timeout,
         default=300.0,
         metavar="TIME",
         help="longest time for a pod to start (default: 5m)",
@@ -80,8 +80,8 @@ def add_result_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def start_patience(given: str) -> float:
-    """Parse how long a pod may take to start."""
+def start_timeout(given: str) -> float:
+    """Parse the longest time that a pod may take to start, in seconds."""
     seconds = request_timeout(given)
     if not 0 < seconds <= _MAX_START_SECONDS:
         raise argparse.ArgumentTypeError(f"{given!r:.80} is not a time from 1s to 1h")

@@ -127,14 +127,14 @@ def run(arguments: argparse.Namespace) -> int:
         check_page(arguments.html)
     with RunSignals() as signals:
         environment = _environment(arguments, client, namespace, signals)
-        ended = RunSession(plan, namespace, environment, signals).complete()
-    report = ended.report
+        run_end = RunSession(plan, namespace, environment, signals).complete()
+    report = run_end.report
     if report.pairs or report.findings:
         print_report(report, arguments.output)
         if arguments.html is not None:
             write_page(report, arguments.html)
-    if ended.code is not None:
-        return ended.code
+    if run_end.code is not None:
+        return run_end.code
     return exit_code(report.evaluation.worst.level, strict=arguments.strict)
 
 

@@ -89,7 +89,7 @@ def chosen_nodes(
         raise DocumentError(_listing_failure(best_effort))
     cluster_nodes = fabric_nodes(listed, configuration, fabric)
     if given:
-        _check(given, cluster_nodes, fabric)
+        _check_nodes(given, cluster_nodes, fabric)
         return _require_two(given, "--nodes names", "")
     if unfit := _obstacles(cluster_nodes):
         print_message("note", unfit)
@@ -103,7 +103,7 @@ def _listing_failure(best_effort: BestEffortReads) -> str:
     return f"the nodes could not be listed ({cause}); name them with --nodes A,B"
 
 
-def _check(given: Iterable[str], cluster_nodes: FabricNodes, fabric: Fabric) -> None:
+def _check_nodes(given: Iterable[str], cluster_nodes: FabricNodes, fabric: Fabric) -> None:
     """Reject names of unknown nodes, and note the obstacles on a node."""
     for name in given:
         if name not in cluster_nodes.all_names:

@@ -177,10 +177,10 @@ class NcclSession:
 
 
 def pod_problems(
-    reads: ObjectReads, inside: PodReads, namespace: str
+    reads: ObjectReads, pod_reads: PodReads, namespace: str
 ) -> Callable[[str], Finding | None]:
     """Return a function from a pod's name to its problem; None for an unreadable or healthy pod."""
-    collector = Collector(reads, inside, CollectOptions())
+    collector = Collector(reads, pod_reads, CollectOptions())
 
     def explain(name: str) -> Finding | None:
         try:
@@ -236,26 +236,26 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: A handler of a signal, SIG_DFL or SIG_IGN; None for a handler that Python did not set.
 _Handler = Callable[[int, FrameType | None], object] | int | None
 #: Shells add this to the number of a signal to get the exit code.
-_KILLED_BY = 128
+_SIGNAL_EXIT_BASE = 128
 
 
 class SecondSignalError(KeyboardInterrupt):
-    """A second signal came."""
+    """The user sent a second signal."""
 
 
 class RunSignals:
-    """Notes the first signal instead of ending the process."""
+    """Handlers that record the first signal, so that it does not end the process."""
 
     def __init__(self) -> None:
-        self._came = threading.Event()
+        self._signaled = threading.Event()
         self._number = 0
-        self._before: dict[signal.Signals, _Handler] = {}
+        self._previous_handlers: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> Self:
         for number in _SIGNALS:
             # A signal that is ignored, by nohup say, stays ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._note)
+                self._previous_handlers[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(
@@ -264,24 +264,24 @@ class RunSignals:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
 
     @property
     def exit_code(self) -> int | None:
         """The exit code of shells for the signal; None without a signal."""
-        return _KILLED_BY + self._number if self._number else None
+        return _SIGNAL_EXIT_BASE + self._number if self._number else None
 
     def pause(self, seconds: float) -> bool:
-        """Wait until a signal comes, at most for some seconds; return whether one came."""
-        return self._came.wait(seconds)
+        """Wait for a signal, at most `seconds`; return whether there was one."""
+        return self._signaled.wait(seconds)
 
     def sleep(self, seconds: float) -> None:
-        """Wait, whether a signal came or not."""
+        """Wait for `seconds`, even after a signal."""
         time.sleep(seconds)
 
     def _note(self, number: int, _: FrameType | None) -> None:
         if self._number:
             raise SecondSignalError
         self._number = number
-        self._came.set()
+        self._signaled.set()
