@@ -259,6 +259,7 @@ _ABOUT = "only about the FabricConfiguration and about missing RDMA"
 _AT = "only about its FabricConfiguration, each with one of 4096 names"
 _SAYS = "only the fields of an Event that the policy lists"
 _OWNERS = "only to owners of pods, in namespaces that opted in"
+_VISIBLE = "only visible characters"
 FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     "another reason": (_put("reason", value="Killing"), _ABOUT),
     "by another": (_put("reportingInstance", value="somebody"), _ABOUT),
@@ -274,7 +275,9 @@ FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     "elsewhere": (_put("regarding", "namespace", value="x" * 1000), _AT),
     "of another controller": (_put("reportingController", value="example.com/other"), _SAYS),
     "a large place": (_put("regarding", "fieldPath", value="x" * 1000), _SAYS),
-    "hidden characters": (_put("note", value="a\u202eb"), "only visible characters"),
+    "hidden characters": (_put("note", value="a\u202eb"), _VISIBLE),
+    "hidden characters in an action": (_put("action", value="a\x1b[2Jb"), _VISIBLE),
+    "hidden characters in a uid": (_put("regarding", "uid", value="a\u202eb"), _VISIBLE),
     "a version of it": (_put("regarding", "resourceVersion", value="x" * 1000), _SAYS),
     "a series": (
         _put("series", value={"count": 2, "lastObservedTime": "2026-11-21T12:00:00.000005Z"}),
@@ -344,6 +347,7 @@ FALSE_AT_OWNER: dict[str, Callable[[Document], None]] = {
     "at nothing": _put("regarding", "kind", value=""),
     "of a long kind": _put("regarding", "kind", value="x" * 65),
     "of a kind in another case": _put("regarding", "kind", value="pod"),
+    "of a kind that looks like a pod": _put("regarding", "kind", value="Pod\u200b"),
     "of a long name": _put("regarding", "name", value="train" * 60),
     "elsewhere": _put("regarding", "namespace", value="default"),
 }
@@ -367,6 +371,15 @@ def test_other_events_at_owners_are_refused(thief: Thief, how: str) -> None:
     FALSE_AT_OWNER[how](event)
     response = thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event)
     assert (response.code, _OWNERS in response.refusal) == (403, True), response.refusal
+
+
+@pytest.mark.parametrize("field", ["apiVersion", "name"])
+def test_an_owner_has_visible_names(thief: Thief, field: str) -> None:
+    """`kubectl get events` prints them on a terminal."""
+    event = _at_owner(thief)
+    event["regarding"][field] = "a\x1b[2J\u202eb"
+    response = thief.send("POST", EVENTS.replace("/default/", f"/{LAB}/"), event)
+    assert (response.code, _VISIBLE in response.refusal) == (403, True), response.refusal
 
 
 def test_a_namespace_that_did_not_opt_in_gets_no_event(thief: Thief) -> None:
@@ -445,6 +458,7 @@ MISUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "another holder": (_put("spec", "holderIdentity", value="another"), "in its own name"),
     "an annotation": (_put("metadata", "annotations", value={"a": "x" * 1000}), "only the spec"),
     "a label": (_put("metadata", "labels", value={"a": "b"}), "only the spec"),
+    "a large prefix": (_put("metadata", "generateName", value="x" * 100_000), "only the spec"),
     "a finalizer": (_put("metadata", "finalizers", value=["example.com/never"]), "only the spec"),
     "an owner": (_put("metadata", "ownerReferences", value=[_NODE]), "only the spec"),
 }
