@@ -69,6 +69,18 @@ def test_a_body_in_tiny_records_is_cut_off(server: Running) -> None:
         until(lambda: _refused(server, "mutate") == before + 1)
 
 
+def test_content_is_no_credit_for_later_records(server: Running) -> None:
+    """After a large part of a body, the rest may have no more tiny records than another one."""
+    before = _refused(server, "mutate")
+    with _connect(server) as client:
+        client.sendall(HEAD % (4 * RECORDS * CONTENT))
+        client.sendall(b" " * (2 * RECORDS * CONTENT))
+        with suppress(OSError):
+            for _ in range(2 * RECORDS):
+                client.sendall(b" ")
+        until(lambda: _refused(server, "mutate") == before + 1)
+
+
 def test_each_request_may_have_some_tiny_records(server: Running) -> None:
     """Programs send a head line by line, or a document as they write it."""
     body = review()
