@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.decide.analysis import NO_CALL, DecisionInput, EarlierCall, PodAnalysis, RdmaAccess
+from webhook.decide.analysis import (
+    NO_CALL,
+    DecisionInput,
+    EarlierCall,
+    PodAnalysis,
+    RdmaAccess,
+    Target,
+)
 from webhook.decide.examine.annotation_values import check_annotations
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
@@ -138,9 +145,10 @@ def examine(
         resolution = resolve(
             pod, container_devices, annotations, decision_input, before, claims=claims
         )
+    reader = CommandReader(pod)
     analysis = PodAnalysis(
         fabric=resolution.fabric,
-        targets=selection.targets,
+        targets=tuple([_as_its_command_runs(target, reader) for target in selection.targets]),
         launchers=selection.launchers,
         annotations=annotations,
         namespace=decision_input.namespace,
@@ -149,7 +157,7 @@ def examine(
         containers={container.path: container for container in pod.containers},
         claims=claims,
         commands=commands,
-        command_reader=CommandReader(pod),
+        command_reader=reader,
         called_before=bool(earlier.config),
         status_from_other_configuration=from_other_configuration,
     )
@@ -170,6 +178,12 @@ def examine(
     return Examination(
         analysis, applicability, decision_input.fabric_index, fabric_evidence, label_messages
     )
+
+
+def _as_its_command_runs(target: Target, reader: CommandReader) -> Target:
+    """Return a target with the user to whom its command certainly changes."""
+    user = reader.settings(target.path).user
+    return target._replace(user="other") if user is not None and user.certain else target
 
 
 def _applicability(

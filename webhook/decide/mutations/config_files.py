@@ -3,7 +3,8 @@
 A process that sshd starts does not inherit the container's environment. NCCL reads this file
 last and never overrides the environment with it (nccl, src/misc/param.cc). `configFiles: auto`
 mounts it in MPI workers, in containers whose command names sshd (a mount is harmless if sshd does
-not run), and where `envFrom` keeps `env` from setting variables.
+not run) or drops the environment, as `su -` does, and where `envFrom` keeps `env` from setting
+variables.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ MOUNTED = Reason(
 PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl.conf.", remedy="")
 NOT_NEEDED = Reason(
     "NotNeeded",
-    "The command does not mention sshd and there is no envFrom, so env is enough.",
+    "The command does not mention sshd or drop the environment, and there is no envFrom, so env is "
+    "enough.",
     remedy="",
     reportable=False,
 )
@@ -180,6 +182,14 @@ ANNOTATION_KEPT = Reason(
         "rdma.lab/nccl-conf from that manifest. Otherwise, no action is needed."
     ),
 )
+ENV_DROPPED = Reason(
+    "EnvDropped",
+    "The command drops the environment, and with it variables that only env can set.",
+    remedy=(
+        "Let the command keep the environment (su without -, sudo -E), or set the variables after "
+        "the program that drops them."
+    ),
+)
 UNUSED = Reason(
     "AnnotationUnused",
     f"The pod has {NCCL_CONF_ANNOTATION}, but nothing mounts it.",
@@ -191,6 +201,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Mount the file into every target that needs it."""
     targets: list[Target] = []
     for target in analysis.targets:
+        _warn_dropped(draft, analysis, target)
         skip_reason = _skip_reason(draft, analysis, target)
         if skip_reason is None:
             targets.append(target)
@@ -211,6 +222,21 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
             draft.already(target.name, PRESENT, f"{FILE} is already mounted")
 
 
+def _warn_dropped(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
+    """Warn about variables that a target's command drops, and that no file replaces."""
+    settings = analysis.command_reader.settings(target.path)
+    env, fabric = draft.container(target.path).env, analysis.fabric
+    assert fabric is not None
+    dropped = [
+        name
+        for name, _ in desired_env(fabric, {}, host_network=analysis.original.host_network)
+        if name in env and name not in settings.certain and not name.startswith("NCCL_")
+    ]
+    if settings.drops and dropped:
+        message = f"{settings.dropped_by} drops {', '.join(dropped)}: set them after it"
+        draft.warned(target.name, ENV_DROPPED, message)
+
+
 def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[Reason, str] | None:
     policy = analysis.configuration.defaults.config_files
     if policy == "never":
@@ -227,9 +253,9 @@ def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[R
 
 def _is_needed(analysis: PodAnalysis, target: Target) -> bool:
     container = analysis.containers[target.path]
-    return bool(container.env_from) or may_lack_env(
-        analysis.original, target.path, analysis.commands, container.env
-    )
+    return bool(
+        container.env_from or analysis.command_reader.settings(target.path).dropped_by
+    ) or may_lack_env(analysis.original, target.path, analysis.commands, container.env)
 
 
 def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> bool:
@@ -279,7 +305,7 @@ MUTATION = Mutation(
     required_access=RdmaAccess.FABRIC,
     reasons=(
         *(MOUNTED, PRESENT, NOT_NEEDED, NOT_CONFIGURED, USER_MOUNT, MENTIONED),
-        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, ANNOTATION_KEPT, UNUSED),
+        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, ANNOTATION_KEPT, ENV_DROPPED, UNUSED),
     ),
     mutate=mutate,
 )

@@ -55,7 +55,7 @@ class CommandSettings(NamedTuple):
     memlock: Memlock | None = None
 
 
-#: The settings of most commands: none.
+#: The settings of most commands.
 NO_SETTINGS = CommandSettings()
 
 

@@ -19,6 +19,10 @@ from webhook.decide.admission_warnings import HazardEvidence
 from webhook.decide.analysis import Launcher
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examination
+from webhook.decide.verdict.command_memlock import (
+    COMMAND_MEMLOCK_REASONS,
+    judge_command_memlock,
+)
 from webhook.decide.verdict.command_settings import UNCERTAIN_REASONS, judge_uncertain_settings
 from webhook.decide.verdict.devices import (
     CLAIM_REASONS,
@@ -83,6 +87,7 @@ _POD_JUDGES: tuple[Callable[[PatchedPod], Verdict | None], ...] = (
 _TARGET_JUDGES: tuple[Callable[[PatchedPod, PatchedTarget], Verdict | None], ...] = (
     judge_device,
     judge_device_claim,
+    judge_command_memlock,
     judge_pinned_memory,
     judge_nccl_settings,
     judge_mpi_transport,
@@ -155,6 +160,7 @@ JUDGE_REASONS: tuple[Reason, ...] = (
     *SANDBOX_REASONS,
     *DEVICE_REASONS,
     *CLAIM_REASONS,
+    *COMMAND_MEMLOCK_REASONS,
     *PINNED_MEMORY_REASONS,
     *NCCL_REASONS,
     *MPI_REASONS,

@@ -45,7 +45,7 @@ def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
 
     A container whose image alone names its user counts as root: see `assumes_root`.
     """
-    obstacle, name = _obstacle(pod, patched), patched.target.name
+    obstacle, name = pinned_memory_obstacle(pod, patched), patched.target.name
     if not obstacle:
         return None
     memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
@@ -67,11 +67,13 @@ def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
     return memlock != "nri" or not raised_by(pod.view.annotations, patched.target.name)
 
 
-def _obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
+def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
     """Return the reason why IPC_LOCK does not help a target, "" if it helps."""
     target, container = patched.target, patched.container
     defaults = pod.analysis.configuration.defaults
     reason = ineffective_reason(pod.view, target, defaults)
+    if reason is NON_ROOT and patched.settings.user is not None:
+        return f"runs its process as another user ({patched.settings.user.source})"
     if reason is NON_ROOT and target.user == "image":
         return f"has an image that runs as {non_root_user(container.image, defaults)}"
     if reason is not None:

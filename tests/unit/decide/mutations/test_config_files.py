@@ -269,3 +269,31 @@ def test_all_annotations_fit_into_256_kib(spare: int, fits: bool) -> None:
     assert fits or verdicts(draft) == ["worker skipped AnnotationsTooLarge"]
     second = decide(defaulted(draft.pod))
     assert (second.ops, codes(second)) == ([], codes(draft))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["su", "-", "worker", "-c", "torchrun a"],
+        ["sudo", "torchrun", "a"],
+        ["env", "-i", "torchrun", "a"],
+        ["sh", "-c", "if [ $X ]; then exec sudo torchrun a; fi; torchrun b"],
+    ],
+)
+def test_commands_that_drop_the_environment(words: list[str]) -> None:
+    """They are a reason for the file, even if they run only under a condition."""
+    draft = decide(pod(gpu(command=words)))
+    assert conf(draft) == CONF
+    assert draft.pod["spec"]["containers"][0]["volumeMounts"] == [MOUNT]
+
+
+def test_what_the_file_does_not_replace() -> None:
+    """NCCL alone reads it: other variables that the command drops are named."""
+    draft = decide(pod(gpu(command=["sudo", "torchrun", "a"])))
+    (warning,) = [outcome for outcome in draft.outcomes if outcome.reason.code == "EnvDropped"]
+    assert warning.message == (
+        "sudo in its command drops GLOO_SOCKET_IFNAME, UCX_NET_DEVICES, OMP_NUM_THREADS: "
+        "set them after it"
+    )
+    for words in (["sudo", "-E", "torchrun"], ["sh", "-c", "[ $X ] && sudo a; b"]):
+        assert "EnvDropped" not in codes(decide(pod(gpu(command=words))))

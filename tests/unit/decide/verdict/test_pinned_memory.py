@@ -182,3 +182,70 @@ def test_what_the_site_says_of_an_image_comes_first() -> None:
     """It may have built its own."""
     verdict = verdict_on(pod(gpu(image="rayproject/ray")), images("rayproject/*"))
     assert verdict.message.startswith("container trainer has an image that runs as another user:")
+
+
+@pytest.mark.parametrize(
+    ("words", "source"),
+    [
+        (["gosu", "1000", "torchrun", "a"], "gosu 1000"),
+        (["su", "worker", "-c", "torchrun a"], "su worker"),
+        (["sh", "-c", "exec setpriv --reuid=1000 torchrun a"], "setpriv --reuid 1000"),
+    ],
+)
+def test_a_command_that_leaves_root(words: list[str], source: str) -> None:
+    """Its process has no capabilities, so that the nodes decide."""
+    manifest = pod(gpu(command=words))
+    assert judged(manifest) == UNKNOWN
+    assert verdict_on(manifest).message == (
+        f"container trainer runs its process as another user ({source} in its command): "
+        "it needs nodes with LimitMEMLOCK=infinity"
+    )
+    assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
+    assert judged(manifest, decision_input(defaults={"memlock": "nri"})) == EQUIPPED
+
+
+def test_a_command_that_may_leave_root() -> None:
+    """Only where that matters: not where the nodes or an annotation raise memlock."""
+    script = '[ "$(id -u)" = 0 ] && exec gosu worker torchrun a; torchrun a'
+    manifest = pod(gpu(command=["sh", "-c", script]))
+    verdict = verdict_on(manifest)
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "UserMayChange")
+    assert verdict.message == (
+        "container trainer may change to another user, for whom IPC_LOCK has no effect "
+        "(gosu worker in its command)"
+    )
+    assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
+    nri = decision_input(defaults={"memlock": "nri"})
+    assert judged(manifest, nri) == ("unsure", "UserMayChange")
+    raising = "- {type: RLIMIT_MEMLOCK, soft: 18446744073709551615, hard: 18446744073709551615}"
+    manifest["metadata"]["annotations"]["ulimits.noderesource.dev/container.trainer"] = raising
+    assert judged(manifest, nri) == EQUIPPED
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_low"),
+    [
+        ("64", True),
+        ("1048575", True),
+        ("1048576", False),
+        ("unlimited", False),
+        ("9" * 30, False),
+        ("$X", False),
+    ],
+)
+def test_a_command_that_lowers_memlock(limit: str, is_low: bool) -> None:
+    """IPC_LOCK overrides the limit; without it, even nodes that raise memlock do not help."""
+    words = ["sh", "-c", f"ulimit -l {limit}; exec torchrun a"]
+    unlimited = decision_input(defaults={"memlock": "unlimited"})
+    assert judged(pod(gpu(command=words)), unlimited) == EQUIPPED
+    user = pod(gpu(command=words, securityContext={"runAsUser": 1000}))
+    assert judged(user, unlimited) == (("no", "MemlockLowered") if is_low else EQUIPPED)
+
+
+def test_the_message_about_a_lowered_limit() -> None:
+    """It names the obstacle and the limit."""
+    words = ["sh", "-c", "ulimit -l 64; exec gosu 1000 torchrun a"]
+    assert verdict_on(pod(gpu(command=words))).message == (
+        "container trainer runs its process as another user (gosu 1000 in its command), "
+        "and its command limits memlock to 64 KiB: remove ulimit -l"
+    )

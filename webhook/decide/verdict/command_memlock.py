@@ -1,0 +1,53 @@
+"""Locked memory: what a command does to the user and to the limit of its process."""
+
+from __future__ import annotations
+
+from webhook.decide.mutations.ipc_lock import RUN_AS_ROOT, raised_by
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.decide.verdict.pod_settings import pinned_memory_obstacle
+from webhook.model.decision import Reason, Verdict
+
+LOWERED = Reason(
+    "MemlockLowered",
+    "The command lowers the limit of locked memory with ulimit -l, and IPC_LOCK has no effect.",
+    remedy="Remove ulimit -l from the container's command.",
+    rdma="no",
+)
+USER_POSSIBLE = Reason(
+    "UserMayChange",
+    "The command may change to a user other than root, for whom IPC_LOCK has no effect.",
+    remedy=(
+        "If the process with RDMA runs as root, no action is needed. Otherwise, let the command "
+        f"keep root. {RUN_AS_ROOT}"
+    ),
+    rdma="unsure",
+)
+COMMAND_MEMLOCK_REASONS = (LOWERED, USER_POSSIBLE)
+
+#: A limit that is enough for RDMA, in KiB: libraries register buffers of some hundred MiB.
+_ENOUGH = 1024 * 1024
+_LONGEST = 19  # digits; a longer number is more than any limit
+
+
+def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the obstacle to registering memory that a target's command makes, or None."""
+    name, settings = patched.target.name, patched.settings
+    obstacle = pinned_memory_obstacle(pod, patched)
+    if obstacle and settings.memlock is not None and _is_low(settings.memlock.limit):
+        limit = f"its command limits memlock to {settings.memlock.limit} KiB: remove ulimit -l"
+        return Verdict.of(LOWERED, f"container {name} {obstacle}, and {limit}")
+    if obstacle or settings.user is None or _is_raised(pod, name):
+        return None
+    message = f"container {name} may change to another user, for whom IPC_LOCK has no effect"
+    return Verdict.of(USER_POSSIBLE, f"{message} ({settings.user.source})")
+
+
+def _is_low(limit: str) -> bool:
+    return limit.isdecimal() and len(limit) <= _LONGEST and int(limit) < _ENOUGH
+
+
+def _is_raised(pod: PatchedPod, container: str) -> bool:
+    memlock = pod.analysis.configuration.defaults.memlock
+    return memlock == "unlimited" or (
+        memlock == "nri" and bool(raised_by(pod.view.annotations, container))
+    )
