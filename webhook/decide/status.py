@@ -10,8 +10,9 @@
 The API server calls us twice if another plugin changed the pod after us. For the second call, the
 mutations of the first are already applied, so their names and their warnings carry over from a
 status with the same config hash. A user may write such a status, and the hash is not secret.
-Therefore a status counts only if we could have written it, byte for byte, and a mutation in it only
-if this call finds it already applied. Any other status is replaced.
+Therefore a status counts only if we could have written it, byte for byte, a mutation in it only if
+this call finds it already applied, and its fabric only if the pod carries something of that fabric
+(`examine.earlier_work`). Any other status is replaced.
 """
 
 from __future__ import annotations
@@ -59,16 +60,41 @@ def read_own_status(annotations: Mapping[str, Json]) -> JsonObject:
     return body if ours and orjson.dumps(body).decode() == written else {}
 
 
-def earlier_call(annotations: Mapping[str, Json]) -> EarlierCall:
-    """Return the configuration and the fabric of the call that wrote the pod's status.
+#: The fields that each status has.
+_ALWAYS = ("rdma", "because", "fabric", "applied", "config")
+
+
+def is_complete(annotations: Mapping[str, Json]) -> bool:
+    """Return whether a pod has a status with all the fields that we always write.
 
     Its codes are not checked: another version of this program may have others.
     """
+    return _is_complete(read_own_status(annotations))
+
+
+def _is_complete(body: JsonObject) -> bool:
+    if not all(key in body for key in _ALWAYS):
+        return False
+    config, fabric = body["config"], body["fabric"]
+    return (
+        isinstance(config, str)
+        and _HASH.fullmatch(config) is not None
+        and (fabric is None or isinstance(fabric, str))
+        and isinstance(body["rdma"], str)
+        and isinstance(body["because"], str)
+        and isinstance(body["applied"], (list, int))
+    )
+
+
+def earlier_call(annotations: Mapping[str, Json]) -> EarlierCall:
+    """Return the configuration and the fabric of the call that wrote the pod's status.
+
+    A call that applied nothing left no work, and so no proof of its fabric.
+    """
     body = read_own_status(annotations) if STATUS_ANNOTATION in annotations else {}
-    config, fabric = body.get("config"), body.get("fabric")
-    if not isinstance(config, str) or not _HASH.fullmatch(config):
+    if not _is_complete(body):
         return NO_CALL
-    return EarlierCall(config, fabric if isinstance(fabric, str) else None)
+    return EarlierCall(body["config"], body["fabric"] if body["applied"] else None)
 
 
 def configuration_named_in(pod: Json) -> str:

@@ -7,15 +7,24 @@ import pytest
 from tests.builders import decide_on, env, gpu, outcomes_of, pod
 from tests.case_names import case_name
 from webhook.decide.analysis import NO_CALL, EarlierCall
-from webhook.decide.status import configuration_named_in, earlier_call
+from webhook.decide.status import configuration_named_in, earlier_call, is_complete
 from webhook.model.annotations import NCCL_CONF_ANNOTATION, STATUS_ANNOTATION
 
-FULL = '{"rdma":"yes","because":"Equipped","fabric":"north","applied":[],"config":"0123456789ab"}'
+FULL = (
+    '{"rdma":"yes","because":"Equipped","fabric":"north","applied":["env"],"config":"0123456789ab"}'
+)
+#: The other fields that each status has.
+FIELDS = {"rdma": '"yes"', "because": '"Equipped"', "fabric": '"north"'}
 
 
 def test_an_earlier_call_is_read() -> None:
     """The hash of its configuration, and the fabric if it chose one."""
     assert earlier_call({STATUS_ANNOTATION: FULL}) == EarlierCall("0123456789ab", "north")
+    assert is_complete({STATUS_ANNOTATION: FULL})
+    counts = FULL.replace('["env"]', "3")
+    assert earlier_call({STATUS_ANNOTATION: counts}).fabric == "north"
+    idle = FULL.replace('["env"]', "[]")
+    assert earlier_call({STATUS_ANNOTATION: idle}) == EarlierCall("0123456789ab")
     none = FULL.replace('"north"', "null")
     assert earlier_call({STATUS_ANNOTATION: none}) == EarlierCall("0123456789ab")
     assert configuration_named_in(pod(annotations={STATUS_ANNOTATION: FULL})) == "0123456789ab"
@@ -34,13 +43,20 @@ def test_an_earlier_call_is_read() -> None:
         FULL.replace("0123456789ab", "0123456789abc"),
         FULL.replace('"0123456789ab"', "12"),
         '{"config":"0123456789ab","rdma":"yes"}',
-        FULL.replace('"applied":[]', '"applied":[],"more":1'),
+        FULL.replace('["env"]', '["env"],"more":1'),
+        FULL.replace('"applied":["env"],', ""),
+        FULL.replace('["env"]', '"env"'),
+        FULL.replace('"north"', "7"),
+        FULL.replace('"yes"', "true"),
+        FULL.replace('"Equipped"', "null"),
+        *(FULL.replace(f'"{key}":{value},', "") for key, value in FIELDS.items()),
     ],
     ids=case_name,
 )
 def test_what_is_not_our_form_is_ignored(written: Any) -> None:
     """A user's own text is not an earlier call."""
     assert earlier_call({STATUS_ANNOTATION: written}) == NO_CALL
+    assert not is_complete({STATUS_ANNOTATION: written})
     assert earlier_call({}) == NO_CALL
     assert configuration_named_in(pod(annotations={STATUS_ANNOTATION: written})) == ""
 

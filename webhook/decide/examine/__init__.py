@@ -18,6 +18,7 @@ from webhook.decide.analysis import (
     Target,
 )
 from webhook.decide.examine.annotation_values import check_annotations
+from webhook.decide.examine.earlier_work import fabric_shown_by
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
 from webhook.decide.examine.node_selection import unknown_label_messages
@@ -138,7 +139,7 @@ def examine(
     claims = claims_of(pod, decision_input.namespace.claim_facts)
     selection = select(pod, container_devices, annotations, commands, configuration, claims=claims)
     from_other_configuration = earlier.config not in ("", configuration.config_hash)
-    before = None if from_other_configuration else earlier.fabric
+    before = None if from_other_configuration else fabric_shown_by(pod, earlier, configuration)
     if selection.reason:
         resolution = _NOT_RESOLVED
     else:
