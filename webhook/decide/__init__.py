@@ -9,6 +9,7 @@ edits the incoming pod.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from webhook.decide.admission_warnings import HazardEvidence, warn_of_hazards, warning_lines
 from webhook.decide.analysis import DecisionInput, PodAnalysis
@@ -81,23 +82,53 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
     if not isinstance(manifest, dict):
         raise ShapeError(f"a pod must be a mapping, but is {describe(manifest)}")
     pod = Pod(manifest)
-    annotations = pod.annotations
     if not _has_opted_in(pod, decision_input):
         message = NOT_OPTED_IN.clause
         return Decision(allowed=True, reason=NOT_OPTED_IN, message=message, pod=manifest)
     exclusion = ineligible(pod)
     if exclusion is not None:
         return admit_unchanged(pod, exclusion, decision_input)
+    return conclude(*_mutated(pod, decision_input))
+
+
+def _mutated(pod: Pod, decision_input: DecisionInput) -> tuple[Draft, Examination, HazardEvidence]:
+    """Examine a pod, and run the mutations on a draft of it; raise Denial or ShapeError."""
     check_size(pod)
+    annotations = pod.annotations
     earlier = earlier_call(annotations)
     examination = examine(pod, parse_annotations(annotations, _NAMES), decision_input, earlier)
-    draft = Draft(manifest, pod)
+    draft = Draft(pod.manifest, pod)
     _note_request(draft, examination.analysis, examination.applicability)
     for sentence in examination.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
     hazard_evidence = warn_of_hazards(draft, examination.analysis)
     _mutate(draft, examination.analysis, examination.applicability)
-    return conclude(draft, examination, hazard_evidence)
+    return draft, examination, hazard_evidence
+
+
+class Inspection(NamedTuple):
+    """A pod that was decided on before, as it is now."""
+
+    #: The verdict of what it carries now.
+    verdict: Verdict
+    #: What a call now would do to it; an applied outcome is what it lacks.
+    outcomes: tuple[Outcome, ...]
+    analysis: PodAnalysis
+    applicability: Applicability
+
+
+def inspect(manifest: PodManifest, decision_input: DecisionInput) -> Inspection | None:
+    """Judge a pod by what it carries, without changing it; None if a call now would deny it."""
+    try:
+        draft, examination, hazard_evidence = _mutated(Pod(manifest), decision_input)
+    except (Denial, ShapeError, RecursionError):
+        return None
+    as_is = Draft(manifest, examination.analysis.original)
+    as_is.outcomes = draft.outcomes
+    verdict = judge(as_is, examination, hazard_evidence)
+    return Inspection(
+        verdict, tuple(draft.outcomes), examination.analysis, examination.applicability
+    )
 
 
 def _has_opted_in(pod: Pod, decision_input: DecisionInput) -> bool:

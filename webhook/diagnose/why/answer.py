@@ -6,6 +6,7 @@ only the view of admission.
 
 from __future__ import annotations
 
+from webhook.diagnose.why.comparison import Comparison, compare, worse
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
@@ -28,24 +29,38 @@ from webhook.diagnose.why.runtime_evidence import (
     process_findings,
     transport_evidence,
 )
-from webhook.diagnose.why.webhook_call import CALLED, STATUS_UNREADABLE, call_finding
+from webhook.diagnose.why.webhook_call import (
+    CALLED,
+    STATUS_NOT_OURS,
+    STATUS_UNREADABLE,
+    call_finding,
+)
 from webhook.model.decision import Rdma
 from webhook.model.finding import Code, Finding
 
 NOT_READ = Code(
     "NotRead", "An object or a log could not be read, so the explanation may be incomplete."
 )
-CODES = (NOT_READ,)
+CHANGED_AFTERWARDS = Code(
+    "ChangedAfterwards",
+    "The pod no longer is as rdma.lab/status says: another webhook, a policy or a person changed "
+    "it after the webhook's call.",
+    "Find out what changed it: kubectl get mutatingwebhookconfigurations lists the webhooks, which "
+    "are called in the order of these names. Then create the pod again.",
+)
+CODES = (NOT_READ, CHANGED_AFTERWARDS)
 
 
 def explain_pod(evidence: PodEvidence) -> Explanation:
     """Explain why a pod has or lacks RDMA."""
-    called = call_finding(evidence)
-    rdma, answer = _answer(evidence, called)
+    comparison = compare(evidence)
+    called = call_finding(evidence, comparison)
+    changed = _change_findings(evidence, comparison) if called.code == CALLED.code else []
+    rdma, answer = _answer(evidence, called, comparison, changed)
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
         "requested": tuple(request_findings(evidence)),
         "webhookCall": (called,),
-        "applied": tuple(applied_findings(evidence, called)),
+        "applied": (*applied_findings(evidence, called), *changed),
         "podStatus": tuple(status_findings(evidence)),
         "processes": tuple(process_findings(evidence)),
         "log": tuple(log_findings(evidence)),
@@ -62,7 +77,33 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     )
 
 
-def _answer(evidence: PodEvidence, called: Finding) -> tuple[Rdma, Finding]:
+def _change_findings(evidence: PodEvidence, comparison: Comparison) -> list[Finding]:
+    """Return findings on what was changed after the call; each has the same remedy."""
+    texts = [f"{change.text}." for change in comparison.changes]
+    if comparison.verdict is not None and not texts:
+        texts = [f"{_capitalized(comparison.verdict.message)}. This was not so at admission."]
+    remedy = _change_remedy(evidence, comparison)
+    level = VERDICT_LEVELS[comparison.rdma]
+    return [CHANGED_AFTERWARDS.finding(level, text, remedy) for text in texts]
+
+
+def _change_remedy(evidence: PodEvidence, comparison: Comparison) -> str:
+    """Return the remedy, with the webhooks and policies that may have made the change."""
+    if evidence.later_mutators:
+        names = "; ".join(evidence.later_mutators)
+        return f"Check what may change the pod after rdma-webhook: {names}. {_CREATE_AGAIN}"
+    if evidence.later_mutators == () and comparison.changes:
+        nobody = "No webhook or policy that selects the pod runs after rdma-webhook"
+        return f"{nobody}, so somebody changed the pod or its manifest. {_CREATE_AGAIN}"
+    return CHANGED_AFTERWARDS.remedy
+
+
+_CREATE_AGAIN = "Then create the pod again."
+
+
+def _answer(
+    evidence: PodEvidence, called: Finding, comparison: Comparison, changed: list[Finding]
+) -> tuple[Rdma, Finding]:
     """Return the verdict, and the answer as a finding."""
     status = evidence.status if called.code == CALLED.code else None
     in_use = transport_evidence(evidence)
@@ -74,9 +115,22 @@ def _answer(evidence: PodEvidence, called: Finding) -> tuple[Rdma, Finding]:
         remedy = cause.remedy if status else called.remedy
         text = f"RDMA did not work ({_verdict_clause(status)}). {cause.meaning}"
         return "no", cause.finding("error", text, remedy)
+    if status is not None and changed and worse(comparison.rdma, status.rdma) != status.rdma:
+        return comparison.rdma, _by_change(status, comparison, changed)
     if status is not None:
         return status.rdma, _by_status(status)
     return _by_call(called, requests)
+
+
+def _by_change(status: StatusAnnotation, comparison: Comparison, changed: list[Finding]) -> Finding:
+    """Return the answer for a pod that was changed after a better verdict at admission."""
+    start = "No RDMA" if comparison.rdma == "no" else "RDMA is not certain"
+    text = f"{start}, although rdma.lab/status says {status.rdma}: {changed[0].text}"
+    return changed[0]._replace(text=text)
+
+
+def _capitalized(clause: str) -> str:
+    return clause[:1].upper() + clause[1:]
 
 
 _NOT_CALLED = "the webhook was not called"
@@ -85,7 +139,7 @@ _NOT_CALLED = "the webhook was not called"
 def _by_call(called: Finding, requests: list[str]) -> tuple[Rdma, Finding]:
     """Return the answer for a pod that the webhook was not called for, as far as is known."""
     if requests:
-        unreadable = called.code == STATUS_UNREADABLE.code
+        unreadable = called.code in (STATUS_UNREADABLE.code, STATUS_NOT_OURS.code)
         call = "it is not known whether the webhook was called" if unreadable else _NOT_CALLED
         text = (
             f"RDMA is not certain: {call}, but the pod requests {requests[0]} itself. Whether it "

@@ -7,16 +7,24 @@ nothing is read that the explanation does not need.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from webhook.admission.registration import Registration, registrations_in
 from webhook.diagnose.tools.logs import read_log
+from webhook.diagnose.why.admission_reads import (
+    WEBHOOKS_PATH,
+    installed_configuration,
+    mutators_after,
+)
+from webhook.diagnose.why.comparison import compare
 from webhook.diagnose.why.evidence import (
     ContainerLog,
     ContainerProcesses,
     MissingClaim,
     PodEvidence,
     RdmaProcess,
+    StatusAnnotation,
 )
 from webhook.diagnose.why.file_collector import in_order
 from webhook.errors import ClusterError, WebhookError
@@ -103,10 +111,10 @@ class Collector:
         live_facts = (
             self._facts(namespace, options.configuration) if options.configuration else None
         )
-        return PodEvidence(
+        evidence = PodEvidence(
             pod=pod,
             owners=owners,
-            namespace=None if has_status else self._namespace(namespace, live_facts),
+            namespace=self._namespace(namespace, live_facts),
             registrations=None if has_status else self._registrations(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
@@ -114,9 +122,21 @@ class Collector:
             processes=self._processes(pod_only, namespace) if options.processes else None,
             logs=self._logs(pod_only, namespace) if options.logs else None,
             configuration=options.configuration,
+            installed=self._installed(pod_only.status) if pod_only.status else None,
             facts=live_facts.facts(Facts()) if live_facts else Facts(),
-            unread=tuple(dict.fromkeys(map(_unread_sentence, self._best_effort.unread))),
         )
+        if compare(evidence).changes:
+            later = mutators_after(self._reads, self._best_effort, evidence)
+            evidence = replace(evidence, later_mutators=later)
+        unread = tuple(dict.fromkeys(map(_unread_sentence, self._best_effort.unread)))
+        return replace(evidence, unread=unread)
+
+    def _installed(self, status: StatusAnnotation) -> CompiledConfiguration | None:
+        """Return the cluster's configuration, unless the given one is that of the admission."""
+        given = self._options.configuration
+        if given is not None and given.config_hash == status.config:
+            return None
+        return installed_configuration(self._reads, self._best_effort)
 
     def _pod(self, namespace: str, name: str) -> PodRecord:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
@@ -163,8 +183,7 @@ class Collector:
         return None if manifest is None else KubernetesObject.read(manifest)
 
     def _registrations(self) -> tuple[Registration, ...] | None:
-        path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-        listed = self._best_effort.list(path, "mutatingwebhookconfigurations", {})
+        listed = self._best_effort.list(WEBHOOKS_PATH, "mutatingwebhookconfigurations")
         return None if listed is None else registrations_in(listed)
 
     def _events(

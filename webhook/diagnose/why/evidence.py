@@ -78,6 +78,10 @@ class PodEvidence:
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for a decision today.
     configuration: CompiledConfiguration | None = None
+    #: The configuration of the cluster.
+    installed: CompiledConfiguration | None = None
+    #: The webhooks and policies that may change the pod after the webhook: see `later_admission`.
+    later_mutators: tuple[str, ...] | None = None
     #: The facts for a decision today: the namespace, its rules and claims, and the nodes.
     facts: Facts = _NO_FACTS
     #: Sentences on what could not be read.
@@ -131,6 +135,7 @@ class StatusAnnotation(LenientObject):
     rdma: Literal["yes", "no", "unsure", "none"]
     verdict_reason: Text = Field("", alias="because")
     fabric: Text = ""
+    config: Text = ""
     decision_reason: Text = Field("", alias="reason")
     applied: Codes = ()
     skipped: Codes = ()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from webhook.decide.mutations import MUTATIONS
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.reasons import REASONS
-from webhook.diagnose.why.webhook_call import STATUS_UNREADABLE
+from webhook.diagnose.why.webhook_call import STATUS_NOT_OURS, STATUS_UNREADABLE
 from webhook.kube.objects import Container, PodSpec
 from webhook.model.annotations import (
     ENABLE_ANNOTATION,
@@ -135,7 +135,10 @@ def applied_findings(evidence: PodEvidence, called: Finding) -> Iterator[Finding
     if called.code == STATUS_UNREADABLE.code:
         yield called._replace(text=f"Unknown: {STATUS_ANNOTATION} cannot be read.")
         return
-    if status is None:
+    if called.code == STATUS_NOT_OURS.code and called.level == "unsure":
+        yield called._replace(text=f"Unknown: {STATUS_ANNOTATION} proves nothing here.")
+        return
+    if status is None or called.code == STATUS_NOT_OURS.code:
         yield NOTHING.finding("info", "Nothing, since it was not called.")
         return
     yield from _mutation_findings(status.applied)

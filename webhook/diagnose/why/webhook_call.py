@@ -9,6 +9,8 @@ from webhook.admission.registration import EXCLUDED_NAMESPACES
 from webhook.admission.selection import ca_bundle_of
 from webhook.decide.examine import MIRROR_POD, WINDOWS_POD
 from webhook.decide.reasons import NOT_OPTED_IN
+from webhook.decide.status import is_complete
+from webhook.diagnose.why.comparison import Comparison
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_status import NO_STATUS
 from webhook.diagnose.why.pod_template import template_title
@@ -25,6 +27,13 @@ STATUS_UNREADABLE = Code(
     "StatusUnreadable",
     "The pod has an rdma.lab/status that this version of rdma-webhook cannot read.",
     "Remove rdma.lab/status from the pod's template, and create the pod again.",
+)
+STATUS_NOT_OURS = Code(
+    "StatusNotOurs",
+    "The pod has an rdma.lab/status that does not prove a call: it is incomplete, nothing in the "
+    "pod is left of what it names, or the pod's namespace lacks the label.",
+    "Remove rdma.lab/status from the manifest that the pod was created from, and create the pod "
+    "again.",
 )
 OPTED_OUT = Code(
     "OptedOut",
@@ -94,6 +103,7 @@ NOT_CALLED = Code(
 CODES = (
     CALLED,
     STATUS_UNREADABLE,
+    STATUS_NOT_OURS,
     OPTED_OUT,
     ANNOTATION_MISSPELLED,
     NAMESPACE_EXCLUDED,
@@ -113,7 +123,7 @@ _CREATE_AGAIN = "create the pod again"
 _MAX_TEMPLATES = 8
 
 
-def call_finding(evidence: PodEvidence) -> Finding:
+def call_finding(evidence: PodEvidence, comparison: Comparison) -> Finding:
     """Return whether the webhook was called; the code is the reason if it was not."""
     if malformed := _malformed_value(evidence):
         return malformed
@@ -122,7 +132,7 @@ def call_finding(evidence: PodEvidence) -> Finding:
     if exclusion := _exclusion(evidence):
         return exclusion
     if evidence.status is not None:
-        return CALLED.finding("ok", "Yes: the webhook has set rdma.lab/status on the pod.")
+        return _by_status(evidence, comparison)
     if STATUS_ANNOTATION in evidence.annotations:
         text = (
             f"Not certain: the pod has an {STATUS_ANNOTATION} that this version of rdma-webhook "
@@ -130,6 +140,25 @@ def call_finding(evidence: PodEvidence) -> Finding:
         )
         return STATUS_UNREADABLE.finding("unsure", text, _remove_status(evidence))
     return next(_not_called_reasons(evidence))
+
+
+def _by_status(evidence: PodEvidence, comparison: Comparison) -> Finding:
+    """Return whether a status proves a call: anybody can copy one, or write it by hand."""
+    copied = f"{STATUS_ANNOTATION} was copied from another pod, or written by hand"
+    if not is_complete(evidence.pod.metadata.annotations):
+        text = f"No: {copied}, since it lacks fields that the webhook writes."
+        return STATUS_NOT_OURS.finding("error", text, _remove_status(evidence))
+    unlabeled = _unlabeled(evidence)
+    if comparison.nothing_left and unlabeled:
+        remedy = f"{_label_remedy(evidence)} {_remove_status(evidence)}"
+        return STATUS_NOT_OURS.finding("error", f"No: {copied}, since {unlabeled}.", remedy)
+    if comparison.nothing_left:
+        text = f"No: {copied}, or all that it names was removed: nothing of it is left in the pod."
+        return STATUS_NOT_OURS.finding("error", text, _remove_status(evidence))
+    if unlabeled:
+        text = f"Not certain: {unlabeled}. The label was removed later, or {copied}."
+        return STATUS_NOT_OURS.finding("unsure", text, _label_remedy(evidence))
+    return CALLED.finding("ok", "Yes: the webhook has set rdma.lab/status on the pod.")
 
 
 def _malformed_value(evidence: PodEvidence) -> Finding | None:
@@ -221,19 +250,26 @@ def _not_called_reasons(evidence: PodEvidence) -> Iterator[Finding]:
 
 
 def _missing_label(evidence: PodEvidence) -> Iterator[Finding]:
+    if unlabeled := _unlabeled(evidence):
+        yield _not_called(NAMESPACE_NOT_LABELED, f"No: {unlabeled}.", _label_remedy(evidence))
+
+
+def _unlabeled(evidence: PodEvidence) -> str:
+    """Return a clause if the namespace is known to lack the label; else ""."""
     if evidence.namespace is None:
-        return
-    name = evidence.namespace_name
+        return ""
     value = evidence.namespace.metadata.labels.get(OPT_IN_LABEL)
     if value == "true":
-        return
+        return ""
     suffix = "" if value is None else f" (its value is {value!r:.80})"
-    text = f'No: namespace {name} lacks the label {OPT_IN_LABEL}: "true"{suffix}.'
-    remedy = (
+    return f'namespace {evidence.namespace_name} lacks the label {OPT_IN_LABEL}: "true"{suffix}'
+
+
+def _label_remedy(evidence: PodEvidence) -> str:
+    return (
         "Ask an administrator of the namespace to run: kubectl label --overwrite namespace "
-        f"{name} {OPT_IN_LABEL}=true. Then {_CREATE_AGAIN}."
+        f"{evidence.namespace_name} {OPT_IN_LABEL}=true. Then {_CREATE_AGAIN}."
     )
-    yield _not_called(NAMESPACE_NOT_LABELED, text, remedy)
 
 
 def _missing_installation(evidence: PodEvidence) -> Iterator[Finding]:

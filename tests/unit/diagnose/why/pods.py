@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webhook.admission.registration import registrations_in
+from webhook.decide.status import ORDER
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Explanation
@@ -16,12 +17,16 @@ from webhook.model.finding import Finding
 CREATED = "2026-11-22T10:00:00Z"
 EARLIER, LATER = "2026-11-22T09:00:00Z", "2026-11-22T11:00:00Z"
 Item = dict[str, Any]
+#: The hash of the configuration of the admission.
+CONFIG = "0123456789ab"
 
 
 def status(rdma: str = "yes", because: str = "Equipped", **fields: Any) -> dict[str, str]:
     """Return the annotations of a pod that the webhook was called for."""
     content = {"rdma": rdma, "because": because, "fabric": "v100-ib", "applied": [], **fields}
-    return {"rdma.lab/enable": "true", "rdma.lab/status": json.dumps(content)}
+    written = {key: content[key] for key in ORDER if key in content} | {"config": CONFIG}
+    status = json.dumps(written, separators=(",", ":"))
+    return {"rdma.lab/enable": "true", "rdma.lab/status": status}
 
 
 def live(

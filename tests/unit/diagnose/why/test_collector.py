@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from tests.builders import V100, fabrics
-from tests.unit.diagnose.why.pods import OWNED, configuration, event, job, live, namespace, unseen
+from tests.unit.diagnose.why.pods import (
+    CONFIG,
+    OWNED,
+    configuration,
+    event,
+    job,
+    live,
+    namespace,
+    status,
+    unseen,
+)
 from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.why.collector import (
     HEAD,
@@ -30,6 +40,7 @@ from webhook.diagnose.why.evidence import (
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, StatusError
 from webhook.kube.objects import KubernetesObject, PodRecord
+from webhook.kube.watched_resources import CONFIGURATION_PATH
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference
 
@@ -155,10 +166,93 @@ def test_with_the_right_to_read_pods_only() -> None:
 
 
 def test_only_what_is_needed() -> None:
-    """For a running pod with a status, neither namespace, webhooks nor nodes are read."""
+    """For a running pod that is as its status says, neither webhooks nor nodes are read."""
     api = FakeCluster(everything(live()))
     assert collect(api).unread == ()
-    assert [path for path, _ in api.asked] == [f"{LAB}/pods/train-0", f"{LAB}/events"]
+    paths = [f"{LAB}/pods/train-0", LAB, f"{LAB}/events", CONFIGURATION_PATH]
+    assert [path for path, _ in api.asked] == paths
+
+
+CHANGED = status(applied=["ipc-lock", "env"])
+SPEC = {"containers": [{"name": "main", "env": [{"name": "NCCL_IB_HCA", "value": "=mlx5_0"}]}]}
+POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
+
+
+def test_what_may_have_changed_the_pod() -> None:
+    """The webhooks and policies are read if the pod is not as its status says."""
+    later = configuration()
+    later["metadata"]["name"] = "zzz-later"
+    later["webhooks"] = [{"name": "mesh.example", "rules": [CREATION], "matchConditions": []}]
+    policy = {
+        "metadata": {"name": "drop"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [CREATION]},
+            "reinvocationPolicy": "IfNeeded",
+        },
+    }
+    answers = everything(live(CHANGED, spec=SPEC)) | {HOOKS: listed(configuration(), later)}
+    evidence = collect(FakeCluster(answers))
+    assert evidence.later_mutators == ("webhook mesh.example of zzz-later",)
+    evidence = collect(FakeCluster(answers | {POLICIES: listed(policy)}))
+    assert evidence.later_mutators is not None
+    assert evidence.later_mutators[1:] == ("MutatingAdmissionPolicy drop",)
+    assert evidence.unread == ()
+
+
+def test_what_may_have_changed_the_pod_may_not_be_read() -> None:
+    """Each missing right has a sentence, but no sentence is about a kind that does not exist."""
+    answers = everything(live(CHANGED, spec=SPEC)) | {HOOKS: 403, CONFIGURATION_PATH: 403}
+    evidence = collect(FakeCluster(answers))
+    assert evidence.later_mutators is None
+    assert evidence.unread == (
+        "You do not have the right to read fabricconfigurations.rdma.lab/default.",
+        "You do not have the right to read mutatingwebhookconfigurations.",
+    )
+    evidence = collect(FakeCluster(answers | {HOOKS: listed(), POLICIES: 403, LAB: 403}))
+    assert evidence.later_mutators == ()
+    assert evidence.unread[-1] == ("You do not have the right to read mutatingadmissionpolicies.")
+
+
+def test_the_configuration_of_the_admission() -> None:
+    """The cluster's is read, unless the given one is that of the admission."""
+    answers = everything(live()) | {CONFIGURATION_PATH: FABRICS_OBJECT}
+    evidence = collect(FakeCluster(answers))
+    assert evidence.installed is not None
+    assert list(evidence.installed.fabrics) == ["v100-ib"]
+    given = fabrics(V100)
+    of_given = live(status())
+    of_given["metadata"]["annotations"]["rdma.lab/status"] = of_given["metadata"]["annotations"][
+        "rdma.lab/status"
+    ].replace(CONFIG, given.config_hash)
+    api = FakeCluster(everything(of_given) | {CONFIGURATION_PATH: FABRICS_OBJECT})
+    assert collect(api, configuration=given).installed is None
+    broken = answers | {CONFIGURATION_PATH: {**FABRICS_OBJECT, "spec": {"fabrics": "x"}}}
+    assert collect(FakeCluster(broken)).installed is None
+
+
+CREATION = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods"],
+}
+FABRICS_OBJECT: dict[str, Any] = {
+    "apiVersion": "rdma.lab/v1alpha1",
+    "kind": "FabricConfiguration",
+    "metadata": {"name": "default"},
+    "spec": {
+        "fabrics": [
+            {
+                "name": "v100-ib",
+                "match": {"gpuResources": ["nvidia.com/v100"]},
+                "mode": "shared-device",
+                "resources": [{"name": "rdma/rdma_v100"}],
+                "linkLayer": "InfiniBand",
+                "hcas": ["mlx5_0"],
+            }
+        ]
+    },
+}
 
 
 def test_for_what_would_be_decided() -> None:

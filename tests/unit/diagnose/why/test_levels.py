@@ -43,7 +43,7 @@ LEVELS = {
     "OOMKilled ClaimMissing ClaimNotCreated DeviceClassMissing ClaimsNotAllocated "
     "ClaimElsewhere ClaimInUse SocketsInUse StartError",
 }
-OF_A_VERDICT = {"WouldBe", "OtherToday"}
+OF_A_VERDICT = {"WouldBe", "OtherToday", "ChangedAfterwards", "StatusNotOurs"}
 #: Messages of the scheduler about claims.
 _CLAIMS = (
     "1 cannot allocate all claims",
@@ -85,7 +85,9 @@ def _of_call() -> Iterator[Explanation]:
 def _of_status() -> Iterator[Explanation]:
     """Explain pods in each state."""
     yield explain(live(), unread=("x",))
-    yield explain(live(status(applied=["ipc-lock"], skipped=["Sorcery"], warned=2)))
+    capable = {"name": "main", "securityContext": {"privileged": True}}
+    named = status(applied=["ipc-lock"], skipped=["Sorcery"], warned=2)
+    yield explain(live(named, spec={"containers": [capable]}))
     yield explain(live(limits={"rdma/a": "1"}, phase="Succeeded"))
     yield explain(live(phase="Failed", reason="Evicted"))
     yield explain(live(phase="Failed"))

@@ -15,13 +15,21 @@ from tests.unit.diagnose.why.pods import (
     status,
     unseen,
 )
+from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.diagnose.why.evidence import read_status
 from webhook.diagnose.why.reasons import REASONS
 
 
 def done(**fields: Any) -> list[tuple[str, str, str]]:
     """Return code, level and text of each finding."""
-    findings = chapter_findings(explain(live(status(**fields))), "applied")
+    container = {
+        "name": "main",
+        "command": [*wrapping(1), "train"],
+        "env": [{"name": "OMPI_MCA_coll_hcoll_enable", "value": "0"}],
+        "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
+    }
+    pod = live(status(**fields), spec={"containers": [container]})
+    findings = chapter_findings(explain(pod), "applied")
     return [(finding.code, finding.level, finding.text) for finding in findings]
 
 
@@ -138,6 +146,7 @@ def test_fields_of_any_type() -> None:
         "rdma": "no",
         "verdict_reason": "",
         "fabric": "",
+        "config": "",
         "decision_reason": "",
         "applied": (),
         "skipped": (),

@@ -20,6 +20,7 @@ from tests.unit.diagnose.why.pods import (
     job,
     live,
     namespace,
+    status,
     unseen,
 )
 from webhook.admission.registration import WEBHOOK_NAME
@@ -42,9 +43,71 @@ def test_the_webhook_has_its_name() -> None:
 
 
 def test_a_pod_with_a_status() -> None:
-    """The webhook was called, whatever the other evidence."""
+    """The webhook was called, as far as the namespace's label is known not to contradict it."""
     assert called(live()).code == "Called"
-    assert called(live(), namespace=namespace({}), webhooks=()).level == "ok"
+    assert called(live(), namespace=namespace(), webhooks=()).level == "ok"
+
+
+CAPABLE = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}
+APPLIED = status(applied=["ipc-lock"])
+
+
+@pytest.mark.parametrize(
+    ("pod", "known", "level", "text", "remedy"),
+    [
+        (
+            live(APPLIED),
+            {},
+            "error",
+            (
+                "No: rdma.lab/status was copied from another pod, or written by hand, or all that "
+                "it names was removed: nothing of it is left in the pod."
+            ),
+            "Remove rdma.lab/status from the pod, and create the pod again.",
+        ),
+        (
+            live(APPLIED),
+            {"namespace": namespace({})},
+            "error",
+            (
+                "No: rdma.lab/status was copied from another pod, or written by hand, since "
+                'namespace lab lacks the label rdma.lab/enable: "true".'
+            ),
+            (
+                "kubectl label --overwrite namespace lab rdma.lab/enable=true. Then create the pod "
+                "again. Remove rdma.lab/status from the pod, and create the pod again."
+            ),
+        ),
+        (
+            live(APPLIED, spec={"containers": [{"name": "main", **CAPABLE}]}),
+            {"namespace": namespace({})},
+            "unsure",
+            (
+                'Not certain: namespace lab lacks the label rdma.lab/enable: "true". The label was '
+                "removed later, or rdma.lab/status was copied from another pod, or written by hand."
+            ),
+            "rdma.lab/enable=true. Then create the pod again.",
+        ),
+        (
+            live({**ASKED, "rdma.lab/status": '{"rdma":"yes","because":"Equipped"}'}),
+            {},
+            "error",
+            (
+                "No: rdma.lab/status was copied from another pod, or written by hand, since it "
+                "lacks fields that the webhook writes."
+            ),
+            "Remove rdma.lab/status from the pod, and create the pod again.",
+        ),
+    ],
+    ids=["nothing left", "unlabeled", "all there", "incomplete"],
+)
+def test_a_status_that_proves_nothing(
+    pod: Item, known: dict[str, Any], level: str, text: str, remedy: str
+) -> None:
+    """Anybody can copy a status with a manifest, or write one."""
+    finding = called(pod, **known)
+    assert (finding.code, finding.level, finding.text) == ("StatusNotOurs", level, text)
+    assert finding.remedy.endswith(remedy)
 
 
 @pytest.mark.parametrize(

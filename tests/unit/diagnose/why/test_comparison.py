@@ -1,0 +1,215 @@
+"""The status compared with what the pod carries now: `why` compares, it does not believe."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.builders import H100, V100, decide_on, env, fabrics, gpu
+from tests.builders import pod as new_pod
+from tests.unit.diagnose.why.pods import chapter_findings, explain, namespace
+from webhook.diagnose.why.explanation import Explanation
+from webhook.model.fabric import CompiledConfiguration
+from webhook.model.finding import Finding
+
+Item = dict[str, Any]
+KNOWN = fabrics()
+KEEP = {"rdma.lab/memory-limit": "keep"}
+each_knowledge = pytest.mark.parametrize("installed", [KNOWN, None], ids=["known", "unknown"])
+
+
+def equipped(*containers: Item, **fields: Any) -> Item:
+    """Return a pod as the webhook leaves it."""
+    pod: Item = deepcopy(decide_on(new_pod(*containers, **fields)).pod)
+    pod["kind"] = "Pod"
+    return pod
+
+
+def main(pod: Item) -> Item:
+    """Return the pod's container."""
+    container: Item = pod["spec"]["containers"][0]
+    return container
+
+
+def compared(pod: Item, installed: CompiledConfiguration | None, **evidence: Any) -> Explanation:
+    """Explain a pod in a labeled namespace, with the cluster's configuration or without."""
+    return explain(pod, namespace=namespace(), installed=installed, **evidence)
+
+
+def changes(explanation: Explanation) -> list[Finding]:
+    """Return the findings on what was changed afterwards."""
+    findings = chapter_findings(explanation, "applied")
+    return [finding for finding in findings if finding.code == "ChangedAfterwards"]
+
+
+@each_knowledge
+@pytest.mark.parametrize(
+    "pod",
+    [
+        equipped(),
+        equipped(gpu("trainer", limits={"memory": "8Gi"})),
+        equipped(gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_0"))),
+        equipped(gpu("trainer", command=["/usr/sbin/sshd", "-D"])),
+        equipped(annotations={"rdma.lab/skip": "ipc-lock,env,hcoll"}),
+        equipped(annotations={"rdma.lab/devices": "0"}),
+        equipped(
+            gpu("trainer", limits={"memory": "8Gi"}), annotations={"rdma.lab/memory-limit": "keep"}
+        ),
+        equipped({"name": "cpu", "image": "x"}),
+    ],
+    ids=str,
+)
+def test_a_pod_as_it_was_left(pod: Item, installed: CompiledConfiguration | None) -> None:
+    """Nothing was changed, whether the configuration is known or not."""
+    explanation = compared(pod, installed)
+    status = decide_on(pod).verdict
+    assert status is not None
+    assert changes(explanation) == []
+    assert (explanation.rdma, explanation.answer.code) == (status.rdma, status.because.code)
+
+
+@each_knowledge
+def test_a_capability_that_was_removed(installed: CompiledConfiguration | None) -> None:
+    """The leaf is named, with what it was and is; without it RDMA is not certain."""
+    pod = equipped()
+    main(pod)["securityContext"] = {}
+    explanation = compared(pod, installed)
+    (finding,) = changes(explanation)
+    assert finding.text == (
+        "Container trainer: securityContext.capabilities.add was IPC_LOCK, is absent."
+    )
+    assert (explanation.rdma, explanation.well) == ("unsure", False)
+    assert explanation.answer.text == (
+        f"RDMA is not certain, although rdma.lab/status says yes: {finding.text}"
+    )
+
+
+def test_a_resource_that_was_removed() -> None:
+    """Without the device there is no RDMA."""
+    pod = equipped()
+    for amounts in main(pod)["resources"].values():
+        del amounts["rdma/v100"]
+    explanation = compared(pod, KNOWN)
+    assert [finding.text for finding in changes(explanation)] == [
+        f"Container trainer: resources.{section}.rdma/v100 was 1, is absent."
+        for section in ("limits", "requests")
+    ]
+    assert explanation.rdma == "no"
+    unknown = compared(pod, None)
+    (finding,) = changes(unknown)
+    assert finding.text == (
+        "No container of the pod has an RDMA resource in resources.limits, which rdma-resources "
+        "added."
+    )
+    assert unknown.rdma == "unsure"
+
+
+@each_knowledge
+@pytest.mark.parametrize("before", ["8Gi", None], ids=["dropped", "none before"])
+def test_a_limit_that_was_added(
+    installed: CompiledConfiguration | None, before: str | None
+) -> None:
+    """A limit counts, if the webhook removed one; or if it would have, by the configuration."""
+    pod = equipped(gpu("trainer", limits={"memory": before} if before else {}))
+    main(pod)["resources"]["limits"]["memory"] = "1Gi"
+    explanation = compared(pod, installed)
+    certain = before is not None or installed is not None
+    text = "Container trainer: resources.limits.memory was absent, is 1Gi."
+    assert [finding.text for finding in changes(explanation)] == [text] * certain
+    assert explanation.rdma == ("unsure" if certain else "yes")
+
+
+@each_knowledge
+def test_a_variable_that_turns_rdma_off(installed: CompiledConfiguration | None) -> None:
+    """The status would name it, had it been there at admission."""
+    pod = equipped()
+    main(pod)["env"].append({"name": "NCCL_IB_DISABLE", "value": "1"})
+    explanation = compared(pod, installed)
+    assert explanation.rdma == "no"
+    assert explanation.answer.code == "ChangedAfterwards"
+    assert explanation.answer.text == (
+        "No RDMA, although rdma.lab/status says yes: Container trainer sets NCCL_IB_DISABLE=1: "
+        "remove the variable. This was not so at admission."
+    )
+
+
+def test_variables_that_differ() -> None:
+    """A variable that was removed, and one with another value."""
+    pod = equipped()
+    variables = main(pod)["env"]
+    variables[:] = [item for item in variables if item["name"] != "GLOO_SOCKET_IFNAME"]
+    next(item for item in variables if item["name"] == "UCX_NET_DEVICES")["value"] = "eth0"
+    assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
+        "Container trainer: env UCX_NET_DEVICES was mlx5_0:1,mlx5_1:1,eth0, is eth0."
+    ]
+    variables[:] = [item for item in variables if item["name"] != "UCX_NET_DEVICES"]
+    assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
+        "Container trainer: env UCX_NET_DEVICES was mlx5_0:1,mlx5_1:1,eth0, is absent."
+    ]
+
+
+def test_an_own_value_is_no_change() -> None:
+    """The status names the user's value, so it was there at admission."""
+    pod = equipped(gpu("trainer", env=env(UCX_NET_DEVICES="eth7")))
+    assert changes(compared(pod, KNOWN)) == []
+
+
+@each_knowledge
+def test_networks_that_were_removed(installed: CompiledConfiguration | None) -> None:
+    """The annotation is a leaf of the pod."""
+    amounts = {"limits": {"nvidia.com/h100": "1"}, "requests": {"nvidia.com/h100": "1"}}
+    pod = equipped({"name": "main", "image": "x", "resources": amounts})
+    del pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"]
+    (finding,) = changes(compared(pod, installed))
+    assert "k8s.v1.cni.cncf.io/networks" in finding.text
+
+
+def test_the_hash_tells_the_configuration_of_the_admission() -> None:
+    """With another configuration, values may differ, so only traces count."""
+    pod = equipped()
+    main(pod)["env"][0]["value"] = "other"
+    other = fabrics(V100, H100)
+    assert changes(compared(pod, other))
+    unlike = CompiledConfiguration(fabrics=other.fabrics, config_hash="ffffffffffff")
+    assert changes(compared(pod, unlike)) == []
+
+
+@pytest.mark.parametrize(
+    ("later", "remedy"),
+    [
+        (None, "Find out what changed it"),
+        ((), "No webhook or policy that selects the pod runs after rdma-webhook, so somebody"),
+        (("webhook a of b",), "Check what may change the pod after rdma-webhook: webhook a of b."),
+    ],
+)
+def test_who_may_have_changed_it(later: tuple[str, ...] | None, remedy: str) -> None:
+    """The remedy names the webhooks and policies that run later, if they are known."""
+    pod = equipped()
+    main(pod)["securityContext"] = {}
+    explanation = compared(pod, KNOWN, later_mutators=later)
+    assert explanation.answer.remedy.startswith(remedy)
+    assert "reate the pod again." in explanation.answer.remedy
+
+
+def test_a_pod_of_another_cluster() -> None:
+    """A manifest without the patch, in a namespace without the label: the status was copied."""
+    bare = new_pod()
+    bare["kind"] = "Pod"
+    bare["metadata"]["annotations"]["rdma.lab/status"] = equipped()["metadata"]["annotations"][
+        "rdma.lab/status"
+    ]
+    explanation = explain(bare, namespace=namespace({}))
+    assert (explanation.rdma, explanation.answer.code) == ("no", "StatusNotOurs")
+    assert chapter_findings(explanation, "applied")[0].code == "Nothing"
+    exported = explain(equipped(), namespace=namespace({}))
+    assert (exported.rdma, exported.answer.code) == ("unsure", "StatusNotOurs")
+    assert "it is not known whether the webhook was called" in exported.answer.text
+
+
+@pytest.mark.parametrize("spec", [[], {"containers": "x"}, {"containers": [{"env": 5}]}])
+def test_any_shape(spec: object) -> None:
+    """A file may contain anything; the status then is all that is known."""
+    pod = equipped() | {"spec": spec}
+    assert changes(compared(pod, KNOWN)) == []

@@ -1,0 +1,71 @@
+"""The leaves of a pod that a call now would change: what each was, and what it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.decide.mutations.placement import MUTATION
+from webhook.diagnose.why.leaves import leaves
+from webhook.model.decision import Outcome
+
+POD: dict[str, Any] = {
+    "metadata": {"annotations": {"a/b": "old"}},
+    "spec": {"containers": [{"resources": {"limits": {"memory": "1Gi"}}}]},
+}
+MAIN = "/spec/containers/0"
+
+
+def changed(**operation: Any) -> list[str]:
+    """Return the leaves of one operation as text."""
+    outcome = Outcome("x", "main", "applied", MUTATION.reasons[0], "", (operation,))  # type: ignore[arg-type] # any operation
+    return [str(leaf) for leaf in leaves(outcome, POD)]
+
+
+@pytest.mark.parametrize(
+    ("operation", "texts"),
+    [
+        (
+            {"op": "add", "path": f"{MAIN}/securityContext/capabilities/add/-", "value": "X"},
+            ["securityContext.capabilities.add was X, is absent"],
+        ),
+        (
+            {"op": "add", "path": f"{MAIN}/securityContext", "value": {"a": {"add": ["X"]}}},
+            ["securityContext.a.add was X, is absent"],
+        ),
+        (
+            {"op": "remove", "path": f"{MAIN}/resources/limits/memory"},
+            ["resources.limits.memory was absent, is 1Gi"],
+        ),
+        (
+            {"op": "replace", "path": "/metadata/annotations/a~1b", "value": "new"},
+            ["metadata.annotations.a/b was new, is old"],
+        ),
+        (
+            {"op": "add", "path": f"{MAIN}/env/-", "value": {"name": "A", "value": "b"}},
+            ["env A was b, is absent"],
+        ),
+        (
+            {"op": "add", "path": f"{MAIN}/env", "value": [{"name": "A", "valueFrom": {}}]},
+            ["env A was set, is absent"],
+        ),
+        (
+            {
+                "op": "add",
+                "path": f"{MAIN}/volumeMounts/-",
+                "value": {"name": "v", "mountPath": "/x"},
+            },
+            ["volumeMounts was /x, is absent"],
+        ),
+        (
+            {"op": "add", "path": "/spec/nodeSelector", "value": {"a~b": "c" * 100}},
+            [f"spec.nodeSelector.a~b was {'c' * 80}, is absent"],
+        ),
+        ({"op": "add", "path": f"{MAIN}/command/2", "value": "x"}, ["command was x, is absent"]),
+    ],
+    ids=str,
+)
+def test_leaves(operation: dict[str, Any], texts: list[str]) -> None:
+    """A path within the container, without indices; a variable or a mount is one leaf."""
+    assert changed(**operation) == texts

@@ -1,0 +1,58 @@
+"""Reads of what decides on pods: the configuration, and the webhooks and policies after ours."""
+
+from __future__ import annotations
+
+from webhook.config.custom_resource import CONFIGURATION_TITLE
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import parse_object
+from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.later_admission import later_mutators
+from webhook.kube.api import ObjectReads
+from webhook.kube.cluster_reads import NOT_FOUND, BestEffortReads
+from webhook.kube.objects import Manifest
+from webhook.kube.watched_resources import CONFIGURATION_PATH
+from webhook.model.fabric import CompiledConfiguration
+from webhook.model.facts import NamespaceFacts
+
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+WEBHOOKS_PATH = f"{_ADMISSION}/mutatingwebhookconfigurations"
+_POLICIES_PATH = f"{_ADMISSION}/mutatingadmissionpolicies"
+
+
+def installed_configuration(
+    reads: ObjectReads, best_effort: BestEffortReads
+) -> CompiledConfiguration | None:
+    """Return the cluster's configuration; None if there is none, or it cannot be read or used."""
+    optional = BestEffortReads(reads)
+    manifest = optional.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
+    _record(best_effort, optional)
+    try:
+        return parse_object(manifest, CONFIGURATION_TITLE).compiled if manifest else None
+    except InvalidConfiguration:
+        return None
+
+
+def mutators_after(
+    reads: ObjectReads, best_effort: BestEffortReads, evidence: PodEvidence
+) -> tuple[str, ...] | None:
+    """Return what may change the pod after the webhook; None if the webhooks cannot be read."""
+    webhooks = best_effort.list(WEBHOOKS_PATH, "mutatingwebhookconfigurations")
+    if webhooks is None:
+        return None
+    labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
+    namespace = NamespaceFacts(name=evidence.namespace_name, labels=labels)
+    policies = _policies(reads, best_effort)
+    return tuple(later_mutators(webhooks, policies, evidence.pod.manifest, namespace))
+
+
+def _policies(reads: ObjectReads, best_effort: BestEffortReads) -> list[Manifest]:
+    """Return the MutatingAdmissionPolicies; [] in a cluster without the kind."""
+    optional = BestEffortReads(reads)
+    policies = optional.list(_POLICIES_PATH, "mutatingadmissionpolicies")
+    _record(best_effort, optional)
+    return policies or []
+
+
+def _record(best_effort: BestEffortReads, optional: BestEffortReads) -> None:
+    """Record failed reads, other than of what does not exist."""
+    best_effort.unread += [failure for failure in optional.unread if failure.code != NOT_FOUND]

@@ -1,0 +1,191 @@
+"""What the status says was applied, compared with what the pod carries now.
+
+With the configuration of the admission, which the status names by its hash, a call now shows the
+difference: what it would apply again has been removed, and what it would remove has been added.
+Without, `stand_in` provides a configuration, and `traces` what each mutation leaves on a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from webhook.decide import Inspection, inspect
+from webhook.decide.analysis import DecisionInput, Launcher, RdmaAccess, Target
+from webhook.decide.fabric_variables import plan_for
+from webhook.decide.mutations import MUTATIONS
+from webhook.decide.mutations.env import MUTATION as ENV
+from webhook.decide.mutations.env import USER_REASONS
+from webhook.decide.mutations.ipc_lock import MUTATION as IPC_LOCK
+from webhook.decide.mutations.memory_limit import MUTATION as MEMORY_LIMIT
+from webhook.decide.verdict.devices import DEVICE_REASONS
+from webhook.decide.verdict.pod_settings import PINNED_MEMORY_REASONS
+from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
+from webhook.diagnose.why.leaves import Leaf, leaves
+from webhook.diagnose.why.stand_in import stand_in
+from webhook.diagnose.why.traces import TRACES
+from webhook.errors import ShapeError
+from webhook.model.decision import Outcome, Rdma, Verdict
+from webhook.model.fabric import CompiledConfiguration
+from webhook.model.facts import NamespaceFacts
+from webhook.model.nodes import FabricIndex
+from webhook.model.pod import Pod
+
+#: From the best verdict to the worst.
+_ORDER: tuple[Rdma, ...] = ("yes", "none", "unsure", "no")
+_CODES = {mutation.name: {reason.code for reason in mutation.reasons} for mutation in MUTATIONS}
+#: The mutations whose operations do not depend on the site's configuration.
+_OF_EVERY_SITE = frozenset({IPC_LOCK.name, MEMORY_LIMIT.name})
+#: The reasons for `unsure` that only the pod and its configuration determine, no fact.
+_OF_THE_POD = frozenset(reason.code for reason in (*DEVICE_REASONS, *PINNED_MEMORY_REASONS))
+
+
+class Change(NamedTuple):
+    """Something that a mutation did, and that was undone or changed afterwards."""
+
+    mutation: str
+    #: A sentence without its period.
+    text: str
+
+
+class Comparison(NamedTuple):
+    """What has changed since the call that wrote the status."""
+
+    changes: tuple[Change, ...] = ()
+    #: The verdict of what the pod carries now, if it is worse than that of the status.
+    verdict: Verdict | None = None
+    #: Whether nothing is left of what the status names, so that no call can have changed this pod.
+    nothing_left: bool = False
+
+    @property
+    def rdma(self) -> Rdma:
+        """The best that can be said of the pod now."""
+        by_verdict = self.verdict.rdma if self.verdict else "yes"
+        return worse(by_verdict, "unsure") if self.changes else by_verdict
+
+
+#: A pod without a status, or as it was when it got it.
+SAME = Comparison()
+
+
+def worse(first: Rdma, second: Rdma) -> Rdma:
+    """Return the worse of two verdicts."""
+    return max(first, second, key=_ORDER.index)
+
+
+def compare(evidence: PodEvidence) -> Comparison:
+    """Compare a pod with its status, if it has one; never raise."""
+    status = evidence.status
+    if status is None:
+        return SAME
+    try:
+        return _compare(evidence, status, Pod(evidence.pod.manifest))
+    except (ShapeError, RecursionError):
+        return SAME  # no API server has such a pod
+
+
+def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Comparison:
+    configuration = _configuration_of(evidence, status)
+    certain = configuration is not None
+    inspection = _inspect(evidence, configuration or stand_in(pod, status))
+    changes: list[Change] = []
+    verdict = None
+    if inspection is not None:
+        changes += _undone(inspection, status, certain=certain)
+        changes += _other_values(inspection, status) if certain else ()
+        verdict = _worse_verdict(inspection, status, certain=certain)
+    applied = [name for name in _names(status) if name in TRACES]
+    gone = [name for name in applied if not TRACES[name].is_left(pod)]
+    if inspection is None or not certain:
+        changed = {change.mutation for change in changes}
+        changes += [_without_trace(name) for name in gone if name not in changed]
+    return Comparison(tuple(changes), verdict, nothing_left=bool(applied) and gone == applied)
+
+
+def _configuration_of(
+    evidence: PodEvidence, status: StatusAnnotation
+) -> CompiledConfiguration | None:
+    """Return the configuration of the admission; None if it is not known."""
+    for configuration in (evidence.configuration, evidence.installed):
+        if configuration is not None and configuration.config_hash == status.config:
+            return configuration
+    return None
+
+
+def _inspect(evidence: PodEvidence, configuration: CompiledConfiguration) -> Inspection | None:
+    """Inspect a pod that was on a fabric; None for any other.
+
+    Facts do not count: the namespace and the nodes may have changed since.
+    """
+    decision_input = DecisionInput(
+        configuration=configuration,
+        namespace=NamespaceFacts(name=evidence.namespace_name),
+        fabric_index=FabricIndex(),
+    )
+    inspection = inspect(evidence.pod.manifest, decision_input)
+    on_fabric = inspection and inspection.applicability.access is RdmaAccess.FABRIC
+    return inspection if on_fabric else None
+
+
+def _names(status: StatusAnnotation) -> tuple[str, ...]:
+    """Return the mutations that were applied; () if the status has only their count."""
+    return () if isinstance(status.applied, int) else status.applied
+
+
+def _codes(status: StatusAnnotation) -> set[str]:
+    lists = (codes for codes in (status.skipped, status.warned) if not isinstance(codes, int))
+    return {status.verdict_reason, status.decision_reason}.union(*lists)
+
+
+def _undone(inspection: Inspection, status: StatusAnnotation, *, certain: bool) -> Iterator[Change]:
+    """Yield the outcomes that a call now would apply, although it or its like was applied."""
+    names = _names(status)
+    for outcome in inspection.outcomes:
+        name = outcome.mutation
+        if outcome.status != "applied" or not (certain or name in _OF_EVERY_SITE):
+            continue
+        # Neither applied nor skipped: at admission the pod had it, or had no limit.
+        had = certain and names and _CODES[name].isdisjoint(_codes(status))
+        if name in names or had:
+            yield from _changes(inspection, outcome)
+
+
+def _changes(inspection: Inspection, outcome: Outcome) -> Iterator[Change]:
+    different = leaves(outcome, inspection.analysis.original.manifest)
+    if outcome.mutation == MEMORY_LIMIT.name:  # the request that it adds was not missing before
+        different = (leaf for leaf in different if leaf.name.endswith("limits.memory"))
+    subject = f"Container {outcome.container}" if outcome.container else "The pod"
+    for leaf in different:
+        yield Change(outcome.mutation, f"{subject}: {leaf}")
+
+
+def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[Change]:
+    """Yield the fabric's variables whose values differ now, and did not at admission."""
+    analysis = inspection.analysis
+    fabric, known = analysis.fabric, {reason.code for reason in USER_REASONS}
+    if fabric is None or ENV.name not in _names(status) or not known.isdisjoint(_codes(status)):
+        return
+    plan = plan_for(fabric, host_network=analysis.original.host_network)
+    of_fabric = [pair for pair in plan.settings if pair not in fabric.env.site]
+    containers: list[Target | Launcher] = [*analysis.targets, *analysis.launchers]
+    for container in containers:
+        env = analysis.containers[container.path].env
+        for name, value in of_fabric:
+            if env.get(name) not in (None, value):
+                leaf = Leaf(f"env {name}", value, f"{env[name]}")
+                yield Change(ENV.name, f"Container {container.name}: {leaf}")
+
+
+def _worse_verdict(
+    inspection: Inspection, status: StatusAnnotation, *, certain: bool
+) -> Verdict | None:
+    """Return the verdict of the pod as it is, if it is worse and the pod is why."""
+    verdict = inspection.verdict
+    by_pod = verdict.rdma == "no" or (certain and verdict.because.code in _OF_THE_POD)
+    is_worse = _ORDER.index(verdict.rdma) > _ORDER.index(status.rdma)
+    return verdict if by_pod and is_worse else None
+
+
+def _without_trace(name: str) -> Change:
+    trace = TRACES[name]
+    return Change(name, f"No container of the pod has {trace.leaf}, which {name} added")
