@@ -138,9 +138,9 @@ golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at
 
 # Real MPI launchers; shells: busybox for scripts in pods, fish and zsh for completion; and UCX's
 # perftest, which tells whether processes connect with the interfaces that we write, over iproute2's
-# namespaces. If one is missing, its tests are skipped, each with a line that says so; in CI a skipped
-# test is a failure.
-DEBIAN := openmpi-bin mpich busybox-static curl fish zsh ucx-utils iproute2
+# namespaces; and sudo and gosu, which change the user. If one is missing, its tests are skipped, each
+# with a line that says so; in CI a skipped test is a failure.
+DEBIAN := openmpi-bin mpich busybox-static curl fish zsh ucx-utils iproute2 sudo gosu
 
 test-deps:  ## install the Debian packages that the integration tests run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \

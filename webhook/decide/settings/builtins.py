@@ -22,19 +22,20 @@ ULIMIT = "ulimit -l in its command"
 class Shell:
     """A shell that reads a script: its process, and its variables that are not exported."""
 
-    __slots__ = ("_exports_all", "process", "variables")
+    __slots__ = ("_exported", "_exports_all", "process", "variables")
 
     def __init__(self, process: Process) -> None:
         self.process = process
         self.variables: dict[str, str] = {}
         self._exports_all = False
+        self._exported: set[str] = set()  #: names that `export` got without a value
 
     def assign(self, words: Iterable[Word], exported: Iterable[str]) -> None:
         """Assign variables: `exported`, those of the container's env, and earlier ones stay so."""
         for name, value in assignments(words):
             current = self.process.current(name)
             is_exported = name in exported if current is None else not current.removed
-            if is_exported or self._exports_all:
+            if is_exported or self._exports_all or name in self._exported:
                 self.process.assign(name, value, "assignment in its command")
             else:
                 self.variables[name] = value
@@ -63,6 +64,8 @@ class Shell:
                 self.process.assign(name, value, "export in its command")
             elif name in self.variables:
                 self.process.assign(name, self.variables[name], "export in its command")
+            else:
+                self._exported.add(name)
 
     def _declare(self, arguments: Sequence[Word]) -> None:
         options = "".join(word for word in arguments if word and word[0] == "-")
@@ -74,6 +77,7 @@ class Shell:
     def _unset(self, arguments: Sequence[Word]) -> None:
         for word in filter(None, arguments):
             self.variables.pop(word, None)
+            self._exported.discard(word)
             self.process.remove(word, "unset in its command")
 
     def _limit(self, arguments: Sequence[Word]) -> None:

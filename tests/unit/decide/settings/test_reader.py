@@ -135,6 +135,8 @@ def test_no_settings(script: str) -> None:
         ("env --unset NCCL_NET torchrun a", "removed"),
         ("env -uNCCL_NET torchrun a", "removed"),
         ("unset NCCL_NET; NCCL_NET=IB; torchrun a", "removed"),
+        ("export NCCL_NET; NCCL_NET=Socket; torchrun a", "Socket"),
+        ("export NCCL_NET; unset NCCL_NET; NCCL_NET=IB; torchrun a", "removed"),
         ("export NCCL_NET=IB; NCCL_NET=Socket; torchrun a", "Socket"),
         ("export NCCL_NET=IB; export NCCL_NET=${NCCL_NET:-Socket}; torchrun a", "IB"),
         ("unset NCCL_NET; export NCCL_NET=${NCCL_NET:-Socket}; torchrun a", "Socket"),
