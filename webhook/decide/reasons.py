@@ -9,6 +9,7 @@ from webhook.decide.admission_warnings import HAZARD_REASONS
 from webhook.decide.examine import FABRIC_NOT_NEEDED, HOST_NETWORK_MISSING, MIRROR_POD, WINDOWS_POD
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, FABRIC_CONFLICT, FABRIC_UNKNOWN
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC
+from webhook.decide.examine.gpu_conflict import GPU_NOT_ON_FABRIC
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.decide.examine.targets import (
     CONTAINERS_REQUIRED,
@@ -69,6 +70,7 @@ DECISION_REASONS = (
     NODE_DEVICES,
     GPU_BY_CLAIM,
     FABRIC_UNKNOWN,
+    GPU_NOT_ON_FABRIC,
     FOREIGN_NIC,
     *DENIALS,
 )
@@ -138,6 +140,7 @@ REASONS_OUTSIDE_MUTATIONS = (
     HOST_NETWORK_MISSING,
     FABRIC_UNKNOWN,
     FABRIC_AMBIGUOUS,
+    GPU_NOT_ON_FABRIC,
     FOREIGN_NIC,
     UNKNOWN_ANNOTATION,
     FACTS_UNKNOWN,

@@ -164,7 +164,7 @@ def _tainted_nodes(
     tainted = [
         (key, group)
         for group in groups
-        for key in group.availability.taints
+        for key in group.availability.taint_keys
         if not is_gpu(key, configuration) and not is_rdma(key, configuration)
     ]
     own = [*dict.fromkeys(key for key, _ in tainted)][:_MAX_TAINTS]

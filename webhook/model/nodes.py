@@ -14,13 +14,13 @@ from typing import NamedTuple, TypeVar
 from webhook.errors import ShapeError
 from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.node_availability import AVAILABLE, Availability, availability_of
+from webhook.model.node_classes import NO_CLASSES, NodeClass, NodeClasses, refine
 from webhook.model.objects import ClusterNode
 from webhook.model.pod import Path, dotted
+from webhook.model.pod.node_selection import HOSTNAME
 from webhook.model.pod.reading import as_text
 from webhook.model.quantity import to_integer
 
-#: The kubelet's label for the host name of its node.
-HOSTNAME = "kubernetes.io/hostname"
 #: GPU feature discovery's label for the product, to which the fabrics' `gpuProducts` refer.
 PRODUCT = "nvidia.com/gpu.product"
 #: The node labels that name a GPU model: GPU feature discovery, GKE, EKS's autoscaler, Karpenter,
@@ -66,6 +66,8 @@ class FabricIndex:
     by_gpu_model: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     #: The keys of all labels that any node has.
     label_keys: frozenset[str] = frozenset()
+    #: The nodes of the fabrics, in classes that a decision compares with the pod's node selection.
+    classes: NodeClasses = NO_CLASSES
 
 
 class NodeGroup(NamedTuple):
@@ -164,6 +166,13 @@ def build_fabric_index(
         inhabited=frozenset[str]().union(*(group.fabric_names for group in groups)),
         with_gpus=frozenset[str]().union(*by_gpu.values()),
         label_keys=frozenset[str]().union(*(node.labels for node in nodes.values())),
+        classes=refine(
+            [
+                NodeClass(frozenset(names), {}, resources, availability, fabric_names)
+                for names, _, resources, fabric_names, availability in groups
+            ],
+            {name: node.labels for name, node in nodes.items()},
+        ),
     )
 
 

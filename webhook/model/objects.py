@@ -54,6 +54,11 @@ class ClusterNode(ClusterObject):
     _conditions = Field(as_mappings, "status", "conditions")
 
     @property
+    def has_conditions(self) -> bool:
+        """Whether its kubelet, or the node controller in its place, has ever reported."""
+        return bool(self._conditions)
+
+    @property
     def is_ready(self) -> bool:
         """Whether its kubelet reports that it is ready; False if the kubelet never reported."""
         return any(

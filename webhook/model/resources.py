@@ -27,6 +27,24 @@ SHARED_GPU = "nvidia.com/gpu.shared"
 #: MIG slices of the mixed strategy: `nvidia.com/mig-1g.5gb`.
 MIG = "nvidia.com/mig-"
 
+#: GPUs and other accelerators of other vendors, by the names of the vendors' device plugins. They
+#: make no container a target, but no node has them beside the GPU of another vendor. Sources:
+#: ROCm/k8s-device-plugin, intel/intel-device-plugins-for-kubernetes, and the documentation of GKE,
+#: Gaudi, Neuron and Ascend.
+OTHER_ACCELERATORS = frozenset(
+    {
+        "amd.com/gpu",
+        "aws.amazon.com/neuron",
+        "aws.amazon.com/neuroncore",
+        "aws.amazon.com/neurondevice",
+        "google.com/tpu",
+        "gpu.intel.com/i915",
+        "gpu.intel.com/xe",
+        "habana.ai/gaudi",
+        "huawei.com/Ascend910",
+    }
+)
+
 #: Shares of a GPU that HAMi and Volcano's vGPU plugin offer. None of them is a GPU by itself, but
 #: they make the GPU of the container virtual, without GPUDirect.
 VIRTUAL_GPU = frozenset(
@@ -159,7 +177,7 @@ def _classify(
         elif is_gpu(name, configuration):
             if not is_zero(written):
                 gpus.append(name)
-                sliced = name == SHARED_GPU or name.startswith(MIG)
+                sliced = is_slice(name)
                 shared = shared or sliced
                 count += 0 if sliced else min(to_integer(written), _MAX_GPUS)
         elif name in VIRTUAL_GPU:
@@ -183,6 +201,15 @@ def other_extended_resources(
     )
 
 
+def accelerators_of(container: Container, configuration: CompiledConfiguration) -> list[str]:
+    """List a container's GPUs and other accelerators; a malformed quantity is above zero."""
+    return [
+        name
+        for name, written in container.quantities.items()
+        if "/" in name and is_accelerator(name, configuration) and not _is_surely_zero(written)
+    ]
+
+
 def _is_surely_zero(written: object) -> bool:
     try:
         return is_zero(written)
@@ -190,9 +217,24 @@ def _is_surely_zero(written: object) -> bool:
         return False
 
 
+def is_slice(name: str) -> bool:
+    """Return whether a resource is a part of a GPU: a MIG slice, or a time-sliced GPU."""
+    return name == SHARED_GPU or name.startswith(MIG)
+
+
 def is_gpu(name: str, configuration: CompiledConfiguration) -> bool:
     """Return whether a resource is a GPU, whole or a slice."""
-    return name in (GPU, SHARED_GPU) or name in configuration.by_gpu or name.startswith(MIG)
+    return name == GPU or name in configuration.by_gpu or is_slice(name)
+
+
+def is_accelerator(name: str, configuration: CompiledConfiguration) -> bool:
+    """Return whether a resource is a GPU, or one of OTHER_ACCELERATORS."""
+    return is_gpu(name, configuration) or name in OTHER_ACCELERATORS
+
+
+def vendor_of(resource: str) -> str:
+    """Return the domain of a resource's name: "nvidia.com"."""
+    return resource.partition("/")[0]
 
 
 def is_rdma(name: str, configuration: CompiledConfiguration) -> bool:

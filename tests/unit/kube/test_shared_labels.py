@@ -68,5 +68,5 @@ def test_equal_availabilities_are_kept_once() -> None:
     first, second = NODES.project(orjson.loads(written)), NODES.project(orjson.loads(written))
     assert first is not None
     assert second is not None
-    assert first.availability.taints == ("example.org/pool",)
+    assert first.availability.taint_keys == ("example.org/pool",)
     assert first.availability is second.availability

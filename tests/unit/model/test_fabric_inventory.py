@@ -17,8 +17,9 @@ from webhook.model.inventory import (
     reservation_of,
     reserved_on_nodes,
 )
-from webhook.model.node_availability import CORDONED, NOT_READY, Availability
+from webhook.model.node_availability import CORDON, UNREADINESS, Availability
 from webhook.model.nodes import Node, node_of
+from webhook.model.pod.tolerations import Taint
 
 PRODUCT = "nvidia.com/gpu.product"
 VOLTA = "Tesla-V100-SXM2"
@@ -40,12 +41,12 @@ def volta(**offered: int) -> Node:
 
 def cordoned(like: Node) -> Node:
     """Cordon a node."""
-    return replace(like, availability=Availability((CORDONED,), ()))
+    return replace(like, availability=Availability((CORDON,)))
 
 
 def tainted(like: Node, *keys: str) -> Node:
     """Taint a node."""
-    return replace(like, availability=Availability((), keys))
+    return replace(like, availability=Availability(tuple(map(Taint, keys))))
 
 
 def build(nodes: dict[str, Node], site: CompiledConfiguration | None = None) -> FabricInventory:
@@ -147,7 +148,7 @@ def described(inventory: FabricInventory) -> list[tuple[str, str, str, tuple[str
 def test_why_nodes_take_no_pods() -> None:
     """A node is named for each reason, in natural order, whatever else distinguishes the nodes."""
     pressure = "node.kubernetes.io/disk-pressure"
-    both = replace(volta(), availability=Availability((CORDONED, NOT_READY, pressure), ()))
+    both = replace(volta(), availability=Availability((CORDON, UNREADINESS, Taint(pressure))))
     nodes = {"n10": both, "n9": cordoned(volta(v100=4)), "ok": volta()}
     inventory = build(nodes, fabrics(V100))
     assert described(inventory) == [

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tests.builders import H100, READY, V100, fabric, fabrics
 from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts, NamespaceFacts
+from webhook.model.node_classes import NO_CLASSES
 from webhook.model.nodes import FabricIndex, Node, product_of
 
 
@@ -282,7 +284,12 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
         ]
     )
     v100, h100, none = frozenset({"v100-ib"}), frozenset({"h100-roce"}), frozenset[str]()
-    assert facts.fabric_index(fabrics(V100, H100)) == FabricIndex(
+    fabric_index = facts.fabric_index(fabrics(V100, H100))
+    assert {
+        fabric: [sorted(nodes.names) for nodes in classes]
+        for fabric, classes in fabric_index.classes.by_fabric.items()
+    } == {"v100-ib": [["a"], ["a2"]], "h100-roce": [["b"]]}
+    assert replace(fabric_index, classes=NO_CLASSES) == FabricIndex(
         by_node={
             "a": v100,
             "a.host": v100,

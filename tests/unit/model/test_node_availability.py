@@ -5,8 +5,16 @@ from typing import Any
 import pytest
 
 from tests.builders import READY
-from webhook.model.node_availability import CORDONED, NOT_READY, availability_of
+from webhook.model.node_availability import (
+    CORDON,
+    CORDONED,
+    NOT_READY,
+    UNREADINESS,
+    Availability,
+    availability_of,
+)
 from webhook.model.objects import ClusterNode
+from webhook.model.pod.tolerations import Taint
 
 KUBERNETES = "node.kubernetes.io"
 
@@ -17,9 +25,15 @@ def taint(key: str, effect: str = "NoSchedule") -> dict[str, str]:
 
 
 def availability(*taints: dict[str, str], conditions: Any = READY, **spec: Any) -> tuple[Any, Any]:
-    """Return the obstacles and the taints of a node."""
+    """Return the obstacles of a node, and the keys of its other taints."""
     status = {"conditions": conditions}
-    return availability_of(ClusterNode({"spec": {"taints": [*taints], **spec}, "status": status}))
+    return described({"spec": {"taints": [*taints], **spec}, "status": status})
+
+
+def described(manifest: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the obstacles of a node, and the keys of its other taints."""
+    read = availability_of(ClusterNode(manifest))
+    return read.obstacles, read.taint_keys
 
 
 def test_a_ready_node_takes_pods() -> None:
@@ -38,7 +52,7 @@ def test_a_node_that_is_not_ready(status: str | None) -> None:
 def test_a_node_whose_kubelet_never_reported() -> None:
     """It has no conditions, or no status at all."""
     assert availability(conditions=None) == ((NOT_READY,), ())
-    assert availability_of(ClusterNode({})) == ((NOT_READY,), ())
+    assert described({}) == ((NOT_READY,), ())
 
 
 def test_a_cordoned_node() -> None:
@@ -57,6 +71,17 @@ def test_taints_of_kubernetes_keep_pods_away() -> None:
     taints = [taint(pressure), taint(new), taint(pressure, "NoExecute")]
     assert availability(*taints) == ((new, pressure), ())
     assert availability(*reversed(taints), unschedulable=True) == ((CORDONED, new, pressure), ())
+
+
+def test_what_the_scheduler_sees() -> None:
+    """A cordon and a failing condition count as their taints, before Kubernetes adds these."""
+    status = {"conditions": [{"type": "Ready", "status": "False"}]}
+    taints = [{"key": "pool", "value": "ml", "effect": "NoExecute"}, {"key": "a", "value": None}]
+    spec = {"unschedulable": True, "taints": taints}
+    read = availability_of(ClusterNode({"spec": spec, "status": status}))
+    assert read == Availability((UNREADINESS, CORDON, Taint("pool", "ml", "NoExecute")))
+    assert availability_of(ClusterNode({"spec": spec})).taints == (CORDON, read.taints[-1])
+    assert not availability_of(ClusterNode({})).reported
 
 
 def test_other_taints_admit_pods_with_tolerations() -> None:

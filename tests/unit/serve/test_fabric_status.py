@@ -23,8 +23,9 @@ from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.finding import Finding, Location
 from webhook.model.inventory import FabricInventory, build_inventory
-from webhook.model.node_availability import AVAILABLE, CORDONED, Availability
+from webhook.model.node_availability import AVAILABLE, CORDON, Availability
 from webhook.model.nodes import Node
+from webhook.model.pod.tolerations import Taint
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_object import ObservedObject
@@ -201,8 +202,8 @@ def test_nodes_that_take_no_pods_are_apart_in_the_status() -> None:
     """They are counted and named, but add nothing; a pool's own taint is a note, no problem."""
     used = fabrics()
     known_nodes = {
-        "n1": node(Availability((), ("dedicated",)), v100=8, rdma=2),
-        "n2": node(Availability((CORDONED,), ()), v100=8, rdma=2),
+        "n1": node(Availability((Taint("dedicated"),)), v100=8, rdma=2),
+        "n2": node(Availability((CORDON,)), v100=8, rdma=2),
     }
     fields = NodeSummary().of(prepared(used, known_nodes))
     assert (fields["nodes"], fields["problems"]) == (1, 2)  # the other fabric has no nodes

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.decide.analysis import DecisionInput
+from webhook.decide.examine.gpu_conflict import GPU_NOT_ON_FABRIC, GpuConflict, gpu_conflict
 from webhook.decide.examine.node_selection import (
     FabricConstraint,
     from_affinity,
@@ -144,8 +145,29 @@ def resolve(
         return unresolved
     if search.winner is not None:
         (name,) = search.candidates
-        return Resolution(configuration.fabrics[name], search.winner.source)
-    return _by_default(search.candidates, search.naming_evidence, decision_input, container_devices)
+        resolution = Resolution(configuration.fabrics[name], search.winner.source)
+    else:
+        resolution = _by_default(
+            search.candidates, search.naming_evidence, decision_input, container_devices
+        )
+    named = annotations.fabric is not None
+    conflict = gpu_conflict(container_devices, resolution.fabric, decision_input, named=named)
+    return _with_conflict(resolution, conflict, pod, named=named) if conflict else resolution
+
+
+def _with_conflict(
+    resolution: Resolution, conflict: GpuConflict, pod: Pod, *, named: bool
+) -> Resolution:
+    """Reject the fabric of an RDMA resource, since its nodes do not offer the pod's GPU.
+
+    A pod is not denied at a second call: an earlier one may have added the resource.
+    """
+    if conflict.is_final and STATUS_ANNOTATION not in pod.annotations:
+        raise Denial(FABRIC_CONFLICT, f"{conflict.message}: remove one of the two")
+    if named:
+        return resolution
+    message = f"{conflict.message}: if the fabric has such nodes, set {FABRIC_ANNOTATION}"
+    return Resolution(reason=GPU_NOT_ON_FABRIC, message=message)
 
 
 def _pod_evidence(

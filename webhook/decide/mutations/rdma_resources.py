@@ -19,7 +19,7 @@ from webhook.model.names import counted
 from webhook.model.pod import Container, Path
 from webhook.model.pod.qos import amount_at
 from webhook.model.quantity import equal, to_integer
-from webhook.model.resources import VIRTUAL_GPU
+from webhook.model.resources import VIRTUAL_GPU, is_slice
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.", remedy="")
 RENAMED = Reason(
@@ -58,6 +58,13 @@ VIRTUAL = Reason(
     remedy="Request whole GPUs if the job needs GPUDirect RDMA.",
 )
 
+GPU_SLICE = Reason(
+    "GPUSlice",
+    "Whether a MIG slice or a shared GPU has GPUDirect RDMA depends on the driver; without it, "
+    "NCCL goes through host memory.",
+    remedy="Request whole GPUs if the job needs GPUDirect RDMA.",
+)
+
 
 def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Add the fabric's resources to every app container among the targets."""
@@ -71,7 +78,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
         elif not _keep_own_resources(draft, analysis, target, fabric):
             _add(draft, analysis, target, fabric)
         if target.partial_gpu:
-            _warn_virtual(draft, target)
+            _warn_partial(draft, target)
     for name, alias in strays(analysis.original.containers, analysis.targets, aliases):
         message = (
             f"the alias {alias} is replaced only in containers that need RDMA: remove the resource"
@@ -143,9 +150,13 @@ def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) 
             draft.warned(target.name, OTHER, message)
 
 
-def _warn_virtual(draft: Draft, target: Target) -> None:
-    if not VIRTUAL_GPU.isdisjoint(draft.container(target.path).limits):
+def _warn_partial(draft: Draft, target: Target) -> None:
+    limits = draft.container(target.path).limits
+    if not VIRTUAL_GPU.isdisjoint(limits):
         draft.warned(target.name, VIRTUAL, "a virtual GPU has no GPUDirect RDMA")
+    for name in filter(is_slice, limits):
+        message = f"whether {name} has GPUDirect RDMA depends on the driver"
+        draft.warned(target.name, GPU_SLICE, message)
 
 
 MUTATION = Mutation(
@@ -163,6 +174,7 @@ MUTATION = Mutation(
         OTHER,
         FEW_DEVICES,
         VIRTUAL,
+        GPU_SLICE,
     ),
     mutate=mutate,
 )

@@ -30,6 +30,12 @@ from webhook.decide.verdict.devices import (
     judge_device,
     judge_device_claim,
 )
+from webhook.decide.verdict.gpu_model import (
+    GPU_MODEL_REASONS,
+    judge_gpu,
+    judge_gpu_model,
+    judge_resource_label,
+)
 from webhook.decide.verdict.libraries import (
     MPI_REASONS,
     NCCL_REASONS,
@@ -38,12 +44,8 @@ from webhook.decide.verdict.libraries import (
     judge_nccl_settings,
     judge_parameter_server,
 )
-from webhook.decide.verdict.nodes import (
-    CAPACITY_REASONS,
-    GPU_MODEL_REASONS,
-    judge_gpu_model,
-    judge_node_capacity,
-)
+from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
+from webhook.decide.verdict.nodes import judge_node_capacity
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.decide.verdict.pod_settings import (
     PINNED_MEMORY_REASONS,
@@ -81,6 +83,8 @@ RANKS_UNKNOWN = Reason(
 _POD_JUDGES: tuple[Callable[[PatchedPod], Verdict | None], ...] = (
     judge_pod_network,
     judge_pod_sandbox,
+    judge_gpu,
+    judge_resource_label,
     judge_gpu_model,
     judge_node_capacity,
 )

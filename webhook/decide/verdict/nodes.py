@@ -1,94 +1,43 @@
 """The nodes: whether a node of the pod's fabric can run it, according to the known nodes.
 
-A resource that no node offers now may appear: nodes are added when a pod needs them, and a device
-plugin that restarts offers nothing for a while. So the verdict is `unsure`, unless the site's nodes
-are configured as static. Without known nodes there is no verdict.
+The nodes are those that the pod's own nodeSelector, required affinity and nodeName leave. If none
+is left, or none of these offers what the pod requests, nodes may be added, and a device plugin that
+restarts offers nothing for a while. So the verdict is `unsure`, unless the site's nodes are
+configured as static. A cordon, a node that is not ready and a taint pass: they are never a `no`.
+Without known nodes there is no verdict.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from webhook.decide.verdict.gpu_model import is_resource_label
+from webhook.decide.verdict.node_reasons import (
+    ALWAYS_EXCLUDED,
+    ALWAYS_TOO_MANY,
+    EXCLUDED,
+    FABRIC_NOWHERE,
+    MANY_DEVICES,
+    NEVER_TOGETHER,
+    NO_NODES,
+    NOT_OFFERED,
+    NOT_TOGETHER,
+    NOT_TOLERATED,
+    RESOURCE_NOWHERE,
+    TOO_MANY,
+    UNAVAILABLE,
+)
 from webhook.decide.verdict.patched_pod import PatchedPod
-from webhook.model.annotations import FABRIC_ANNOTATION
+from webhook.model.annotations import DEVICES_ANNOTATION
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import Fabric
-from webhook.model.nodes import GPU_MODEL_LABELS, PRODUCT, FabricIndex
-from webhook.model.resources import is_gpu, scheduler_requests
-
-_CHECK_PLUGIN = (
-    "Ask the cluster administrator to check the RDMA device plugin on the fabric's nodes: kubectl "
-    "get nodes -o yaml shows what each node offers."
-)
-_SAME_NODES = (
-    "Request the GPU of the fabric's nodes, or ask the cluster administrator to run the device "
-    "plugins of the GPU and of RDMA on the same nodes."
-)
-_FEWER_DEVICES = (
-    "Request fewer devices (rdma.lab/devices), or divide the work among more pods: all containers "
-    "of a pod share the devices of one node."
-)
-NO_NODES = Reason(
-    "FabricWithoutNodes",
-    "No node belongs to the fabric now.",
-    remedy=(
-        "Check that this is the fabric you want. If it is, ask the cluster administrator whether "
-        "its nodes are down or lack the configured labels."
-    ),
-    rdma="unsure",
-)
-NOT_OFFERED = Reason(
-    "ResourceNotOffered",
-    "No node of the fabric offers the RDMA resource now.",
-    remedy=_CHECK_PLUGIN,
-    rdma="unsure",
-)
-NOT_TOGETHER = Reason(
-    "ResourceNotBesideGpu",
-    "No node of the fabric offers both the pod's GPU and the RDMA resource now.",
-    remedy=_SAME_NODES,
-    rdma="unsure",
-)
-TOO_MANY = Reason(
-    "ResourceExceedsNodes",
-    "The pod requests more of the RDMA resource than any node of the fabric offers now.",
-    remedy=_FEWER_DEVICES,
-    rdma="unsure",
-)
-FABRIC_NOWHERE = Reason(
-    "FabricNowhere",
-    "No node belongs to the fabric, and the configuration has nodes: static.",
-    remedy=(
-        "Choose another fabric with rdma.lab/fabric, or ask the cluster administrator whether its "
-        "nodes are down or lack the configured labels."
-    ),
-    rdma="no",
-)
-RESOURCE_NOWHERE = Reason(
-    "ResourceNowhere",
-    "No node of the fabric offers the RDMA resource, and the configuration has nodes: static.",
-    remedy=_CHECK_PLUGIN,
-    rdma="no",
-)
-NEVER_TOGETHER = Reason(
-    "ResourceNeverBesideGpu",
-    "No node of the fabric offers both the pod's GPU and the RDMA resource, and the configuration "
-    "has nodes: static.",
-    remedy=_SAME_NODES,
-    rdma="no",
-)
-ALWAYS_TOO_MANY = Reason(
-    "ResourceExceedsStaticNodes",
-    "The pod requests more of the RDMA resource than any node of the fabric offers, and the "
-    "configuration has nodes: static.",
-    remedy=_FEWER_DEVICES,
-    rdma="no",
-)
-CAPACITY_REASONS = (
-    *(NO_NODES, NOT_OFFERED, NOT_TOGETHER, TOO_MANY),
-    *(FABRIC_NOWHERE, RESOURCE_NOWHERE, NEVER_TOGETHER, ALWAYS_TOO_MANY),
-)
+from webhook.model.names import counted
+from webhook.model.node_availability import is_of_kubernetes, state_of
+from webhook.model.node_classes import NodeClass
+from webhook.model.nodes import PRODUCT, FabricIndex
+from webhook.model.placement import Placement
+from webhook.model.resources import is_accelerator, scheduler_requests
 
 
 class _Lack(NamedTuple):
@@ -99,102 +48,193 @@ class _Lack(NamedTuple):
     message: str
 
 
+class _Demand(NamedTuple):
+    """The amounts that a pod requests of one node."""
+
+    #: RDMA resource of the fabric → amount.
+    rdma: dict[str, int]
+    #: GPU or other accelerator → amount.
+    gpus: dict[str, int]
+    #: All extended resources that the pod requests.
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, pod: PatchedPod, fabric: Fabric) -> _Demand:
+        """Return the demand of a pod after the patch."""
+        reserved = scheduler_requests(pod.view)
+        requested = {name: amount for name, amount in reserved.items() if amount}
+        names = (resource.name for resource in fabric.resources)
+        configuration = pod.analysis.configuration
+        return cls(
+            {name: requested[name] for name in names if name in requested},
+            {name: requested[name] for name in requested if is_accelerator(name, configuration)},
+            frozenset(requested),
+        )
+
+    def is_met_by(self, nodes: NodeClass) -> bool:
+        """Return whether a free node of a class has all; without RDMA resources, any has."""
+        amounts = {**self.rdma, **self.gpus} if self.rdma else {}
+        return all(nodes.resources.get(name, 0) >= amount for name, amount in amounts.items())
+
+
 def judge_node_capacity(pod: PatchedPod) -> Verdict | None:
     """Return the verdict on what the fabric's nodes lack, or None, also if that is unknown."""
-    if pod.used_fabric is None or not pod.fabric_index.by_node:
-        return None
-    lack = _lack(pod, pod.used_fabric)
-    if lack is None:
-        return None
-    if pod.analysis.configuration.defaults.nodes == "static":
-        return Verdict.of(lack.static, f"{lack.message}, and the nodes are static")
-    return Verdict.of(lack.elastic, f"{lack.message} now")
-
-
-def _lack(pod: PatchedPod, fabric: Fabric) -> _Lack | None:
-    if fabric.name not in pod.fabric_index.inhabited:
-        return _Lack(NO_NODES, FABRIC_NOWHERE, f"no node belongs to fabric {fabric.name}")
-    requested = scheduler_requests(pod.view)
-    gpus = [
-        name
-        for name, amount in requested.items()
-        if amount and is_gpu(name, pod.analysis.configuration)
-    ]
-    names = (resource.name for resource in fabric.resources if requested.get(resource.name))
-    lacks = (
-        _resource_shortage(name, requested[name], gpus, fabric.name, pod.fabric_index)
-        for name in names
-    )
-    return next(filter(None, lacks), None)
-
-
-def _resource_shortage(
-    name: str, amount: int, gpus: list[str], fabric: str, fabric_index: FabricIndex
-) -> _Lack | None:
-    """Return what a fabric's nodes lack for an amount of a resource together with GPUs."""
-    offered = fabric_index.offering.get(name, {}).get(fabric, 0)
-    if not offered:
-        return _Lack(NOT_OFFERED, RESOURCE_NOWHERE, f"no node of fabric {fabric} offers {name}")
-    for gpu in gpus:
-        if fabric not in fabric_index.offering_with_rdma.get((gpu, name), ()):
-            message = f"no node of fabric {fabric} offers both {gpu} and {name}"
-            return _Lack(NOT_TOGETHER, NEVER_TOGETHER, message)
-    if amount > offered:
-        message = (
-            f"the pod requests {amount} of {name}, but no node of fabric {fabric} offers more than "
-            f"{offered}"
-        )
-        return _Lack(TOO_MANY, ALWAYS_TOO_MANY, message)
-    return None
-
-
-# The GPU model that the pod selects: whether nodes with it are on its fabric.
-#
-# The evidence for a fabric may be its claim to `nvidia.com/gpu` alone, while the pod's node
-# selection names GPUs by a label that the fabric does not list. Where no such node is on the
-# fabric, the pod stays Pending: no node has both its GPU and its RDMA resource.
-
-GPU_MODEL_UNKNOWN = Reason(
-    "GPUModelUnknown",
-    "The pod selects a GPU model, but whether the pod's fabric has nodes with it is unknown.",
-    remedy=(
-        "If the fabric has such nodes, set rdma.lab/fabric: NAME on the pod, or ask the cluster "
-        "administrator to add the label to the fabric's nodeLabels."
-    ),
-    rdma="unsure",
-)
-GPU_MODEL_REASONS = (GPU_MODEL_UNKNOWN,)
-
-#: v100, h100, a10g, gb200; but not a kind of socket or memory, such as sxm4 or hbm3.
-_MODEL = re.compile(r"(?<![a-z0-9])(?!sxm|hbm)[a-z]{1,4}[0-9]{1,4}[a-z]{0,2}")
-
-
-def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
-    """Return the verdict if it is unclear whether the selected GPU is on the fabric, else None."""
-    fabric = pod.used_fabric
+    fabric, fabric_index = pod.used_fabric, pod.fabric_index
     if fabric is None:
         return None
-    if pod.analysis.annotations.fabric is not None:  # the user declares where such nodes are
-        return None
-    for key, values in pod.analysis.original.required_labels():
-        if not values or key not in GPU_MODEL_LABELS or _is_listed(key, fabric):
+    if not fabric_index.by_node:
+        return _many_devices(pod, fabric)
+    if fabric.name not in fabric_index.inhabited:
+        lack = _Lack(NO_NODES, FABRIC_NOWHERE, f"no node belongs to fabric {fabric.name}")
+        return _verdict(pod, lack)
+    demand = _Demand.of(pod, fabric)
+    classes = fabric_index.classes.by_fabric.get(fabric.name)
+    if classes is None:  # too many classes to compare with the pod's selection
+        unselected = _shortage_of_index(demand, fabric.name, fabric_index)
+        return _verdict(pod, unselected) if unselected else None
+    return _compared_with_classes(pod, demand, fabric.name, classes)
+
+
+def _compared_with_classes(
+    pod: PatchedPod, demand: _Demand, fabric: str, classes: Sequence[NodeClass]
+) -> Verdict | None:
+    placement = Placement(pod.view, pod.fabric_index.classes.individual_keys)
+    selected: list[NodeClass] = []
+    sufficient: list[NodeClass] = []
+    for nodes in classes:
+        if not placement.selects(nodes):
             continue
-        if not any(_is_on(fabric, key, value, pod) for value in values):
-            selection = f"selects GPU {values[0]:.30}, which may not be on fabric {fabric.name}"
-            message = f"the pod {selection}: set {FABRIC_ANNOTATION} (label {key})"
-            return Verdict.of(GPU_MODEL_UNKNOWN, message)
+        selected.append(nodes)
+        if demand.is_met_by(nodes):
+            if not placement.repelling(nodes, demand.names):
+                return None
+            sufficient.append(nodes)
+    if sufficient:
+        return _repelled(placement, demand, fabric, sufficient)
+    if not selected:
+        lack = _Lack(EXCLUDED, ALWAYS_EXCLUDED, _exclusion(pod, placement, fabric, classes))
+        return _verdict(pod, lack, _added_later(pod))
+    scope = "" if len(selected) == len(classes) else " that the pod selects"
+    lack = _shortage(demand, selected, f"no node of fabric {fabric}{scope}")
+    return _verdict(pod, lack, _added_later(pod) if scope else "")
+
+
+def _verdict(pod: PatchedPod, lack: _Lack, added_later: str = "") -> Verdict:
+    """Return the verdict on a lack; `added_later`: what may still change the node selection."""
+    if pod.analysis.configuration.defaults.nodes != "static":
+        return Verdict.of(lack.elastic, f"{lack.message} now")
+    if added_later:
+        return Verdict.of(lack.elastic, f"{lack.message}, unless {added_later} changes that")
+    return Verdict.of(lack.static, f"{lack.message}, and the nodes are static")
+
+
+_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+
+def _added_later(pod: PatchedPod) -> str:
+    """Return what may add to a pod's node selection and tolerations after admission, or "".
+
+    Kueue adds those of the ResourceFlavor when it admits the pod, other queues likewise, and a
+    RuntimeClass has its own.
+    """
+    spec = pod.view.spec
+    if _QUEUE_LABEL in pod.view.labels or spec.get("schedulingGates"):
+        return "its queue"
+    if spec.get("schedulerName") not in (None, "", "default-scheduler"):
+        return "its scheduler"
+    return "its RuntimeClass" if pod.view.runtime_class else ""
+
+
+# What the selected nodes lack.
+
+
+def _shortage(demand: _Demand, selected: Sequence[NodeClass], subject: str) -> _Lack:
+    """Return what no class has of a demand that none meets."""
+    for name, amount in demand.rdma.items():
+        offering = [nodes for nodes in selected if name in nodes.resources]
+        if not offering:
+            return _Lack(NOT_OFFERED, RESOURCE_NOWHERE, f"{subject} offers {name}")
+        for gpu in demand.gpus:
+            if not any(gpu in nodes.resources for nodes in offering):
+                return _apart(subject, gpu, name)
+        largest = max(nodes.resources[name] for nodes in offering)
+        if amount > largest:
+            return _too_many(subject, name, amount, largest)
+    for name, amount in demand.gpus.items():
+        largest = max(nodes.resources.get(name, 0) for nodes in selected)
+        if amount > largest:
+            return _too_many(subject, name, amount, largest)
+    amounts = {**demand.gpus, **demand.rdma}
+    listed = " and ".join(f"{amount} of {name}" for name, amount in amounts.items())
+    return _Lack(TOO_MANY, ALWAYS_TOO_MANY, f"{subject} offers {listed} together")
+
+
+def _shortage_of_index(demand: _Demand, fabric: str, fabric_index: FabricIndex) -> _Lack | None:
+    """Return what all nodes of a fabric lack, whatever the pod selects."""
+    subject = f"no node of fabric {fabric}"
+    for name, amount in demand.rdma.items():
+        offered = fabric_index.offering.get(name, {}).get(fabric, 0)
+        if not offered:
+            return _Lack(NOT_OFFERED, RESOURCE_NOWHERE, f"{subject} offers {name}")
+        for gpu in demand.gpus:
+            if fabric not in fabric_index.offering_with_rdma.get((gpu, name), ()):
+                return _apart(subject, gpu, name)
+        if amount > offered:
+            return _too_many(subject, name, amount, offered)
     return None
 
 
-def _is_listed(key: str, fabric: Fabric) -> bool:
-    """Return whether the fabric itself names the label, which was then evidence for the fabric."""
-    return key in fabric.node_labels or key in (fabric.pin or ())
+def _apart(subject: str, gpu: str, resource: str) -> _Lack:
+    return _Lack(NOT_TOGETHER, NEVER_TOGETHER, f"{subject} offers both {gpu} and {resource}")
 
 
-def _is_on(fabric: Fabric, key: str, value: str, pod: PatchedPod) -> bool:
-    """Return whether a node with this label is on the fabric, or the fabric has such a product."""
-    if fabric.name in pod.fabric_index.by_gpu_model.get((key, value), ()):
-        return True
-    models = set(_MODEL.findall(value.lower()))
-    products = fabric.node_labels.get(PRODUCT, ())
-    return any(not models.isdisjoint(_MODEL.findall(product.lower())) for product in products)
+def _too_many(subject: str, resource: str, amount: int, largest: int) -> _Lack:
+    message = f"the pod requests {amount} of {resource}, but {subject} offers more than {largest}"
+    return _Lack(TOO_MANY, ALWAYS_TOO_MANY, message)
+
+
+def _many_devices(pod: PatchedPod, fabric: Fabric) -> Verdict | None:
+    """Compare rdma.lab/devices with the fabric's HCAs, where no nodes are known."""
+    devices, available = pod.analysis.annotations.devices, len(fabric.hcas)
+    if not available or devices is None or devices <= available:
+        return None
+    have = f"fabric {fabric.name} has {counted(available, 'HCA')}"
+    return Verdict.of(MANY_DEVICES, f"{DEVICES_ANNOTATION} is {devices}, but {have}")
+
+
+# Why the pod cannot run on the nodes of its fabric.
+
+
+def _exclusion(
+    pod: PatchedPod, placement: Placement, fabric: str, classes: Sequence[NodeClass]
+) -> str:
+    """Name the part of the pod's selection that no class meets."""
+    if pod.view.node_name:
+        return f"the pod names node {pod.view.node_name:.60}, but fabric {fabric} has no such node"
+    unmet = placement.unmet_label(classes)
+    if unmet is None:
+        return f"no node of fabric {fabric} meets the pod's node selection"
+    key, value = unmet
+    hint = f" (use {PRODUCT})" if is_resource_label(key, pod) else ""
+    if not value:
+        return f"the pod's affinity excludes fabric {fabric} by the label {key:.50}{hint}"
+    label = f"{key:.50}={value:.30}"
+    return f"the pod selects the label {label}{hint}, but no node of fabric {fabric} has it"
+
+
+def _repelled(
+    placement: Placement, demand: _Demand, fabric: str, sufficient: Iterable[NodeClass]
+) -> Verdict:
+    """Return the verdict on nodes that would do, but do not take the pod now.
+
+    A taint that a toleration settles is named first.
+    """
+    repelling = [placement.repelling(nodes, demand.names) for nodes in sufficient]
+    for taints in repelling:
+        if not any(is_of_kubernetes(taint.key) for taint in taints):
+            nodes = f"the nodes of fabric {fabric}"
+            message = f"the pod does not tolerate the taint {taints[0]!s:.60} of {nodes}"
+            return Verdict.of(NOT_TOLERATED, message)
+    states = {state_of(taint.key): None for taints in repelling for taint in taints}
+    listed = ", ".join(list(states)[:3])
+    return Verdict.of(UNAVAILABLE, f"no node of fabric {fabric} takes the pod now: {listed}")

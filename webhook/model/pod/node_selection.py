@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from webhook.model.json import Json, JsonObject
@@ -24,6 +25,10 @@ class Requirement(NamedTuple):
     values: list[str]
 
 
+#: Whether a requirement accepts the value of its label, None if a node lacks the label.
+Acceptance = Callable[[str | None], bool]
+
+
 class NodeTerm:
     """A term of the required node affinity."""
 
@@ -38,6 +43,15 @@ class NodeTerm:
             return ()
         path = (*self._path, "matchExpressions")
         listed = items(self._manifest, ("matchExpressions",), self._path)
+        return tuple(
+            [_requirement(expression, (*path, index)) for index, expression in enumerate(listed)]
+        )
+
+    @derived
+    def field_requirements(self) -> tuple[Requirement, ...]:
+        """Its requirements on the name of the node, the `matchFields`."""
+        path = (*self._path, "matchFields")
+        listed = items(self._manifest, ("matchFields",), self._path)
         return tuple(
             [_requirement(expression, (*path, index)) for index, expression in enumerate(listed)]
         )
@@ -65,6 +79,54 @@ class NodeTerm:
 def _requirement(written: JsonObject, path: Path) -> Requirement:
     key = text(written, ("key",), path) or ""
     return Requirement(key, written.get("operator"), strings(written, ("values",), path))
+
+
+def acceptance(requirement: Requirement) -> Acceptance | None:
+    """Return the test for a label's value; None if the requirement is invalid.
+
+    Source: k8s.io/apimachinery, pkg/labels/selector.go (NewRequirement, Requirement.Matches).
+    """
+    _, operator, values = requirement
+    listed = frozenset(values)
+    match operator:
+        case "In" if values:
+            return listed.__contains__
+        case "NotIn" if values:
+            return lambda value: value not in listed
+        case "Exists" if not values:
+            return lambda value: value is not None
+        case "DoesNotExist" if not values:
+            return lambda value: value is None
+        case "Gt" | "Lt" if len(values) == 1:
+            return _comparison(_integer(values[0]), 1 if operator == "Gt" else -1)
+        case _:
+            return None
+
+
+def _comparison(bound: int | None, sign: int) -> Acceptance | None:
+    """Return the test for an integer above the bound; below it, if `sign` is negative."""
+    if bound is None:
+        return None
+
+    def is_beyond(value: str | None) -> bool:
+        number = None if value is None else _integer(value)
+        return number is not None and sign * number > sign * bound
+
+    return is_beyond
+
+
+#: An integer that Go's strconv.ParseInt reads, of at most 19 digits after leading zeros.
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})", re.ASCII)
+_MAX_INTEGER = 2**63 - 1
+
+
+def _integer(written: str) -> int | None:
+    """Return a signed integer of 64 bits, or None if the text is none."""
+    match = _INTEGER.fullmatch(written)
+    if match is None:
+        return None
+    number = int(match[1] + match[2])
+    return number if -_MAX_INTEGER - 1 <= number <= _MAX_INTEGER else None
 
 
 def count_affinity_entries(pod: JsonObject, limit: int) -> int:

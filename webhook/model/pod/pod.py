@@ -49,6 +49,8 @@ class Pod:
     spec = Field(as_mapping, "spec")
     #: The labels that its node must have.
     node_selector = Field(as_mapping, "spec", "nodeSelector")
+    #: The entries of `spec.tolerations`, which permit nodes with taints.
+    tolerations = Field(as_mappings, "spec", "tolerations")
     #: The entries of `spec.volumes`.
     volume_items = Field(as_mappings, "spec", "volumes")
     #: The entries of `spec.resourceClaims`.
@@ -169,10 +171,19 @@ class Pod:
         return tuple([NodeTerm(term, (*NODE_TERMS, index)) for index, term in enumerate(listed)])
 
     @property
+    def node_name(self) -> str:
+        """The name of the node that it is bound to, past the scheduler; "" if it is not bound."""
+        return text(self.manifest, ("spec", "nodeName")) or ""
+
+    @derived
+    def has_node_terms(self) -> bool:
+        """Whether it has a required node affinity, which without terms no node satisfies."""
+        return "affinity" in self.spec and at(self.manifest, NODE_TERMS[:-1]) is not None
+
+    @property
     def node_names(self) -> list[str]:
         """The names of the nodes that it may run on, [] if it names none."""
-        name = text(self.manifest, ("spec", "nodeName"))
-        name = name or text(self.manifest, ("spec", "nodeSelector", HOSTNAME))
+        name = self.node_name or text(self.manifest, ("spec", "nodeSelector", HOSTNAME))
         if name:
             return [name]
         names = [term.node_names for term in self.node_terms]

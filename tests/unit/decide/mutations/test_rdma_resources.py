@@ -201,6 +201,16 @@ def test_an_alias_is_renamed_for_any_request() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"])
+def test_a_slice_of_a_gpu_gets_a_warning_about_gpudirect(name: str) -> None:
+    """The driver decides."""
+    slices = fabric(gpu_resources=frozenset({name}), resources=(RdmaResource(name="rdma/x"),))
+    asking = pod(container(resources=quantities({name: "1"})))
+    outcomes = outcomes_of(decide_on(asking, decision_input(slices)), "rdma-resources")
+    message = f"whether {name} has GPUDirect RDMA depends on the driver"
+    assert outcomes[1:] == [("trainer", "warned", "GPUSlice", message)]
+
+
 def test_a_virtual_gpu_gets_a_warning_about_gpudirect() -> None:
     """The pod still gets the resource: NCCL copies through the host's memory."""
     decision = decide_on(pod(gpu(limits={"nvidia.com/gpumem": "3000"})))
@@ -208,8 +218,8 @@ def test_a_virtual_gpu_gets_a_warning_about_gpudirect() -> None:
         ("trainer", "applied", "Added", "requested rdma/v100: 1"),
         ("trainer", "warned", "VirtualGPU", "a virtual GPU has no GPUDirect RDMA"),
     ]
-    sliced = decide_on(pod(gpu(limits={"nvidia.com/mig-1g.5gb": "1"})))
-    assert outcomes_of(sliced, NAME) == [("trainer", "applied", "Added", "requested rdma/v100: 1")]
+    whole = decide_on(pod())
+    assert outcomes_of(whole, NAME) == [("trainer", "applied", "Added", "requested rdma/v100: 1")]
 
 
 def test_what_is_no_quantity_denies_the_pod() -> None:

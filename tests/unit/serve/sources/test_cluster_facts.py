@@ -20,7 +20,7 @@ from tests.unit.serve.sources.stepping import PAUSE, run_steps
 from webhook.errors import ClusterError
 from webhook.kube.informers import Informers
 from webhook.model.facts import NamespaceFacts
-from webhook.model.node_availability import NOT_READY, Availability
+from webhook.model.node_availability import Availability
 from webhook.model.nodes import Node
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
@@ -234,7 +234,7 @@ def test_a_file_of_facts_is_used_and_nothing_is_watched(tmp_path: Path) -> None:
     assert fact_sources(options, state, Metrics(), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}) == ()
     facts = state.snapshot.facts
     assert facts.namespace("lab") == NamespaceFacts(name="lab", labels={"a": "b"})
-    never_ready = Availability((NOT_READY,), ())
+    never_ready = Availability(reported=False)
     expected = Node(labels={"c": "d"}, resources={}, availability=never_ready)
     assert facts.nodes == {"n1": expected}
     assert state.waiting_requests is None

@@ -6,7 +6,7 @@ from tests.builders import fabrics
 from tests.server_state import configured, use
 from tests.unit.serve.client import Lines
 from webhook.model.facts import Facts
-from webhook.model.node_availability import AVAILABLE, CORDONED, Availability
+from webhook.model.node_availability import AVAILABLE, CORDON, Availability
 from webhook.model.nodes import Node
 from webhook.serve.metrics import FabricNodeCounts, Metrics
 from webhook.serve.sources.fabric_nodes import FabricNodes, node_counts
@@ -34,7 +34,7 @@ def series(metrics: Metrics, name: str) -> dict[str, float]:
 
 def test_nodes_of_each_fabric_are_counted() -> None:
     """A node without the RDMA resource counts as one of the nodes, a cordoned node does not."""
-    cordoned = node(Availability((CORDONED,), ()), gpu=8)
+    cordoned = node(Availability((CORDON,)), gpu=8)
     nodes = {"n1": node(gpu=8, rdma=2), "n2": node(gpu=8), "n3": node(gpu=4), "n4": cordoned}
     source, metrics = FabricNodes(configured(fabrics(), Facts(nodes=nodes))), Metrics()
     assert source.poll()

@@ -1,0 +1,141 @@
+"""A GPU that the nodes of a fabric do not offer, in a pod with evidence for that fabric.
+
+The GPU and the evidence contradict each other. Where the nodes are static, the pod is denied, as
+for every contradiction. Elsewhere the RDMA resource may be that of another pool's own device
+plugin, so the pod keeps it, and gets nothing of the fabric. A user who names the fabric is
+believed: nodes that offer both may come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from webhook.decide.analysis import DecisionInput
+from webhook.model.annotations import FABRIC_ANNOTATION
+from webhook.model.decision import Reason
+from webhook.model.fabric import CompiledConfiguration, Fabric
+from webhook.model.nodes import PRODUCT, FabricIndex
+from webhook.model.quantity import is_zero
+from webhook.model.resources import (
+    GPU,
+    ContainerDevices,
+    accelerators_of,
+    is_slice,
+    vendor_of,
+)
+
+GPU_NOT_ON_FABRIC = Reason(
+    "GPUNotOnFabric",
+    "The pod requests a GPU that the nodes of its fabric do not offer.",
+    remedy=(
+        "Request the GPU of the fabric's nodes. If the pod is meant for other nodes, remove the "
+        "annotation rdma.lab/fabric; an RDMA resource of these nodes' own device plugin stays "
+        "unchanged."
+    ),
+    rdma="unsure",
+)
+
+
+class GpuConflict(NamedTuple):
+    """A GPU that contradicts the pod's evidence for a fabric."""
+
+    message: str
+    #: Whether the pod is denied: no node will ever offer both.
+    is_final: bool
+
+
+def lacks_gpu(fabric: Fabric, gpu: str, fabric_index: FabricIndex) -> bool:
+    """Return whether the nodes of a fabric do not offer a GPU, as far as is known.
+
+    `gpuResources` lists what they offer; a product label of NVIDIA's names the vendor; a fabric
+    with neither is known by its nodes. A slice may be on each node with NVIDIA's GPUs.
+    """
+    if gpu in fabric.gpu_resources or fabric.name in fabric_index.offering.get(gpu, ()):
+        return False
+    vendors = {vendor_of(name) for name in fabric.gpu_resources}
+    if PRODUCT in fabric.node_labels:
+        vendors.add(vendor_of(GPU))
+    if vendors and vendor_of(gpu) not in vendors:
+        return True
+    if is_slice(gpu):
+        return False
+    return bool(fabric.gpu_resources) or fabric.name in fabric_index.inhabited
+
+
+def gpu_conflict(
+    container_devices: ContainerDevices,
+    fabric: Fabric | None,
+    decision_input: DecisionInput,
+    *,
+    named: bool,
+) -> GpuConflict | None:
+    """Return the first GPU of the pod that contradicts its evidence for a fabric, or None.
+
+    `named`: whether the user names the fabric by annotation. Else the evidence is an RDMA resource
+    of the fabric; without one there is no contradiction.
+    """
+    if fabric is None:
+        return None
+    evidence = _own_resource(container_devices, fabric)
+    if evidence is not None:
+        source = evidence.source
+    elif named:
+        source = f"annotation {FABRIC_ANNOTATION}={fabric.name}"
+    else:
+        return None
+    final = _is_final(fabric, decision_input)
+    for gpu, container in _gpus(container_devices, decision_input.configuration):
+        if lacks_gpu(fabric, gpu, decision_input.fabric_index):
+            nodes = f"whose nodes do not offer {gpu} (container {container})"
+            return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", final)
+        if final and _are_apart(gpu, evidence, fabric, decision_input.fabric_index):
+            nodes = f"where no node offers it beside {gpu} (container {container})"
+            return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", final)
+    return None
+
+
+class _OwnResource(NamedTuple):
+    """An RDMA resource of a fabric that the pod requests: its name in the cluster, and where."""
+
+    name: str
+    source: str
+
+
+def _own_resource(container_devices: ContainerDevices, fabric: Fabric) -> _OwnResource | None:
+    names = {
+        written: resource.name
+        for resource in fabric.resources
+        for written in (resource.name, *resource.aliases)
+    }
+    for container, requested in container_devices:
+        for written, amount in requested.rdma:
+            if written in names and not is_zero(amount):
+                return _OwnResource(names[written], f"{written} in container {container.name}")
+    return None
+
+
+def _gpus(
+    container_devices: ContainerDevices, configuration: CompiledConfiguration
+) -> Iterator[tuple[str, str]]:
+    """Yield the GPUs and other accelerators of a pod, each with the container."""
+    for container, _ in container_devices:
+        for name in accelerators_of(container, configuration):
+            yield name, container.name
+
+
+def _are_apart(
+    gpu: str, resource: _OwnResource | None, fabric: Fabric, fabric_index: FabricIndex
+) -> bool:
+    """Return whether nodes of a fabric offer the GPU, others the resource, but none both."""
+    if resource is None:
+        return False
+    pair = (gpu, resource.name)
+    offered = all(fabric.name in fabric_index.offering.get(name, ()) for name in pair)
+    return offered and fabric.name not in fabric_index.offering_with_rdma.get(pair, ())
+
+
+def _is_final(fabric: Fabric, decision_input: DecisionInput) -> bool:
+    """Return whether the fabric's nodes are known, and never change."""
+    static = decision_input.configuration.defaults.nodes == "static"
+    return static and fabric.name in decision_input.fabric_index.inhabited

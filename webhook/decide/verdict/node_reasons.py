@@ -1,0 +1,125 @@
+"""The reasons of the verdict on the nodes of the pod's fabric.
+
+What no node offers now may appear, so each lack has a reason for sites whose nodes come and go, and
+one for sites with `nodes: static`.
+"""
+
+from __future__ import annotations
+
+from webhook.model.decision import Reason
+
+_CHECK_PLUGIN = (
+    "Ask the cluster administrator to check the RDMA device plugin on the fabric's nodes: kubectl "
+    "get nodes -o yaml shows what each node offers."
+)
+_SAME_NODES = (
+    "Request the GPU of the fabric's nodes, or ask the cluster administrator to run the device "
+    "plugins of the GPU and of RDMA on the same nodes."
+)
+_FEWER_DEVICES = (
+    "Request fewer devices (rdma.lab/devices) or GPUs, or divide the work among more pods: all "
+    "containers of a pod share the devices of one node."
+)
+_SELECT = (
+    "Correct the pod's nodeSelector, node affinity or nodeName, so that it selects nodes of the "
+    "fabric: kubectl get nodes --show-labels shows the labels of all nodes."
+)
+NO_NODES = Reason(
+    "FabricWithoutNodes",
+    "No node belongs to the fabric now.",
+    remedy=(
+        "Check that this is the fabric you want. If it is, ask the cluster administrator whether "
+        "its nodes are down or lack the configured labels."
+    ),
+    rdma="unsure",
+)
+NOT_OFFERED = Reason(
+    "ResourceNotOffered",
+    "No node of the fabric offers the RDMA resource now.",
+    remedy=_CHECK_PLUGIN,
+    rdma="unsure",
+)
+NOT_TOGETHER = Reason(
+    "ResourceNotBesideGpu",
+    "No node of the fabric offers both the pod's GPU and the RDMA resource now.",
+    remedy=_SAME_NODES,
+    rdma="unsure",
+)
+TOO_MANY = Reason(
+    "ResourceExceedsNodes",
+    "The pod requests more RDMA devices or GPUs than any node of the fabric offers now.",
+    remedy=_FEWER_DEVICES,
+    rdma="unsure",
+)
+FABRIC_NOWHERE = Reason(
+    "FabricNowhere",
+    "No node belongs to the fabric, and the configuration has nodes: static.",
+    remedy=(
+        "Choose another fabric with rdma.lab/fabric, or ask the cluster administrator whether its "
+        "nodes are down or lack the configured labels."
+    ),
+    rdma="no",
+)
+RESOURCE_NOWHERE = Reason(
+    "ResourceNowhere",
+    "No node of the fabric offers the RDMA resource, and the configuration has nodes: static.",
+    remedy=_CHECK_PLUGIN,
+    rdma="no",
+)
+NEVER_TOGETHER = Reason(
+    "ResourceNeverBesideGpu",
+    "No node of the fabric offers both the pod's GPU and the RDMA resource, and the configuration "
+    "has nodes: static.",
+    remedy=_SAME_NODES,
+    rdma="no",
+)
+ALWAYS_TOO_MANY = Reason(
+    "ResourceExceedsStaticNodes",
+    "The pod requests more RDMA devices or GPUs than any node of the fabric offers, and the "
+    "configuration has nodes: static.",
+    remedy=_FEWER_DEVICES,
+    rdma="no",
+)
+EXCLUDED = Reason(
+    "FabricNotSelected",
+    "The pod's node selection excludes all nodes that the fabric has now.",
+    remedy=_SELECT,
+    rdma="unsure",
+)
+ALWAYS_EXCLUDED = Reason(
+    "FabricNeverSelected",
+    "The pod's node selection excludes all nodes of the fabric, and the configuration has nodes: "
+    "static.",
+    remedy=_SELECT,
+    rdma="no",
+)
+UNAVAILABLE = Reason(
+    "NodesUnavailable",
+    "Each node of the fabric that fits the pod is cordoned, not ready or tainted by Kubernetes.",
+    remedy=(
+        "Ask the cluster administrator about the fabric's nodes. Once they take pods again, the "
+        "pod starts without further action."
+    ),
+    rdma="unsure",
+)
+NOT_TOLERATED = Reason(
+    "TaintNotTolerated",
+    "Each node of the fabric that fits the pod has a taint that the pod does not tolerate.",
+    remedy=(
+        "If the pod is meant for these nodes, add a toleration for the taint to the pod. "
+        "Otherwise, choose another fabric with rdma.lab/fabric."
+    ),
+    rdma="unsure",
+)
+MANY_DEVICES = Reason(
+    "DevicesExceedHCAs",
+    "The pod sets rdma.lab/devices to more than the number of the fabric's HCAs, and what its "
+    "nodes offer is unknown.",
+    remedy="Set rdma.lab/devices to at most the number of HCAs of a node, or remove it.",
+    rdma="unsure",
+)
+CAPACITY_REASONS = (
+    *(NO_NODES, NOT_OFFERED, NOT_TOGETHER, TOO_MANY, EXCLUDED),
+    *(FABRIC_NOWHERE, RESOURCE_NOWHERE, NEVER_TOGETHER, ALWAYS_TOO_MANY, ALWAYS_EXCLUDED),
+    *(UNAVAILABLE, NOT_TOLERATED, MANY_DEVICES),
+)
