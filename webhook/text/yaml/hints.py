@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from webhook.text.escape import visible
 from webhook.text.yaml.error_position import ErrorPosition
 from webhook.text.yaml.tree import AliasError, NotYamlError, UnreadableTextError
 
@@ -44,10 +45,10 @@ class Mistake(NamedTuple):
 def mistake_of(text: str, error: NotYamlError) -> Mistake:
     """Explain a parser's error; in the parser's own words if the mistake is not a common one."""
     position = ErrorPosition(text, error)
-    for explain in _EXPLANATIONS:
-        if mistake := explain(position):
-            return mistake
-    return Mistake(position.offset, error.problem + _describe_context(position))
+    explained = filter(None, (explain(position) for explain in _EXPLANATIONS))
+    unexplained = Mistake(position.offset, error.problem + _describe_context(position))
+    mistake = next(explained, unexplained)
+    return mistake._replace(message=visible(mistake.message))
 
 
 def hint_on(text: str, error: UnreadableTextError) -> str:
