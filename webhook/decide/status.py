@@ -3,6 +3,7 @@
     {"rdma":"unsure","because":"MemlockUnknown","fabric":"v100-ib","applied":["ipc-lock"],
      "skipped":["UserMount"],"warned":["NonRoot"],"config":"0123456789ab"}
 
+`libraries` is present unless NCCL alone moves the pod's data: "NIXL,NCCL".
 `reason` is present if the pod as a whole got less than all mutations (`ForeignNIC`, …), and
 `because` does not already explain it. Each reason code occurs once: as `because`, `reason`,
 `skipped` or `warned`, whichever comes first.
@@ -43,7 +44,7 @@ from webhook.model.names import MAX_KEY_LENGTH
 #: The fields with lists, or with counts instead.
 COUNTED = ("applied", "skipped", "warned")
 #: All fields, in their order.
-ORDER = ("rdma", "because", "fabric", "reason", *COUNTED, "config")
+ORDER = ("rdma", "because", "fabric", "libraries", "reason", *COUNTED, "config")
 _HASH = re.compile(r"[0-9a-f]{12}")
 
 
@@ -139,8 +140,10 @@ def render(
         annotations, summary.config_hash, vocabulary, crowded=room < MAX_STATUS_LENGTH
     )
     report = _report(outcomes, before, vocabulary)
-    rdma, because, _ = summary.verdict
+    rdma, because, _, libraries = summary.verdict
     body: JsonObject = {"rdma": rdma, "because": because.code, "fabric": summary.fabric}
+    if libraries not in ((), ("NCCL",)):
+        body["libraries"] = ",".join(libraries)
     named = {because.code}
     if summary.reason is not None and summary.reason is not because:
         body["reason"] = summary.reason.code

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from webhook.errors import WebhookError
 from webhook.model.pod import PodManifest
+from webhook.model.traffic_libraries import TrafficLibrary
 
 #: The version of `decide`, higher with each release that changes pods differently. It is part of
 #: the configuration's hash, so that two releases that run at once do not treat each other's pods as
@@ -70,6 +71,8 @@ class Verdict(NamedTuple):
     because: Reason
     #: A sentence that names the fault and the remedy.
     message: str
+    #: The libraries that move the pod's data between nodes, such as NCCL; () if nothing does.
+    libraries: tuple[TrafficLibrary, ...] = ()
 
     @classmethod
     def of(cls, because: Reason, message: str) -> Verdict:

@@ -15,7 +15,6 @@ IB_HCA = "NCCL_IB_HCA"
 UserEnv = Mapping[str, str | None]
 #: The numbers that NCCL reads: strtoll with base 0; it ignores anything else (misc/param.cc).
 _NUMBER = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})")
-_COMMENT = "#"
 
 
 def nccl_ib_disabled(user_env: UserEnv) -> str:
@@ -45,18 +44,40 @@ def ucx_tls_without_rdma(user_env: UserEnv) -> str:
     return value if value and not allows_rdma(value) else ""
 
 
-def uses_nixl(command: str, user_env: UserEnv) -> bool:
-    """Return whether a container moves data with NIXL, whose default backend is UCX.
+def mooncake_tcp(user_env: UserEnv, command: str) -> str:
+    """Return the setting that makes Mooncake use TCP, as it stands in env or in the command.
 
-    The evidence is its command (`--disaggregation-transfer-backend nixl`, `NixlConnector`) or its
-    env (`VLLM_NIXL_*`, a connector's JSON). An image may contain NIXL and not use it.
+    Mooncake checks only whether MC_FORCE_TCP is set (transfer_engine_impl.cpp); `mooncake_tcp` is
+    SGLang's name for that.
     """
-    if any("NIXL" in name or "NixlConnector" in (value or "") for name, value in user_env.items()):
-        return True
-    lowered = command.lower()
-    return "nixl" in lowered and any(
-        "nixl" in line.partition(_COMMENT)[0] for line in lowered.splitlines()
-    )
+    if "MC_FORCE_TCP" in user_env:
+        return f"MC_FORCE_TCP={user_env['MC_FORCE_TCP'] or ''}"
+    protocol = user_env.get("MOONCAKE_PROTOCOL") or ""
+    if protocol.lower() == "tcp":
+        return f"MOONCAKE_PROTOCOL={protocol}"
+    chosen = _MOONCAKE_TCP.search(command)
+    return " ".join(chosen.group().split()) if chosen else ""
+
+
+_MOONCAKE_TCP = re.compile(
+    r"--disaggregation-transfer-backend[=\s]++mooncake_tcp\b"
+    r"|\"(?:mooncake_)?protocol\"\s*+:\s*+\"tcp\"|--(?:mooncake-)?protocol[=\s]++tcp\b"
+)
+_NAMES = re.compile(r"[A-Za-z][\w.-]*(?::\d+)*(?:,[A-Za-z][\w.-]*(?::\d+)*)*")
+#: Words in place of a list of devices.
+_ANY_DEVICE = frozenset({"all", "auto", "auto-discovery"})
+
+
+def lists_no_device_of(value: str, fabric_value: str | None) -> bool:
+    """Return whether a list of devices certainly has no device of the fabric.
+
+    It is the value of UCX_NET_DEVICES and of others with exact names, each with an optional port.
+    `fabric_value` is the fabric's NCCL_IB_HCA. Return False for patterns, exclusions and JSON.
+    """
+    listed = value[:_MAX_HCA_LIST_LENGTH].replace(" ", "")
+    if not fabric_value or listed.lower() in _ANY_DEVICE or not _NAMES.fullmatch(listed):
+        return False
+    return selects_none(f"={listed}", fabric_value)
 
 
 # NCCL_IB_HCA: the RDMA devices that a value selects, compared with a fabric's devices.

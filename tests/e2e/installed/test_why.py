@@ -168,7 +168,11 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
                 "IPC_LOCK has no effect for a user other than root",
             ],
         ),
-        ("disabled", "no", ["No RDMA: the container's NCCL_IB_DISABLE=1 turns RDMA off"]),
+        (
+            "disabled",
+            "no",
+            ["No RDMA: the container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL"],
+        ),
     ],
 )
 def test_decisions(
@@ -320,7 +324,7 @@ def test_with_the_right_to_read_pods_only(
     """The answer is the same; each missing right has a line."""
     flags = ("--logs", "--exec")
     explanation = explained(space, planted["disabled"], *flags, kubeconfig=researcher)
-    assert "the container's NCCL_IB_DISABLE=1 turns RDMA off" in texts(explanation)
+    assert "the container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL" in texts(explanation)
     unread = texts(explanation, "unread")
     assert f"You do not have the right to read the events of Pod {planted['disabled']}." in unread
     assert "You do not have the right to read Job disabled." in unread

@@ -60,29 +60,57 @@ def test_ucx_may_lack_a_transport() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "user_env"),
+    ("user_env", "command", "setting"),
     [
-        ("sglang\n--disaggregation-transfer-backend\nnixl", {}),
-        ('--kv-transfer-config={"kv_connector":"NixlConnector"}', {}),
-        ("", {"VLLM_NIXL_SIDE_CHANNEL_PORT": "5600"}),
-        ("", {"NIXL_LOG_LEVEL": None}),
-        ("", {"KV_CONFIG": '{"kv_connector":"NixlConnector"}'}),
+        ({"MC_FORCE_TCP": "1"}, "", "MC_FORCE_TCP=1"),
+        ({"MC_FORCE_TCP": ""}, "", "MC_FORCE_TCP="),
+        ({"MC_FORCE_TCP": None}, "", "MC_FORCE_TCP="),
+        ({"MOONCAKE_PROTOCOL": "TCP"}, "", "MOONCAKE_PROTOCOL=TCP"),
+        ({"MOONCAKE_PROTOCOL": "rdma"}, "", ""),
+        ({"MOONCAKE_PROTOCOL": None}, "", ""),
+        (
+            {},
+            "x\n--disaggregation-transfer-backend\nmooncake_tcp",
+            "--disaggregation-transfer-backend mooncake_tcp",
+        ),
+        ({}, "--disaggregation-transfer-backend=mooncake", ""),
+        ({}, "mooncake_client\n--protocol=tcp", "--protocol=tcp"),
+        ({}, "--mooncake-protocol tcp", "--mooncake-protocol tcp"),
+        ({}, "--protocol=tcpx", ""),
+        ({}, '{"mooncake_protocol": "tcp"}', '"mooncake_protocol": "tcp"'),
+        ({}, '{"protocol":"rdma"}', ""),
     ],
+    ids=case_name,
 )
-def test_nixl_is_known_by_command_and_env(command: str, user_env: dict[str, str | None]) -> None:
-    """A word of the command, or variables, make servers use NIXL."""
-    assert transport_variables.uses_nixl(command, user_env)
+def test_mooncake_may_be_made_to_use_tcp(
+    user_env: dict[str, str | None], command: str, setting: str
+) -> None:
+    """MC_FORCE_TCP counts with any value; else the protocol decides."""
+    assert transport_variables.mooncake_tcp(user_env, command) == setting
 
 
 @pytest.mark.parametrize(
-    ("command", "user_env"),
+    ("value", "fabric_value", "elsewhere"),
     [
-        ("vllm serve", {}),
-        ("# pip install nixl\nvllm serve", {}),
-        ("vllm serve # with nixl some day", {"A": "b", "C": None}),
-        ("sglang --disaggregation-transfer-backend mooncake", {"UCX_TLS": "tcp"}),
+        ("mlx5_7", "=mlx5_0,mlx5_1", True),
+        ("mlx5_7:1, mlx5_8:1", "=mlx5_0", True),
+        ("eth0", "=mlx5_0", True),
+        ("mlx5_7,mlx5_0", "=mlx5_0", False),
+        ("mlx5_0:1,eth0", "=mlx5_0", False),
+        ("mlx5_10", "=mlx5_1", True),
+        ("ibp3", "ibp", False),
+        ("mlx5_7", None, False),
+        ("all", "=mlx5_0", False),
+        ("Auto-Discovery", "=mlx5_0", False),
+        ("^mlx5_0", "=mlx5_0", False),
+        ("mlx5_*", "=mlx5_0", False),
+        ('{"0": "mlx5_7"}', "=mlx5_0", False),
+        ("", "=mlx5_0", False),
     ],
+    ids=case_name,
 )
-def test_others_move_no_data_by_nixl(command: str, user_env: dict[str, str | None]) -> None:
-    """A comment in a script does not count."""
-    assert not transport_variables.uses_nixl(command, user_env)
+def test_lists_of_devices_are_compared_with_the_fabrics(
+    value: str, fabric_value: str | None, *, elsewhere: bool
+) -> None:
+    """The names are exact; whatever is no plain list is not judged."""
+    assert transport_variables.lists_no_device_of(value, fabric_value) is elsewhere

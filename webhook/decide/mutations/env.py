@@ -27,6 +27,7 @@ from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
 from webhook.model.libraries import LIBRARIES
 from webhook.model.pod.container import env_item
+from webhook.model.traffic_libraries import libraries_in
 
 # Warn about the user's variables that stay, and that keep traffic off the fabric.
 
@@ -51,14 +52,17 @@ HCA_ELSEWHERE = Reason(
 )
 IB_DISABLED = Reason(
     "NcclIbDisabled",
-    "The container's NCCL_IB_DISABLE=1 turns RDMA off.",
-    remedy="Remove NCCL_IB_DISABLE from the container's env and command, or set it to 0.",
+    "The container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL, not that of other libraries.",
+    remedy=(
+        "If NCCL connects nodes, remove NCCL_IB_DISABLE from the container's env and command, or "
+        "set it to 0."
+    ),
     rdma="no",
 )
 NET_SOCKET = Reason(
     "NcclNetSocket",
-    "The container's NCCL_NET=Socket turns RDMA off.",
-    remedy="Remove NCCL_NET=Socket from the container's env and command.",
+    "The container's NCCL_NET=Socket turns off the RDMA of NCCL, not that of other libraries.",
+    remedy="If NCCL connects nodes, remove NCCL_NET=Socket from the container's env and command.",
     rdma="no",
 )
 UCX_TLS = Reason(
@@ -125,9 +129,9 @@ def _warn_switches(draft: Draft, name: str, user_env: Mapping[str, str | None]) 
         transport_variables.nccl_net_socket(user_env),
     )
     if disabled:
-        draft.warned(name, IB_DISABLED, f"your NCCL_IB_DISABLE={disabled} turns RDMA off")
+        draft.warned(name, IB_DISABLED, f"your NCCL_IB_DISABLE={disabled} turns NCCL's RDMA off")
     if socket:
-        draft.warned(name, NET_SOCKET, f"your NCCL_NET={socket} turns RDMA off")
+        draft.warned(name, NET_SOCKET, f"your NCCL_NET={socket} turns NCCL's RDMA off")
 
 
 def _warn_transports(
@@ -137,7 +141,8 @@ def _warn_transports(
     user_env: Mapping[str, str | None],
 ) -> None:
     tls = transport_variables.ucx_tls_without_rdma(user_env)
-    if tls and transport_variables.uses_nixl(analysis.commands.text(container.path), user_env):
+    command = analysis.commands.text(container.path)
+    if tls and "NIXL" in libraries_in(command, user_env):
         message = f"NIXL uses UCX, and your UCX_TLS={tls} includes no RDMA transport"
         draft.warned(container.name, NIXL, message)
     elif tls:

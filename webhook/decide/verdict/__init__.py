@@ -37,12 +37,10 @@ from webhook.decide.verdict.gpu_model import (
     judge_resource_label,
 )
 from webhook.decide.verdict.libraries import (
-    MPI_REASONS,
-    NCCL_REASONS,
-    PARAMETER_SERVER_REASONS,
-    judge_mpi_transport,
-    judge_nccl_settings,
-    judge_parameter_server,
+    LIBRARY_REASONS,
+    judge_libraries,
+    libraries_of,
+    switched_off,
 )
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
 from webhook.decide.verdict.nodes import judge_node_capacity
@@ -58,6 +56,7 @@ from webhook.decide.verdict.pod_settings import (
 )
 from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.decision import Reason, Verdict
+from webhook.model.traffic_libraries import TrafficLibrary
 
 EQUIPPED = Reason(
     "Equipped", "Device, memory, network and environment are right for RDMA.", remedy="", rdma="yes"
@@ -93,9 +92,7 @@ _TARGET_JUDGES: tuple[Callable[[PatchedPod, PatchedTarget], Verdict | None], ...
     judge_device_claim,
     judge_command_memlock,
     judge_pinned_memory,
-    judge_nccl_settings,
-    judge_mpi_transport,
-    judge_parameter_server,
+    judge_libraries,
     judge_uncertain_settings,
 )
 
@@ -105,7 +102,9 @@ def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidenc
     analysis, applicability = examination.analysis, examination.applicability
     if analysis.targets:
         pod = PatchedPod.of(draft, examination, hazard_evidence)
-        return _worst(_problems(pod)) or Verdict.of(EQUIPPED, _equipped_message(pod))
+        libraries = libraries_of(pod)
+        equipped = Verdict.of(EQUIPPED, _equipped_message(pod, libraries))
+        return (_worst(_problems(pod)) or equipped)._replace(libraries=libraries)
     if analysis.launchers:
         return _launcher_verdict(analysis.launchers)
     assert (
@@ -114,17 +113,22 @@ def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidenc
     return Verdict.of(applicability.reason, applicability.message)
 
 
-def _equipped_message(pod: PatchedPod) -> str:
-    """Return the message for a `yes`, with the assumptions."""
+def _equipped_message(pod: PatchedPod, libraries: tuple[TrafficLibrary, ...]) -> str:
+    """Return the message for a `yes`: the libraries, unless NCCL alone, and the assumptions."""
+    named = "" if libraries == ("NCCL",) else f": {' and '.join(libraries)}"
+    return f"{EQUIPPED.sentence}{named}{switched_off(pod)}{_assumption(pod)}"
+
+
+def _assumption(pod: PatchedPod) -> str:
+    """Return the clause on what a `yes` assumes, or ""."""
     assumed = [
         patched.target.name for patched in pod.decisive_targets if assumes_root(pod, patched)
     ]
     if not assumed:
-        return EQUIPPED.sentence
+        return ""
     if len(pod.decisive_targets) == 1:
-        return f"{EQUIPPED.sentence}, assuming that the image runs as root"
-    listed = ", ".join(assumed)
-    return f"{EQUIPPED.sentence}, assuming that images run as root (containers {listed})"
+        return ", assuming that the image runs as root"
+    return f", assuming that images run as root (containers {', '.join(assumed)})"
 
 
 def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
@@ -166,9 +170,7 @@ JUDGE_REASONS: tuple[Reason, ...] = (
     *CLAIM_REASONS,
     *COMMAND_MEMLOCK_REASONS,
     *PINNED_MEMORY_REASONS,
-    *NCCL_REASONS,
-    *MPI_REASONS,
-    *PARAMETER_SERVER_REASONS,
+    *LIBRARY_REASONS,
     *UNCERTAIN_REASONS,
     *GPU_MODEL_REASONS,
     *CAPACITY_REASONS,

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from webhook.decide.settings.setting import Setting
 from webhook.decide.settings.terms import OFF_VALUES
-from webhook.decide.verdict.libraries import (
-    judge_mpi_transport,
-    judge_nccl_settings,
-    judge_parameter_server,
-)
+from webhook.decide.verdict.libraries import judge_libraries
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
 
@@ -33,8 +29,6 @@ POSSIBLE = Reason(
 )
 UNCERTAIN_REASONS = (COMPUTED, POSSIBLE)
 
-_JUDGES = (judge_nccl_settings, judge_mpi_transport, judge_parameter_server)
-
 
 def judge_uncertain_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the first uncertain setting with which RDMA would be off, or None.
@@ -45,7 +39,7 @@ def judge_uncertain_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict
     for setting in patched.uncertain_settings():
         value = OFF_VALUES[setting.name] if setting.value is None else setting.value
         patched = patched._replace(user_env={**patched.user_env, setting.name: value})
-        if any(judge(pod, patched) for judge in _JUDGES):
+        if judge_libraries(pod, patched):
             return _verdict(patched.target.name, setting)
     return None
 

@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from webhook.errors import DocumentError
 from webhook.model.decision import Outcome, Rdma, Status, Verdict
 from webhook.model.json import JsonObject
+from webhook.model.traffic_libraries import TrafficLibrary
 from webhook.preview.report.record import Preview, Report
 from webhook.text.escape import visible_json
 
@@ -97,6 +98,9 @@ class DecisionForm(TypedDict):
     ifCalled: VerdictForm | None
     """The verdict if the webhook were called, an object with `rdma`, `reason` and `message`; null
     unless `called` is false for a pod that opted in."""
+    libraries: list[TrafficLibrary]
+    """The libraries that move the pod's data between nodes, as far as the pod shows: the verdict is
+    about them. Empty if the pod is denied, has no target, or has not opted in."""
     allowed: bool
     """false: the webhook denies the pod."""
     reason: str
@@ -188,6 +192,7 @@ def _decision(preview: Preview) -> DecisionForm:
         "rdma": preview.verdict.rdma if preview.verdict else None,
         "because": _because(preview.verdict) if preview.verdict else None,
         "ifCalled": _if_called(preview),
+        "libraries": list(decision.verdict.libraries) if decision.verdict else [],
         "allowed": decision.allowed,
         "reason": decision.reason.code,
         "message": decision.message,

@@ -254,7 +254,12 @@ def test_transports_without_rdma_are_warned_of(tls: str, warned: bool) -> None:
 @pytest.mark.parametrize(("value", "warned"), [("1", True), ("0", False), ("", False)])
 def test_nccl_without_infiniband_is_warned_of(value: str, warned: bool) -> None:
     """The user's value is kept, with a warning."""
-    expected = ("trainer", "warned", "NcclIbDisabled", "your NCCL_IB_DISABLE=1 turns RDMA off")
+    expected = (
+        "trainer",
+        "warned",
+        "NcclIbDisabled",
+        "your NCCL_IB_DISABLE=1 turns NCCL's RDMA off",
+    )
     assert outcomes(decide_on(trainer(NCCL_IB_DISABLE=value)))[1:] == ([expected] if warned else [])
 
 
@@ -344,7 +349,7 @@ def warned(decision: Decision) -> list[tuple[str, str]]:
 
 def test_nccl_on_sockets_is_warned_of() -> None:
     """The user's value is kept, with a warning."""
-    message = "your NCCL_NET=Socket turns RDMA off"
+    message = "your NCCL_NET=Socket turns NCCL's RDMA off"
     assert warned(decide_on(trainer(NCCL_NET="Socket"))) == [("NcclNetSocket", message)]
     assert warned(decide_on(trainer(NCCL_NET="IB"))) == []
 

@@ -90,11 +90,16 @@ def test_with_gpus_the_traffic_is_nccls(manifest: Any) -> None:
     assert judged(manifest) == EQUIPPED
 
 
-def test_what_only_the_container_knows_is_not_judged() -> None:
-    """The value of the variable may be ucx."""
+def test_what_only_the_container_knows_is_not_certain() -> None:
+    """The value of the variable may be ob1."""
     source = {"name": "OMPI_MCA_pml", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "p"}}}
     manifest = pod(container(env=[source]), annotations={"rdma.lab/fabric": "v100-ib"})
-    assert judged(manifest) == EQUIPPED
+    verdict = verdict_on(manifest)
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
+    assert verdict.message == (
+        "container trainer sets OMPI_MCA_pml by valueFrom or $(NAME): its value may keep MPI off "
+        "RDMA"
+    )
 
 
 def test_a_script_that_is_not_read_is_not_judged() -> None:

@@ -38,11 +38,11 @@ def test_a_parameter_server_uses_tcp_by_default(
     assert judged(pod(gpu(**fields))) == expected
 
 
-def test_a_value_that_only_the_kubelet_knows_may_be_right() -> None:
-    """A ConfigMap may have it."""
+def test_a_value_that_only_the_kubelet_knows_is_not_certain() -> None:
+    """A ConfigMap may have the right one."""
     source = {"configMapKeyRef": {"name": "m", "key": "rdma"}}
     variables = [*env(**WORKER), {"name": "DMLC_ENABLE_RDMA", "valueFrom": source}]
-    assert judged(pod(gpu(env=variables))) == EQUIPPED
+    assert judged(pod(gpu(env=variables))) == ("unsure", "ValueUnseen")
 
 
 def test_the_message_names_the_variable_to_set() -> None:

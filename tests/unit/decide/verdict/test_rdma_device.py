@@ -120,11 +120,16 @@ def test_a_host_path_alone_is_no_device(source: dict[str, Any], expected: tuple[
 
 
 def test_another_vendors_nic_is_not_certain() -> None:
-    """No fabric's settings are right for it; a certain problem is still reported."""
+    """No fabric's settings are right for it; a certain problem is still reported.
+
+    NCCL_IB_DISABLE is none: it turns off the transport that NCCL does not use for such a NIC.
+    """
     efa = {"vpc.amazonaws.com/efa": "1"}
     assert judged(pod(gpu(limits=efa))) == ("unsure", "ForeignNIC")
     off = [{"name": "NCCL_IB_DISABLE", "value": "1"}]
-    assert judged(pod(gpu(limits=efa, env=off))) == ("no", "NcclIbDisabled")
+    assert judged(pod(gpu(limits=efa, env=off))) == ("unsure", "ForeignNIC")
+    sockets = [{"name": "NCCL_NET", "value": "Socket"}]
+    assert judged(pod(gpu(limits=efa, env=sockets))) == ("no", "NcclNetSocket")
 
 
 def test_without_a_fabric_there_is_no_rdma() -> None:

@@ -3,8 +3,15 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.unit.preview.report.reports import denied, not_opted_in, outcome, patched, preview
-from webhook.model.decision import PatchOp
+from tests.unit.preview.report.reports import (
+    EQUIPPED,
+    denied,
+    not_opted_in,
+    outcome,
+    patched,
+    preview,
+)
+from webhook.model.decision import PatchOp, Verdict
 from webhook.preview.report.json import preview_schema, report_form, report_json
 from webhook.preview.report.record import Report
 
@@ -32,6 +39,7 @@ def test_the_form_of_a_patched_pod() -> None:
                 "rdma": "yes",
                 "because": {"reason": "Equipped", "message": "all is right"},
                 "ifCalled": None,
+                "libraries": [],
                 "allowed": True,
                 "reason": "Patched",
                 "message": "",
@@ -55,6 +63,14 @@ def test_the_form_of_a_patched_pod() -> None:
         "notes": ["a note"],
         "example": False,
     }
+
+
+def test_the_libraries_of_the_verdict() -> None:
+    """They are those that move the data; a pod that did not opt in has none."""
+    verdict = Verdict.of(EQUIPPED, "all is right")._replace(libraries=("NIXL", "NCCL"))
+    previews = (preview(patched(verdict=verdict)), preview(not_opted_in()))
+    both, none = report_form(Report(previews=previews))["decisions"]
+    assert (both["libraries"], none["libraries"]) == (["NIXL", "NCCL"], [])
 
 
 def test_without_a_call_the_form_has_no_rdma() -> None:

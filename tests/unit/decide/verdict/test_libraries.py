@@ -1,0 +1,264 @@
+"""The verdict speaks about the libraries that move the data between nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import (
+    V100,
+    container,
+    decide_on,
+    decision_input,
+    env,
+    fabric,
+    gpu,
+    pod,
+    quantities,
+)
+from tests.case_names import case_name
+from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.fabric import FabricEnv, RdmaResource
+from webhook.model.pod import PodManifest
+
+EQUIPPED = ("yes", "Equipped")
+ON_V100 = {"rdma.lab/fabric": "v100-ib"}
+SENTENCE = "Device, memory, network and environment are right for RDMA"
+ASSUMED = ", assuming that the image runs as root"
+NIXL = ["vllm", "serve", "--kv-transfer-config", '{"kv_connector": "NixlConnector"}']
+MOONCAKE = ["sglang", "serve", "--disaggregation-mode", "prefill"]
+MORI = ["sglang", "serve", "--disaggregation-transfer-backend", "mori"]
+DEEPEP = ["sglang", "serve", "--moe-a2a-backend", "deepep"]
+GROUP = {"leaderworkerset.sigs.k8s.io/name": "server"}
+OFF = {"NCCL_IB_DISABLE": "1"}
+
+
+def server(command: list[str], **values: str) -> PodManifest:
+    """Make a pod with GPUs and these variables."""
+    return pod(gpu(command=command, env=env(**values)))
+
+
+def named(manifest: PodManifest) -> tuple[str, ...]:
+    """Return the libraries that the verdict on a pod is about."""
+    return verdict_on(manifest).libraries
+
+
+@pytest.mark.parametrize(
+    ("manifest", "libraries"),
+    [
+        (pod(), ("NCCL",)),
+        (server(NIXL), ("NIXL",)),
+        (server(MOONCAKE), ("Mooncake",)),
+        (server(MORI), ("MoRI",)),
+        (server(DEEPEP), ("NVSHMEM",)),
+        (server(DEEPEP, NVSHMEM_REMOTE_TRANSPORT="None"), ("NCCL",)),
+        (server(["bpslaunch", "x"], DMLC_ENABLE_RDMA="1"), ("ps-lite",)),
+        (server([*NIXL, "--nnodes", "2"]), ("NIXL", "NCCL")),
+        (server(NIXL, MASTER_ADDR="server-0"), ("NIXL", "NCCL")),
+        (pod(gpu(command=NIXL), labels=GROUP), ("NIXL", "NCCL")),
+        (pod(gpu(command=NIXL), gpu("b")), ("NIXL", "NCCL")),
+        (pod(gpu("a", command=NIXL), gpu("b", command=NIXL)), ("NIXL",)),
+        (pod(container(command=["mpirun", "-np", "4", "a"]), annotations=ON_V100), ("MPI",)),
+        (
+            pod(
+                container(command=["mpirun", "a"], env=env(NCCL_DEBUG="INFO")), annotations=ON_V100
+            ),
+            ("NCCL", "MPI"),
+        ),
+        (pod(container(command=["ib_write_bw"]), annotations=ON_V100), ("NCCL",)),
+        (pod(container()), ()),
+    ],
+)
+def test_the_libraries_are_named(manifest: PodManifest, libraries: tuple[str, ...]) -> None:
+    """NCCL moves the data, unless another library does; in a group over several nodes, both."""
+    assert named(manifest) == libraries
+
+
+@pytest.mark.parametrize("command", [NIXL, MOONCAKE, MORI, DEEPEP], ids=case_name)
+def test_nccl_may_be_off_where_another_library_moves_the_data(command: list[str]) -> None:
+    """NCCL_IB_DISABLE turns off NCCL's own transport alone; the message names it."""
+    library = named(server(command))[0]
+    for setting in ("NCCL_IB_DISABLE=1", "NCCL_NET=Socket", "NCCL_IB_HCA=mlx5_9"):
+        verdict = verdict_on(server(command, **dict([setting.split("=")])))
+        assert (verdict.rdma, verdict.because.code) == EQUIPPED
+        off = f"; NCCL's RDMA is switched off by {setting}"
+        assert verdict.message == f"{SENTENCE}: {library}{off}{ASSUMED}"
+    assert verdict_on(server(command)).message == f"{SENTENCE}: {library}{ASSUMED}"
+
+
+def test_a_group_over_several_nodes_needs_nccl_too() -> None:
+    """The worst library counts, and the message also names the other, which is right."""
+    verdict = verdict_on(pod(gpu(command=NIXL, env=env(**OFF)), labels=GROUP))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbDisabled")
+    assert verdict.message == (
+        "container trainer sets NCCL_IB_DISABLE=1: remove the variable; NIXL can use RDMA"
+    )
+    assert verdict.libraries == ("NIXL", "NCCL")
+    plugin = {"NCCL_NET_PLUGIN": "fastrak", "UCX_TLS": "tcp"}
+    worst = verdict_on(pod(gpu(command=NIXL, env=env(**plugin)), labels=GROUP))
+    assert (worst.rdma, worst.because.code) == ("no", "NixlWithoutRdma")
+    assert worst.message.endswith("no RDMA transport: remove the variable")
+    right = verdict_on(pod(gpu(command=NIXL), labels=GROUP))
+    assert right.message == f"{SENTENCE}: NIXL and NCCL{ASSUMED}"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"NCCL_NET_PLUGIN": "aws-ofi"}, ("unsure", "NcclNetPlugin")),
+        ({"NCCL_NET": "FasTrak"}, ("unsure", "NcclNetPlugin")),
+        ({"NCCL_NET": "IBext_v8"}, ("no", "NcclIbDisabled")),
+        ({"NCCL_NET_PLUGIN": "anp"}, ("no", "NcclIbDisabled")),
+        ({"NCCL_NET": "IB"}, ("no", "NcclIbDisabled")),
+        ({"NCCL_NET_PLUGIN": "none"}, ("no", "NcclIbDisabled")),
+    ],
+    ids=case_name,
+)
+def test_plugins_and_the_switch_of_nccls_own_transport(
+    values: dict[str, str], expected: tuple[str, str]
+) -> None:
+    """Only plugins that derive from that transport obey NCCL_IB_DISABLE."""
+    assert judged(server(["x"], **OFF, **values)) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "values", "code", "message"),
+    [
+        (
+            MOONCAKE,
+            {"MC_FORCE_TCP": "1"},
+            "MooncakeOverTcp",
+            "makes Mooncake use TCP: remove MC_FORCE_TCP=1",
+        ),
+        (
+            MOONCAKE,
+            {"MOONCAKE_DEVICE": "mlx5_7"},
+            "DevicesOfNoFabric",
+            "sets MOONCAKE_DEVICE=mlx5_7, but the fabric has =mlx5_0,mlx5_1",
+        ),
+        (
+            MOONCAKE,
+            {"MC_MS_FILTERS": "mlx5_7"},
+            "DevicesOfNoFabric",
+            "sets MC_MS_FILTERS=mlx5_7, but the fabric has =mlx5_0,mlx5_1",
+        ),
+        (
+            MORI,
+            {"MORI_RDMA_DEVICES": "rdma0,rdma1"},
+            "DevicesOfNoFabric",
+            "sets MORI_RDMA_DEVICES=rdma0,rdma1, but the fabric has =mlx5_0,mlx5_1",
+        ),
+        (
+            NIXL,
+            {"UCX_NET_DEVICES": "eth0"},
+            "DevicesOfNoFabric",
+            "sets UCX_NET_DEVICES=eth0, but the fabric has =mlx5_0,mlx5_1",
+        ),
+        (
+            DEEPEP,
+            {"NVSHMEM_HCA_LIST": "mlx5_7:1"},
+            "DevicesOfNoFabric",
+            "sets NVSHMEM_HCA_LIST=mlx5_7:1, but the fabric has =mlx5_0,mlx5_1",
+        ),
+        (
+            DEEPEP,
+            {"NVSHMEM_REMOTE_TRANSPORT": "UCX", "UCX_TLS": "tcp"},
+            "NvshmemUcxTls",
+            "uses NVSHMEM over UCX with UCX_TLS=tcp: remove the variable",
+        ),
+    ],
+    ids=case_name,
+)
+def test_what_keeps_the_other_libraries_off_rdma(
+    command: list[str], values: dict[str, str], code: str, message: str
+) -> None:
+    """Each has its own settings."""
+    verdict = verdict_on(server(command, **values))
+    assert (verdict.rdma, verdict.because.code) == ("no", code)
+    assert verdict.message == f"container trainer {message}"
+
+
+@pytest.mark.parametrize(
+    ("command", "values"),
+    [
+        (["x"], {"UCX_NET_DEVICES": "eth0", "MORI": "rdma0"}),
+        (DEEPEP, {"UCX_TLS": "tcp", "NVSHMEM_REMOTE_TRANSPORT": "ibgda"}),
+        (MOONCAKE, {"MOONCAKE_DEVICE": "mlx5_7,mlx5_1", "MOONCAKE_PROTOCOL": "rdma"}),
+        (NIXL, {"UCX_NET_DEVICES": "all", "MC_FORCE_TCP_X": "1"}),
+    ],
+    ids=case_name,
+)
+def test_settings_of_libraries_that_are_not_used_do_not_count(
+    command: list[str], values: dict[str, str]
+) -> None:
+    """Nor do those that leave a device of the fabric."""
+    assert judged(server(command, **values)) == EQUIPPED
+
+
+SOURCE = {"configMapKeyRef": {"name": "site", "key": "value"}}
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "library"),
+    [
+        (["x"], "NCCL_IB_DISABLE", "NCCL"),
+        (["x"], "NCCL_NET", "NCCL"),
+        (["x"], "NCCL_NET_PLUGIN", "NCCL"),
+        (["x"], "NCCL_IB_HCA", "NCCL"),
+        (NIXL, "UCX_TLS", "NIXL"),
+        (NIXL, "UCX_NET_DEVICES", "NIXL"),
+        (MOONCAKE, "MOONCAKE_PROTOCOL", "Mooncake"),
+        (MORI, "MORI_RDMA_DEVICES", "MoRI"),
+        (DEEPEP, "NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM"),
+    ],
+    ids=case_name,
+)
+def test_a_value_that_is_not_seen_is_not_certain(
+    command: list[str], name: str, library: str
+) -> None:
+    """It comes from a ConfigMap, or from another variable, and may turn RDMA off."""
+    for item in ({"name": name, "valueFrom": SOURCE}, {"name": name, "value": "$(SITE)"}):
+        verdict = verdict_on(pod(gpu(command=command, env=[item])))
+        assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
+        assert verdict.message == (
+            f"container trainer sets {name} by valueFrom or $(NAME): its value may keep {library} "
+            "off RDMA"
+        )
+
+
+def test_a_value_that_decides_nothing_need_not_be_seen() -> None:
+    """NCCL_DEBUG, and a variable of a library that is not used; a certain fault comes first."""
+    names = ("NCCL_DEBUG", "UCX_TLS", "MORI_RDMA_DEVICE")
+    unseen = [{"name": name, "valueFrom": SOURCE} for name in names]
+    assert judged(pod(gpu(env=unseen))) == EQUIPPED
+    both = [{"name": "NCCL_NET", "valueFrom": SOURCE}, *env(**OFF)]
+    assert judged(pod(gpu(env=both))) == ("no", "NcclIbDisabled")
+
+
+def test_what_the_site_sets_is_no_sign() -> None:
+    """Else a second call, which sees it in the pod, would come to another verdict."""
+    site = fabric(
+        "site",
+        gpu_resources=V100.gpu_resources,
+        resources=(RdmaResource(name="rdma/x"),),
+        env=FabricEnv(site=(("NVSHMEM_QP_DEPTH", "1024"),)),
+    )
+    verdict = verdict_on(pod(), decision_input(site))
+    assert (verdict.because.code, verdict.libraries) == ("Equipped", ("NCCL",))
+
+
+def test_the_status_names_the_libraries_unless_nccl_is_alone() -> None:
+    """NCCL is what readers expect."""
+    status = decide_on(pod(gpu(command=NIXL), labels=GROUP)).pod["metadata"]["annotations"]
+    assert '"fabric":"v100-ib","libraries":"NIXL,NCCL","applied"' in status["rdma.lab/status"]
+    for alone in (pod(), pod(container())):
+        annotations = decide_on(alone).pod["metadata"]["annotations"]
+        assert "libraries" not in annotations["rdma.lab/status"]
+
+
+def test_without_a_fabric_no_list_of_devices_is_wrong() -> None:
+    """The device of another vendor may have any name."""
+    efa: dict[str, Any] = quantities({"vpc.amazonaws.com/efa": "1", "nvidia.com/v100": "8"})
+    manifest = pod(container(resources=efa, env=env(MORI_RDMA_DEVICES="rdma0")))
+    assert judged(manifest) == ("unsure", "ForeignNIC")

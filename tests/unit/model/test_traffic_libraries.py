@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.case_names import case_name
+from webhook.model.traffic_libraries import libraries_in, spans_nodes
+
+
+@pytest.mark.parametrize(
+    ("command", "user_env", "library"),
+    [
+        ("sglang\n--disaggregation-transfer-backend\nnixl", {}, "NIXL"),
+        ('--kv-transfer-config={"kv_connector":"NixlConnector"}', {}, "NIXL"),
+        ("export VLLM_NIXL_SIDE_CHANNEL_PORT=5600; vllm serve", {}, "NIXL"),
+        ("", {"VLLM_NIXL_SIDE_CHANNEL_PORT": "5600"}, "NIXL"),
+        ("", {"NIXL_LOG_LEVEL": None}, "NIXL"),
+        ("", {"KV_CONFIG": '{"kv_connector":"NixlConnector"}'}, "NIXL"),
+        ("", {"MOONCAKE_MASTER": "a:1"}, "Mooncake"),
+        ("", {"MC_TE_METRIC": "1"}, "Mooncake"),
+        ("", {"KV_BACKEND": "mooncake"}, "Mooncake"),
+        ("mooncake_master\n--port=1", {}, "Mooncake"),
+        ("export TRTLLM_USE_MOONCAKE_KVCACHE=1", {}, "Mooncake"),
+        ('{"kv_connector": "MooncakeStoreConnector"}', {}, "Mooncake"),
+        ("python\n-m\nsglang.launch_server\n--disaggregation-mode\nprefill", {}, "Mooncake"),
+        ("sglang serve --disaggregation-mode=decode", {}, "Mooncake"),
+        ("", {"MORI_SOCKET_IFNAME": "eth0"}, "MoRI"),
+        ("sglang --disaggregation-transfer-backend mori", {}, "MoRI"),
+        ("MORI_IB_GID_INDEX=3 vllm serve", {}, "MoRI"),
+        ("", {"KV_TRANSFER": '{"kv_connector":"MoRIIOConnector"}'}, "MoRI"),
+        ("vllm --all2all-backend mori_ep", {}, "MoRI"),
+        ("", {"NVSHMEM_QP_DEPTH": "1024"}, "NVSHMEM"),
+        ("", {"VLLM_ALL2ALL_BACKEND": "deepep_low_latency"}, "NVSHMEM"),
+        ("sglang --moe-a2a-backend deepep", {}, "NVSHMEM"),
+        ("sglang --enable-deepep-moe", {}, "NVSHMEM"),
+        ("vllm --all2all-backend pplx", {}, "NVSHMEM"),
+        ("", {"DMLC_ROLE": "worker"}, "ps-lite"),
+        ("", {"DMLC_PS_ROOT_URI": None}, "ps-lite"),
+        ("bpslaunch\npython", {}, "ps-lite"),
+    ],
+    ids=case_name,
+)
+def test_signs_of_a_library(command: str, user_env: dict[str, str | None], library: str) -> None:
+    """A word of the command, a variable, or a connector in a variable."""
+    assert libraries_in(command, user_env) == (library,)
+
+
+@pytest.mark.parametrize(
+    ("command", "user_env"),
+    [
+        ("vllm serve", {}),
+        ("# pip install nixl\nvllm serve", {}),
+        ("vllm serve # with nixl, mooncake, deepep some day", {"A": "b", "C": None}),
+        ("LD_LIBRARY_PATH=/opt/nvidia/nvda_nixl/lib:/opt/mooncake vllm", {}),
+        ("", {"LD_LIBRARY_PATH": "/opt/nixl/lib:/opt/mooncake"}),
+        ("", {"NVSHMEM_HCA_LIST": "mlx5_0:1", "MC_MS_FILTERS": "mlx5_0", "MC_GID_INDEX": "3"}),
+        ("", {"MC_HOST_s3": "https://storage"}),
+        ("memorize --memory 1; ./morid", {}),
+        ("sglang --disaggregation-mode null", {}),
+        ("other --disaggregation-mode prefill", {}),
+        ("horovodrun python", {"DMLC_ROLE": "worker"}),
+        ("", {"DMLC_ENABLE_RDMA": "1", "DMLC_ROLES": "x"}),
+    ],
+    ids=case_name,
+)
+def test_no_signs(command: str, user_env: dict[str, str | None]) -> None:
+    """Comments, folders, other words, and what this webhook may have set."""
+    assert libraries_in(command, user_env) == ()
+
+
+def test_several_libraries() -> None:
+    """They have an order of their own; SGLang's backend replaces its default."""
+    command = "sglang --disaggregation-mode prefill --disaggregation-transfer-backend nixl"
+    assert libraries_in(command, {"NVSHMEM_QP_DEPTH": "1"}) == ("NIXL", "NVSHMEM")
+
+
+@pytest.mark.parametrize(
+    ("image", "libraries"),
+    [
+        ("registry.lab/nixlbench:1", ("NIXL",)),
+        ("Mooncake-store", ("Mooncake",)),
+        ("registry.lab/vllm-nixl:1", ()),
+    ],
+    ids=case_name,
+)
+def test_images(image: str, libraries: tuple[str, ...]) -> None:
+    """Only a tool's own image is a sign; others may contain a library and not use it."""
+    assert libraries_in("", {}, image) == libraries
+
+
+@pytest.mark.parametrize(
+    ("fields", "group"),
+    [
+        ({}, False),
+        ({"labels": {"leaderworkerset.sigs.k8s.io/name": "a"}}, True),
+        (
+            {
+                "labels": {"leaderworkerset.sigs.k8s.io/name": "a"},
+                "annotations": {"leaderworkerset.sigs.k8s.io/size": "1"},
+            },
+            False,
+        ),
+        ({"labels": {"ray.io/cluster": "a"}}, True),
+        ({"labels": {"app": "a"}}, False),
+        ({"env": {"LWS_GROUP_SIZE": "2"}}, True),
+        ({"env": {"LWS_GROUP_SIZE": "1", "MASTER_ADDR": "a"}}, False),
+        ({"env": {"MASTER_ADDR": "a-0.a"}}, True),
+        ({"env": {"MASTER_ADDR": None}}, True),
+        ({"env": {"MASTER_ADDR": "localhost", "WORLD_SIZE": "1"}}, False),
+        ({"command": "torchrun\n--nnodes\n2\ntrain.py"}, True),
+        ({"command": "torchrun --nnodes=1:4 train.py"}, True),
+        ({"command": "torchrun --nnodes=1:1 train.py"}, False),
+        ({"command": "torchrun --nnodes  1 train.py"}, False),
+        ({"command": "torchrun --nnodes=1"}, False),
+        ({"command": "torchrun --nnodes=16"}, True),
+        ({"command": "accelerate --num_machines 4"}, True),
+        ({"command": "sglang --dist-init-addr $(LWS_LEADER_ADDRESS):1"}, True),
+        ({"command": "sglang --node-rank $LWS_WORKER_INDEX"}, True),
+        ({"command": "vllm serve --headless"}, True),
+        ({"command": "ray start --address=a"}, True),
+        ({"command": "x --size ${LWS_GROUP_SIZE}"}, True),
+        ({"command": "# ray start\nvllm serve"}, False),
+    ],
+    ids=case_name,
+)
+def test_groups_over_several_nodes(fields: dict[str, Any], *, group: bool) -> None:
+    """A controller's label, or a variable or an option with the other nodes' place."""
+    given = (
+        fields.get("labels", {}),
+        fields.get("annotations", {}),
+        fields.get("command", ""),
+        fields.get("env", {}),
+    )
+    assert spans_nodes(*given) is group

@@ -1,0 +1,141 @@
+"""The libraries: whether a target's variables and commands keep its data off RDMA.
+
+A verdict speaks about the libraries that move the target's data between nodes (`usage`). Each has
+a row in `LIBRARIES`: what keeps it off RDMA, and the variables whose values must be known for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from webhook.decide.verdict.libraries.mpi import MPI_REASONS, judge_mpi_transport
+from webhook.decide.verdict.libraries.nccl import (
+    NCCL_REASONS,
+    NCCL_VARIABLES,
+    judge_nccl,
+    nccl_switched_off_by,
+)
+from webhook.decide.verdict.libraries.parameter_server import (
+    PARAMETER_SERVER_REASONS,
+    TRANSPORT_VARIABLES,
+    judge_parameter_server,
+)
+from webhook.decide.verdict.libraries.transfers import (
+    NVSHMEM_TRANSPORT,
+    TRANSFER_REASONS,
+    judge_mooncake,
+    judge_mori,
+    judge_nixl,
+    judge_nvshmem,
+)
+from webhook.decide.verdict.libraries.usage import carriers_of
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model.decision import Reason, Verdict
+from webhook.model.traffic_libraries import TrafficLibrary
+
+ENV_UNSEEN = Reason(
+    "EnvUnseen",
+    "envFrom may set variables that turn RDMA off, but admission cannot see them.",
+    remedy=(
+        "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET or "
+        "NCCL_IB_HCA."
+    ),
+    rdma="unsure",
+)
+VALUE_UNSEEN = Reason(
+    "ValueUnseen",
+    "The value of a variable that may turn RDMA off comes from valueFrom or $(NAME), so admission "
+    "cannot see it.",
+    remedy=(
+        "Check that the value does not turn RDMA off, or write it in env as a literal `value`."
+    ),
+    rdma="unsure",
+)
+
+
+class _Library(NamedTuple):
+    """What keeps a library off RDMA."""
+
+    name: TrafficLibrary
+    judge: Callable[[PatchedPod, PatchedTarget], Verdict | None]
+    #: The variables that `judge` reads.
+    variables: tuple[str, ...]
+
+
+LIBRARIES = (
+    _Library("NCCL", judge_nccl, NCCL_VARIABLES),
+    _Library("NIXL", judge_nixl, ("UCX_TLS", "UCX_NET_DEVICES")),
+    _Library("Mooncake", judge_mooncake, ("MOONCAKE_PROTOCOL", "MOONCAKE_DEVICE", "MC_MS_FILTERS")),
+    _Library("MoRI", judge_mori, ("MORI_RDMA_DEVICES",)),
+    _Library("NVSHMEM", judge_nvshmem, (NVSHMEM_TRANSPORT, "NVSHMEM_HCA_LIST")),
+    _Library("MPI", judge_mpi_transport, ("OMPI_MCA_pml", "OMPI_MCA_btl", "UCX_TLS")),
+    _Library("ps-lite", judge_parameter_server, tuple(TRANSPORT_VARIABLES)),
+)
+LIBRARY_REASONS = (
+    *NCCL_REASONS,
+    ENV_UNSEEN,
+    VALUE_UNSEEN,
+    *TRANSFER_REASONS,
+    *MPI_REASONS,
+    *PARAMETER_SERVER_REASONS,
+)
+
+
+def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the worst verdict on the libraries that move a target's data, or None."""
+    carriers = carriers_of(pod, patched)
+    verdicts = dict(_verdicts(pod, patched, carriers))
+    if verdicts:
+        worst = min(verdicts.values(), key=lambda verdict: verdict.rdma)  # "no" before "unsure"
+        others = [name for name in carriers if name not in verdicts]
+        return worst._replace(message=f"{worst.message}{_able(others)}")
+    if pod.analysis.containers[patched.target.path].env_from:
+        message = f"envFrom of container {patched.target.name} may set variables that turn RDMA off"
+        return Verdict.of(ENV_UNSEEN, message)
+    return None
+
+
+def _verdicts(
+    pod: PatchedPod, patched: PatchedTarget, carriers: Iterable[TrafficLibrary]
+) -> Iterator[tuple[TrafficLibrary, Verdict]]:
+    for library in LIBRARIES:
+        if library.name in carriers:
+            verdict = library.judge(pod, patched) or _unseen(patched, library)
+            if verdict is not None:
+                yield library.name, verdict
+
+
+def _unseen(patched: PatchedTarget, library: _Library) -> Verdict | None:
+    """Return the verdict on a variable whose value only the kubelet can determine, or None.
+
+    What a command computes is judged elsewhere (`command_settings`).
+    """
+    for name in library.variables:
+        if patched.user_env.get(name, "") is None and patched.origin(name) == "env":
+            message = (
+                f"container {patched.target.name} sets {name} by valueFrom or $(NAME): its value "
+                f"may keep {library.name} off RDMA"
+            )
+            return Verdict.of(VALUE_UNSEEN, message)
+    return None
+
+
+def _able(names: list[TrafficLibrary]) -> str:
+    """Return a clause on the libraries that can use RDMA although another cannot, or ""."""
+    return f"; {' and '.join(names)} can use RDMA" if names else ""
+
+
+def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:
+    """List the libraries that move the pod's data between nodes, each once."""
+    carriers = [carriers_of(pod, patched) for patched in pod.decisive_targets]
+    return tuple(dict.fromkeys(name for names in carriers for name in names))
+
+
+def switched_off(pod: PatchedPod) -> str:
+    """Return a clause on NCCL where another library moves the data, and NCCL has no RDMA; or ""."""
+    for patched in pod.decisive_targets:
+        setting = nccl_switched_off_by(pod, patched)
+        if setting and "NCCL" not in carriers_of(pod, patched):
+            return f"; NCCL's RDMA is switched off by {setting}"
+    return ""

@@ -1,0 +1,86 @@
+"""NCCL: whether its variables keep it off the fabric.
+
+NCCL_IB_DISABLE turns off NCCL's own InfiniBand transport (net_ib/init.cc). It means nothing to UCX
+and so to NIXL, to Mooncake, MoRI and NVSHMEM, or to a plugin with code of its own, such as
+aws-ofi-nccl and FasTrak. Plugins that derive from net_ib obey it: HPC-X's IBext
+(nccl-rdma-sharp-plugins, ib_plugin.c) and AMD's ANP (anp, net_ib.cc).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.decide.mutations.env import HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET
+from webhook.decide.verdict.libraries.fabric_devices import fabric_devices, place_of
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model import transport_variables
+from webhook.model.decision import Reason, Verdict
+
+NET_PLUGIN = Reason(
+    "NcclNetPlugin",
+    "The container's NCCL_NET or NCCL_NET_PLUGIN selects a plugin that may not use RDMA.",
+    remedy="Remove NCCL_NET and NCCL_NET_PLUGIN, unless the image has the plugin that they name.",
+    rdma="unsure",
+)
+NCCL_REASONS = (NET_PLUGIN,)
+#: The variables that decide.
+NCCL_VARIABLES = ("NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", transport_variables.IB_HCA)
+#: NCCL's own transports; it ignores case (nccl, src/plugin/net.cc).
+_OWN_TRANSPORTS = frozenset({"ib", "none", ""})
+#: The names of plugins that obey NCCL_IB_DISABLE.
+_OBEDIENT = ("ibext", "anp")
+
+
+class _Switch(NamedTuple):
+    """A setting that keeps NCCL off the fabric's devices."""
+
+    reason: Reason
+    setting: str  #: NCCL_NET=Socket
+    remedy: str  #: a clause
+
+
+def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the obstacle to RDMA in a target's variables for NCCL, or None."""
+    subject, switch = f"container {patched.target.name}", _switch(pod, patched)
+    if switch is not None:
+        return Verdict.of(switch.reason, f"{subject} sets {switch.setting}{switch.remedy}")
+    plugin = _plugin(patched)
+    if plugin:
+        return Verdict.of(NET_PLUGIN, f"{subject} sets {plugin}: that plugin may not use RDMA")
+    return None
+
+
+def nccl_switched_off_by(pod: PatchedPod, patched: PatchedTarget) -> str:
+    """Return the setting that keeps NCCL off the fabric's devices, or ""."""
+    switch = _switch(pod, patched)
+    return switch.setting if switch else ""
+
+
+def _switch(pod: PatchedPod, patched: PatchedTarget) -> _Switch | None:
+    user_env = patched.user_env
+    socket = transport_variables.nccl_net_socket(user_env)
+    if socket:
+        removal = f": {patched.removal('NCCL_NET')}"
+        return _Switch(NET_SOCKET, f"NCCL_NET={socket}", removal)
+    if _plugin(patched, _OBEDIENT) or pod.applicability.uses_foreign_nic:
+        return None  # other NICs have plugins, whose names need not be in a variable
+    disabled = transport_variables.nccl_ib_disabled(user_env)
+    if disabled:
+        removal = f": {patched.removal('NCCL_IB_DISABLE')}"
+        return _Switch(IB_DISABLED, f"NCCL_IB_DISABLE={disabled}", removal)
+    devices = fabric_devices(pod)
+    elsewhere = transport_variables.nccl_ib_hca_elsewhere(user_env, devices)
+    if elsewhere:
+        setting = f"NCCL_IB_HCA={elsewhere:.60}"
+        remedy = f", but the fabric has {devices}{place_of(patched, transport_variables.IB_HCA)}"
+        return _Switch(HCA_ELSEWHERE, setting, remedy)
+    return None
+
+
+def _plugin(patched: PatchedTarget, except_for: tuple[str, ...] = ()) -> str:
+    """Return the setting that chooses a plugin, "" if none does."""
+    for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
+        value = patched.user_env.get(name) or ""
+        if value.lower() not in _OWN_TRANSPORTS and not value.lower().startswith(except_for):
+            return f"{name}={value:.40}"
+    return ""

@@ -1,0 +1,71 @@
+"""The libraries that move data between servers or experts: NIXL, Mooncake, MoRI and NVSHMEM.
+
+NIXL uses UCX unless another backend is chosen. NVSHMEM, under DeepEP, uses verbs by `ibrc` or
+`ibgda`, and nothing between nodes with `none`. MoRI uses verbs alone.
+
+Sources: NIXL docs (backend UCX), UCX FAQ; Mooncake transfer_engine_impl.cpp and its
+docs/source/deployment; ROCm/mori src/application/transport/rdma/rdma.cpp (MORI_RDMA_DEVICES);
+NVSHMEM's environment variables.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.mutations.env import NIXL
+from webhook.decide.verdict.libraries.fabric_devices import DEVICES_ELSEWHERE, judge_devices
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model import transport_variables
+from webhook.model.decision import Reason, Verdict
+
+MOONCAKE_OVER_TCP = Reason(
+    "MooncakeOverTcp",
+    "A setting makes Mooncake use TCP: MC_FORCE_TCP, or the protocol tcp.",
+    remedy="Remove MC_FORCE_TCP, and set Mooncake's protocol to rdma.",
+    rdma="no",
+)
+NVSHMEM_OVER_UCX = Reason(
+    "NvshmemUcxTls",
+    "NVSHMEM uses UCX, and UCX_TLS includes no RDMA transport.",
+    remedy="Add rc to UCX_TLS, or remove the variable.",
+    rdma="no",
+)
+TRANSFER_REASONS = (MOONCAKE_OVER_TCP, NVSHMEM_OVER_UCX, DEVICES_ELSEWHERE)
+#: The variable with NVSHMEM's transport between nodes.
+NVSHMEM_TRANSPORT = "NVSHMEM_REMOTE_TRANSPORT"
+
+
+def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the obstacle to RDMA for NIXL, or None."""
+    tls = transport_variables.ucx_tls_without_rdma(patched.user_env)
+    if not tls:
+        return judge_devices(pod, patched, "UCX_NET_DEVICES")
+    message = (
+        f"container {patched.target.name} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA "
+        f"transport: {patched.removal('UCX_TLS')}"
+    )
+    return Verdict.of(NIXL, message)
+
+
+def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the obstacle to RDMA for Mooncake, or None."""
+    setting = transport_variables.mooncake_tcp(patched.user_env, patched.command)
+    if not setting:
+        return judge_devices(pod, patched, "MOONCAKE_DEVICE", "MC_MS_FILTERS")
+    message = f"container {patched.target.name} makes Mooncake use TCP: remove {setting:.60}"
+    return Verdict.of(MOONCAKE_OVER_TCP, message)
+
+
+def judge_mori(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the obstacle to RDMA for MoRI, or None."""
+    return judge_devices(pod, patched, "MORI_RDMA_DEVICES")
+
+
+def judge_nvshmem(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the obstacle to RDMA for NVSHMEM, or None."""
+    tls = transport_variables.ucx_tls_without_rdma(patched.user_env)
+    if tls and (patched.user_env.get(NVSHMEM_TRANSPORT) or "").lower() == "ucx":
+        message = (
+            f"container {patched.target.name} uses NVSHMEM over UCX with UCX_TLS={tls:.60}: "
+            f"{patched.removal('UCX_TLS')}"
+        )
+        return Verdict.of(NVSHMEM_OVER_UCX, message)
+    return judge_devices(pod, patched, "NVSHMEM_HCA_LIST")

@@ -1,0 +1,50 @@
+"""Which libraries move a target's data between nodes: the verdict is theirs.
+
+NCCL does, unless the target shows that another library does; in a group over several nodes, both
+do. MPI does for ranks without GPUs.
+"""
+
+from __future__ import annotations
+
+from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
+from webhook.decide.launchers.roles import mentions_mpi
+from webhook.decide.verdict.libraries.transfers import NVSHMEM_TRANSPORT
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model.libraries import VARIABLES
+from webhook.model.traffic_libraries import TrafficLibrary, libraries_in, spans_nodes
+
+#: The variables that an earlier call may have set.
+_OWN = frozenset({HCOLL_VARIABLE, *(row.name for row in VARIABLES)})
+
+
+def carriers_of(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, ...]:
+    """List the libraries that move a target's data between nodes."""
+    site = pod.used_fabric.env.site if pod.used_fabric else ()
+    ignored = _OWN.union(name for name, _ in site)
+    user_env = {name: value for name, value in patched.user_env.items() if name not in ignored}
+    command = patched.command
+    libraries = [
+        library
+        for library in libraries_in(command, user_env, patched.container.image)
+        if library != "NVSHMEM" or not _stays_in_node(patched)
+    ]
+    mpi = not pod.has_gpu and _mentions_mpi(pod, patched, user_env)
+    names_nccl = any(name.startswith("NCCL_") for name in user_env)
+    if (not libraries and (names_nccl or not mpi)) or (libraries and _spans_nodes(pod, patched)):
+        libraries.append("NCCL")
+    return (*libraries, "MPI") if mpi else tuple(libraries)
+
+
+def _stays_in_node(patched: PatchedTarget) -> bool:
+    """Return whether NVSHMEM moves nothing between nodes."""
+    return (patched.user_env.get(NVSHMEM_TRANSPORT) or "").lower() == "none"
+
+
+def _mentions_mpi(pod: PatchedPod, patched: PatchedTarget, user_env: dict[str, str | None]) -> bool:
+    analysis = pod.analysis
+    return mentions_mpi(analysis.original, patched.target.path, analysis.commands, user_env)
+
+
+def _spans_nodes(pod: PatchedPod, patched: PatchedTarget) -> bool:
+    original = pod.analysis.original
+    return spans_nodes(original.labels, original.annotations, patched.command, patched.user_env)

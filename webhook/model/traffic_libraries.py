@@ -1,0 +1,172 @@
+"""Which libraries move a container's data between nodes, by the signs of each.
+
+    library    variables           command                                 image
+    -------    ---------           -------                                 -----
+    NIXL       *NIXL*              nixl, NixlConnector                     nixlbench
+    Mooncake   MOONCAKE*, MC_MS_*  mooncake, MooncakeConnector, SGLang's   mooncake
+                                     --disaggregation-mode on its own
+    MoRI       MORI_*              mori, MoRIIOConnector
+    NVSHMEM    NVSHMEM_*, DEEPEP*  nvshmem, deepep, pplx
+    ps-lite    DMLC_ROLE, DMLC_PS_ROOT_URI  bpslaunch
+
+An image may contain a library and not use it, so few images are signs. Comments are no signs, nor
+are variables that this webhook may have set, nor folders (`/opt/nixl/lib`). NCCL needs no sign: it
+moves the data of a container with a GPU, unless another library does; MPI does so without GPUs.
+
+Sources: vLLM docs/features/nixl_connector_usage.md and mooncake_connector_usage.md; SGLang
+docs/advanced_features/pd_disaggregation.md (Mooncake is the default) and
+expert_parallelism.md; Mooncake docs/source/deployment; ROCm/mori docs; BytePS docs/env.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from webhook.model.libraries import VARIABLES
+
+TrafficLibrary = Literal["NCCL", "NIXL", "Mooncake", "MoRI", "NVSHMEM", "MPI", "ps-lite"]
+UserEnv = Mapping[str, str | None]
+
+#: The variables that this webhook sets: an earlier call may have done so.
+_OWN = frozenset(row.name for row in VARIABLES)
+
+
+class _Signs(NamedTuple):
+    """The signs of a library: a text for each, and patterns of lower-case texts."""
+
+    library: TrafficLibrary
+    #: In the names of variables, each after a newline.
+    names: re.Pattern[str]
+    #: In a command.
+    words: re.Pattern[str]
+    #: In the values of variables: connectors' classes, as in vLLM's JSON.
+    connector: str = ""
+    #: In the name of an image.
+    image: str = ""
+    #: In a command that uses another library in spite of the signs.
+    unless: str = ""
+
+    def shown_by(self, names: str, values: str, text: str, image: str) -> bool:
+        """Return whether a container has a sign; its texts are in lower case."""
+        if self.unless and self.unless in text:
+            return False
+        return bool(
+            self.names.search(names)
+            or self.words.search(text)
+            or (self.connector and self.connector in values)
+            or (self.image and self.image in image)
+        )
+
+
+_SIGNS = (
+    _Signs(
+        "NIXL",
+        re.compile("nixl"),
+        re.compile(r"(?<![/\w])nixl|_nixl_"),
+        connector="nixlconnector",
+        image="nixlbench",
+    ),
+    _Signs(
+        "Mooncake",
+        re.compile(
+            r"mooncake|\nmc_(?:ms_|force_|te_|store_|ib_|num_|mtu|workers_|slice_|transfer_)"
+        ),
+        re.compile(r"(?<![/\w])mooncake|_mooncake_"),
+        connector="mooncake",
+        image="mooncake",
+    ),
+    _Signs(
+        "MoRI",
+        re.compile(r"\nmori_"),
+        re.compile(r"(?<![/\w])mori(?:io(?:connector)?|-io|-ep|_ep)?(?!\w)|\bmori_\w+="),
+        connector="moriioconnector",
+    ),
+    _Signs(
+        "NVSHMEM",
+        re.compile(r"\nnvshmem_|deep_?ep"),
+        re.compile(r"(?<![/\w])(?:nvshmem|deep_?ep|pplx)"),
+        connector="deepep",
+    ),
+    _Signs(
+        "ps-lite",
+        re.compile(r"\ndmlc_(?:role|ps_root_uri)(?=\n|$)"),
+        re.compile("bpslaunch"),
+        unless="horovod",
+    ),
+)
+#: The names of variables whose values name a connector or a backend.
+_CONNECTORS = re.compile(r"connector|backend|config|args|transfer|a2a|all2all", re.IGNORECASE)
+_MODE = "--disaggregation-mode"
+_SGLANG_MODE = re.compile(rf"{_MODE}[=\s]+(?:prefill|decode)\b")
+_SGLANG_BACKEND = "--disaggregation-transfer-backend"
+_COMMENT = "#"
+
+
+def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[TrafficLibrary, ...]:
+    """List the libraries whose signs a container has, in the order of the table above.
+
+    `command` has its words, one per line.
+    """
+    names = "\n".join(("", *(name for name in user_env if name not in _OWN))).lower()
+    values = "\n".join(_connectors(user_env)).lower()
+    text, picture = _uncommented(command.lower()), image.lower()
+    return tuple(
+        signs.library
+        for signs in _SIGNS
+        if signs.shown_by(names, values, text, picture)
+        or (signs.library == "Mooncake" and _is_sglang_default(text))
+    )
+
+
+def _connectors(user_env: UserEnv) -> Iterator[str]:
+    return (value for name, value in user_env.items() if value and _CONNECTORS.search(name))
+
+
+def _is_sglang_default(text: str) -> bool:
+    """Return whether SGLang separates prefill and decode and moves data by its default."""
+    if _MODE not in text or _SGLANG_BACKEND in text:
+        return False
+    return "sglang" in text and _SGLANG_MODE.search(text) is not None
+
+
+def _uncommented(text: str) -> str:
+    if _COMMENT not in text:
+        return text
+    return "\n".join(line.partition(_COMMENT)[0] for line in text.splitlines())
+
+
+# Whether the container is a part of a group over several nodes, whose parts NCCL connects.
+
+_GROUP_LABELS = (
+    *("leaderworkerset.sigs.k8s.io/name", "ray.io/cluster", "jobset.sigs.k8s.io/jobset-name"),
+    *("training.kubeflow.org/job-name", "volcano.sh/job-name", "mpi-job-role", "mpi_role_type"),
+    *("trainer.kubeflow.org/trainjob-ancestor-step", "batch.kubernetes.io/job-completion-index"),
+)
+#: The size of a LeaderWorkerSet's groups.
+_GROUP_SIZE = "leaderworkerset.sigs.k8s.io/size"
+_GROUP_VARIABLES = (
+    *("LWS_GROUP_SIZE", "LWS_LEADER_ADDRESS", "MASTER_ADDR", "NODE_RANK", "NNODES", "NUM_NODES"),
+    *("PET_NNODES", "PET_NODE_RANK", "WORLD_SIZE", "JOB_COMPLETION_INDEX", "VC_WORKER_HOSTS"),
+)
+#: Values of these with which the group is one node.
+_ALONE = ("", "1", "localhost", "127.0.0.1")
+_GROUP_OPTIONS = re.compile(
+    r"--(?:nnodes|num[-_]nodes|num[-_]machines)[=\s]++(?!1(?:\s|$|:1\b))"
+    r"|--(?:dist-init-addr|node[-_]rank|headless|data-parallel-address|master[-_]addr)\b"
+    r"|\bray\s+start\b|\blws_(?:group_size|leader_address)\b"
+)
+
+
+def spans_nodes(
+    labels: Mapping[str, object], annotations: Mapping[str, object], command: str, env: UserEnv
+) -> bool:
+    """Return whether a pod's container is visibly a part of a group over several nodes."""
+    if annotations.get(_GROUP_SIZE) == "1" or env.get("LWS_GROUP_SIZE") == "1":
+        return False
+    if any(label in labels for label in _GROUP_LABELS):
+        return True
+    if any(name in env and env[name] not in _ALONE for name in _GROUP_VARIABLES):
+        return True
+    return _GROUP_OPTIONS.search(_uncommented(command.lower())) is not None
