@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.install import A100, NAME, Webhook
+from tests.cluster.kwok import FAKE
 from tests.e2e.admission.pods import create
 from tests.e2e.live.lab import Lab, trainer
 from tests.e2e.live.replica import replicas
@@ -22,8 +23,9 @@ GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{NAME}", "system:au
 
 
 def verdict(lab: Lab) -> tuple[str, str]:
-    """Return the verdict on a pod with an A100, and its reason."""
+    """Return the verdict on a pod with an A100 that tolerates a fake node, and its reason."""
     pod = trainer(lab.name)
+    pod["spec"]["tolerations"] = [{"key": FAKE, "operator": "Exists"}]
     pod["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/a100": "1"}
     status: dict[str, Any] = create(lab.webhook.cluster, pod).status
     return status["rdma"], status.get("because", "")

@@ -124,11 +124,12 @@ def test_facts_count() -> None:
     labeled = namespace()
     labeled["metadata"]["annotations"] = {"rdma.lab/fabric": "v100-ib"}
     pod = unseen(limits={"nvidia.com/gpu": "1"})
-    assert "equipped" in today(pod, labeled).text
+    assert "which the nodes of fabric v100-ib do not have" in today(pod, labeled).text
     assert "equipped" not in today(pod).text
-    bare = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {}}}
-    finding = today(pod, labeled, bare)
-    assert "might have no RDMA: no node belongs to fabric v100-ib now." in finding.text
+    both = {"nvidia.com/gpu": "8", "rdma/v100": "1"}
+    metadata = {"name": "node-1", "labels": {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}}
+    node = {"kind": "Node", "metadata": metadata, "status": {"allocatable": both}}
+    assert "equipped" in today(pod, labeled, node).text
 
 
 def test_a_template_of_other_containers() -> None:
