@@ -238,6 +238,11 @@ def _admission_only(decided: _DecidedTemplate, mutations: str) -> str:
             "annotations"
         )
     name = decided.controller.name if decided.controller else "the controller"
+    if len(decided.pods) > 1:
+        return (
+            f"only admission completes {mutations}, since {name} makes several kinds of pods from "
+            "the template"
+        )
     return f"only admission completes {mutations}, since {name} writes some of the fields"
 
 

@@ -169,7 +169,9 @@ def template_edit(
     if len(pods) == 1 and pods[0].pod is template.pod:
         ops = tuple(_outcome_operations(decisions[0]))
         return TemplateEdit(ops, apply_operations(template.pod, ops))
-    patched_template, all_ops, deferred = template.pod, list[PatchOp](), dict[str, None]()
+    patched_template, all_ops = template.pod, list[PatchOp]()
+    withheld = _needed_by_some(decisions)
+    deferred = dict.fromkeys(withheld)
     for index, decision in enumerate(decisions):
         if index:
             controller_pod = controller_pods(template._replace(pod=patched_template))[index]
@@ -177,7 +179,9 @@ def template_edit(
         else:
             controller_pod, current_decision = pods[0], decision
         template_patch = transfer_to_template(
-            patched_template, controller_pod.pod, _outcome_operations(current_decision)
+            patched_template,
+            controller_pod.pod,
+            _outcome_operations(current_decision, without=withheld),
         )
         patched_template = apply_verified(
             patched_template, template_patch.ops, template_patch.patched_template
@@ -208,9 +212,26 @@ def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
 _SPEC = "/spec/"
 
 
-def _outcome_operations(decision: Decision) -> list[PatchOp]:
+def _needed_by_some(decisions: Sequence[Decision]) -> list[str]:
+    """List the mutations that give a NIC or a node to a pod, and not to all pods of a template.
+
+    In the template, they would also give it to a launcher, which would wait for a NIC that it
+    does not use.
+    """
+    applied = [
+        {outcome.mutation for outcome in decision.outcomes if outcome.status == "applied"}
+        for decision in decisions
+    ]
+    return sorted(_OF_WHOLE_PODS.intersection(set.union(*applied) - set.intersection(*applied)))
+
+
+_OF_WHOLE_PODS = frozenset(("claims", "networks", "placement"))
+
+
+def _outcome_operations(decision: Decision, without: Sequence[str] = ()) -> list[PatchOp]:
     """List the operations of the outcomes: the patch without the status."""
-    return [op for outcome in decision.outcomes for op in outcome.ops] if decision.patch else []
+    outcomes = [outcome for outcome in decision.outcomes if outcome.mutation not in without]
+    return [op for outcome in outcomes for op in outcome.ops] if decision.patch else []
 
 
 def _mutations_of(decision: Decision, ops: Sequence[PatchOp]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from tests.unit.preview.workloads.controllers.workloads import (
     workload,
 )
 from webhook.model.fabric import (
+    ClaimTemplateReference,
     CompiledConfiguration,
     Fabric,
     FabricEnv,
@@ -134,6 +135,49 @@ def test_a_template_of_two_kinds_of_pods_has_two_decisions_and_a_single_edit() -
     (rewritten,) = rewrite([document], report)
     assert ops
     assert rewritten.text.count('"OMPI_MCA_coll_hcoll_enable"') == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "mutation", "path"),
+    [
+        (
+            {"mode": "dra", "claim_templates": (ClaimTemplateReference(template="nics"),)},
+            "claims",
+            "resourceClaims",
+        ),
+        (
+            {
+                "mode": "sr-iov",
+                "resources": (RdmaResource(name="rdma/vf", network="lab/vf"),),
+            },
+            "networks",
+            "annotations",
+        ),
+        (
+            {"resources": (RdmaResource(name="rdma/v100"),), "pin": {"pool": "v100"}},
+            "placement",
+            "nodeSelector",
+        ),
+    ],
+    ids=["claims", "networks", "placement"],
+)
+def test_a_launcher_gets_no_nic_from_the_template_that_it_shares(
+    fields: dict[str, Any], mutation: str, path: str
+) -> None:
+    """A claim, a network or a nodeSelector of the workers is left to admission."""
+    fabric = Fabric(name="v100", gpu_resources=frozenset({"nvidia.com/v100"}), **fields)
+    configuration = build_configuration((fabric,), config_hash="0123456789ab")
+    document, report = previewed(OLD_MPI_JOB, configuration)
+    worker, launching = outcomes(report)
+    assert mutation in worker["applied"]
+    assert mutation not in launching.get("applied", [])
+    (ops,) = patches([document], report)
+    assert not [op for op in ops if path in op["path"] or "claims" in op["path"]]
+    note = (
+        f"MPIJob lab/job spec.template: only admission completes {mutation}, since mpi-operator "
+        "makes several kinds of pods from the template"
+    )
+    assert ("note", note) in remarks_of(report)
 
 
 def test_what_only_the_second_kind_of_pod_needs_is_written() -> None:

@@ -11,7 +11,11 @@ from webhook.errors import ShapeError
 from webhook.preview.workloads.controllers.et_operator import ET_OPERATOR
 from webhook.preview.workloads.controllers.kuberay import KUBERAY
 from webhook.preview.workloads.controllers.kubernetes import JOBSET, KUBERNETES, LEADERWORKERSET
-from webhook.preview.workloads.controllers.mpi_operator import MPI_OPERATOR, MPI_OPERATOR_V1ALPHA1
+from webhook.preview.workloads.controllers.mpi_operator import (
+    MPI_OPERATOR,
+    MPI_OPERATOR_V1ALPHA1,
+    MPI_OPERATOR_V1ALPHA2,
+)
 from webhook.preview.workloads.controllers.training_operator import TRAINING_OPERATOR
 from webhook.preview.workloads.controllers.workload import Controller, ControllerPod, read_workload
 from webhook.preview.workloads.templates import Template
@@ -20,6 +24,7 @@ CONTROLLERS: tuple[Controller, ...] = (
     KUBERNETES,
     MPI_OPERATOR,
     MPI_OPERATOR_V1ALPHA1,
+    MPI_OPERATOR_V1ALPHA2,
     TRAINING_OPERATOR,
     KUBERAY,
     LEADERWORKERSET,

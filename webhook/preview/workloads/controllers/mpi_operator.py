@@ -145,8 +145,10 @@ _CONFIG, _KUBECTL = "/etc/mpi", "/opt/kube"
 def _v1alpha1_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     if workload.template_path != ("spec", "template") or workload.first is None:
         return (ControllerPod(workload.pod),)
-    launcher = _launcher(workload, workload.first)
-    return (ControllerPod(_worker(workload), "worker"), ControllerPod(launcher, "launcher"))
+    launcher = _launcher(workload)
+    for section in workload.first.resource_sections:
+        launcher.remove((*FIRST, "resources", section))
+    return (ControllerPod(_worker(workload), "worker"), ControllerPod(launcher.pod, "launcher"))
 
 
 def _draft_with_labels(workload: Workload, role: str) -> Draft:
@@ -166,7 +168,7 @@ def _worker(workload: Workload) -> PodManifest:
     return draft.pod
 
 
-def _launcher(workload: Workload, first: TemplateContainer) -> PodManifest:
+def _launcher(workload: Workload) -> Draft:
     draft = _draft_with_labels(workload, "launcher")
     draft.append(INIT_CONTAINERS, {"name": "kubectl-delivery"})
     launcher_env = variables(
@@ -174,12 +176,9 @@ def _launcher(workload: Workload, first: TemplateContainer) -> PodManifest:
         OMPI_MCA_orte_default_hostfile=f"{_CONFIG}/hostfile",
     )
     add_env(draft, FIRST, launcher_env)
-    for section, amounts in first.resources:
-        if amounts is not None:
-            draft.remove((*FIRST, "resources", section))
     add_mount(draft, FIRST, {"name": "mpi-job-kubectl", "emptyDir": {}}, _KUBECTL)
     add_mount(draft, FIRST, _config_volume(workload), _CONFIG)
-    return draft.pod
+    return draft
 
 
 MPI_OPERATOR_V1ALPHA1 = Controller(
@@ -188,4 +187,26 @@ MPI_OPERATOR_V1ALPHA1 = Controller(
     adds="two kinds of pods from one template: labeled workers that run `sleep 365d`, and a "
     "labeled launcher without resources, with `OMPI_MCA_*` and the hostfile",
     make_pods=_v1alpha1_pods,
+)
+
+
+# The mpi-operator of Kubeflow 0.6 and 0.7: MPIJob (kubeflow.org/v1alpha2), a template for each.
+#
+# Source: kubeflow/mpi-operator, commit 00b6567, pkg/controllers/v1alpha2/mpi_job_controller.go
+# (newWorker, newLauncher). As in v1alpha1, but the launcher keeps its resources.
+
+
+def _v1alpha2_pods(workload: Workload) -> tuple[ControllerPod, ...]:
+    role = _ROLES.get(str(workload.template_path[2])) if _is_replica(workload) else None
+    if role is None or workload.first is None:
+        return (ControllerPod(workload.pod),)
+    pod = _launcher(workload).pod if role == "launcher" else _worker(workload)
+    return (ControllerPod(pod),)
+
+
+MPI_OPERATOR_V1ALPHA2 = Controller(
+    name="mpi-operator",
+    kinds=frozenset({"kubeflow.org/v1alpha2 MPIJob"}),
+    adds="role labels, `sleep 365d` for the workers, and the launcher's `OMPI_MCA_*` and hostfile",
+    make_pods=_v1alpha2_pods,
 )

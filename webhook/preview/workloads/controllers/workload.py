@@ -11,7 +11,12 @@ from typing import NamedTuple
 from webhook.decide.draft import Draft
 from webhook.kube.records import LenientObject
 from webhook.model.pod import Path, PodManifest, at, items, strings
-from webhook.preview.workloads.objects import Header, scalar_text, values_along
+from webhook.preview.workloads.objects import (
+    Header,
+    fields_or_empty,
+    scalar_text,
+    values_along,
+)
 
 _Mapping = dict[str, object]
 
@@ -87,6 +92,12 @@ class TemplateContainer(NamedTuple):
     def has_command(self) -> bool:
         """Whether the template sets its command."""
         return bool(self.manifest.get("command"))
+
+    @property
+    def resource_sections(self) -> list[str]:
+        """The fields of its resources that have a value."""
+        resources = fields_or_empty(self.manifest.get("resources"))
+        return [field for field, amounts in resources.items() if amounts is not None]
 
     @property
     def resources(self) -> Resources:

@@ -1,4 +1,4 @@
-"""Additions of mpi-operator to the pods of an MPIJob v2beta1."""
+"""Additions of mpi-operator to the pods of an MPIJob v2beta1 or v1alpha2."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.unit.preview.workloads.controllers.workloads import (
     workload,
 )
 
+LIMITS = {"limits": {"cpu": "1"}}
 KIND = "kubeflow.org/v2beta1 MPIJob"
 ROLE = "training.kubeflow.org/job-role"
 
@@ -123,3 +124,44 @@ def test_nothing_is_added_elsewhere(value: dict[str, Any]) -> None:
     """The operator knows two replica types by their exact names."""
     (pod,) = lives(value)
     assert "labels" not in pod.get("metadata", {})
+
+
+def old(role: str, **container: Any) -> dict[str, Any]:
+    """Make an MPIJob v1alpha2 with one replica."""
+    specs = {"mpiReplicaSpecs": {role: {"template": template(**container)}}}
+    return workload("kubeflow.org/v1alpha2 MPIJob", specs)
+
+
+def test_the_launcher_of_v1alpha2_is_one() -> None:
+    """Its label says so, whatever its command is; it reaches the workers by kubectl."""
+    (pod,) = lives(old("Launcher", command=["python", "start.py"], resources=LIMITS))
+    assert labels(pod)["mpi_role_type"] == "launcher"
+    container = pod["spec"]["containers"][0]
+    assert container["command"] == ["python", "start.py"]
+    assert container["resources"] == LIMITS
+    assert env(container) == {
+        "OMPI_MCA_plm_rsh_agent": "/etc/mpi/kubexec.sh",
+        "OMPI_MCA_orte_default_hostfile": "/etc/mpi/hostfile",
+    }
+    assert pod["spec"]["initContainers"] == [{"name": "kubectl-delivery"}]
+
+
+def test_the_workers_of_v1alpha2_sleep() -> None:
+    """The operator replaces their command."""
+    (pod,) = lives(old("Worker", command=["x"]))
+    assert labels(pod)["mpi_role_type"] == "worker"
+    container = pod["spec"]["containers"][0]
+    assert (container["command"], container["args"]) == (["sleep"], ["365d"])
+
+
+@pytest.mark.parametrize("role", ["Other", "launcher"])
+def test_v1alpha2_has_two_roles(role: str) -> None:
+    """The names of the replicas are fixed."""
+    (pod,) = lives(old(role))
+    assert "labels" not in pod["metadata"]
+    empty = workload(
+        "kubeflow.org/v1alpha2 MPIJob",
+        {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": []}}}}},
+    )
+    (pod,) = lives(empty)
+    assert pod == {"spec": {"containers": []}}

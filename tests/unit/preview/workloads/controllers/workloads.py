@@ -95,6 +95,10 @@ WORKLOADS = {
     ),
     "mpi-operator": MPI_JOB,
     "mpi-operator v1alpha1": OLD_MPI_JOB,
+    "mpi-operator v1alpha2": workload(
+        "kubeflow.org/v1alpha2 MPIJob",
+        {"mpiReplicaSpecs": replicas(Launcher=launcher(), Worker=template(**GPU))},
+    ),
     "training-operator": workload(
         "kubeflow.org/v1 PyTorchJob",
         {"pytorchReplicaSpecs": replicas(Master=template(**GPU), Worker=template(**GPU))},
