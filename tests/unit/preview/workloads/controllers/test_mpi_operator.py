@@ -133,7 +133,7 @@ def old(role: str, **container: Any) -> dict[str, Any]:
 
 
 def test_the_launcher_of_v1alpha2_is_one() -> None:
-    """Its label says so, whatever its command is; it reaches the workers by kubectl."""
+    """Its label shows it, whatever its command is; it reaches the workers by kubectl."""
     (pod,) = lives(old("Launcher", command=["python", "start.py"], resources=LIMITS))
     assert labels(pod)["mpi_role_type"] == "launcher"
     container = pod["spec"]["containers"][0]
