@@ -15,11 +15,14 @@ from webhook.cli import main
 from webhook.config import EXAMPLE
 from webhook.preview.report.json import preview_schema
 from webhook.preview.workloads.controllers import CONTROLLERS
+from webhook.preview.workloads.pod_metadata import POD_METADATA
 
 PAGE = Path(__file__).parents[2] / "docs" / "preview.md"
 MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 SESSION = re.compile(r"(```console\n\$ rdma-webhook (.*?)\n)(.*?)```", re.DOTALL)
-TABLE = re.compile(r"<!-- (form|decision|outcome|controllers) -->\n(.*?)<!-- end -->", re.DOTALL)
+TABLE = re.compile(
+    r"<!-- (form|decision|verdict|outcome|controllers|operators) -->\n(.*?)<!-- end -->", re.DOTALL
+)
 
 
 def keys(of: dict[str, Any]) -> str:
@@ -39,6 +42,25 @@ def controllers() -> str:
         for controller in CONTROLLERS
     ]
     return "\n".join(("| controller | kinds | adds |", "|---|---|---|", *rows, ""))
+
+
+def operators() -> str:
+    """Write the table of operators that make the metadata of their pods."""
+    rows = [
+        f"| {row.operator} | {', '.join(map(_group_kind, sorted(row.kinds)))} "
+        f"| {', '.join(f'`{field}`' for field in row.fields) or 'none'} | {row.advice or '-'} |"
+        for row in POD_METADATA
+    ]
+    head = (
+        "| operator | kinds | fields with the pods' annotations | besides |",
+        "|---|---|---|---|",
+    )
+    return "\n".join((*head, *rows, ""))
+
+
+def _group_kind(named: str) -> str:
+    group, _, kind = named.partition(" ")
+    return f"{kind} (`{group}`)"
 
 
 def _kind(named: str) -> str:
@@ -71,10 +93,17 @@ def test_the_page_shows_the_output(
 
     schema = json.loads(preview_schema())
     defined = schema["$defs"]
-    parts = {"form": schema, "decision": defined["DecisionForm"], "outcome": defined["OutcomeForm"]}
+    parts = {
+        "form": schema,
+        "decision": defined["DecisionForm"],
+        "verdict": defined["VerdictForm"],
+        "outcome": defined["OutcomeForm"],
+    }
+    tables = {name: keys(part) for name, part in parts.items()}
+    tables |= {"controllers": controllers(), "operators": operators()}
 
     def table(match: re.Match[str]) -> str:
-        written = keys(parts[match[1]]) if match[1] in parts else controllers()
+        written = tables[match[1]]
         return f"<!-- {match[1]} -->\n\n{written}\n<!-- end -->"
 
     written = TABLE.sub(table, SESSION.sub(session, page))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from webhook.errors import DocumentError
 from webhook.model.decision import PatchOp
 from webhook.model.pod import Path, pointer
-from webhook.preview.workloads.hints import notes_of
+from webhook.preview.workloads.notes import notes_of
 from webhook.preview.workloads.patch import apply_patches
 from webhook.preview.workloads.templates import not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document, join_documents, read_documents

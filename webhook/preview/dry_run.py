@@ -19,22 +19,29 @@ from webhook.admission.review import read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
-from webhook.decide.reasons import NOT_OPTED_IN
+from webhook.decide.examine.targets import NO_TARGET
+from webhook.decide.reasons import INVALID_POD, NOT_OPTED_IN
 from webhook.errors import DocumentError, ReviewError
 from webhook.model.annotations import ENABLE_ANNOTATION
-from webhook.model.decision import Decision
+from webhook.model.decision import Decision, Reason
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
 from webhook.preview.patches import patch_pod, template_edit
-from webhook.preview.report.record import CLI_WORDING, NO_TEMPLATE, Edit, Preview, Report, Wording
+from webhook.preview.report.record import CLI_WORDING, Edit, Preview, Report, Wording
 from webhook.preview.workloads.controllers import controller_of, controller_pods
 from webhook.preview.workloads.controllers.workload import Controller, ControllerPod
-from webhook.preview.workloads.hints import OptInHints, annotations_location, notes_of
+from webhook.preview.workloads.derived import derived_templates
+from webhook.preview.workloads.fragments import fragments_of
+from webhook.preview.workloads.hints import OptInHints, annotations_location
 from webhook.preview.workloads.mistakes import mistakes_in
-from webhook.preview.workloads.objects import Header
+from webhook.preview.workloads.notes import (
+    no_template_note,
+    notes_of,
+    unknown_controller_note,
+)
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document
 
@@ -87,7 +94,11 @@ class _DecidedTemplate(NamedTuple):
     @property
     def not_opted_in(self) -> bool:
         """Whether none of its pods has opted in."""
-        return all(decision.reason is NOT_OPTED_IN for decision in self.decisions)
+        return self.has_reason(NOT_OPTED_IN)
+
+    def has_reason(self, reason: Reason) -> bool:
+        """Whether all decisions have this reason."""
+        return all(decision.reason is reason for decision in self.decisions)
 
 
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
@@ -107,21 +118,35 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         if reason := unsupported_reason(document, options.wording):
             raise DocumentError(reason)
         templates = templates_of(document.value)
+        derived = derived_templates(document.value)
         if (
             options.max_pods is not None
-            and len(decided_templates) + len(templates) > options.max_pods
+            and len(decided_templates) + len(templates) + len(derived) > options.max_pods
         ):
             raise DocumentError(
                 f"{document.name}: more than {options.max_pods} pods; send fewer in one request"
             )
         origin = _DocumentContext(document, number, OptInHints(document.value))
+        all_decisions = [
+            _decide_on(origin, template, fabric_index, options)
+            for template in (*templates, *derived)
+        ]
+        without_target = [
+            decided.template for decided in all_decisions if decided.has_reason(NO_TARGET)
+        ]
+        fragments = fragments_of(document.value, without_target)
         document_decisions = [
-            _decide_on(origin, template, fabric_index, options) for template in templates
+            decided
+            for decided in all_decisions
+            if decided.template.path not in fragments and not _is_void(decided)
         ]
         notes.extend(document.problems)
+        notes.extend(fragments.values())
         notes.extend(dict.fromkeys(filter(None, map(_unknown_controller_note, document_decisions))))
         if not templates and not is_fact(document.value):
-            notes.extend(notes_of(document.value) or [_no_template_note(document)])
+            decided_paths = {decided.template.path for decided in document_decisions}
+            fallback = [] if decided_paths else [no_template_note(document.value)]
+            notes.extend(notes_of(document.value, decided_paths) or fallback)
         decided_templates.extend(document_decisions)
     return Report(
         previews=tuple(
@@ -130,6 +155,16 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         edits=tuple(map(_edit, decided_templates)),
         notes=tuple(notes),
         example=_example_fabrics(options),
+    )
+
+
+def _is_void(decided: _DecidedTemplate) -> bool:
+    """Whether the decision says nothing about the pods that an operator makes.
+
+    A part that resembles a pod may have fields of another shape, and the operator may add devices.
+    """
+    return decided.template.derived and (
+        decided.has_reason(NO_TARGET) or decided.has_reason(INVALID_POD)
     )
 
 
@@ -147,11 +182,6 @@ def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> st
         location = f"{document.name}: line {document.line}"
         return f"{location}: this is a fabrics file, not a workload; {wording.fabrics_file}"
     return not_kubernetes(document)
-
-
-def _no_template_note(document: Document) -> str:
-    header = Header.of(document.value)
-    return f"{header.kind} {header.full_name}".rstrip() + f": {NO_TEMPLATE}"
 
 
 def _decide_on(
@@ -195,7 +225,8 @@ def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Pr
             hint=hint,
             mistakes=_mistakes(decided, decision),
             annotations_location=annotations_location(template),
-            spec_only=template.spec_only,
+            spec_only=template.spec_only and template.annotations_path is None,
+            derived=template.derived,
             controller=controller.name if controller else "",
             role=controller_pod.role,
         )
@@ -203,6 +234,8 @@ def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Pr
 
 def _mistakes(decided: _DecidedTemplate, decision: Decision) -> tuple[str, ...]:
     """Return the mistakes in the template, unless the decision already asks for the same."""
+    if decided.template.derived:
+        return ()
     is_plain = decided.controller is not None or decided.template.enclosing is None
     return tuple(
         mistake
@@ -214,6 +247,8 @@ def _mistakes(decided: _DecidedTemplate, decision: Decision) -> tuple[str, ...]:
 def _edit(decided: _DecidedTemplate) -> Edit:
     """Return the edit of the template, with a note on what only admission can apply."""
     template = decided.template
+    if template.derived:
+        return _no_edit(decided)
     edit = template_edit(
         template, decided.pods, decided.decisions, lambda pod: decide(pod, decided.decision_input)
     )
@@ -227,6 +262,21 @@ def _edit(decided: _DecidedTemplate) -> Edit:
         steps=template.path,
         ops=edit.ops,
         patched_template=edit.patched_template,
+        note=note,
+    )
+
+
+def _no_edit(decided: _DecidedTemplate) -> Edit:
+    """Return an empty edit: the operator may not know the fields that the patch would add."""
+    template, (decision,) = decided.template, decided.decisions
+    namespace = decided.decision_input.namespace.name
+    subject = f"{template.kind} {namespace}/{template.name} {dotted(template.path)}"
+    note = f"{subject}: derived pods are patched only at admission" if decision.patch else ""
+    return Edit(
+        document=decided.origin.number,
+        steps=template.path,
+        ops=(),
+        patched_template=template.pod,
         note=note,
     )
 
@@ -248,23 +298,9 @@ def _admission_only(decided: _DecidedTemplate, mutations: str) -> str:
 
 def _unknown_controller_note(decided: _DecidedTemplate) -> str:
     """Return a note for a kind without a known controller, whose pods may differ; "" for others."""
-    template = decided.template
-    if decided.controller is not None or template.enclosing is None or decided.not_opted_in:
+    if decided.controller is not None or decided.not_opted_in:
         return ""
-    if template.kind == REVIEW_KIND:
-        return ""
-    if template.kind.endswith(_RUNTIME):
-        condition = "a TrainJob may add GPUs, a command and variables, so"
-    else:
-        condition = "if a controller adds a command, labels or variables,"
-    return (
-        f"{template.kind} {template.name}: judged as written; {condition} the live pods may get "
-        "different decisions"
-    )
-
-
-#: The end of TrainingRuntime and ClusterTrainingRuntime (kubeflow/trainer), merged with a TrainJob.
-_RUNTIME = "TrainingRuntime"
+    return unknown_controller_note(decided.template)
 
 
 def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:

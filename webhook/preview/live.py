@@ -25,6 +25,7 @@ from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL, key_of
 from webhook.model.names import counted
 from webhook.preview.input_facts import LiveFacts
+from webhook.preview.workloads.derived import derived_templates
 from webhook.preview.workloads.templates import templates_of
 from webhook.text.yaml.documents import Document
 
@@ -56,7 +57,7 @@ def namespaces_of(
     namespaces = (
         template.namespace or default_namespace
         for document in documents
-        for template in templates_of(document.value)
+        for template in (*templates_of(document.value), *derived_templates(document.value))
         if enable or _opted_in(template.pod)
     )
     return list(dict.fromkeys(namespaces))

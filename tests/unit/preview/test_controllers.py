@@ -18,6 +18,7 @@ from tests.unit.preview.workloads.controllers.workloads import (
     template,
     workload,
 )
+from webhook.errors import DocumentError
 from webhook.model.fabric import (
     ClaimTemplateReference,
     CompiledConfiguration,
@@ -298,7 +299,10 @@ def enabled(value: dict[str, Any]) -> tuple[Document, Report]:
 def test_a_pod_spec_without_metadata_opts_in_by_its_controller() -> None:
     """Nothing in the document opts in, so the text names no place for the annotation."""
     text = report_text(previewed(LLM)[1], width=200)
-    assert text.count("not opted in: the controller writes the pods' metadata") == 2
+    assert text.count("not opted in: KServe copies no annotations to the pods; let a mutating") == 2
+    unknown = workload("example.com/v1 Engine", {"template": BARE})
+    text = report_text(previewed(unknown)[1], width=200)
+    assert text.count("not opted in: the controller writes the pods' metadata") == 1
     assert "spec.template.metadata" not in text
 
 
@@ -332,3 +336,104 @@ def test_a_denied_pod_spec_is_not_edited() -> None:
     document, report = enabled(value)
     assert report.denied
     assert patches([document], report) == [[]]
+
+
+WORKFLOW = workload(
+    "argoproj.io/v1alpha1 Workflow",
+    {
+        "podMetadata": {"annotations": {"rdma.lab/enable": "true"}},
+        "templates": [
+            {"name": "train", "container": {"image": "x", **GPU}},
+            {"name": "plot", "container": {"image": "x", "command": ["plot"]}},
+        ],
+    },
+)
+
+
+def test_a_derived_pod_is_decided_on_and_marked() -> None:
+    """Its operator may add more, and the document is not edited."""
+    document, report = previewed(WORKFLOW)
+    (preview,) = report.previews
+    assert (preview.path, preview.derived) == ("spec.templates[0].container", True)
+    assert preview.verdict is not None
+    assert preview.verdict.rdma == "yes"
+    (form,) = report_form(report)["decisions"]
+    assert form["derived"] is True
+    text = report_text(report, width=200)
+    assert "spec.templates[0].container  <stdin>:1  (derived; an operator makes it)" in text
+    assert patches([document], report) == [[]]
+    assert rewrite([document], report)[0].text == document.text
+    note = (
+        "Workflow lab/job spec.templates[0].container: derived pods are patched only at admission"
+    )
+    assert ("note", note) in remarks_of(report)
+    assert any("(spec.templates[1].container)" in note for note in report.notes)
+
+
+def test_a_derived_pod_that_did_not_opt_in_names_the_field() -> None:
+    """The operator's, and not one of the container."""
+    spec = {"templates": [{"container": {"image": "x", **GPU}}]}
+    _, report = previewed(workload("argoproj.io/v1alpha1 Workflow", spec))
+    text = report_text(report, width=200)
+    assert 'add rdma.lab/enable: "true" to spec.templates[0].metadata.annotations' in text
+    assert [label for label, _ in remarks_of(report)] == ["warning"]
+    spec["templates"][0]["metadata"] = {"annotations": {"rdma.lab/enable": "false"}}
+    _, report = previewed(workload("argoproj.io/v1alpha1 Workflow", spec))
+    (preview,) = report.previews
+    place = "spec.templates[0].metadata.annotations"
+    assert preview.hint == f'{place} sets rdma.lab/enable: "false"'
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"image": "x", "command": "mpirun", **GPU},
+        {"image": "x", "resources": {"limits": {"example.com/disk": 1}}},
+    ],
+    ids=["another shape", "no target"],
+)
+def test_a_derived_pod_without_a_verdict_is_only_noted(container: dict[str, Any]) -> None:
+    """The operator has fields of its own, or adds the devices."""
+    spec = {"podMetadata": WORKFLOW["spec"]["podMetadata"], "templates": [{"container": container}]}
+    _, report = previewed(workload("argoproj.io/v1alpha1 Workflow", spec))
+    assert report.previews == ()
+    (note,) = report.notes
+    assert note.startswith("Workflow lab/job (spec.templates[0].container): containers outside")
+
+
+def test_derived_pods_count_towards_the_limit() -> None:
+    """Each of them is decided on."""
+    (document,) = read_documents(json.dumps(WORKFLOW))
+    options = PreviewOptions(configuration=CONFIGURATION, max_pods=0)
+    with pytest.raises(DocumentError, match="more than 0 pods"):
+        preview_documents([document], options)
+
+
+def test_a_fragment_without_a_device_has_no_verdict() -> None:
+    """With a device, it has: each pod made from it gets the device."""
+    bases = [{"name": "base", **template()}, {"name": "gpu", **template(**GPU)}]
+    spec = {"podTemplates": bases, "groups": [{"templateName": "base"}, {"templateName": "gpu"}]}
+    _, report = previewed(workload("example.com/v1 Job", spec))
+    assert [preview.path for preview in report.previews] == ["spec.podTemplates[1]"]
+    assert report.notes[0] == (
+        "Job lab/job (spec.podTemplates[0]): no pod is made from this named template alone, so it "
+        "has no verdict"
+    )
+
+
+def test_mistakes_are_shown_once() -> None:
+    """Not those of a derived pod, and no second remedy for the same variable."""
+    wrong = template(resource={}, image="${X}", resources={"limits": {"nvidia.com/v100": "${N}"}})
+    _, report = previewed(workload("batch/v1 Job", {"template": wrong}))
+    (preview,) = report.previews
+    assert preview.mistakes == (
+        (
+            "spec.template.spec.containers[0].resource is not a field of a container (did you mean "
+            "resources?)"
+        ),
+    )
+    assert preview.mistakes[0] in report_text(report, width=200)
+    assert ("warning", f"Job lab/job spec.template: {preview.mistakes[0]}") in remarks_of(report)
+    container = {"image": "x", "resource": {}, **GPU}
+    _, report = previewed(workload("x.io/v1 Thing", {"main": container}))
+    assert report.previews[0].mistakes == ()

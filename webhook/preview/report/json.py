@@ -55,10 +55,15 @@ class BecauseForm(TypedDict):
     """The reason as a sentence, with a remedy."""
 
 
-class VerdictForm(BecauseForm):
-    """A verdict and its reason."""
+class VerdictForm(TypedDict):
+    """A verdict and its reason; written out, since the schema omits inherited descriptions."""
 
     rdma: Rdma
+    """yes, no, unsure or none; only in `ifCalled`."""
+    reason: str
+    """A stable code."""
+    message: str
+    """The reason as a sentence, with a remedy."""
 
 
 class DecisionForm(TypedDict):
@@ -78,6 +83,9 @@ class DecisionForm(TypedDict):
     """The controller whose additions the decision includes; empty for a pod as in the document."""
     role: str
     """The kind of pod, if a controller makes several kinds from one template; otherwise empty."""
+    derived: bool
+    """Whether the pod was derived from a container, or from a part that resembles a pod spec,
+    outside any pod template: its operator may add more."""
     called: bool | None
     """Whether the API server would call the webhook for the pod; null if the namespace's labels are
     unknown, or if a matchCondition of the cluster's webhook cannot be evaluated."""
@@ -185,6 +193,7 @@ def _decision(preview: Preview) -> DecisionForm:
         "namespace": preview.namespace,
         "controller": preview.controller,
         "role": preview.role,
+        "derived": preview.derived,
         "called": preview.called,
         "calledBecause": preview.called_because,
         "hint": preview.hint,

@@ -25,8 +25,6 @@ NOT_CALLED = Reason(
     ),
     rdma="no",
 )
-#: The end of a note about a document without pods.
-NO_TEMPLATE = "no pod template"
 #: The number of names listed in one aside; the rest are only counted.
 _MAX_NAMES = 3
 #: The number of notes shown as remarks; the rest are only counted. Text and JSON show more.
@@ -59,6 +57,7 @@ class Preview:
     #: The controller that adds to the pod; "" if the document's template is decided on unchanged.
     controller: str = ""
     spec_only: bool = False  #: whether the document has a pod spec only, without the pods' metadata
+    derived: bool = False  #: whether it was made from a container, outside any pod template
     role: str = ""  #: the kind of pod, if the template makes several kinds
 
     @property

@@ -20,7 +20,6 @@ from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
 from webhook.preview.report.record import (
     CLI_WORDING,
-    NO_TEMPLATE,
     Preview,
     Report,
     SkipReason,
@@ -30,6 +29,7 @@ from webhook.preview.report.record import (
     not_opted_in,
     skip_reason_of,
 )
+from webhook.preview.workloads.notes import NO_TEMPLATE
 from webhook.text.terminal import Sheet, Span, TableColumn
 
 _STYLES: dict[Status, str] = {
@@ -126,9 +126,10 @@ def _write_pod(sheet: Sheet, preview: Preview, wording: Wording) -> _Counts:
 def _write_heading(sheet: Sheet, preview: Preview) -> None:
     """Write the pod's identity and its creator, which gets a separate line if there is no room."""
     heading = list(_heading(preview))
-    if preview.controller:
+    if preview.controller or preview.derived:
         role = f"{preview.role}, " if preview.role else ""
-        creator = Span(f"({role}as {preview.controller} creates it)", "dim")
+        origin = f"({role}as {preview.controller} creates it)"
+        creator = Span("(derived; an operator makes it)" if preview.derived else origin, "dim")
         if sheet.fits(*heading, Span("  "), creator):
             heading += [Span("  "), creator]
         else:
@@ -185,10 +186,8 @@ def _verdict_reason(preview: Preview, wording: Wording) -> str:
     """Return why a pod will have no RDMA, may have none, or has it anyway; "" if it is equipped."""
     verdict = preview.verdict
     if verdict is None and preview.spec_only:
-        return (
-            "the controller writes the pods' metadata; to preview them as if they had opted "
-            f"in, use {wording.enable}"
-        )
+        cause = preview.annotations_location or "the controller writes the pods' metadata"
+        return f"{cause}; to preview them as if they had opted in, use {wording.enable}"
     if verdict is None:
         return (
             f'add {ENABLE_ANNOTATION}: "true" to {preview.annotations_location}; to preview the '

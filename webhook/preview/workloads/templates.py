@@ -22,6 +22,7 @@ from webhook.kube.objects import KubernetesObject
 from webhook.kube.records import LenientObject, Text, text_of
 from webhook.model.pod import Path, PodManifest
 from webhook.preview.workloads.objects import Header, below
+from webhook.preview.workloads.pod_metadata import annotations_for, pod_metadata_of
 from webhook.text.yaml.documents import Document
 
 
@@ -35,6 +36,11 @@ class Template(NamedTuple):
     pod: PodManifest  #: the mapping itself, not a copy; a pod spec is wrapped as `spec`
     enclosing: EnclosingObject | None = None  #: the nearest object around it; None without one
     spec_only: bool = False  #: whether it is a pod spec without metadata
+    #: The path in the document of the annotations that the operator copies to the pods, if the
+    #: operator makes the pods' metadata and copies any.
+    annotations_path: Path | None = None
+    #: Whether it was made from a container, or from a part that resembles a pod spec.
+    derived: bool = False
 
 
 class EnclosingObject(NamedTuple):
@@ -88,15 +94,47 @@ def templates_of(value: object) -> list[Template]:
 
 
 def _template(mapping: LocatedMapping) -> Template:
+    row = pod_metadata_of(mapping.enclosing.api_version, mapping.enclosing.kind)
+    if mapping.is_spec_only:
+        return spec_template(mapping, mapping.path, mapping.node)
+    spec = mapping.node.get("spec")
+    if row is not None and isinstance(spec, dict) and not _has_own_metadata(mapping.path):
+        return spec_template(mapping, (*mapping.path, "spec"), spec)
     enclosing = mapping.enclosing
     return Template(
         mapping.path,
         enclosing.kind,
         enclosing.name,
         enclosing.namespace,
-        {"spec": mapping.node} if mapping.is_spec_only else mapping.node,
+        mapping.node,
         None if enclosing is NO_OBJECT else enclosing,
-        mapping.is_spec_only,
+    )
+
+
+def _has_own_metadata(path: Path) -> bool:
+    """Return whether a template is a PodTemplateSpec, by its name: its metadata is the pods'."""
+    return not path or str(path[-1]).lower().endswith("template")
+
+
+def spec_template(
+    mapping: LocatedMapping, path: Path, spec: dict[str, object], *, derived: bool = False
+) -> Template:
+    """Return the template for a pod spec at `path`, with the annotations that reach its pods."""
+    enclosing, annotations = mapping.enclosing, None
+    row = pod_metadata_of(enclosing.api_version, enclosing.kind)
+    if row is not None:
+        annotations = annotations_for(row, enclosing.value, path[len(enclosing.path) :])
+    metadata = {"metadata": {"annotations": annotations.values}} if annotations else {}
+    return Template(
+        path,
+        enclosing.kind,
+        enclosing.name,
+        enclosing.namespace,
+        {**metadata, "spec": spec},
+        None if enclosing is NO_OBJECT else enclosing,
+        spec_only=True,
+        annotations_path=(*enclosing.path, *annotations.path) if annotations else None,
+        derived=derived,
     )
 
 

@@ -32,6 +32,7 @@ def test_the_form_of_a_patched_pod() -> None:
                 "namespace": "lab",
                 "controller": "",
                 "role": "",
+                "derived": False,
                 "called": True,
                 "calledBecause": "namespace lab has the label",
                 "hint": "",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.preview.report.record import merge_sentences
-from webhook.preview.workloads.hints import notes_of
+from webhook.preview.workloads.notes import notes_of
 
 IF_ASKED = 'patched at admission if they have the annotation rdma.lab/enable: "true"'
 
@@ -104,18 +104,68 @@ def test_similar_places_are_named_by_the_first() -> None:
     assert notes_of(document("Graph", {"services": services})) == [f"Graph m ({places}): {OUTSIDE}"]
 
 
-def test_a_train_job_without_a_name_of_a_runtime() -> None:
-    """The API server rejects it, but the sentence stays grammatical."""
-    assert notes_of(document("TrainJob", {})) == [
-        f"TrainJob m: the pods are made from its runtime, and {IF_ASKED}"
-    ]
+TRAINER = (
+    "; Kubeflow Trainer copies annotations to them from spec.runtimePatches.*.trainingRuntimeSpec."
+    "template.spec.replicatedJobs.*.template.spec.template.metadata.annotations; or set it in the "
+    "pod template of the runtime"
+)
 
 
-def test_a_train_job_depends_on_its_runtime() -> None:
+@pytest.mark.parametrize(
+    ("spec", "origin"),
+    [
+        ({}, ""),
+        (
+            {"runtimeRef": {"name": "torch"}, "runtimePatches": [{"template": pod()}]},
+            "made from runtime torch, and ",
+        ),
+    ],
+    ids=["no name", "a name"],
+)
+def test_a_train_job_depends_on_its_runtime(spec: Any, origin: str) -> None:
     """Whether its pods opt in is not in the document."""
-    patches = [{"template": pod()}]
-    value = document("TrainJob", {"runtimeRef": {"name": "torch"}, "runtimePatches": patches})
-    assert notes_of(value) == [f"TrainJob m: the pods are made from runtime torch, and {IF_ASKED}"]
+    value = document("TrainJob", spec) | {"apiVersion": "trainer.kubeflow.org/v1alpha1"}
+    assert notes_of(value) == [f"TrainJob m: the pods are {origin}{IF_ASKED}{TRAINER}"]
+
+
+def test_an_operator_that_copies_annotations_is_named() -> None:
+    """With containers in the object, and without any."""
+    copied = "; KServe copies annotations to them from spec.annotations"
+    group = {"apiVersion": "serving.kserve.io/v1alpha1"}
+    assert notes_of(document("ServingRuntime", {}) | group) == [
+        f"ServingRuntime m: the pods are {IF_ASKED}{copied}"
+    ]
+    value = document("ServingRuntime", {"containers": [{"name": "a"}]}) | group
+    assert notes_of(value) == [f"ServingRuntime m (spec.containers[0]): {OUTSIDE}{copied}"]
+
+
+@pytest.mark.parametrize("section", ["limits", "requests"])
+def test_a_device_outside_any_container_is_named(section: str) -> None:
+    """An unknown operator makes pods for it; the first device of an object is enough."""
+    resources = {section: {"cpu": 1, "nvidia.com/gpu": 8}}
+    value = document("Thing", {"resources": resources, "more": {"resources": resources}})
+    assert notes_of(value) == [
+        (
+            "Thing m (spec.resources): nvidia.com/gpu is requested outside any container; an "
+            f"operator that is not known here makes the pods, and they are {IF_ASKED}"
+        )
+    ]
+    assert notes_of(document("Thing", {"resources": {section: {"cpu": 1}}})) == []
+    assert notes_of({"limits": {"nvidia.com/gpu": 1}}) == []
+    value = {"apiVersion": "x.io/v1", "kind": "Thing", "limits": {"nvidia.com/gpu": 1}}
+    assert notes_of(value)[0].startswith("Thing: nvidia.com/gpu is requested")
+
+
+def test_parts_that_were_decided_on_get_no_note() -> None:
+    """The others of the object do."""
+    containers = [{"name": "a"}, {"name": "b"}]
+    value = document("Thing", {"x": {"containers": containers}, "y": {"containers": containers}})
+    assert notes_of(value, {("spec", "x")}) == [
+        f"Thing m (spec.y.containers[0] and 1 more): {OUTSIDE}"
+    ]
+    assert notes_of(value, {("spec", "x"), ("spec", "y")}) == []
+    limits = document("Thing", {"x": {"containers": containers}, "limits": {"a/b": 1}})
+    assert notes_of(limits, {("spec", "x")}) == []
 
 
 @pytest.mark.parametrize(
