@@ -222,10 +222,14 @@ def _needed_by_some(decisions: Sequence[Decision]) -> list[str]:
         {outcome.mutation for outcome in decision.outcomes if outcome.status == "applied"}
         for decision in decisions
     ]
-    return sorted(_OF_WHOLE_PODS.intersection(set.union(*applied) - set.intersection(*applied)))
+    return [
+        mutation
+        for mutation in _OF_WHOLE_PODS
+        if 0 < sum(mutation in mutations for mutations in applied) < len(applied)
+    ]
 
 
-_OF_WHOLE_PODS = frozenset(("claims", "networks", "placement"))
+_OF_WHOLE_PODS = ("claims", "networks", "placement")
 
 
 def _outcome_operations(decision: Decision, without: Sequence[str] = ()) -> list[PatchOp]:

@@ -67,7 +67,8 @@ def test_a_list_of_containers_is_a_single_pod() -> None:
 def test_only_a_part_with_a_device_is_a_pod(resources: Any) -> None:
     """Otherwise the operator adds the devices, and the verdict would be wrong."""
     assert len(derived({"main": {"image": "x", "resources": resources}})) == 1
-    for other in ({"limits": {"cpu": 1}}, {"claims": []}, {"limits": 5}, None):
+    others: tuple[Any, ...] = ({"limits": {"cpu": 1}}, {"claims": []}, {"limits": 5}, None)
+    for other in others:
         assert derived({"main": {"image": "x", "resources": other}}) == []
 
 
