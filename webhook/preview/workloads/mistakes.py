@@ -80,7 +80,7 @@ def _container_parts(path: Path, container: dict[str, object]) -> Iterator[_Part
 # Shell variables that nobody expanded.
 
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][^{}\n]*\}|\A\$[A-Za-z_]\w*\Z")
-#: Fields in which a shell, or a program, may expand a variable in the pod.
+#: Fields where a shell, or a program, may expand a variable in the pod.
 _EXPANDED_LATER = frozenset({"annotations", "args", "command", "env"})
 #: A longer text is not the name or value of a field.
 _MAX_TEXT = 253

@@ -1,4 +1,4 @@
-"""The fields by which annotations reach the pods of custom resources without a pod template.
+"""The fields whose annotations reach the pods of custom resources without a pod template.
 
 The operators of these kinds make the pods' metadata themselves. Each row names the field that its
 operator copies to the pods, with the source where that was read.

@@ -1,4 +1,4 @@
-"""Tests of the table of fields by which annotations reach the pods of custom resources."""
+"""Tests of the table of fields whose annotations reach the pods of custom resources."""
 
 from __future__ import annotations
 
