@@ -137,8 +137,8 @@ def _has_opted_in(pod: Pod, decision_input: DecisionInput) -> bool:
         return opted_in(pod.annotations) or decision_input.assume_opted_in
     except Denial as denial:
         parsed = parse_annotations(pod.annotations, _NAMES)
-        others = problems_of(pod, parsed, decision_input.configuration)
-        raise denial_of([str(denial), *others]) from denial
+        other_problems = problems_of(pod, parsed, decision_input.configuration)
+        raise denial_of([str(denial), *other_problems]) from denial
 
 
 def _note_request(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:

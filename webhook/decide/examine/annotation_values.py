@@ -59,8 +59,8 @@ def _unknown_containers(pod: Pod, annotations: UserAnnotations) -> Iterator[str]
     if annotations.containers is None:
         return
     names = [container.name for container in pod.containers if container.kind != "ephemeral"]
-    known = frozenset(names)
-    unknown = [name for name in annotations.containers if name not in known]
+    name_set = frozenset(names)
+    unknown = [name for name in annotations.containers if name not in name_set]
     if unknown:
         have = ", ".join(names) or "none"
         listed = f"{' and '.join(map(repr, unknown)):.80}"

@@ -47,7 +47,9 @@ def derived_templates(value: object) -> list[Template]:
         elif is_container(mapping):
             containers = [{"name": _name(mapping.path), **mapping.node}]
         if any(map(_requests_device, containers)):
-            pod_fields = mapping.node if id(containers[0]) in inside else _around(value, mapping)
+            pod_fields = (
+                mapping.node if id(containers[0]) in inside else _enclosing_mapping(value, mapping)
+            )
             spec = {**_typed(pod_fields), "containers": containers}
             derived.append(spec_template(mapping, mapping.path, spec, derived=True))
     return derived
@@ -70,7 +72,7 @@ def _name(path: Path) -> str:
     return next((step for step in reversed(path) if isinstance(step, str)), "")
 
 
-def _around(value: object, mapping: LocatedMapping) -> dict[str, object]:
+def _enclosing_mapping(value: object, mapping: LocatedMapping) -> dict[str, object]:
     """Return the nearest mapping around a container."""
     outer = values_along(value, mapping.path)[:-1]
     return next((node for node in reversed(outer) if isinstance(node, dict)), {})

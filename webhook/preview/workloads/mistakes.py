@@ -33,9 +33,9 @@ def mistakes_in(template: Template, *, is_plain: bool) -> tuple[str, ...]:
 
 def _unknown_fields(template: Template, *, is_plain: bool) -> Iterator[str]:
     for part in _parts(fields_or_empty(template.pod)):
-        unknown = [key for key in part.fields if key not in part.known]
+        unknown = [key for key in part.fields if key not in part.allowed]
         for key in unknown[:_MAX_FIELDS]:
-            similar = nearest(key, part.known, compared=len(part.known))
+            similar = nearest(key, part.allowed, compared=len(part.allowed))
             if similar or is_plain:
                 place = dotted(_path(template, (*part.path, key)))
                 meant = "".join(f" (did you mean {name}?)" for name in similar)
@@ -53,7 +53,7 @@ class _Part(NamedTuple):
     path: Path
     fields: dict[str, object]
     title: str
-    known: frozenset[str]
+    allowed: frozenset[str]
 
 
 def _parts(pod: dict[str, object]) -> Iterator[_Part]:
@@ -68,9 +68,9 @@ def _parts(pod: dict[str, object]) -> Iterator[_Part]:
 
 def _container_parts(path: Path, container: dict[str, object]) -> Iterator[_Part]:
     yield _Part(path, container, "a container", CONTAINER_FIELD_NAMES)
-    for field, known in _BELOW_CONTAINER.items():
+    for field, allowed in _BELOW_CONTAINER.items():
         fields = fields_or_empty(container.get(field))
-        yield _Part((*path, field), fields, f"a container's {field}", known)
+        yield _Part((*path, field), fields, f"a container's {field}", allowed)
     security = fields_or_empty(container.get("securityContext"))
     capabilities = fields_or_empty(security.get("capabilities"))
     place = (*path, "securityContext", "capabilities")

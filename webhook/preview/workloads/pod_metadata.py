@@ -64,12 +64,12 @@ def _bind(field: str, path: Path) -> Path | None:
     steps = field.split(".")
     stars = [index for index, step in enumerate(steps) if step == _ANY]
     end = stars[-1] + 1 if stars else 0
-    taken = path[:end]
-    if len(taken) < end or any(
-        step not in (_ANY, at_path) for step, at_path in zip(steps, taken, strict=False)
+    prefix = path[:end]
+    if len(prefix) < end or any(
+        step not in (_ANY, at_path) for step, at_path in zip(steps, prefix, strict=False)
     ):
         return None
-    return (*taken, *steps[end:])
+    return (*prefix, *steps[end:])
 
 
 def _kinds(group: str, *kinds: str) -> frozenset[str]:
