@@ -17,6 +17,7 @@ from tests.unit.diagnose.why.pods import (
     ASKED,
     OWNED,
     configuration,
+    event,
     job,
     live,
     namespace,
@@ -106,7 +107,7 @@ def test_codes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "missing POD or CODE (see rdma-webhook why --help)"),
+        ([], "missing POD, KIND/NAME or CODE (see rdma-webhook why --help)"),
         (["--codes", "train"], "--codes takes neither pods nor codes"),
         (["--codes", "-f", "pods.yaml"], "--codes takes neither pods nor codes"),
         (["FabricAmbigous"], "did you mean FabricAmbiguous"),
@@ -115,7 +116,10 @@ def test_codes() -> None:
             ["train", "--kubeconfig", "missing"],
             "the kubeconfig missing does not exist (set --kubeconfig)",
         ),
-        (["job/train", "--kubeconfig", "{kubeconfig}"], "'job/train' is not a pod; pass one of"),
+        (["deplyment/train"], "'deplyment' is not a known kind of controller (did you mean"),
+        (["secret/train"], "not a known kind of controller; pass one of its pods"),
+        (["job/train/x"], "'job/train/x' is not of the form KIND/NAME"),
+        (["job/"], "'job/' is not of the form KIND/NAME"),
         (["train", "--kubeconfig", "{kubeconfig}", "--context", "y"], "cannot connect with "),
     ],
     ids=str,
@@ -295,3 +299,83 @@ def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     code, answer = form("--codes")
     assert code == 0
     assert [explanation["code"] for explanation in answer["codes"]] == list(CODE_NAMES)
+
+
+JOB_PATH = "/apis/batch/v1/namespaces/lab/jobs/train"
+NO_ITEMS: dict[str, Any] = {"metadata": {"resourceVersion": "1"}, "items": []}
+
+
+def job_pod(name: str, created: str) -> dict[str, Any]:
+    """Return a pod that the Job `train` created."""
+    owners = [{"kind": "Job", "name": "train", "uid": "j", "controller": True}]
+    metadata = {"name": name, "uid": name, "creationTimestamp": created, "ownerReferences": owners}
+    return live(metadata=metadata)
+
+
+@pytest.fixture
+def job_server(server: AnswersApi) -> AnswersApi:
+    """Serve the Job `train` with four pods, besides the pod `train-0` of nobody."""
+    pods = [job_pod(f"train-{number}", f"2026-11-22T10:00:0{number}Z") for number in range(1, 5)]
+    server.answers |= {
+        JOB_PATH: {"metadata": {"name": "train", "namespace": "lab", "uid": "j"}},
+        f"{LAB}/pods": {"metadata": {"resourceVersion": "1"}, "items": [live(), *pods]},
+    }
+    server.answers |= {f"{LAB}/pods/{pod['metadata']['name']}": pod for pod in pods}
+    return server
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["job/train"], ["job", "train"], ["Jobs", "train"], ["jobs.batch/train"], ["JOB/train"]],
+    ids=" ".join,
+)
+def test_a_controller(tmp_path: Path, job_server: AnswersApi, words: list[str]) -> None:
+    """Its newest pods are explained, however kubectl's users write it; a note has the number."""
+    assert job_server.answers
+    access = ("--kubeconfig", str(tmp_path / "config"))
+    code, out, err = run(*words, *access, "-o", "json")
+    assert [pod["name"] for pod in json.loads(out)["pods"]] == ["train-4", "train-3", "train-2"]
+    assert (code, err) == (
+        0,
+        "rdma-webhook: note: Job train has 4 pods; explaining the newest 3\n",
+    )
+
+
+def test_pods_by_their_kind(tmp_path: Path, server: AnswersApi) -> None:
+    """`pod NAME` and `pods/NAME` are as for kubectl; a pod may have the name of a kind."""
+    access = ("--kubeconfig", str(tmp_path / "config"))
+    for words in (["pod", "train-0"], ["po/train-0"], ["PODS/train-0"]):
+        assert run(*words, *access)[0] == 0
+    server.answers[f"{LAB}/pods/job"] = live(metadata={"name": "job"})
+    assert run("job", *access)[1].startswith("Pod lab/job\n")
+
+
+def test_a_controller_without_pods(tmp_path: Path, job_server: AnswersApi) -> None:
+    """Exit code 1; the Event on the Job has the reason."""
+    message = (
+        'Error creating: pods "train-x" is forbidden: exceeded quota: nics, requested: '
+        "requests.rdma/rdma_v100=1, used: requests.rdma/rdma_v100=4, limited: "
+        "requests.rdma/rdma_v100=4"
+    )
+    job_server.answers |= {
+        f"{LAB}/pods": NO_ITEMS,
+        f"{LAB}/events": {"items": [event("FailedCreate", message, "Job", "train")]},
+    }
+    access = ("--kubeconfig", str(tmp_path / "config"))
+    code, answer = form("job/train", *access)
+    (pod,) = answer["pods"]
+    assert (code, pod["name"], pod["owners"], pod["well"]) == (1, "", ["Job train"], False)
+    assert pod["answer"]["code"] == "QuotaExceeded"
+    assert "the ResourceQuota nics is used up: requested: requests.rdma" in pod["answer"]["text"]
+    out = run("job/train", *access)[1]
+    assert out.startswith("Job lab/train\n  ✘ Job train has no pods: Job train could not create")
+
+
+def test_controllers_that_cannot_be_read(tmp_path: Path, job_server: AnswersApi) -> None:
+    """Exit code 2, with the missing right or the missing object."""
+    access = ("--kubeconfig", str(tmp_path / "config"))
+    job_server.answers[f"{LAB}/pods"] = 403
+    code, out, err = run("job/train", "job/other", *access)
+    assert (code, out) == (2, "")
+    assert "you do not have the right to list the pods of lab; pass the name of a pod" in err
+    assert "you do not have the right to read Job other in namespace lab" in err

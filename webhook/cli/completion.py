@@ -21,7 +21,7 @@ _SHELLS = ("bash", "zsh", "fish")
 #: The metavars of options and arguments whose value is a file.
 FILES = frozenset({"FILE", "FABRICS"})
 #: The metavar of the arguments of `why`.
-_POD_OR_CODE = "POD|CODE"
+_POD_OR_CODE = "POD|KIND/NAME|CODE"
 _EXAMPLES = """examples:
   source <(rdma-webhook completion bash)       for this shell only
   rdma-webhook completion bash > ~/.local/share/bash-completion/completions/rdma-webhook

@@ -10,6 +10,7 @@ from webhook.cli.config_files import read_configuration
 from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import add_cluster_options, add_output_format, cluster_client
 from webhook.cli.output import color, print_message, terminal, width, write, write_json
+from webhook.cli.why_targets import Target, read_targets
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.code_output import (
     CodeExplanation,
@@ -18,26 +19,29 @@ from webhook.diagnose.why.code_output import (
     codes_text,
 )
 from webhook.diagnose.why.collector import CollectOptions, Collector, NoPodError
-from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
+from webhook.diagnose.why.no_pods import explain_without_pods
 from webhook.diagnose.why.output import why_form, why_text
+from webhook.diagnose.why.workload_reads import MAX_PODS, WorkloadReads
 from webhook.errors import ClusterError, DocumentError, WebhookError
 from webhook.kube.objects import Manifest
 from webhook.model.fabric import CompiledConfiguration
 from webhook.text.yaml.documents import DOCUMENT_LIMITS, read_documents
 
 _WELL, _NOT_WELL, _UNREADABLE = 0, 1, 2
-_POD_PREFIXES = ("pod/", "pods/", "po/")
 _EXAMPLES = """examples:
   rdma-webhook why train-0-abcde -n lab        a pod in the cluster
   rdma-webhook why train-0-abcde --logs        the same, with lines from NCCL and UCX in its log
+  rdma-webhook why job/train                   the newest pods of a controller, or why it has none
+  rdma-webhook why deploy server               the same for a Deployment, written as for kubectl
   kubectl get pod train-0-abcde -o yaml | rdma-webhook why -f -
   rdma-webhook why FabricAmbiguous             the meaning of a code
   rdma-webhook why --codes                     a list of all codes
 
 exit codes: 0 every pod has RDMA or is a launcher, and nothing prevents it from running (always for
-codes), 1 a pod has no RDMA, may have none, or cannot run, 2 wrong usage or unreadable input
+codes), 1 a pod has no RDMA, may have none, or cannot run, or a controller has no pods, 2 wrong
+usage or unreadable input
 """
 
 
@@ -45,7 +49,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `why`."""
     command.epilog = _EXAMPLES
     add = command.add_argument
-    add("names", nargs="*", metavar="POD|CODE", help="name of a pod, or a code")
+    help_text = "name of a pod, the kind and name of a controller (KIND/NAME), or a code"
+    add("names", nargs="*", metavar="POD|KIND/NAME|CODE", help=help_text)
     add(
         "-f",
         "--filename",
@@ -97,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.codes:
         return _list_codes(arguments)
     if not names and not arguments.files:
-        raise DocumentError(f"missing POD or CODE (see {arguments.command.prog} --help)")
+        raise DocumentError(f"missing POD, KIND/NAME or CODE (see {arguments.command.prog} --help)")
     report = _report(arguments, names)
     if report.codes or report.pods:
         _print(report, arguments.output)
@@ -107,18 +112,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace, names: Sequence[str]) -> _Report:
-    """Explain each name: that of a pod has no capitals, and a code begins with one.
-
-    A name without capitals is a code, too, if there is no such pod.
-    """
-    codes = _explain_codes([name for name in names if name != name.lower()])
-    pods = [name for name in names if name == name.lower()]
+    """Explain each name; a pod's name is a code, too, if there is no such pod."""
+    codes, targets = read_targets(names)
     configuration = read_configuration(arguments.config) if arguments.config else None
-    evidence, failures = _collect(arguments, pods, configuration)
+    explained_codes = _explain_codes(codes)
+    pods, failures = _explain(arguments, targets, configuration)
     lower_codes = _print_failures(failures)
     return _Report(
-        codes=[*codes, *_explain_codes(lower_codes)],
-        pods=[explain_pod(pod) for pod in evidence],
+        codes=[*explained_codes, *_explain_codes(lower_codes)],
+        pods=pods,
         unreadable=len(lower_codes) < len(failures),
     )
 
@@ -174,43 +176,34 @@ def _failure(name: str, error: WebhookError) -> str:
     )
 
 
-def _collect(
-    arguments: argparse.Namespace, pods: list[str], configuration: CompiledConfiguration | None
-) -> tuple[list[PodEvidence], dict[str, WebhookError]]:
-    """Return the evidence of all pods, and the error for each unreadable pod."""
-    evidence: list[PodEvidence] = []
+def _explain(
+    arguments: argparse.Namespace,
+    targets: Sequence[Target],
+    configuration: CompiledConfiguration | None,
+) -> tuple[list[Explanation], dict[str, WebhookError]]:
+    """Explain the pods in files and the targets; return the error for each unreadable target."""
+    explanations: list[Explanation] = []
     if arguments.files:
         objects = [
             manifest for name in dict.fromkeys(arguments.files) for manifest in _objects(name)
         ]
-        evidence += collect_from_objects(objects, arguments.namespace or "default", configuration)
+        evidence = collect_from_objects(objects, arguments.namespace or "default", configuration)
         if not evidence:
             raise DocumentError(_no_pod(arguments.files))
-    if not pods:
-        return evidence, {}
+        explanations += map(explain_pod, evidence)
+    if not targets:
+        return explanations, {}
     try:
-        collector, namespace = _collector(arguments, configuration)
+        explainer = _explainer(arguments, configuration)
     except ClusterError as error:
-        return evidence, dict.fromkeys(pods, error)
+        return explanations, {target.written: error for target in targets}
     failures: dict[str, WebhookError] = {}
-    for name in pods:
+    for target in targets:
         try:
-            evidence.append(collector.collect(namespace, _without_kind(name)))
+            explanations += explainer.explain(target)
         except NoPodError as error:
-            failures[name] = error
-    return evidence, failures
-
-
-def _without_kind(given: str) -> str:
-    """Return the name in `pod/NAME`; raise DocumentError for another kind."""
-    for prefix in _POD_PREFIXES:
-        given = given.removeprefix(prefix)
-    if "/" in given:
-        kind, _, name = given.partition("/")
-        raise DocumentError(
-            f"{given!r:.80} is not a pod; pass one of the pods of {kind} {name} (kubectl get pods)"
-        )
-    return given
+            failures[target.written] = error
+    return explanations, failures
 
 
 def _no_pod(files: list[str]) -> str:
@@ -227,10 +220,33 @@ def _objects(name: str) -> Iterator[Manifest]:
         yield from objects_of(document.value)
 
 
-def _collector(
+class _Explainer(NamedTuple):
+    """Explains pods and controllers of one namespace."""
+
+    collector: Collector
+    workloads: WorkloadReads
+    namespace: str
+
+    def explain(self, target: Target) -> list[Explanation]:
+        """Explain a pod, or the newest pods of a controller; raise NoPodError without either."""
+        if not target.kinds:
+            return [self._pod(target.name)]
+        workload = self.workloads.of(target.kinds, target.name)
+        if not workload.pods:
+            return [explain_without_pods(workload)]
+        if (count := len(workload.pods)) > MAX_PODS:
+            title = workload.controller.title
+            sentence = f"{title} has {count:,} pods; explaining the newest {MAX_PODS}"
+            print_message("note", sentence)
+        return [self._pod(name) for name in workload.pods[:MAX_PODS]]
+
+    def _pod(self, name: str) -> Explanation:
+        return explain_pod(self.collector.collect(self.namespace, name))
+
+
+def _explainer(
     arguments: argparse.Namespace, configuration: CompiledConfiguration | None
-) -> tuple[Collector, str]:
-    """Return the collector of evidence, and the namespace of the pods."""
+) -> _Explainer:
     from webhook.kube.pods import PodAccess  # noqa: PLC0415 -- slow to import
     from webhook.kube.reads import HttpReads  # noqa: PLC0415
 
@@ -238,7 +254,9 @@ def _collector(
     options = CollectOptions(
         processes=arguments.processes, logs=arguments.logs, configuration=configuration
     )
-    return Collector(HttpReads(client), PodAccess(client), options), namespace
+    reads = HttpReads(client)
+    collector = Collector(reads, PodAccess(client), options)
+    return _Explainer(collector, WorkloadReads(reads, namespace), namespace)
 
 
 def _print(report: _Report, output_format: str) -> None:

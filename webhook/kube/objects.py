@@ -48,6 +48,7 @@ class OwnerReference(ObjectReference):
     """An entry of `metadata.ownerReferences`."""
 
     api_version: Text = ""
+    uid: Text = ""
     #: Whether the owner is the controller of the object.
     controller: Flag = False
 
@@ -73,6 +74,7 @@ class Metadata(LenientObject):
 
     name: Text = ""
     namespace: Text = ""
+    uid: Text = ""
     labels: Texts = Field(default_factory=dict)
     #: Unparsed: in a file, a value may have any type.
     annotations: Values = Field(default_factory=dict)
@@ -154,10 +156,24 @@ class PodResourceClaim(LenientObject):
     resource_claim_template_name: Text = ""
 
 
+class _ClaimVolume(LenientObject):
+    """The part of a volume that names a PersistentVolumeClaim."""
+
+    claim_name: Text = ""
+
+
+class PodVolume(LenientObject):
+    """A volume of a pod."""
+
+    persistent_volume_claim: _ClaimVolume = Field(default_factory=_ClaimVolume)
+
+
 class PodSpec(LenientObject):
     """The `spec` of a pod."""
 
     node_name: Text = ""
+    scheduler_name: Text = ""
+    volumes: Items[PodVolume] = ()
     host_pid: Flag = Field(default=False, alias="hostPID")
     os: Named = Field(default_factory=Named)
     containers: Items[Container] = ()
@@ -165,6 +181,12 @@ class PodSpec(LenientObject):
     ephemeral_containers: Items[Container] = ()
     resource_claims: Items[PodResourceClaim] = ()
     scheduling_gates: Items[Named] = ()
+
+    @property
+    def volume_claim_names(self) -> list[str]:
+        """The names of the PersistentVolumeClaims that it mounts, each once."""
+        names = (volume.persistent_volume_claim.claim_name for volume in self.volumes)
+        return list(filter(None, dict.fromkeys(names)))
 
 
 class Condition(LenientObject):
@@ -233,6 +255,8 @@ class PodStatus(Conditions):
     reason: Text = ""
     message: Text = ""
     pod_ip: Text = Field(default="", alias="podIP")
+    #: The node for which the scheduler stops other pods.
+    nominated_node_name: Text = ""
     init_container_statuses: Items[ContainerStatus] = ()
     container_statuses: Items[ContainerStatus] = ()
     resource_claim_statuses: Items[Named] = ()

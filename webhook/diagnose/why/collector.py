@@ -6,7 +6,7 @@ nothing is read that the explanation does not need.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -21,12 +21,12 @@ from webhook.diagnose.why.comparison import compare
 from webhook.diagnose.why.evidence import (
     ContainerLog,
     ContainerProcesses,
-    MissingClaim,
     PodEvidence,
     RdmaProcess,
     StatusAnnotation,
 )
 from webhook.diagnose.why.file_collector import in_order
+from webhook.diagnose.why.pending_reads import PendingReads
 from webhook.errors import ClusterError, WebhookError
 from webhook.kube.api import ObjectReads, Query, StatusError
 from webhook.kube.cluster_reads import (
@@ -108,6 +108,7 @@ class Collector:
         pod_only = PodEvidence(pod=pod)
         has_status = pod_only.status is not None
         options = self._options
+        pending = PendingReads(self._reads, self._best_effort, namespace)
         live_facts = (
             self._facts(namespace, options.configuration) if options.configuration else None
         )
@@ -118,17 +119,20 @@ class Collector:
             registrations=None if has_status else self._registrations(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
-            missing_claims=tuple(self._missing_claims(namespace, pod)),
+            node_facts=self._node_facts() if pod.waits_for_node else {},
+            missing_claims=tuple(pending.missing_claims(pod)),
+            volume_claims=tuple(pending.volume_claims(pod)),
             processes=self._processes(pod_only, namespace) if options.processes else None,
             logs=self._logs(pod_only, namespace) if options.logs else None,
             configuration=options.configuration,
             installed=self._installed(pod_only.status) if pod_only.status else None,
             facts=live_facts.facts(Facts()) if live_facts else Facts(),
         )
+        evidence = replace(evidence, placed_pods=pending.placed_pods(evidence))
         if compare(evidence).changes:
             later = mutators_after(self._reads, self._best_effort, evidence)
             evidence = replace(evidence, later_mutators=later)
-        unread = tuple(dict.fromkeys(map(_unread_sentence, self._best_effort.unread)))
+        unread = tuple(dict.fromkeys(map(unread_sentence, self._best_effort.unread)))
         return replace(evidence, unread=unread)
 
     def _installed(self, status: StatusAnnotation) -> CompiledConfiguration | None:
@@ -169,7 +173,7 @@ class Collector:
         if configuration.uses_claims:
             live_facts.read_claims(namespace)
         if not live_facts.is_unreachable():
-            live_facts.nodes = {name: node.facts for name, node in (self._nodes() or {}).items()}
+            live_facts.nodes = self._node_facts()
         return live_facts
 
     def _namespace(
@@ -211,26 +215,8 @@ class Collector:
         nodes = self._nodes()
         return None if nodes is None else tuple(node.view for node in nodes.values())
 
-    def _missing_claims(self, namespace: str, pod: PodRecord) -> Iterator[MissingClaim]:
-        """Yield the ResourceClaims in a pod's spec that keep it from getting a node."""
-        if not pod.waits_for_node:
-            return
-        for name in dict.fromkeys(claim.resource_claim_name for claim in pod.spec.resource_claims):
-            if name and (missing := self._missing_claim(namespace, name)):
-                yield missing
-
-    def _missing_claim(self, namespace: str, name: str) -> MissingClaim | None:
-        path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
-        try:
-            claim = self._reads.get(path, {})
-        except ClusterError as error:
-            if isinstance(error, StatusError) and error.code == NOT_FOUND:
-                # An API server without this version of the kind also answers 404, without a name.
-                return MissingClaim(name) if f'"{name}" not found' in str(error) else None
-            self._best_effort.record_failure(f"ResourceClaim {name}", error)
-            return None
-        is_ending = KubernetesObject.read(claim).metadata.is_deleted
-        return MissingClaim(name, is_ending=True) if is_ending else None
+    def _node_facts(self) -> dict[str, NodeFacts]:
+        return {name: node.facts for name, node in (self._nodes() or {}).items()}
 
     def _processes(self, pod_only: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
         containers: list[ContainerProcesses] = []
@@ -284,7 +270,7 @@ _EXEC_REQUIREMENTS = "this requires the right to create pods/exec, and a shell i
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 
-def _unread_sentence(failure: ReadFailure) -> str:
+def unread_sentence(failure: ReadFailure) -> str:
     """Return a sentence on an object that could not be read."""
     if failure.code == FORBIDDEN:
         return f"You do not have the right to read {failure.subject}."

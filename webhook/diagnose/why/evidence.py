@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, PlainValidator
@@ -23,6 +25,7 @@ from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
+from webhook.model.nodes import Node
 
 _NO_FACTS = Facts()
 
@@ -40,6 +43,29 @@ class MissingClaim(NamedTuple):
 
     name: str
     is_ending: bool = False
+
+
+class VolumeClaim(NamedTuple):
+    """A PersistentVolumeClaim that a pod cannot mount."""
+
+    name: str
+    state: Literal["missing", "ending", "unbound"]
+    #: The StorageClass of an unbound claim; "" if it names none.
+    storage_class: str = ""
+    is_class_missing: bool = False
+
+
+class PlacedPod(NamedTuple):
+    """A pod of the cluster that has not ended: its node, and its requests."""
+
+    #: NAMESPACE/NAME.
+    name: str
+    uid: str = ""
+    #: "" if it has none yet.
+    node: str = ""
+    scheduler: str = ""
+    #: Extended resource → amount.
+    amounts: Mapping[str, int] = MappingProxyType({})
 
 
 class ContainerProcesses(NamedTuple):
@@ -74,6 +100,12 @@ class PodEvidence:
     nodes: tuple[NodeRecord, ...] | None = None
     #: The ResourceClaims in the pod's spec that it cannot get.
     missing_claims: tuple[MissingClaim, ...] = ()
+    #: The PersistentVolumeClaims that it cannot mount.
+    volume_claims: tuple[VolumeClaim, ...] = ()
+    #: The facts of the nodes by name, for the placement of the pod.
+    node_facts: Mapping[str, Node] = field(default_factory=dict)
+    #: The pods that may hold what it waits for; None if they were not read.
+    placed_pods: tuple[PlacedPod, ...] | None = None
     processes: tuple[ContainerProcesses, ...] | None = None
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for a decision today.

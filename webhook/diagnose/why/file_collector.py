@@ -87,6 +87,7 @@ class _Index:
             events=in_order(about) if self._events else None,
             registrations=self._registrations,
             nodes=self._nodes,
+            node_facts=facts.nodes,
             configuration=configuration,
             facts=facts,
         )

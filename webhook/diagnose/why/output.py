@@ -27,6 +27,7 @@ class PodForm(TypedDict):
 
     namespace: str
     name: str
+    """"" for a controller without pods, which is then the only owner."""
     owners: list[str]
     """The pod's controllers, nearest first, such as "Job train"."""
     rdma: Rdma
@@ -99,9 +100,18 @@ def why_text(explanations: Iterable[Explanation], *, width: int = 100, color: bo
     return sheet.text
 
 
+def _title(explanation: Explanation) -> str:
+    """Return the pod, or the controller if it has no pods."""
+    namespace, owners = explanation.namespace, explanation.owners
+    if explanation.pod or not owners:
+        return f"Pod {namespace}/{explanation.pod or '(no name)'}"
+    kind, _, name = owners[0].partition(" ")
+    return f"{kind} {namespace}/{name}"
+
+
 def _write_explanation(sheet: Sheet, explanation: Explanation) -> None:
-    heading = [Span(f"Pod {explanation.namespace}/{explanation.pod or '(no name)'}", "bold")]
-    if explanation.owners:
+    heading = [Span(_title(explanation), "bold")]
+    if explanation.owners and explanation.pod:
         controllers = ", controlled by ".join(explanation.owners)
         heading.append(Span(f"  (controlled by {controllers})", "dim"))
     sheet.paragraph(*heading)

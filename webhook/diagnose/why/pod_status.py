@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from webhook.diagnose.why.container_status import container_findings, cut, log_remedy
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
+from webhook.diagnose.why.pending_nodes import node_findings
+from webhook.diagnose.why.pending_scheduler import (
+    PREEMPTED_EVENT,
+    gate_findings,
+    preemption_findings,
+    scheduler_findings,
+)
+from webhook.diagnose.why.pending_volumes import volume_findings
 from webhook.diagnose.why.pod_template import template_title
-from webhook.kube.objects import Event, NodeRecord
+from webhook.kube.objects import Event
 from webhook.model.finding import Code, Finding
-from webhook.model.names import shortened_list
 
 TERMINATING = Code("Terminating", "The pod is being deleted.")
 EVICTED = Code(
@@ -26,27 +32,6 @@ FAILED = Code(
 )
 STARTING = Code("Starting", "The pod has a node, but not all of its containers have started.")
 NO_STATUS = Code("NoStatus", "The manifest has no status, so it does not come from a cluster.")
-SCHEDULING_GATED = Code(
-    "SchedulingGated",
-    "The pod is pending until its scheduling gates are removed.",
-    "Ask the administrator of the queue that set them.",
-)
-UNSCHEDULABLE = Code(
-    "Unschedulable",
-    "The pod is pending, but for another reason than missing resources or claims.",
-    "Compare the pod's nodeSelector, affinity and tolerations with the nodes.",
-)
-INSUFFICIENT = Code(
-    "Insufficient",
-    "The pod is pending: no node that it may use has enough of a resource free.",
-    "Wait until another job ends, or request a smaller amount.",
-)
-OFFERED_NOWHERE = Code(
-    "OfferedNowhere",
-    "The pod is pending: it requests a resource that no node of the cluster offers.",
-    "Check the resource's name. If it is right, ask the cluster administrator whether the device "
-    "plugin is running on the nodes.",
-)
 NO_RDMA_EVENT = Code(
     "NoRdma",
     "An Event of the webhook reports that the pods of a controller get no RDMA.",
@@ -68,19 +53,14 @@ CODES = (
     FAILED,
     STARTING,
     NO_STATUS,
-    SCHEDULING_GATED,
-    UNSCHEDULABLE,
-    INSUFFICIENT,
-    OFFERED_NOWHERE,
     NO_RDMA_EVENT,
     FAILED_CREATE,
     OTHER_EVENT,
 )
 
-_INSUFFICIENT = re.compile(r"Insufficient ([^\s,.]+(?:\.[^\s,.]+)*)")
 #: Events that only repeat the pod's status, its claims or the log.
 _REPEATED = frozenset(
-    {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED}
+    {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED, PREEMPTED_EVENT}
 )
 _EVENTS = {"NoRDMA": NO_RDMA_EVENT, "FailedCreate": FAILED_CREATE}
 #: The number of events to show, the newest ones.
@@ -116,53 +96,18 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
 
 
 def _scheduling(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield what keeps the pod from getting a node; the nodes only if nothing else does."""
     scheduled = evidence.pod.status.condition("PodScheduled")
     message = cut(scheduled.message)
-    claims = [*claim_findings(evidence, message)]
+    gates = [*gate_findings(evidence)]
+    yield from gates
+    claims = [*claim_findings(evidence, message), *volume_findings(evidence, message)]
     yield from claims
-    if scheduled.status != "False":
-        return
-    if scheduled.reason == "SchedulingGated":
-        gates = ", ".join(gate.name for gate in evidence.pod.spec.scheduling_gates)
-        text = f"The pod is pending until its scheduling gates are removed: {gates}."
-        yield SCHEDULING_GATED.finding("unsure", text)
-        return
-    lacking = list(dict.fromkeys(_INSUFFICIENT.findall(message)))
-    for name in lacking:
-        yield _insufficient(evidence, name, message)
-    if not lacking and not claims:
-        yield UNSCHEDULABLE.finding(
-            "error", f"The pod is pending. The scheduler reports: {message}"
-        )
-
-
-def _insufficient(evidence: PodEvidence, name: str, message: str) -> Finding:
-    """Return the finding on a missing resource: whether any node offers it."""
-    start = f"The pod is waiting for {name}"
-    report = f" The scheduler reports: {message}"
-    if evidence.nodes is None:
-        text = f"{start}: no node that the pod may use has enough of it free.{report}"
-        remedy = (
-            f"Check whether a node offers it: kubectl get nodes -o yaml | grep {name}. If one "
-            "does, wait until it is free; if none does, the name is wrong, or the device plugin "
-            "is not running."
-        )
-        return INSUFFICIENT.finding("error", text, remedy)
-    offering = [node for node in evidence.nodes if _offers(node, name)]
-    if not offering:
-        text = f"{start}: no node of the cluster offers it.{report}"
-        return OFFERED_NOWHERE.finding("error", text)
-    names = shortened_list([node.metadata.name for node in offering])
-    text = (
-        f"{start}: no node that offers it ({names}) has enough of it free and meets the pod's "
-        f"other requirements.{report}"
-    )
-    return INSUFFICIENT.finding("error", text)
-
-
-def _offers(node: NodeRecord, name: str) -> bool:
-    amount = node.status.allocatable.get(name)
-    return amount is not None and str(amount) != "0"
+    yield from preemption_findings(evidence)
+    if not gates and not claims:
+        yield from scheduler_findings(evidence)
+    if scheduled.status == "False" and scheduled.reason != "SchedulingGated":
+        yield from node_findings(evidence, message, has_cause=bool(claims))
 
 
 def _events(evidence: PodEvidence) -> Iterator[Finding]:

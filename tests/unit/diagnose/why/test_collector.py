@@ -34,8 +34,10 @@ from webhook.diagnose.why.collector import (
 from webhook.diagnose.why.evidence import (
     ContainerProcesses,
     MissingClaim,
+    PlacedPod,
     PodEvidence,
     RdmaProcess,
+    VolumeClaim,
 )
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, StatusError
@@ -549,3 +551,124 @@ def test_logs_that_may_not_be_read() -> None:
         "You do not have the right to read the log of container main.",
         "You do not have the right to read the log of container done.",
     )
+
+
+CLAIMS_PATH = f"{LAB}/persistentvolumeclaims"
+MOUNT = [{"persistentVolumeClaim": {"claimName": "data"}}, {"emptyDir": {}}]
+
+
+def unplaced(message: str = "", scheduler: str = "", **spec: Any) -> dict[str, Any]:
+    """Return a pod without a node, with this message of its scheduler, if it has looked."""
+    condition = {"type": "PodScheduled", "status": "False", "message": message}
+    conditions = [condition] if message else []
+    fields = {"nodeName": "", "schedulerName": scheduler, **spec}
+    return live(phase="Pending", spec=fields, conditions=conditions)
+
+
+@pytest.mark.parametrize(
+    ("claim", "storage_class", "problem"),
+    [
+        (StatusError(404, 'persistentvolumeclaims "data" not found'), 404, ("missing", "", False)),
+        ({"metadata": {"deletionTimestamp": "x"}}, 404, ("ending", "", False)),
+        ({"status": {"phase": "Bound"}}, 404, None),
+        ({"status": {"phase": "Pending"}}, 404, ("unbound", "", False)),
+        (
+            {"spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}},
+            StatusError(404, 'storageclasses "fast" not found'),
+            ("unbound", "fast", True),
+        ),
+        (
+            {"spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}},
+            {},
+            ("unbound", "fast", False),
+        ),
+        (404, 404, None),
+    ],
+    ids=str,
+)
+def test_volume_claims(claim: Any, storage_class: Any, problem: Any) -> None:
+    """Those of a pod without a node are read, and the StorageClass of an unbound one."""
+    answers = everything(unplaced(volumes=MOUNT)) | {
+        f"{CLAIMS_PATH}/data": claim,
+        "/apis/storage.k8s.io/v1/storageclasses/fast": storage_class,
+    }
+    expected = () if problem is None else (VolumeClaim("data", *problem),)
+    assert collect(FakeCluster(answers)).volume_claims == expected
+    started = FakeCluster(answers | everything(live(spec={"volumes": MOUNT})))
+    assert collect(started).volume_claims == ()
+
+
+def test_volume_claims_that_may_not_be_read() -> None:
+    """They are reported as unread, not as missing."""
+    answers = everything(unplaced(volumes=MOUNT)) | {f"{CLAIMS_PATH}/data": 403}
+    evidence = collect(FakeCluster(answers))
+    assert evidence.volume_claims == ()
+    assert "You do not have the right to read PersistentVolumeClaim data." in evidence.unread
+
+
+def placed(name: str, node: str = "n", phase: str = "Running", **spec: Any) -> dict[str, Any]:
+    """Return a pod that holds a GPU."""
+    limits = {"nvidia.com/v100": "2", "cpu": "1"}
+    containers = [{"name": "main", "resources": {"limits": limits}}]
+    metadata = {"name": name, "namespace": "other", "uid": f"uid-{name}"}
+    fields = {"nodeName": node, "schedulerName": "s", "containers": containers, **spec}
+    return {"metadata": metadata, "spec": fields, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_needed"),
+    [
+        (unplaced("0/1 nodes are available: 1 Insufficient nvidia.com/v100."), True),
+        (unplaced("0/1 nodes are available: 1 node(s) were unschedulable."), False),
+        (unplaced(scheduler="volcano"), True),
+        (unplaced(scheduler="default-scheduler"), False),
+        (unplaced(), False),
+        (live(), False),
+    ],
+)
+def test_the_pods_on_nodes(pod: dict[str, Any], is_needed: bool) -> None:
+    """They are read only if they may explain what the pod waits for."""
+    broken = placed("broken", containers="x")
+    api = FakeCluster(
+        everything(pod)
+        | {"/api/v1/pods": listed(placed("a"), placed("b", phase="Succeeded"), broken)}
+    )
+    expected = (
+        PlacedPod("other/a", "uid-a", "n", "s", {"nvidia.com/v100": 2}),
+        PlacedPod("other/broken", "uid-broken", "n", "s", {}),
+    )
+    assert collect(api).placed_pods == (expected if is_needed else None)
+
+
+def test_the_pod_that_it_was_preempted_for() -> None:
+    """The Event has only the UID, so the pods are read for its name."""
+    uid = "8b8f5a46-8f4d-4a0e-9e5c-0123456789ab"
+    message = f"Preempted by pod {uid} on node n"
+    answers = everything(live()) | {
+        f"{LAB}/events": listed(event("Preempted", message)),
+        "/api/v1/pods": listed(placed("a")),
+    }
+    placed_pods = collect(FakeCluster(answers)).placed_pods
+    assert placed_pods is not None
+    assert [pod.name for pod in placed_pods] == ["other/a"]
+
+
+def test_pods_without_the_right_to_list_them() -> None:
+    """Those of the namespace are listed instead; each missing right has a line."""
+    pod = unplaced("0/1 nodes are available: 1 Insufficient nvidia.com/v100.")
+    answers = everything(pod) | {"/api/v1/pods": 403, f"{LAB}/pods": listed(placed("a"))}
+    evidence = collect(FakeCluster(answers))
+    assert evidence.placed_pods is not None
+    assert len(evidence.placed_pods) == 1
+    assert evidence.unread == ("You do not have the right to read pods of all namespaces.",)
+    evidence = collect(FakeCluster(answers | {f"{LAB}/pods": 403}))
+    assert evidence.placed_pods is None
+    assert "You do not have the right to read pods of namespace lab." in evidence.unread
+    evidence = collect(FakeCluster(answers | {"/api/v1/pods": 500}))
+    assert evidence.placed_pods is None
+
+
+def test_the_facts_of_nodes() -> None:
+    """A pod without a node is compared with their labels."""
+    assert collect(FakeCluster(everything(unplaced()))).node_facts["n"].labels == {"a": "b"}
+    assert collect(FakeCluster(everything(live()))).node_facts == {}

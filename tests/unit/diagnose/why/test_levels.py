@@ -21,18 +21,23 @@ from tests.unit.diagnose.why.pods import (
     unseen,
 )
 from tests.unit.diagnose.why.test_answer import HOLDS, IDLE, OPEN, RDMA, SOCKETS, log
+from tests.unit.diagnose.why.test_no_pods import without_pods
 from tests.unit.diagnose.why.test_pending_claims import MISSING, REASON, of_nodes
+from tests.unit.diagnose.why.test_pending_nodes import node as pool_node
+from tests.unit.diagnose.why.test_pending_scheduler import unseen_by_scheduler
+from tests.unit.diagnose.why.test_pending_volumes import UNBOUND
 from tests.unit.diagnose.why.test_pod_status import ended, node, of_main, pending
 from webhook.diagnose.why.codes import CODES
 from webhook.diagnose.why.evidence import ContainerProcesses, MissingClaim
 from webhook.diagnose.why.explanation import Explanation
+from webhook.model.nodes import node_of
 
 #: The level of each code, except for codes with the level of a verdict.
 LEVELS = {
     "ok": "Called Applied Running Succeeded MemoryRegistered RdmaInUse",
     "info": "Annotations NoAnnotations Requests NoDeviceRequested Nothing NothingApplied "
     "Terminating Starting NoStatus NotComparable SameToday NotRead EphemeralWithoutIpcLock",
-    "unsure": "StatusUnreadable Shortened UnknownCode SchedulingGated Restarted NoRdma "
+    "unsure": "StatusUnreadable Shortened UnknownCode Restarted NoRdma "
     "FailedCreate Event NotInspected NothingRegistered NoDeviceOpen MixedTransports "
     "TransportUnknown NoChannel NothingLogged",
     "error": "OptedOut AnnotationMisspelled NamespaceExcluded NamespaceNotLabeled NotInstalled "
@@ -41,7 +46,10 @@ LEVELS = {
     "ErrImagePull ImagePullBackOff InvalidImageName ErrImageNeverPull "
     "CreateContainerConfigError CreateContainerError RunContainerError Killed ContainerFailed "
     "OOMKilled ClaimMissing ClaimNotCreated DeviceClassMissing ClaimsNotAllocated "
-    "ClaimElsewhere ClaimInUse SocketsInUse StartError",
+    "ClaimElsewhere ClaimInUse SocketsInUse StartError SchedulingGated NoScheduler "
+    "Preempting Preempted VolumeClaimMissing VolumeClaimUnbound VolumeElsewhere TooLarge "
+    "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
+    "QuotaExceeded Suspended ScaledToZero Ended",
 }
 OF_A_VERDICT = {"WouldBe", "OtherToday", "ChangedAfterwards", "StatusNotOurs"}
 #: Messages of the scheduler about claims.
@@ -118,6 +126,43 @@ def _of_containers() -> Iterator[Explanation]:
     yield explain(pending(""), events=[event(REASON, quota)])
 
 
+def _of_pending() -> Iterator[Explanation]:
+    """Explain pods that wait for a scheduler, a volume or a node."""
+    yield explain(pending("gated", "SchedulingGated", schedulingGates=[{"name": "a/b"}]))
+    yield explain(unseen_by_scheduler("volcano"))
+    preempting = pending("0/1 nodes are available: 1 node(s) were unschedulable.")
+    preempting["status"]["nominatedNodeName"] = "n"
+    yield explain(preempting)
+    yield explain(live(phase="Failed"), events=[event("Preempted", "x")])
+    volumes = [{"persistentVolumeClaim": {"claimName": "a"}}]
+    yield explain(pending('persistentvolumeclaim "a" not found'))
+    yield explain(pending(UNBOUND, volumes=volumes))
+    yield explain(pending("1 node(s) had volume node affinity conflict", volumes=volumes))
+    yield explain(pending("0/1 nodes are available: 1 x."))
+    yield explain(pending("1 node(s) didn't match Pod's node affinity/selector."))
+    limits = {"nvidia.com/v100": "1", "rdma/rdma_v100": "2"}
+    containers = [{"name": "main", "resources": {"limits": limits}}]
+    for offers in (["1"], ["0", "2"]):
+        nodes = [pool_node("a", gpus="1"), *(pool_node("b", rdma=amount) for amount in offers)]
+        yield explain(pending(containers=containers), nodes=nodes)
+    broken = pool_node("a")
+    broken["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    yield explain(pending("x"), nodes=[broken], node_facts={"a": node_of(broken)})
+
+
+def _of_controllers() -> Iterator[Explanation]:
+    """Explain controllers without pods."""
+    quota = event(
+        "FailedCreate", "pods is forbidden: exceeded quota: q, requested: a=1", "Job", "a"
+    )
+    yield without_pods("Job", events=[quota])
+    yield without_pods("Job")
+    yield without_pods("Job", spec={"suspend": True})
+    yield without_pods("Deployment", spec={"replicas": 0})
+    done = {"conditions": [{"type": "Complete", "status": "True"}]}
+    yield without_pods("Job", status=done)
+
+
 def _of_run() -> Iterator[Explanation]:
     """Explain pods from their processes, logs and fabrics."""
     unknown = ContainerProcesses("main", problem="x")
@@ -129,7 +174,14 @@ def _of_run() -> Iterator[Explanation]:
     yield explain(live(metadata=OWNED), owners=[template], configuration=fabrics(V100))
 
 
-EXPLANATIONS = (*_of_call(), *_of_status(), *_of_containers(), *_of_run())
+EXPLANATIONS = (
+    *_of_call(),
+    *_of_status(),
+    *_of_containers(),
+    *_of_run(),
+    *_of_pending(),
+    *_of_controllers(),
+)
 
 
 FINDINGS = [
@@ -137,7 +189,7 @@ FINDINGS = [
     for explanation in EXPLANATIONS
     for chapter in explanation.chapters
     for finding in chapter.findings
-]
+] + [explanation.answer for explanation in _of_controllers()]
 
 
 def test_each_code_has_its_level() -> None:

@@ -180,7 +180,7 @@ def test_a_pod_that_has_a_node_had_its_claims() -> None:
     assert finding.code == "Running"
     about_owner = event(REASON, MISSING, "PodGroup", "group")
     codes = [finding.code for finding in now(of_nodes("3 node(s) were unschedulable"), about_owner)]
-    assert codes == ["Unschedulable", "Event"]
+    assert codes == ["BlockedByCordon", "Event"]
 
 
 def test_other_resources_are_reported_with_the_claims() -> None:

@@ -47,39 +47,6 @@ def test_each_lacking_resource_is_reported() -> None:
     assert "kubectl get nodes -o yaml | grep rdma/rdma_v100" in findings[1].remedy
 
 
-def test_a_resource_that_no_node_offers() -> None:
-    """With the nodes, the answer distinguishes a missing resource from a resource in use."""
-    nodes = (node("a"), node("b", rdma_v100="0"), node("c", other="1"))
-    first, second = now(pending(), nodes=nodes)
-    assert first.code == "Insufficient"
-    assert "no node that offers it (a, b, c) has enough of it free" in first.text
-    assert second.code == "OfferedNowhere"
-    assert "no node of the cluster offers it" in second.text
-    assert "device plugin" in second.remedy
-
-
-def test_many_nodes_are_counted() -> None:
-    """Three are named."""
-    nodes = tuple(node(f"n{number}", rdma_v100="63") for number in range(5))
-    assert "no node that offers it (n0, n1, n2 and 2 more)" in now(pending(), nodes=nodes)[1].text
-
-
-def test_other_reasons_of_the_scheduler() -> None:
-    """They are quoted."""
-    (finding,) = now(pending("0/1 nodes are available: 1 node(s) didn't match node selector."))
-    assert finding.code == "Unschedulable"
-    assert "didn't match node selector" in finding.text
-    assert "nodeSelector" in finding.remedy
-
-
-def test_scheduling_gates() -> None:
-    """The finding names the gate."""
-    gates = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
-    (finding,) = now(pending("gated", "SchedulingGated", **gates))
-    assert finding.code == "SchedulingGated"
-    assert "kueue.x-k8s.io/admission" in finding.text
-
-
 @pytest.mark.parametrize(
     ("state", "code", "says"),
     [

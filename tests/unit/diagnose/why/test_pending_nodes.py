@@ -1,0 +1,263 @@
+"""Nodes that could run a pending pod, and what keeps it from each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import READY
+from tests.unit.diagnose.why.pods import OWNED, chapter_findings, explain, job
+from tests.unit.diagnose.why.test_pod_status import SCHEDULER_MESSAGE, pending
+from webhook.diagnose.why.evidence import PlacedPod
+from webhook.model.finding import Finding
+from webhook.model.nodes import node_of
+
+V100 = "nvidia.com/v100"
+FULL = f"0/2 nodes are available: 2 Insufficient {V100}."
+OTHER = "0/2 nodes are available: 2 node(s) were not good."
+
+
+def node(name: str, labels: Any = None, spec: Any = None, **amounts: str) -> dict[str, Any]:
+    """Return a node with these amounts of V100s (`gpus`), RDMA devices and others."""
+    keys = {"gpus": V100, "rdma": "rdma/rdma_v100"}
+    allocatable = {keys.get(key, key): amount for key, amount in amounts.items()}
+    status = {"allocatable": allocatable, "conditions": READY}
+    metadata = {"name": name, "labels": labels or {}}
+    return {"metadata": metadata, "spec": spec or {}, "status": status}
+
+
+def now(
+    message: str,
+    *nodes: dict[str, Any],
+    limits: dict[str, str] | None = None,
+    pods: tuple[PlacedPod, ...] | None = None,
+    **spec: Any,
+) -> list[Finding]:
+    """Explain a pod that requests GPUs, and is pending with this message, among these nodes."""
+    amounts = {V100: "8"} if limits is None else limits
+    resources = {"limits": amounts, "requests": amounts}
+    pod = pending(message, containers=[{"name": "main", "resources": resources}], **spec)
+    pod["metadata"].update(OWNED)
+    facts = {item["metadata"]["name"]: node_of(item) for item in nodes}
+    explanation = explain(pod, nodes=nodes, node_facts=facts, placed_pods=pods, owners=[job()])
+    assert not explanation.well
+    return chapter_findings(explanation, "podStatus")
+
+
+def test_a_resource_that_no_node_offers() -> None:
+    """The name is wrong, or the device plugin does not run."""
+    (finding,) = now(SCHEDULER_MESSAGE, node("a", gpus="8"), limits={"rdma/none": "1"})[:1]
+    assert finding.code == "OfferedNowhere"
+    assert "waiting for rdma/none: no node of the cluster offers it." in finding.text
+    assert "device plugin" in finding.remedy
+
+
+def test_a_request_larger_than_any_node() -> None:
+    """The largest node is named, and the remedy is its size, not to wait."""
+    nodes = (node("a", gpus="8"), node("b", gpus="64"))
+    (finding,) = now(FULL, *nodes, limits={V100: "100"})
+    assert (finding.code, finding.level) == ("TooLarge", "error")
+    assert f"it requests {V100}: 100, and the largest node (b) has 64 in total." in finding.text
+    assert finding.remedy == f"Request at most {V100}: 64 for a pod, and let the job use more pods."
+
+
+def test_memory_larger_than_any_node() -> None:
+    """Amounts of CPU and memory are read only if they are lacking."""
+    message = "0/1 nodes are available: 1 Insufficient memory."
+    large = node("a", memory="64Gi")
+    (finding,) = now(message, large, limits={"memory": "1Ti"})
+    assert "it requests memory: 1Ti, and the largest node (a) has 64Gi in total." in finding.text
+    (finding,) = now(message, large, limits={"memory": "16Gi"})
+    assert finding.code == "Insufficient"
+    (finding,) = now(FULL, node("a", gpus="8"), limits={"memory": "1Ti", V100: "8"})
+    assert finding.code == "Insufficient"
+
+
+def test_resources_that_no_node_offers_together() -> None:
+    """Each by itself is offered."""
+    both = {V100: "1", "rdma/rdma_v100": "1"}
+    (finding,) = now(FULL, node("a", gpus="8"), node("b", rdma="63"), limits=both)
+    assert finding.code == "NeverTogether"
+    assert f"({V100}: 1, rdma/rdma_v100: 1)" in finding.text
+
+
+def test_a_resource_in_use() -> None:
+    """The pods that hold it are named, the largest first, and only on nodes that it may use."""
+    pods = (
+        PlacedPod("lab/small", node="a", amounts={V100: 1}),
+        PlacedPod("lab/large", node="a", amounts={V100: 7}),
+        PlacedPod("lab/away", node="c", amounts={V100: 8}),
+        PlacedPod("lab/none", node="a", amounts={"rdma/rdma_v100": 1}),
+    )
+    (finding,) = now(FULL, node("a", gpus="8"), pods=pods)
+    assert "no node that the pod may use (a) has enough of it free." in finding.text
+    assert "It is held by lab/large (7 on a), lab/small (1 on a)." in finding.text
+    assert "Wait until one of these pods ends" in finding.remedy
+    assert finding.remedy.endswith("lab/large, lab/small.")
+
+
+def test_many_nodes_are_counted() -> None:
+    """Three are named."""
+    nodes = [node(f"n{number}", gpus="8") for number in range(11)]
+    (finding,) = now(FULL, *nodes)
+    assert "(n0, n1, n2 and 8 more)" in finding.text
+    assert finding.remedy == "Wait until a pod that holds it ends, or request a smaller amount."
+
+
+def test_a_taint() -> None:
+    """It is named with the toleration to add; the remedy is never to wait for another job."""
+    taints = {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}
+    (finding,) = now(OTHER, node("a", spec=taints, gpus="8"), node("cpu"))
+    assert (finding.code, finding.level) == ("BlockedByTaint", "error")
+    assert "nodes that could run it have the taint team=a:NoSchedule" in finding.text
+    assert "(a)" in finding.text
+    assert finding.remedy == (
+        "If the pod may run there, add to tolerations in the pod template of Job train: "
+        "{key: team, operator: Equal, value: a, effect: NoSchedule}. If the taint is not needed "
+        "any more, remove it: kubectl taint node a team:NoSchedule-."
+    )
+    exists = {"taints": [{"key": "team", "effect": "NoExecute"}]}
+    (finding,) = now(OTHER, node("a", spec=exists, gpus="8"))
+    assert "{key: team, operator: Exists, effect: NoExecute}" in finding.remedy
+
+
+def test_a_tolerated_taint() -> None:
+    """It is no reason."""
+    taints = {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}
+    tolerations = [{"key": "team", "operator": "Exists"}]
+    (finding,) = now(FULL, node("a", spec=taints, gpus="8"), tolerations=tolerations)
+    assert finding.code == "Insufficient"
+
+
+def test_a_taint_of_kubernetes() -> None:
+    """Nobody removes it by hand."""
+    taints = {"taints": [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]}
+    (finding,) = now(OTHER, node("a", spec=taints, gpus="8"))
+    assert finding.code == "BlockedByTaint"
+    assert "kubectl describe node a" in finding.remedy
+    assert "toleration" not in finding.remedy
+
+
+def test_a_cordon() -> None:
+    """The remedy is to uncordon the node; other nodes that are full are named as well."""
+    cordoned = node("a", spec={"unschedulable": True}, gpus="8")
+    (finding,) = now(OTHER, cordoned)
+    assert finding.code == "BlockedByCordon"
+    assert "nodes that could run it are cordoned (a)." in finding.text
+    assert finding.remedy == "Once their maintenance is over: kubectl uncordon a."
+    full, blocked = now(FULL, cordoned, node("b", gpus="8"))
+    assert (full.code, blocked.code) == ("Insufficient", "BlockedByCordon")
+    assert "(b) has enough" in full.text
+
+
+def test_a_node_that_is_not_ready() -> None:
+    """The kubelet is the place to look."""
+    broken = node("a", gpus="8")
+    broken["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    (finding,) = now(OTHER, broken)
+    assert finding.code == "BlockedByUnreadiness"
+    assert "kubectl describe node a" in finding.remedy
+
+
+def test_a_cordoned_node_with_another_taint() -> None:
+    """The state of Kubernetes is named first."""
+    taints = [{"key": "a", "effect": "NoSchedule"}]
+    (finding,) = now(OTHER, node("a", spec={"unschedulable": True, "taints": taints}, gpus="8"))
+    assert finding.code == "BlockedByCordon"
+
+
+def test_the_control_plane() -> None:
+    """Its taint counts only if no other node could run the pod."""
+    taint = {"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]}
+    (finding,) = now(OTHER, node("master", spec=taint), limits={})
+    assert "node-role.kubernetes.io/control-plane:NoSchedule" in finding.text
+    cordoned = node("a", spec={"unschedulable": True})
+    (finding,) = now(OTHER, node("master", spec=taint), cordoned, limits={})
+    assert finding.code == "BlockedByCordon"
+
+
+def test_a_node_selector() -> None:
+    """The label is named, with the values that the right nodes have."""
+    nodes = (node("a", {"pool": "x"}, gpus="8"), node("b", {"pool": "b"}))
+    (finding,) = now(FULL, *nodes, nodeSelector={"pool": "b"})
+    assert (finding.code, finding.level) == ("BlockedBySelection", "error")
+    assert (
+        "the nodes that offer what it requests (a) do not have the label pool=b of its "
+        "nodeSelector; they have pool: x."
+    ) in finding.text
+    assert "Correct nodeSelector in the pod template of Job train" in finding.remedy
+    (finding,) = now(FULL, node("a", gpus="8"), nodeSelector={"pool": "b"})
+    assert "; none has it." in finding.text
+
+
+def affinity(*keys: str) -> dict[str, Any]:
+    """Return a required affinity, with a term for each label key."""
+    terms = [
+        {"matchExpressions": [{"key": key, "operator": "In", "values": ["b"]}]} for key in keys
+    ]
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        }
+    }
+
+
+def test_an_affinity_to_another_pool() -> None:
+    """The remedy is to correct it, though the other pool lacks the resource, too."""
+    nodes = (node("a", {"pool": "x"}, gpus="8"), node("b", {"pool": "b"}))
+    message = f"0/2 nodes are available: 1 Insufficient {V100}, 1 node(s) didn't match Pod's node "
+    (finding,) = now(message, *nodes, affinity=affinity("pool"))
+    assert finding.code == "BlockedBySelection"
+    assert "do not match its affinity for the label pool; they have pool: x." in finding.text
+    (finding,) = now(message, *nodes, affinity=affinity("pool", "zone"))
+    assert "do not match its node affinity, nodeSelector or nodeName." in finding.text
+
+
+def test_another_reason() -> None:
+    """If the nodes explain nothing, the scheduler's message does."""
+    (finding,) = now(OTHER, node("a", gpus="8"))
+    assert finding.code == "Unschedulable"
+    assert finding.text.endswith(f"The scheduler reports: {OTHER}")
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "says"),
+    [
+        ("3 node(s) didn't match Pod's node affinity/selector", "BlockedBySelection", "excludes"),
+        ("3 node(s) were unschedulable", "BlockedByCordon", "nodes are cordoned"),
+        ("3 node(s) had untolerated taint(s)", "BlockedByTaint", "nodes have a taint, which"),
+        ("3 node(s) had untolerated taint {a: }", "BlockedByTaint", "nodes have the taint a, "),
+        ("3 node(s) had untolerated taint {a: b}", "BlockedByTaint", "nodes have the taint a=b, "),
+        ("3 x", "Unschedulable", "The pod is pending. The scheduler reports"),
+    ],
+)
+def test_without_the_right_to_read_nodes(reason: str, code: str, says: str) -> None:
+    """The message of the scheduler is all that is known."""
+    message = (
+        "0/4 nodes are available: 1 node(s) had untolerated taint "
+        f"{{node-role.kubernetes.io/control-plane: }}, {reason}."
+    )
+    (finding,) = chapter_findings(explain(pending(message)), "podStatus")
+    assert (finding.code, finding.level) == (code, "error")
+    assert says in finding.text
+
+
+@pytest.mark.parametrize(
+    "broken", [{"nodeSelector": "x"}, {"affinity": {"nodeAffinity": "x"}}, {"containers": "x"}]
+)
+def test_pods_of_any_shape(broken: dict[str, Any]) -> None:
+    """A file may contain anything."""
+    pod = pending(FULL, **broken)
+    item = node("a", gpus="8")
+    for facts in ({"a": node_of(item)}, {}):
+        explanation = explain(pod, nodes=[item], node_facts=facts)
+        assert chapter_findings(explanation, "podStatus")
+
+
+def test_nodes_of_any_shape() -> None:
+    """An amount that is no quantity counts as zero."""
+    item = {"metadata": {"name": "a"}, "status": {"allocatable": {V100: "x"}}}
+    pod = pending(FULL)
+    (finding,) = chapter_findings(explain(pod, nodes=[item]), "podStatus")
+    assert finding.code == "OfferedNowhere"

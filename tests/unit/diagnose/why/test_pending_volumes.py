@@ -1,0 +1,101 @@
+"""PersistentVolumeClaims that keep a pod pending."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.why.pods import chapter_findings, explain, live
+from tests.unit.diagnose.why.test_pod_status import pending
+from webhook.diagnose.why.evidence import VolumeClaim
+from webhook.model.finding import Finding
+
+VOLUMES = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "tmp"}]
+UNBOUND = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+
+
+def now(message: str, *claims: VolumeClaim) -> list[Finding]:
+    """Explain a pod with a volume, with this message of the scheduler."""
+    pod = pending(message, volumes=VOLUMES)
+    return chapter_findings(explain(pod, volume_claims=claims), "podStatus")
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        ((), '0/3 nodes are available: persistentvolumeclaim "data" not found.'),
+        ((VolumeClaim("data", "missing"),), 'x persistentvolumeclaim "data" not found.'),
+        ((VolumeClaim("data", "missing"),), ""),
+    ],
+)
+def test_a_missing_claim(claims: tuple[VolumeClaim, ...], message: str) -> None:
+    """It is named once, from the scheduler's message or the cluster; nothing else is blamed."""
+    (finding,) = now(message, *claims)
+    assert (finding.code, finding.level) == ("VolumeClaimMissing", "error")
+    assert finding.text == "The pod is pending: its PersistentVolumeClaim data does not exist."
+    assert finding.remedy.startswith("Create it; the pod then starts by itself.")
+
+
+def test_a_claim_that_is_being_deleted() -> None:
+    """It can only be created again once it is gone."""
+    message = 'persistentvolumeclaim "data" is being deleted'
+    for findings in (now(message), now("", VolumeClaim("data", "ending"))):
+        (finding,) = findings
+        assert "its PersistentVolumeClaim data is being deleted." in finding.text
+        assert finding.remedy.startswith("Once it is gone, create it again;")
+
+
+@pytest.mark.parametrize(
+    ("claims", "says", "remedy"),
+    [
+        (
+            (),
+            "one of its PersistentVolumeClaims (data) has no volume.",
+            "with kubectl describe pvc: no such",
+        ),
+        (
+            (VolumeClaim("data", "unbound", "fast", is_class_missing=True),),
+            "data has no volume, since the StorageClass fast does not exist.",
+            "Create the StorageClass fast",
+        ),
+        (
+            (VolumeClaim("data", "unbound", "fast"),),
+            "data has no volume from fast.",
+            "check that the provisioner of the StorageClass fast is running",
+        ),
+        ((VolumeClaim("data", "unbound"),), "data has no volume.", "It names no StorageClass"),
+    ],
+)
+def test_an_unbound_claim(claims: tuple[VolumeClaim, ...], says: str, remedy: str) -> None:
+    """The StorageClass decides what to do."""
+    (finding,) = now(UNBOUND, *claims)
+    assert finding.code == "VolumeClaimUnbound"
+    assert says in finding.text
+    assert remedy in finding.remedy
+
+
+def test_a_claim_that_waits_for_its_first_consumer() -> None:
+    """It is unbound by design, so the scheduler does not mention it, and neither do we."""
+    message = "0/1 nodes are available: 1 Insufficient a/b."
+    (finding,) = now(message, VolumeClaim("data", "unbound", "local"))
+    assert finding.code == "Insufficient"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "1 node(s) had volume node affinity conflict",
+        "1 node(s) didn't match PersistentVolume's node affinity",
+        "1 node(s) had no available volume zone",
+    ],
+)
+def test_a_volume_elsewhere(reason: str) -> None:
+    """The volume's own nodes are the remedy."""
+    finding = now(f"0/1 nodes are available: {reason}.")[0]
+    assert finding.code == "VolumeElsewhere"
+    assert "the volume of one of its claims (data) can be reached from other nodes" in finding.text
+
+
+def test_a_pod_with_a_node() -> None:
+    """It waits for no claim."""
+    explanation = explain(live(), volume_claims=(VolumeClaim("data", "missing"),))
+    assert [f.code for f in chapter_findings(explanation, "podStatus")] == ["Running"]

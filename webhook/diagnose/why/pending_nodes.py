@@ -1,0 +1,180 @@
+"""Why no node takes a pending pod: the nodes that could run it, and what keeps it from each.
+
+The nodes and the pod's own requirements are judged as the scheduler judges them; its message, which
+counts nodes without naming them, is quoted. Without the right to read nodes, only the message is
+known. Source: Kubernetes 1.34 and 1.36, pkg/scheduler/framework/plugins (noderesources,
+nodeaffinity, nodeunschedulable, tainttoleration).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from webhook.diagnose.why.evidence import PlacedPod, PodEvidence
+from webhook.diagnose.why.pending_placement import Candidates, message_findings, placement_findings
+from webhook.errors import ShapeError
+from webhook.model.finding import Code, Finding
+from webhook.model.names import first_names, natural_key, shortened_list
+from webhook.model.pod import Pod
+from webhook.model.quantity import BILLIONTHS, format_quantity, parse
+from webhook.model.resources import scheduler_requests
+
+UNSCHEDULABLE = Code(
+    "Unschedulable",
+    "The pod is pending for another reason than resources, claims, taints or node selection.",
+    "Do as the scheduler's message says: kubectl describe pod shows all of it.",
+)
+INSUFFICIENT = Code(
+    "Insufficient",
+    "The pod is pending: no node that it may use has enough of a resource free.",
+    "Wait until a pod that holds it ends, or request a smaller amount.",
+)
+OFFERED_NOWHERE = Code(
+    "OfferedNowhere",
+    "The pod is pending: it requests a resource that no node of the cluster offers.",
+    "Check the resource's name. If it is right, ask the cluster administrator whether the device "
+    "plugin is running on the nodes.",
+)
+TOO_LARGE = Code(
+    "TooLarge",
+    "The pod is pending: it requests more of a resource than any node has in total.",
+    "Request at most as much as the largest node has, and let the job use more pods.",
+)
+NEVER_TOGETHER = Code(
+    "NeverTogether",
+    "The pod is pending: no node offers all of its requested resources together.",
+    "Request resources that the same nodes offer: kubectl rdma fabrics lists them.",
+)
+CODES = (UNSCHEDULABLE, INSUFFICIENT, OFFERED_NOWHERE, TOO_LARGE, NEVER_TOGETHER)
+
+_INSUFFICIENT = re.compile(r"Insufficient ([^\s,.]+(?:\.[^\s,.]+)*)")
+_MAX_HOLDERS = 4
+
+
+def node_findings(evidence: PodEvidence, message: str, *, has_cause: bool) -> Iterator[Finding]:
+    """Yield why no node takes the pod; `has_cause`: whether its claims are a reason already."""
+    lacking = list(dict.fromkeys(_INSUFFICIENT.findall(message)))
+    report = f" The scheduler reports: {message}"
+    if evidence.nodes is None:
+        findings = [_unread(name, report) for name in lacking]
+        findings += [] if has_cause else message_findings(message)
+    else:
+        findings = [*_judged(evidence, lacking, report)]
+    yield from findings
+    if not findings and not has_cause:
+        yield UNSCHEDULABLE.finding("error", f"The pod is pending.{report}")
+
+
+def _unread(name: str, report: str) -> Finding:
+    text = f"The pod is waiting for {name}: no node that the pod may use has enough of it free."
+    remedy = (
+        f"Check whether a node offers it: kubectl get nodes -o yaml | grep {name}. If one "
+        "does, wait until it is free; if none does, the name is wrong, or the device plugin "
+        "is not running."
+    )
+    return INSUFFICIENT.finding("error", text + report, remedy)
+
+
+def _judged(evidence: PodEvidence, lacking: list[str], report: str) -> Iterator[Finding]:
+    """Yield the reasons by the nodes: sizes first, then placement, then free amounts."""
+    offers, requested = _offers(evidence, lacking), _requested(evidence, lacking)
+    too_large = [*_too_large(offers, requested, report)]
+    yield from too_large
+    if too_large:
+        return
+    names = [name for name, offered in offers.items() if _has_all(offered, requested)]
+    if not names:
+        amounts = ", ".join(f"{name}: {format_quantity(requested[name])}" for name in requested)
+        text = f"The pod is pending: no node offers all that it requests ({amounts}).{report}"
+        yield NEVER_TOGETHER.finding("error", text)
+        return
+    candidates = Candidates.of(evidence, names)
+    if candidates.open:
+        yield from (_full(evidence, name, candidates.open, report) for name in lacking)
+    yield from placement_findings(evidence, candidates, report)
+
+
+_Amounts = Mapping[str, int]
+
+
+def _requested(evidence: PodEvidence, lacking: Iterable[str]) -> dict[str, int]:
+    """Return what the pod requests of extended resources, and of what is lacking: billionths."""
+    pod = evidence.pod
+    try:
+        extended = scheduler_requests(Pod(pod.manifest))
+    except ShapeError:
+        extended = {}
+    requested = {name: amount * BILLIONTHS for name, amount in extended.items() if amount}
+    for name in lacking:
+        if "/" not in name:
+            amounts = (container.resources.requests.get(name) for container in pod.spec.containers)
+            requested[name] = sum(map(_billionths, amounts))
+        # The smallest amount, for a resource of a pod that cannot be read.
+        requested[name] = requested.get(name) or 1
+    return requested
+
+
+def _offers(evidence: PodEvidence, lacking: Iterable[str]) -> dict[str, _Amounts]:
+    """Return node → resource → allocatable amount in billionths."""
+    names = {*_requested(evidence, lacking), *lacking}
+    return {
+        node.metadata.name: {name: _billionths(node.status.allocatable.get(name)) for name in names}
+        for node in evidence.nodes or ()
+    }
+
+
+def _billionths(written: object) -> int:
+    try:
+        return parse(written)
+    except ValueError:
+        return 0
+
+
+def _has_all(offered: _Amounts, requested: _Amounts) -> bool:
+    return all(offered.get(name, 0) >= amount for name, amount in requested.items())
+
+
+def _too_large(
+    offers: Mapping[str, _Amounts], requested: _Amounts, report: str
+) -> Iterator[Finding]:
+    """Yield a finding for each resource that the pod requests more of than any node has."""
+    for name, amount in requested.items():
+        largest = max(offers, key=lambda node: offers[node][name], default="")
+        total = offers[largest][name] if largest else 0
+        if not total:
+            text = f"The pod is waiting for {name}: no node of the cluster offers it.{report}"
+            yield OFFERED_NOWHERE.finding("error", text)
+        elif total < amount:
+            written, maximum = format_quantity(amount), format_quantity(total)
+            text = (
+                f"The pod is pending: it requests {name}: {written}, and the largest node "
+                f"({largest}) has {maximum} in total.{report}"
+            )
+            remedy = f"Request at most {name}: {maximum} for a pod, and let the job use more pods."
+            yield TOO_LARGE.finding("error", text, remedy)
+
+
+def _full(evidence: PodEvidence, name: str, nodes: Collection[str], report: str) -> Finding:
+    """Return the finding on a resource that is in use, with the pods that hold most of it."""
+    listed = shortened_list(sorted(nodes, key=natural_key))
+    start = f"The pod is waiting for {name}: no node that the pod may use"
+    text = f"{start} ({listed}) has enough of it free."
+    holders = _holders(evidence, name, nodes)
+    if not holders:
+        return INSUFFICIENT.finding("error", f"{text}{report}")
+    holdings = [f"{pod.name} ({pod.amounts[name]} on {pod.node})" for pod in holders]
+    remedy = (
+        f"Wait until one of these pods ends, request less, or give the pod a PriorityClass above "
+        f"theirs: {shortened_list([pod.name for pod in holders])}."
+    )
+    text = f"{text} It is held by {first_names(holdings, max_names=_MAX_HOLDERS)}.{report}"
+    return INSUFFICIENT.finding("error", text, remedy)
+
+
+def _holders(evidence: PodEvidence, name: str, nodes: Collection[str]) -> list[PlacedPod]:
+    """Return the pods that hold a resource on these nodes, the largest amounts first."""
+    holders = [
+        pod for pod in evidence.placed_pods or () if pod.node in nodes and pod.amounts.get(name)
+    ]
+    return sorted(holders, key=lambda pod: (-pod.amounts[name], pod.name))

@@ -1,0 +1,144 @@
+"""What a pending pod waits for, read from a cluster: claims, volumes, and the pods on nodes.
+
+A read that is forbidden is recorded, and everything else is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event as Interrupt
+
+from webhook.diagnose.why.evidence import MissingClaim, PlacedPod, PodEvidence, VolumeClaim
+from webhook.diagnose.why.pending_scheduler import DEFAULT_SCHEDULER, preemptor_uid
+from webhook.errors import ClusterError, ShapeError
+from webhook.kube.api import ObjectReads, StatusError
+from webhook.kube.cluster_reads import FORBIDDEN, NOT_FOUND, BestEffortReads
+from webhook.kube.objects import KubernetesObject, Manifest, PodRecord
+from webhook.kube.records import LenientObject, Text
+from webhook.kube.reflector import read_list
+from webhook.kube.watched_resources import Item, WatchedResource
+from webhook.model.pod import Pod
+from webhook.model.resources import scheduler_requests
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+class PendingReads:
+    """Reads about the pending pods of one namespace."""
+
+    def __init__(self, reads: ObjectReads, best_effort: BestEffortReads, namespace: str) -> None:
+        """Read with limited rights; `best_effort` records failed reads."""
+        self._reads = reads
+        self._best_effort = best_effort
+        self._namespace = namespace
+
+    def missing_claims(self, pod: PodRecord) -> Iterator[MissingClaim]:
+        """Yield the ResourceClaims in a pod's spec that keep it from getting a node."""
+        if not pod.waits_for_node:
+            return
+        for name in dict.fromkeys(claim.resource_claim_name for claim in pod.spec.resource_claims):
+            if name and (missing := self._missing_claim(name)):
+                yield missing
+
+    def _missing_claim(self, name: str) -> MissingClaim | None:
+        path = f"/apis/resource.k8s.io/v1/namespaces/{self._namespace}/resourceclaims/{name}"
+        claim = self._existing(path, f"ResourceClaim {name}", name)
+        if claim is None:
+            return MissingClaim(name)
+        is_ending = KubernetesObject.read(claim).metadata.is_deleted
+        return MissingClaim(name, is_ending=True) if is_ending else None
+
+    def volume_claims(self, pod: PodRecord) -> Iterator[VolumeClaim]:
+        """Yield the PersistentVolumeClaims of a pod without a node that it cannot mount."""
+        for name in pod.spec.volume_claim_names if pod.waits_for_node else ():
+            if problem := self._volume_claim(name):
+                yield problem
+
+    def _volume_claim(self, name: str) -> VolumeClaim | None:
+        path = f"/api/v1/namespaces/{self._namespace}/persistentvolumeclaims/{name}"
+        manifest = self._existing(path, f"PersistentVolumeClaim {name}", name)
+        if manifest is None:
+            return VolumeClaim(name, "missing")
+        claim = _VolumeClaimRecord.read(manifest)
+        if claim.metadata.is_deleted:
+            return VolumeClaim(name, "ending")
+        if claim.status.phase != "Pending":
+            return None
+        storage_class = claim.spec.storage_class_name
+        path = f"/apis/storage.k8s.io/v1/storageclasses/{storage_class}"
+        is_missing = bool(storage_class) and (
+            self._existing(path, f"StorageClass {storage_class}", storage_class) is None
+        )
+        return VolumeClaim(name, "unbound", storage_class, is_missing)
+
+    def _existing(self, path: str, title: str, name: str) -> Manifest | None:
+        """Return an object, {} if it could not be read; None if it does not exist."""
+        try:
+            return self._reads.get(path, {})
+        except ClusterError as error:
+            if isinstance(error, StatusError) and error.code == NOT_FOUND:
+                # An API server without this version of the kind also answers 404, without a name.
+                return None if f'"{name}" not found' in str(error) else {}
+            self._best_effort.record_failure(title, error)
+            return {}
+
+    def placed_pods(self, evidence: PodEvidence) -> tuple[PlacedPod, ...] | None:
+        """Return the pods that may explain what a pod waits for; None if they are not needed.
+
+        Without the right to list all pods, those of the namespace are listed.
+        """
+        if not _needs_pods(evidence):
+            return None
+        for namespace in ("", self._namespace):
+            pods = WatchedResource(resource="pods", project=_placed_pod, namespace=namespace)
+            try:
+                listed = read_list(self._reads, pods, Interrupt().wait).projections
+            except ClusterError as error:
+                subject = (
+                    f"pods of namespace {namespace}" if namespace else "pods of all namespaces"
+                )
+                self._best_effort.record_failure(subject, error)
+                if not isinstance(error, StatusError) or error.code != FORBIDDEN:
+                    return None
+            else:
+                return tuple(listed.values())
+        return None
+
+
+def _needs_pods(evidence: PodEvidence) -> bool:
+    pod = evidence.pod
+    if not pod.waits_for_node:
+        return bool(preemptor_uid(evidence))
+    scheduled = pod.status.condition("PodScheduled")
+    if not scheduled.status:
+        return pod.spec.scheduler_name not in ("", DEFAULT_SCHEDULER)
+    return "Insufficient " in scheduled.message
+
+
+def _placed_pod(manifest: Item) -> PlacedPod | None:
+    """Return what is of interest about a pod; None for a pod that has ended."""
+    pod = PodRecord.read(manifest)
+    if pod.status.phase in _FINISHED:
+        return None
+    try:
+        amounts = scheduler_requests(Pod(pod.manifest))
+    except ShapeError:
+        amounts = {}
+    metadata, spec = pod.metadata, pod.spec
+    name = f"{metadata.namespace}/{metadata.name}"
+    return PlacedPod(name, metadata.uid, spec.node_name, spec.scheduler_name, amounts)
+
+
+class _VolumeClaimSpec(LenientObject):
+    storage_class_name: Text = ""
+
+
+class _VolumeClaimStatus(LenientObject):
+    phase: Text = ""
+
+
+class _VolumeClaimRecord(KubernetesObject):
+    """A PersistentVolumeClaim."""
+
+    spec: _VolumeClaimSpec = _VolumeClaimSpec()
+    status: _VolumeClaimStatus = _VolumeClaimStatus()

@@ -1,0 +1,136 @@
+"""What keeps the scheduler from a pending pod, or ended it: gates, no scheduler, preemption.
+
+Sources, in Kubernetes 1.34 and 1.36: pkg/scheduler/framework/plugins/schedulinggates, and
+pkg/scheduler/framework/preemption (prepareCandidate: the Event Preempted, the condition
+DisruptionTarget). Each scheduler sets the condition PodScheduled once it has looked at a pod.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from webhook.diagnose.why.evidence import PodEvidence
+from webhook.model.finding import Code, Finding
+from webhook.model.names import shortened_list
+
+SCHEDULING_GATED = Code(
+    "SchedulingGated",
+    "The pod is pending until its scheduling gates are removed.",
+    "Find the controller that sets the gate, and the reason why it does not remove it. For Kueue: "
+    "kubectl get workloads. If the controller no longer exists, create the pod again without it.",
+)
+NO_SCHEDULER = Code(
+    "NoScheduler",
+    "The pod is pending: no scheduler has looked at it. There may be none with its schedulerName.",
+    "Correct schedulerName in the pod template, or remove it to use the scheduler of Kubernetes, "
+    "and create the pod again. Or check that this scheduler is running.",
+)
+PREEMPTING = Code(
+    "Preempting",
+    "The pod is pending: the scheduler has stopped pods of lower priority to make room for it.",
+    "Wait until they have ended. If one does not end, check its terminationGracePeriodSeconds and "
+    "its finalizers.",
+)
+PREEMPTED = Code(
+    "Preempted",
+    "The scheduler stopped the pod to make room for a pod of higher priority.",
+    "Give the pod a PriorityClass of the same or a higher priority (kubectl get priorityclasses), "
+    "or wait: its controller creates it again when there is room.",
+)
+CODES = (SCHEDULING_GATED, NO_SCHEDULER, PREEMPTING, PREEMPTED)
+
+DEFAULT_SCHEDULER = "default-scheduler"
+#: The reason of the scheduler's Event about a pod that it stopped.
+PREEMPTED_EVENT = "Preempted"
+#: `Preempted by pod UID on node NODE`
+_PREEMPTOR = re.compile(r"by (?:a )?pod ([0-9a-f-]{36})")
+#: The beginning of a gate's name → how to proceed.
+_GATES = {
+    "kueue.x-k8s.io/": "Kueue removes it once it admits the workload. kubectl get workloads -n {0} "
+    "shows whether it waits for quota, kubectl describe localqueues -n {0} whether the queue "
+    "exists. If Kueue is not installed any more, create the pod again without the gate.",
+}
+
+
+def gate_findings(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield a finding for each scheduling gate of a pending pod."""
+    pod = evidence.pod
+    if not pod.waits_for_node:
+        return
+    for gate in pod.spec.scheduling_gates:
+        text = f"The pod is pending until its scheduling gate {gate.name} is removed."
+        yield SCHEDULING_GATED.finding("error", text, _gate_remedy(gate.name, evidence))
+
+
+def _gate_remedy(gate: str, evidence: PodEvidence) -> str:
+    for start, remedy in _GATES.items():
+        if gate.startswith(start):
+            return remedy.format(evidence.namespace_name)
+    return (
+        f"Find the controller that owns {gate}, and the reason why it does not remove the gate. If "
+        "there is none, create the pod again without the gate."
+    )
+
+
+def scheduler_findings(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield a finding on a pod that no scheduler has looked at."""
+    pod = evidence.pod
+    if not pod.waits_for_node or pod.status.condition("PodScheduled").status:
+        return
+    name = pod.spec.scheduler_name or DEFAULT_SCHEDULER
+    start = f"The pod is pending: the scheduler {name} has not looked at it"
+    if name == DEFAULT_SCHEDULER:
+        remedy = "If this lasts, check that kube-scheduler is running, and read its log."
+        yield NO_SCHEDULER.finding("error", f"{start}.", remedy)
+        return
+    others = evidence.placed_pods or ()
+    served = [other.name for other in others if other.scheduler == name and other.node]
+    if served:
+        text = f"{start}, although it has placed other pods ({shortened_list(served)})."
+        remedy = f"Check that {name} is running now, and read its log."
+        yield NO_SCHEDULER.finding("error", text, remedy)
+        return
+    also = "" if evidence.placed_pods is None else ", nor placed any other pod"
+    yield NO_SCHEDULER.finding("error", f"{start}{also}. There may be no such scheduler.")
+
+
+def preemption_findings(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield findings on pods that were stopped for this pod, or on the pod it was stopped for."""
+    pod = evidence.pod
+    if pod.waits_for_node and (node := pod.status.nominated_node_name):
+        text = (
+            f"The pod is pending: the scheduler has chosen node {node} for it, and is stopping "
+            "pods of lower priority there."
+        )
+        yield PREEMPTING.finding("error", text)
+    target = pod.status.condition("DisruptionTarget")
+    message = _preempted_message(evidence)
+    if message or target.reason == "PreemptionByScheduler":
+        yield PREEMPTED.finding("error", f"The scheduler stopped the pod{_for_whom(evidence)}.")
+
+
+def _preempted_message(evidence: PodEvidence) -> str:
+    """Return the newest message on the pod's preemption, "" without one."""
+    messages = [
+        event.text
+        for event in evidence.events or ()
+        if event.reason == PREEMPTED_EVENT and event.about.kind == "Pod"
+    ]
+    return messages[-1] if messages else ""
+
+
+def preemptor_uid(evidence: PodEvidence) -> str:
+    """Return the UID of the pod that this pod was stopped for; "" if unknown."""
+    match = _PREEMPTOR.search(_preempted_message(evidence))
+    return match[1] if match else ""
+
+
+def _for_whom(evidence: PodEvidence) -> str:
+    uid = preemptor_uid(evidence)
+    for other in evidence.placed_pods or () if uid else ():
+        if other.uid == uid:
+            on_node = f" on node {other.node}" if other.node else ""
+            return f" to make room for pod {other.name}{on_node}, which has a higher priority"
+    suffix = f" (the one with the UID {uid})" if uid else ""
+    return f" to make room for a pod of higher priority{suffix}"

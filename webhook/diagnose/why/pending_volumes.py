@@ -1,0 +1,96 @@
+"""Reasons why PersistentVolumeClaims keep a pod pending, from the claims and the scheduler.
+
+Sources, in Kubernetes 1.34 and 1.36: pkg/scheduler/framework/plugins/volumebinding (PreFilter, and
+the messages of Filter), pkg/scheduler/framework/plugins/volumezone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from webhook.diagnose.why.evidence import PodEvidence, VolumeClaim
+from webhook.model.finding import Code, Finding
+from webhook.model.names import shortened_list
+
+VOLUME_CLAIM_MISSING = Code(
+    "VolumeClaimMissing",
+    "The pod is pending: a PersistentVolumeClaim that it mounts does not exist, or is being "
+    "deleted.",
+    "Create the claim; the pod then starts by itself. Or correct claimName in the pod template.",
+)
+VOLUME_CLAIM_UNBOUND = Code(
+    "VolumeClaimUnbound",
+    "The pod is pending: a PersistentVolumeClaim that it mounts has no volume yet.",
+    "Look for the reason with kubectl describe pvc: no such StorageClass, no default one, a "
+    "provisioner that does not run, or no volume that fits.",
+)
+VOLUME_ELSEWHERE = Code(
+    "VolumeElsewhere",
+    "The pod is pending: a volume that it mounts can be reached from other nodes only.",
+    "Let the pod run on the volume's nodes (kubectl get pv -o yaml: nodeAffinity), or give it a "
+    "claim whose volume the nodes with its devices can reach.",
+)
+CODES = (VOLUME_CLAIM_MISSING, VOLUME_CLAIM_UNBOUND, VOLUME_ELSEWHERE)
+
+_NOT_FOUND = re.compile(r'persistentvolumeclaim "([^"]{1,253})" (not found|is being deleted)')
+_UNBOUND = "unbound immediate PersistentVolumeClaims"
+_ELSEWHERE = re.compile(
+    r"volume node affinity conflict|didn't match PersistentVolume's node affinity"
+    r"|no available volume zone"
+)
+
+
+def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
+    """Yield the reasons why volumes keep a pod pending; `message` is the scheduler's, or ""."""
+    if not evidence.pod.waits_for_node:
+        return
+    claims = {claim.name: claim for claim in evidence.volume_claims}
+    for name, problem in _NOT_FOUND.findall(message):
+        is_ending = problem == "is being deleted"
+        claims[name] = VolumeClaim(name, "ending" if is_ending else "missing")
+    yield from (_missing(claim) for claim in claims.values() if claim.state != "unbound")
+    if _UNBOUND in message:
+        unbound = [claim for claim in claims.values() if claim.state == "unbound"]
+        yield from map(_unbound, unbound)
+        if not unbound:
+            names = shortened_list(evidence.pod.spec.volume_claim_names)
+            text = f"The pod is pending: one of its PersistentVolumeClaims ({names}) has no volume."
+            yield VOLUME_CLAIM_UNBOUND.finding("error", text)
+    if _ELSEWHERE.search(message):
+        names = shortened_list(evidence.pod.spec.volume_claim_names)
+        text = (
+            f"The pod is pending: the volume of one of its claims ({names}) can be reached from "
+            f"other nodes only. The scheduler reports: {message}"
+        )
+        yield VOLUME_ELSEWHERE.finding("error", text)
+
+
+def _missing(claim: VolumeClaim) -> Finding:
+    predicate = "is being deleted" if claim.state == "ending" else "does not exist"
+    text = f"The pod is pending: its PersistentVolumeClaim {claim.name} {predicate}."
+    action = "Once it is gone, create it again" if claim.state == "ending" else "Create it"
+    remedy = f"{action}; the pod then starts by itself. Or correct claimName in the pod template."
+    return VOLUME_CLAIM_MISSING.finding("error", text, remedy)
+
+
+def _unbound(claim: VolumeClaim) -> Finding:
+    start = f"The pod is pending: its PersistentVolumeClaim {claim.name} has no volume"
+    if claim.is_class_missing:
+        text = f"{start}, since the StorageClass {claim.storage_class} does not exist."
+        remedy = (
+            f"Create the StorageClass {claim.storage_class}, or create the claim again with one of "
+            "those that exist: kubectl get storageclasses."
+        )
+        return VOLUME_CLAIM_UNBOUND.finding("error", text, remedy)
+    if not claim.storage_class:
+        remedy = (
+            "It names no StorageClass, and got no default one: create the claim again with one of "
+            f"kubectl get storageclasses. kubectl describe pvc {claim.name} shows its Events."
+        )
+        return VOLUME_CLAIM_UNBOUND.finding("error", f"{start}.", remedy)
+    remedy = (
+        f"kubectl describe pvc {claim.name} shows why; check that the provisioner of the "
+        f"StorageClass {claim.storage_class} is running."
+    )
+    return VOLUME_CLAIM_UNBOUND.finding("error", f"{start} from {claim.storage_class}.", remedy)

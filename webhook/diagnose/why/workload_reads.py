@@ -1,0 +1,187 @@
+"""The pods of a controller, read from a cluster; or what may explain why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from threading import Event as Interrupt
+from typing import NamedTuple
+
+from webhook.diagnose.why.collector import NoPodError
+from webhook.diagnose.why.file_collector import in_order
+from webhook.diagnose.why.workload_kinds import WorkloadKind
+from webhook.errors import ClusterError
+from webhook.kube.api import ObjectReads, StatusError
+from webhook.kube.cluster_reads import FORBIDDEN, NOT_FOUND, BestEffortReads, ReadFailure
+from webhook.kube.objects import Event, KubernetesObject, Metadata
+from webhook.kube.reflector import read_list
+from webhook.kube.watched_resources import Item, WatchedResource
+from webhook.model.names import natural_key
+
+#: The largest number of a controller's pods that are explained, the newest ones.
+MAX_PODS = 3
+_RAY, _BATCH, _APPS = "ray.io/v1", "batch/v1", "apps/v1"
+_JOB = WorkloadKind(_BATCH, "Job")
+_RAY_CLUSTER = WorkloadKind(_RAY, "RayCluster")
+_FLEET_REPLICAS = WorkloadKind("orchestration.aibrix.ai/v1alpha1", "RayClusterReplicaSet")
+#: Kind → the kinds of the objects between it and its pods.
+_BETWEEN: dict[str, tuple[WorkloadKind, ...]] = {
+    "CronJob": (_JOB,),
+    "Deployment": (WorkloadKind(_APPS, "ReplicaSet"),),
+    "JobSet": (_JOB,),
+    "LeaderWorkerSet": (WorkloadKind(_APPS, "StatefulSet"),),
+    "MPIJob": (_JOB,),
+    "RayClusterFleet": (_FLEET_REPLICAS, _RAY_CLUSTER),
+    "RayClusterReplicaSet": (_RAY_CLUSTER,),
+    "RayJob": (_RAY_CLUSTER, _JOB),
+    "RayService": (_RAY_CLUSTER,),
+}
+
+
+class Workload(NamedTuple):
+    """A controller with the objects between it and its pods."""
+
+    namespace: str
+    controller: KubernetesObject
+    #: Its ReplicaSets, Jobs and the like, newest first.
+    between: tuple[KubernetesObject, ...] = ()
+    #: The names of its pods, newest first, but the newest of each owner before its others.
+    pods: tuple[str, ...] = ()
+    #: Events about the controller and the objects between, oldest first; () if it has pods.
+    events: tuple[Event, ...] = ()
+    unread: tuple[ReadFailure, ...] = ()
+
+
+class _Owned(NamedTuple):
+    """The metadata of a pod or of an object between, which is all that finds the pods."""
+
+    metadata: Metadata
+    owner_uids: frozenset[str]
+
+
+class WorkloadReads:
+    """Reads the controllers of one namespace, and their pods."""
+
+    def __init__(self, reads: ObjectReads, namespace: str) -> None:
+        """Read with limited rights; only the controller and its pods must be readable."""
+        self._reads = reads
+        self._namespace = namespace
+
+    def of(self, kinds: Sequence[WorkloadKind], name: str) -> Workload:
+        """Read a controller; raise NoPodError if it does not exist, or cannot be read."""
+        best_effort = BestEffortReads(self._reads)
+        controller = self._controller(kinds, name)
+        between = [
+            child
+            for kind in _BETWEEN.get(controller.kind, ())
+            for child in self._listed(kind, best_effort)
+        ]
+        pods = self._pods()
+        uids = _descendants(controller.metadata.uid, [*map(_owned, between), *pods])
+        owned = [child for child in between if child.metadata.uid in uids]
+        names = _newest_pods([pod for pod in pods if pod.metadata.uid in uids])
+        events = () if names else self._events([controller, *owned], best_effort)
+        return Workload(
+            self._namespace,
+            controller,
+            tuple(sorted(owned, key=_age, reverse=True)),
+            names,
+            events,
+            tuple(best_effort.unread),
+        )
+
+    def _controller(self, kinds: Sequence[WorkloadKind], name: str) -> KubernetesObject:
+        """Return the object, in the first version that the API server serves."""
+        for kind in kinds:
+            path = f"{kind.root}/namespaces/{self._namespace}/{kind.plural}/{name}"
+            try:
+                manifest = self._reads.get(path, {})
+            except StatusError as error:
+                # A version that is not served answers 404, too, but without the name.
+                if error.code == NOT_FOUND and f'"{name}" not found' not in str(error):
+                    continue
+                raise self._refusal(kind, name, error) from None
+            typed = {**manifest, "apiVersion": kind.api_version, "kind": kind.kind}
+            return KubernetesObject.read(typed)
+        title = kinds[0].kind
+        raise NoPodError(f"there is no {title} {name}: the cluster does not serve the kind {title}")
+
+    def _refusal(
+        self, kind: WorkloadKind, name: str, error: StatusError
+    ) -> ClusterError | NoPodError:
+        title, namespace = f"{kind.kind} {name}", self._namespace
+        if error.code == NOT_FOUND:
+            command = f"kubectl get {kind.plural} -n {namespace}"
+            return NoPodError(
+                f"there is no {title} in namespace {namespace}; to list them: {command}"
+            )
+        if error.code == FORBIDDEN:
+            message = f"you do not have the right to read {title} in namespace {namespace}"
+            return NoPodError(f"{message}; pass one of its pods")
+        return error
+
+    def _pods(self) -> list[_Owned]:
+        pods = WatchedResource(resource="pods", project=_metadata, namespace=self._namespace)
+        try:
+            return [*read_list(self._reads, pods, Interrupt().wait).projections.values()]
+        except StatusError as error:
+            if error.code == FORBIDDEN:
+                message = f"you do not have the right to list the pods of {self._namespace}"
+                raise NoPodError(f"{message}; pass the name of a pod") from None
+            raise
+
+    def _listed(
+        self, kind: WorkloadKind, best_effort: BestEffortReads
+    ) -> Iterable[KubernetesObject]:
+        path = f"{kind.root}/namespaces/{self._namespace}/{kind.plural}"
+        listed = best_effort.list(path, f"{kind.plural} of namespace {self._namespace}")
+        typed = ({**manifest, "kind": kind.kind} for manifest in listed or ())
+        return map(KubernetesObject.read, typed)
+
+    def _events(
+        self, about: Iterable[KubernetesObject], best_effort: BestEffortReads
+    ) -> tuple[Event, ...]:
+        """Return the Events about objects, from one list: they may be many."""
+        path = f"/api/v1/namespaces/{self._namespace}/events"
+        listed = best_effort.list(path, "events", {"fieldSelector": "type=Warning"})
+        titles = {subject.title for subject in about}
+        events = map(Event.model_validate, listed or ())
+        return in_order(event for event in events if event.about.title in titles)
+
+
+def _metadata(pod: Item) -> _Owned:
+    return _owned(KubernetesObject.read(pod))
+
+
+def _owned(child: KubernetesObject) -> _Owned:
+    metadata = child.metadata
+    return _Owned(metadata, frozenset(owner.uid for owner in metadata.owner_references))
+
+
+def _descendants(root: str, objects: Sequence[_Owned]) -> set[str]:
+    """Return the UIDs of an object's owned objects, theirs, and so on, in linear time."""
+    children: dict[str, list[str]] = {}
+    for owned in objects:
+        for uid in owned.owner_uids:
+            children.setdefault(uid, []).append(owned.metadata.uid)
+    reached, waiting = {""}, [root]
+    while waiting:
+        for uid in children.get(waiting.pop(), ()):
+            if uid not in reached:
+                reached.add(uid)
+                waiting.append(uid)
+    return reached - {""}
+
+
+def _newest_pods(pods: Iterable[_Owned]) -> tuple[str, ...]:
+    """Return the names, newest first, and the newest of each owner before all others."""
+    by_name = sorted(pods, key=lambda pod: natural_key(pod.metadata.name))
+    newest = sorted(by_name, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    firsts: dict[frozenset[str], _Owned] = {}
+    for pod in newest:
+        firsts.setdefault(pod.owner_uids, pod)
+    ordered = [*firsts.values(), *newest]
+    return tuple(dict.fromkeys(pod.metadata.name for pod in ordered))
+
+
+def _age(child: KubernetesObject) -> str:
+    return child.metadata.creation_timestamp
