@@ -21,7 +21,7 @@ from webhook.decide.examine.targets import (
 from webhook.decide.limits import POD_TOO_LARGE
 from webhook.decide.mutations.env import USER_REASONS
 from webhook.decide.mutations.memory_limit import UNKNOWN as LIMITS_UNKNOWN
-from webhook.decide.verdict import JUDGE_REASONS
+from webhook.decide.verdict import JUDGE_REASONS, ROOT_ASSUMED
 from webhook.model.annotations import INVALID_ANNOTATION
 from webhook.model.decision import Reason
 
@@ -150,4 +150,5 @@ REASONS_OUTSIDE_MUTATIONS = (
     OTHER_CONFIGURATION,
     SELECTOR_UNKNOWN,
     *HAZARD_REASONS,
+    ROOT_ASSUMED,
 )

@@ -5,8 +5,8 @@
 
 `libraries` is present unless NCCL alone moves the pod's data: "NIXL,NCCL".
 `reason` is present if the pod as a whole got less than all mutations (`ForeignNIC`, …), and
-`because` does not already explain it. Each reason code occurs once: as `because`, `reason`,
-`skipped` or `warned`, whichever comes first.
+`because` does not already explain it. `assumed` is the code of what a `yes` takes for granted. Each
+other reason code occurs once: as `because`, `reason`, `skipped` or `warned`, whichever comes first.
 
 The API server calls us twice if another plugin changed the pod after us. For the second call, the
 mutations of the first are already applied, so their names and their warnings carry over from a
@@ -44,7 +44,7 @@ from webhook.model.names import MAX_KEY_LENGTH
 #: The fields with lists, or with counts instead.
 COUNTED = ("applied", "skipped", "warned")
 #: All fields, in their order.
-ORDER = ("rdma", "because", "fabric", "libraries", "reason", *COUNTED, "config")
+ORDER = ("rdma", "because", "assumed", "fabric", "libraries", "reason", *COUNTED, "config")
 _HASH = re.compile(r"[0-9a-f]{12}")
 
 
@@ -140,8 +140,11 @@ def render(
         annotations, summary.config_hash, vocabulary, crowded=room < MAX_STATUS_LENGTH
     )
     report = _report(outcomes, before, vocabulary)
-    rdma, because, _, libraries = summary.verdict
-    body: JsonObject = {"rdma": rdma, "because": because.code, "fabric": summary.fabric}
+    rdma, because, _, libraries, assumption = summary.verdict
+    body: JsonObject = {"rdma": rdma, "because": because.code}
+    if assumption is not None:
+        body["assumed"] = assumption.code
+    body["fabric"] = summary.fabric
     if libraries not in ((), ("NCCL",)):
         body["libraries"] = ",".join(libraries)
     named = {because.code}

@@ -73,6 +73,8 @@ class Verdict(NamedTuple):
     message: str
     #: The libraries that move the pod's data between nodes, such as NCCL; () if nothing does.
     libraries: tuple[TrafficLibrary, ...] = ()
+    #: What a `yes` takes for granted, since admission cannot see it; None for nothing.
+    assumption: Reason | None = None
 
     @classmethod
     def of(cls, because: Reason, message: str) -> Verdict:

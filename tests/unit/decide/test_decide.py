@@ -257,6 +257,7 @@ def test_the_whole_set_is_applied_in_order() -> None:
     assert status(decision) == {
         "rdma": "yes",
         "because": "Equipped",
+        "assumed": "RootAssumed",
         "fabric": "v100-ib",
         "applied": ["ipc-lock", "rdma-resources", "memory-limit", "env", "hcoll"],
         "config": HASH,

@@ -66,6 +66,19 @@ def test_a_pod_that_got_nothing_has_a_status_too() -> None:
     )
 
 
+def test_it_names_the_assumption() -> None:
+    """After the reason of the verdict; a second call reads the status back."""
+    verdict = Verdict.of(FINE, "so")._replace(assumption=Reason("Taken", "Assumed.", ""))
+    summary = StatusSummary(verdict, "north", None, "hash")
+    first = render({}, (outcome("first", "applied"),), summary, VOCABULARY)
+    assert first == (
+        '{"rdma":"yes","because":"Fine","assumed":"Taken","fabric":"north","applied":["first"],'
+        '"config":"hash"}'
+    )
+    second = outcome("first", "already")
+    assert render({STATUS_ANNOTATION: first}, (second,), summary, VOCABULARY) == first
+
+
 def test_it_has_each_code_once() -> None:
     """As the verdict's, the pod's, a skipped mutation's or a warning's: the first of these."""
     assert status(fabric=None, reason=CODE, because=CODE) == (

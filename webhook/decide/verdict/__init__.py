@@ -67,6 +67,14 @@ LAUNCHER = Reason(
     remedy="Check the worker pods instead: rdma-webhook why POD.",
     rdma="none",
 )
+ROOT_ASSUMED = Reason(
+    "RootAssumed",
+    "The pod does not set its user, so its image is assumed to run as root. If kubectl exec POD -- "
+    "id -u prints another number than 0, IPC_LOCK has no effect.",
+    remedy="",
+)
+#: The end of the sentence of a `yes` with this assumption.
+IMAGE_RUNS_AS_ROOT = "assuming that the image runs as root"
 RANKS_UNKNOWN = Reason(
     "RanksUnknown",
     "The pod starts ranks, but whether they run in it or in other pods is unknown.",
@@ -103,8 +111,8 @@ def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidenc
     if analysis.targets:
         pod = PatchedPod.of(draft, examination, hazard_evidence)
         libraries = libraries_of(pod)
-        equipped = Verdict.of(EQUIPPED, _equipped_message(pod, libraries))
-        return (_worst(_problems(pod)) or equipped)._replace(libraries=libraries)
+        verdict = _worst(_problems(pod)) or _equipped(pod, libraries)
+        return verdict._replace(libraries=libraries)
     if analysis.launchers:
         return _launcher_verdict(analysis.launchers)
     assert (
@@ -113,10 +121,12 @@ def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidenc
     return Verdict.of(applicability.reason, applicability.message)
 
 
-def _equipped_message(pod: PatchedPod, libraries: tuple[TrafficLibrary, ...]) -> str:
-    """Return the message for a `yes`: the libraries, unless NCCL alone, and the assumptions."""
+def _equipped(pod: PatchedPod, libraries: tuple[TrafficLibrary, ...]) -> Verdict:
+    """Return a `yes`: the libraries, unless NCCL alone, and the assumption."""
     named = "" if libraries == ("NCCL",) else f": {' and '.join(libraries)}"
-    return f"{EQUIPPED.sentence}{named}{switched_off(pod)}{_assumption(pod)}"
+    assumption = _assumption(pod)
+    message = f"{EQUIPPED.sentence}{named}{switched_off(pod)}{assumption}"
+    return Verdict.of(EQUIPPED, message)._replace(assumption=ROOT_ASSUMED if assumption else None)
 
 
 def _assumption(pod: PatchedPod) -> str:
@@ -127,7 +137,7 @@ def _assumption(pod: PatchedPod) -> str:
     if not assumed:
         return ""
     if len(pod.decisive_targets) == 1:
-        return ", assuming that the image runs as root"
+        return f", {IMAGE_RUNS_AS_ROOT}"
     return f", assuming that images run as root (containers {', '.join(assumed)})"
 
 

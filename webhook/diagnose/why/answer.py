@@ -6,6 +6,7 @@ only the view of admission.
 
 from __future__ import annotations
 
+from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
 from webhook.diagnose.why.comparison import Comparison, compare, worse
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
@@ -115,7 +116,8 @@ def _answer(
         remedy = cause.remedy if status else called.remedy
         text = f"RDMA did not work ({_verdict_clause(status)}). {cause.meaning}"
         return "no", cause.finding("error", text, remedy)
-    if status is not None and changed and worse(comparison.rdma, status.rdma) != status.rdma:
+    is_worse = status is not None and worse(comparison.rdma, status.rdma) != status.rdma
+    if status is not None and changed and is_worse and not in_use:
         return comparison.rdma, _by_change(status, comparison, changed)
     if status is not None:
         return status.rdma, _by_status(status)
@@ -168,7 +170,8 @@ def _by_status(status: StatusAnnotation) -> Finding:
         text = f"{start}: this version of rdma-webhook does not know the reason{suffix}."
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
-    text = f"{start}: {_uncapitalize(reason.sentence)}."
+    assumed = f", {IMAGE_RUNS_AS_ROOT}" if status.assumed == ROOT_ASSUMED.code else ""
+    text = f"{start}: {_uncapitalize(reason.sentence)}{assumed}."
     return Finding(level, reason.code, text, reason.remedy)
 
 

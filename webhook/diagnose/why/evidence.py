@@ -166,6 +166,7 @@ class StatusAnnotation(LenientObject):
 
     rdma: Literal["yes", "no", "unsure", "none"]
     verdict_reason: Text = Field("", alias="because")
+    assumed: Text = ""
     fabric: Text = ""
     config: Text = ""
     decision_reason: Text = Field("", alias="reason")

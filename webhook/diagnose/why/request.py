@@ -155,7 +155,7 @@ def applied_findings(evidence: PodEvidence, called: Finding) -> Iterator[Finding
 
 
 def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:
-    return (status.decision_reason,) if status.decision_reason else ()
+    return tuple(filter(None, (status.decision_reason, status.assumed)))
 
 
 def _mutation_findings(names: tuple[str, ...] | int) -> Iterator[Finding]:

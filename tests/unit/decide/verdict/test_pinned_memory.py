@@ -7,6 +7,7 @@ import pytest
 from tests.builders import decision_input, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.analysis import DecisionInput
+from webhook.decide.verdict import ROOT_ASSUMED
 from webhook.model.fabric import Globs
 from webhook.model.facts import PSA_ENFORCE, NamespaceFacts
 from webhook.model.pod import PodManifest
@@ -103,8 +104,10 @@ ASSUMED = ", assuming that the image runs as root"
     ids=("unset", "privileged", "root permitted", "root", "root pod", "two", "one of two"),
 )
 def test_an_assumption_is_in_the_message(manifest: PodManifest, assumed: str) -> None:
-    """A privileged process of another user has no capabilities either."""
-    assert verdict_on(manifest).message == f"{EQUIPPED_SENTENCE}{assumed}"
+    """A privileged process of another user has no capabilities either; the status has a code."""
+    verdict = verdict_on(manifest)
+    assert verdict.message == f"{EQUIPPED_SENTENCE}{assumed}"
+    assert verdict.assumption is (ROOT_ASSUMED if assumed else None)
 
 
 def test_where_the_user_does_not_matter_nothing_is_assumed() -> None:

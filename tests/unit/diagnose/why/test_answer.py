@@ -87,6 +87,18 @@ def test_the_status_answers(rdma: str, because: str, level: Level, text: str) ->
     assert explanation.well == (rdma in ("yes", "none"))
 
 
+def test_the_assumption_is_in_the_answer() -> None:
+    """As in the preview; the chapter has how to check it."""
+    explanation = explain(live(status(assumed="RootAssumed")))
+    assert explanation.answer.text == (
+        "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
+        "right for RDMA, assuming that the image runs as root."
+    )
+    (finding,) = chapter_findings(explanation, "applied")[1:]
+    assert (finding.level, finding.code) == ("info", "RootAssumed")
+    assert "kubectl exec POD -- id -u" in finding.text
+
+
 def test_a_status_of_another_version() -> None:
     """Its verdict counts, although the code is unknown."""
     explanation = explain(live(status("no", "Sorcery")))

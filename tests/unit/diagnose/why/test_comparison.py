@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, decide_on, env, fabrics, gpu
+from tests.builders import H100, V100, decide_on, decision_input, env, fabrics, gpu
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.pods import chapter_findings, explain, namespace
+from tests.unit.diagnose.why.test_answer import RDMA, log
 from webhook.diagnose.why.explanation import Explanation
-from webhook.model.fabric import CompiledConfiguration
+from webhook.model.fabric import CompiledConfiguration, FabricEnv
 from webhook.model.finding import Finding
 
 Item = dict[str, Any]
@@ -191,6 +193,53 @@ def test_who_may_have_changed_it(later: tuple[str, ...] | None, remedy: str) -> 
     explanation = compared(pod, KNOWN, later_mutators=later)
     assert explanation.answer.remedy.startswith(remedy)
     assert "reate the pod again." in explanation.answer.remedy
+
+
+def test_what_the_log_shows_is_stronger() -> None:
+    """RDMA in use outweighs a change; the change is still named."""
+    pod = equipped()
+    main(pod)["securityContext"] = {}
+    explanation = compared(pod, KNOWN, logs=(log(RDMA),))
+    assert explanation.rdma == "yes"
+    assert changes(explanation)
+
+
+def test_a_status_without_room_for_names() -> None:
+    """What was applied is unknown then, but the verdict of the pod as it is counts."""
+    pod = equipped()
+    annotations = pod["metadata"]["annotations"]
+    applied = '["ipc-lock","rdma-resources","env","hcoll"]'
+    assert applied in annotations["rdma.lab/status"]
+    annotations["rdma.lab/status"] = annotations["rdma.lab/status"].replace(applied, "4")
+    main(pod)["securityContext"] = {}
+    assert changes(compared(pod, None)) == []
+    main(pod)["env"].append({"name": "NCCL_IB_DISABLE", "value": "1"})
+    assert compared(pod, None).rdma == "no"
+
+
+def test_the_sites_own_variables_are_no_change() -> None:
+    """A user may well set another value for these, and the status has no code for it."""
+    env_of_site = FabricEnv(site=(("NCCL_DEBUG", "WARN"),))
+    site = replace(V100, env=env_of_site)
+    manifest = new_pod(gpu("trainer", env=env(NCCL_DEBUG="INFO")))
+    pod = deepcopy(decide_on(manifest, decision_input(site)).pod)
+    assert '"env"' in pod["metadata"]["annotations"]["rdma.lab/status"]
+    assert changes(compared(pod, fabrics(site))) == []
+
+
+def test_a_launcher_is_compared_too() -> None:
+    """It has variables, but no device."""
+    command = ["mpirun", "--hostfile", "/etc/hosts.mpi", "train"]
+    pod = equipped(
+        {"name": "launcher", "image": "x", "command": command},
+        annotations={"rdma.lab/fabric": "v100-ib"},
+    )
+    assert compared(pod, KNOWN).rdma == "none"
+    variables = main(pod)["env"]
+    next(item for item in variables if item["name"] == "NCCL_IB_HCA")["value"] = "mlx5_9"
+    assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
+        "Container launcher: env NCCL_IB_HCA was =mlx5_0,mlx5_1, is mlx5_9."
+    ]
 
 
 def test_a_pod_of_another_cluster() -> None:
