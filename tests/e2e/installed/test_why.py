@@ -111,7 +111,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "x", V100, container={"env": [{"name": "NCCL_IB_DISABLE", "value": "1"}]}
         ),
         "nowhere": space.pod("x", container=none),
-        "taken": space.pod("x", V100, {ENABLE: "true", "rdma.lab/devices": "64"}),
+        "too-many": space.pod("x", V100, {ENABLE: "true", "rdma.lab/devices": "64"}),
         "oom": space.pod(
             "x",
             container={
@@ -203,15 +203,14 @@ def test_a_resource_that_no_node_has(space: Space, planted: dict[str, str]) -> N
     assert sentence in texts(explanation, "podStatus")
 
 
-def test_a_resource_in_use(space: Space, planted: dict[str, str]) -> None:
-    """The pod is pending, and a node offers the resource, but not enough of it."""
-    pod = planted["taken"]
+def test_more_devices_than_a_node_has(space: Space, planted: dict[str, str]) -> None:
+    """The pod is pending, and the largest node has fewer devices in total."""
+    pod = planted["too-many"]
     until(lambda: "rdma/rdma_v100" in texts(explained(space, pod), "podStatus"))
     explanation = explained(space, pod)
     assert (explanation["rdma"], explanation["well"]) == ("unsure", False)
     assert "ResourceExceedsNodes" in explanation["answer"]["code"]
-    start = "The pod is waiting for rdma/rdma_v100: no node that offers it"
-    sentence = f"{start} ({REAL}) has enough of it free"
+    sentence = f"it requests rdma/rdma_v100: 64, and the largest node ({REAL}) has"
     assert sentence in texts(explanation, "podStatus")
 
 
