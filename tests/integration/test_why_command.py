@@ -379,3 +379,27 @@ def test_controllers_that_cannot_be_read(tmp_path: Path, job_server: AnswersApi)
     assert (code, out) == (2, "")
     assert "you do not have the right to list the pods of lab; pass the name of a pod" in err
     assert "you do not have the right to read Job other in namespace lab" in err
+
+
+def test_a_pending_pod_in_a_file(tmp_path: Path) -> None:
+    """Nodes in the same file count: the taint is named, and the exit code is 1."""
+    message = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    condition = {"type": "PodScheduled", "status": "False", "message": message}
+    pod = live(phase="Pending", conditions=[condition], spec={"nodeName": ""})
+    taint = {"key": "team", "value": "a", "effect": "NoSchedule"}
+    node = {
+        "kind": "Node",
+        "metadata": {"name": "n", "labels": {}},
+        "spec": {"taints": [taint]},
+        "status": {
+            "allocatable": {"cpu": "4"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    code, answer = form("-f", written(tmp_path, pod, node))
+    (chapter,) = (
+        chapter for chapter in answer["pods"][0]["chapters"] if chapter["name"] == "podStatus"
+    )
+    (finding,) = chapter["findings"]
+    assert (code, finding["code"]) == (1, "BlockedByTaint")
+    assert "the taint team=a:NoSchedule" in finding["text"]
