@@ -10,6 +10,7 @@ from typing import NamedTuple
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import Claim, brings_gpu, may_claim_gpu
 from webhook.model.decision import Reason
@@ -84,6 +85,8 @@ class DecisionInput(NamedTuple):
     fabric_index: FabricIndex
     #: Whether to decide as if the pod had opted in.
     assume_opted_in: bool = False
+    #: What the launcher of the pod's workload sets for its ranks, if its command is known.
+    launcher_settings: CommandSettings = NO_SETTINGS
 
 
 class PodAnalysis(NamedTuple):
@@ -113,6 +116,8 @@ class PodAnalysis(NamedTuple):
     called_before: bool = False
     #: Whether the status on the pod is from a call with another configuration.
     status_from_other_configuration: bool = False
+    #: What the launcher of the pod's workload sets for its ranks.
+    launcher_settings: CommandSettings = NO_SETTINGS
 
     @property
     def has_gpu(self) -> bool:

@@ -21,12 +21,12 @@ from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.targets import NO_TARGET
 from webhook.decide.reasons import INVALID_POD, NOT_OPTED_IN
+from webhook.decide.settings.ranks import settings_of_launchers
 from webhook.errors import DocumentError, ReviewError
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.decision import Decision, Reason
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest, dotted
 from webhook.preview.input_facts import LiveFacts, is_fact, with_input_facts
 from webhook.preview.patches import patch_pod, template_edit
@@ -112,7 +112,12 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     facts, fact_notes = with_input_facts(file_facts, documents, options.namespace, live)
     notes = [*live.notes, *fact_notes]
     options = replace(options, facts=facts)
-    fabric_index = facts.fabric_index(options.configuration)
+    cluster_input = DecisionInput(
+        configuration=options.configuration,
+        namespace=NamespaceFacts(),
+        fabric_index=facts.fabric_index(options.configuration),
+        assume_opted_in=options.enable,
+    )
     decided_templates: list[_DecidedTemplate] = []
     for number, document in enumerate(documents):
         if reason := unsupported_reason(document, options.wording):
@@ -127,9 +132,14 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
                 f"{document.name}: more than {options.max_pods} pods; send fewer in one request"
             )
         origin = _DocumentContext(document, number, OptInHints(document.value))
+        templates_with_pods = [
+            (template, controller_pods(template)) for template in (*templates, *derived)
+        ]
+        manifests = [made.pod for _, pods in templates_with_pods for made in pods]
+        shared_input = cluster_input._replace(launcher_settings=settings_of_launchers(manifests))
         all_decisions = [
-            _decide_on(origin, template, fabric_index, options)
-            for template in (*templates, *derived)
+            _decide_on(origin, template, pods, shared_input, options)
+            for template, pods in templates_with_pods
         ]
         without_target = [
             decided.template for decided in all_decisions if decided.has_reason(NO_TARGET)
@@ -185,16 +195,14 @@ def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> st
 
 
 def _decide_on(
-    origin: _DocumentContext, template: Template, fabric_index: FabricIndex, options: PreviewOptions
+    origin: _DocumentContext,
+    template: Template,
+    pods: tuple[ControllerPod, ...],
+    shared_input: DecisionInput,
+    options: PreviewOptions,
 ) -> _DecidedTemplate:
     namespace = _namespace(template.namespace or options.namespace, options)
-    decision_input = DecisionInput(
-        configuration=options.configuration,
-        namespace=namespace,
-        fabric_index=fabric_index,
-        assume_opted_in=options.enable,
-    )
-    pods = controller_pods(template)
+    decision_input = shared_input._replace(namespace=namespace)
     decisions = tuple(decide(controller_pod.pod, decision_input) for controller_pod in pods)
     return _DecidedTemplate(
         origin, template, decision_input, controller_of(template), pods, decisions

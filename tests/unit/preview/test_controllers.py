@@ -338,6 +338,25 @@ def test_a_denied_pod_spec_is_not_edited() -> None:
     assert patches([document], report) == [[]]
 
 
+def _verdicts(script: str) -> list[tuple[str, str]]:
+    """Preview an MPIJob whose launcher runs a script; return both verdicts in order."""
+    job = json.loads(json.dumps(MPI_JOB))
+    (launcher,) = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"]
+    launcher.update(command=["bash", "-c", script], args=[])
+    verdicts = [preview.decision.verdict for preview in previewed(job)[1].previews]
+    return [(verdict.rdma, verdict.because.code) for verdict in verdicts if verdict is not None]
+
+
+def test_a_launchers_command_decides_about_the_workers() -> None:
+    """What it sets for its ranks is as in the workers' env."""
+    assert _verdicts("mpirun -x NCCL_IB_DISABLE=1 train") == [
+        ("no", "RanksWithoutRdma"),
+        ("no", "NcclIbDisabled"),
+    ]
+    assert _verdicts("mpirun -x NCCL_NET=$X train")[1] == ("unsure", "SettingComputed")
+    assert _verdicts("mpirun train") == [("none", "Launcher"), ("yes", "Equipped")]
+
+
 WORKFLOW = workload(
     "argoproj.io/v1alpha1 Workflow",
     {

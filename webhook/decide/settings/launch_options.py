@@ -27,6 +27,7 @@ from webhook.decide.shell.argv import Word, basename
 _PARAMETERS = frozenset({"mca", "gmca", "omca", "gomca"})
 _ENV_LIST = "mca_base_env_list"
 _HYDRA = frozenset({"env", "genv"})
+_LISTS = frozenset({"envlist", "genvlist"})
 
 
 class RankVariables(NamedTuple):
@@ -35,30 +36,47 @@ class RankVariables(NamedTuple):
     #: The name, value and option of each, the decisive one last; a None as value is unknown.
     variables: tuple[tuple[str, Word, str], ...] = ()
     program: int | None = None  #: the index of the program in the words; None if it is unclear
+    forwarded: tuple[str, ...] = ()  #: variables whose value is the launcher's
 
 
 def rank_variables(words: Sequence[Word]) -> RankVariables:
     """Read the options of the launcher that is the first word."""
-    launcher = basename(words[0] or "")
-    general: list[tuple[str, Word, str]] = []
-    local: list[tuple[str, Word, str]] = []  # of -env, which wins
-    index = 1
-    while index < len(words):
+    launcher, options = basename(words[0] or ""), _Options([], [], [])
+    index: int | None = 1
+    program = None
+    while index is not None and index < len(words):
         word = words[index]
-        if word is None:
-            return RankVariables((*general, *local))
-        if word[:1] != "-":
-            return RankVariables((*general, *local), index)
-        name, following = word.lstrip("-"), words[index + 1 : index + 3]
-        source = f"{launcher} {word.partition('=')[0]:.20}"
-        (local if name == "env" else general).extend(
-            (variable, value, source) for variable, value in _set_by(name, following)
-        )
-        count = 1 if _is_joined(name, following) else value_count_of_any(name, following)
-        if count is None:
-            return RankVariables((*general, *local))
-        index += 1 + count
-    return RankVariables((*general, *local))
+        if word is None or word[:1] != "-":
+            program = None if word is None else index
+            break
+        index = _read_option(words, index, launcher, options)
+    variables = (*options.general, *options.local)
+    return RankVariables(variables, program, tuple(options.forwarded))
+
+
+class _Options(NamedTuple):
+    """The variables in the options so far."""
+
+    general: list[tuple[str, Word, str]]
+    local: list[tuple[str, Word, str]]  #: of -env, which wins
+    forwarded: list[str]
+
+
+def _read_option(words: Sequence[Word], index: int, launcher: str, options: _Options) -> int | None:
+    """Read the option at `index`; return the index after it and its values, None if unclear."""
+    word = words[index] or ""
+    name, following = word.lstrip("-"), words[index + 1 : index + 3]
+    source = f"{launcher} {word.partition('=')[0]:.20}"
+    (options.local if name == "env" else options.general).extend(
+        (variable, value, source) for variable, value in _set_by(name, following)
+    )
+    first = following[0] if following else None
+    if name == "x" and first and "=" not in first:
+        options.forwarded.append(first)
+    if name in _LISTS and first:
+        options.forwarded.extend(first.split(","))
+    count = 1 if _is_joined(name, following) else value_count_of_any(name, following)
+    return None if count is None else index + 1 + count
 
 
 def _is_joined(name: str, following: Sequence[Word]) -> bool:

@@ -8,7 +8,7 @@ from webhook.decide.settings.setting import Memlock, Setting, assigned, is_recor
 class Process:
     """What commands change in a process, compared with the container's first process."""
 
-    __slots__ = ("drops", "memlock", "parent", "settings", "user")
+    __slots__ = ("drops", "memlock", "parent", "ranks", "settings", "user")
 
     def __init__(self, parent: Process | None = None) -> None:
         self.parent = parent
@@ -16,11 +16,12 @@ class Process:
         self.drops = ""  #: the source of what removes the inherited environment, or ""
         self.user = ""  #: the source of the change to a user other than root, or ""
         self.memlock: Memlock | None = None
+        self.ranks: dict[str, Setting] = {}  #: the settings of ranks that it starts over ssh
 
     @property
     def changed(self) -> bool:
         """Whether anything differs from the parent."""
-        return bool(self.settings or self.drops or self.user or self.memlock)
+        return bool(self.settings or self.drops or self.user or self.memlock or self.ranks)
 
     def current(self, name: str) -> Setting | None:
         """Return the setting of a variable in this process; None if the container's env has it."""
@@ -65,3 +66,4 @@ class Process:
         self.settings.update(child.settings)
         self.user = child.user or self.user
         self.memlock = child.memlock or self.memlock
+        self.ranks = child.ranks or self.ranks

@@ -89,7 +89,7 @@ class _Reading:
         self._env = env
         self._process = Process()
         self._possible: list[Setting] = []
-        self._others: list[Process] = []  #: processes that may carry the traffic
+        self._side_processes: list[Process] = []  #: processes that may carry the traffic
         self._harmless: set[str] = set()  #: variables that are set, but for nothing that matters
 
     def run_container(self, argv: Sequence[Word]) -> None:
@@ -107,15 +107,15 @@ class _Reading:
 
     def result(self, text: str) -> CommandSettings:
         """Return the settings; `text` is the container's whole command."""
-        process, others = self._process, self._others
+        process, side = self._process, self._side_processes
         possible = [*self._possible]
-        for other in others:
+        for other in side:
             possible += other.settings.values()
         explained = {*process.settings, *(setting.name for setting in possible)}
         explained |= self._harmless
         possible += mentions(text, explained)
-        drops = process.drops or next((other.drops for other in others if other.drops), "")
-        user = next((other.user for other in others if other.user), "")
+        drops = process.drops or next((other.drops for other in side if other.drops), "")
+        user = next((other.user for other in side if other.user), "")
         return CommandSettings(
             certain=process.settings,
             possible=tuple(dict.fromkeys(possible)),
@@ -123,6 +123,8 @@ class _Reading:
             drops=bool(process.drops),
             user=_other_user(process.user, user),
             memlock=process.memlock,
+            ranks=process.ranks,
+            possible_ranks=tuple(setting for other in side for setting in other.ranks.values()),
         )
 
     def _run(self, words: Sequence[Word], process: Process, depth: int) -> bool:
@@ -156,9 +158,9 @@ class _Reading:
     ) -> bool:
         source = f"{change.description} in its command"
         if change.drops:
-            kept = [process.current(name) for name in change.keeps]
+            preserved = [process.current(name) for name in change.keeps]
             process.drop(source)
-            for setting in filter(None, kept):
+            for setting in filter(None, preserved):
                 process.put(setting)
         if not change.is_root:
             process.user = source
@@ -170,18 +172,33 @@ class _Reading:
         return change.command is not None and self._run(words[change.command :], process, depth + 1)
 
     def _run_ranks(self, words: Sequence[Word], process: Process, depth: int) -> bool:
-        variables, program = rank_variables(words)
-        several = ":" in words
-        for name, value, option in variables:
-            source = f"{option} in its command"
-            if several:
+        options = rank_variables(words)
+        if ":" in words:  # several programs, each with options of its own
+            for name, value, option in options.variables:
                 if is_recorded(name):
+                    source = f"{option} in its command"
                     self._possible.append(Setting(name, literal(value or "$"), source))
-            else:
-                process.assign(name, "$" if value is None else value, source)
-        if program is not None and not several:
-            self._run(words[program:], process, depth + 1)
+            return True
+        remote = Process()
+        for name in options.forwarded:
+            self._forward(name, process, remote)
+        rank = Process(process)
+        for name, value, option in options.variables:
+            rank.assign(name, "$" if value is None else value, f"{option} in its command")
+        if options.program is not None:
+            self._run(words[options.program :], rank, depth + 1)
+        remote.absorb(rank)
+        process.absorb(rank)
+        process.ranks = remote.settings
         return True
+
+    def _forward(self, name: str, process: Process, rank: Process) -> None:
+        """Give a rank in another pod the launcher's own value of a variable."""
+        setting = process.current(name)
+        if setting is None and name in self._env:
+            setting = Setting(name, self._env[name], "mpirun -x in its command")
+        if setting is not None and not setting.removed and is_recorded(name):
+            rank.put(setting)
 
     def _run_script(self, script: Word, process: Process, depth: int) -> None:
         """Apply a script to the process of its shell, as its main command gets it."""
@@ -215,7 +232,7 @@ class _Reading:
         if ends and not command.conditional:
             process.absorb(child)
             return True
-        self._others.append(child)
+        self._side_processes.append(child)
         return False
 
 
@@ -242,7 +259,7 @@ def _apply_env(words: Sequence[Word], process: Process) -> None:
 
 
 def _unset_by_env(words: Sequence[Word]) -> Iterator[str]:
-    for word, following in zip(words, (*words[1:], None), strict=True):
+    for word, following in zip(words, (*words[1:], None), strict=False):
         if word in ("-u", "--unset") and following:
             yield following
         elif word and word.startswith(("-u", "--unset=")):

@@ -53,6 +53,9 @@ class CommandSettings(NamedTuple):
     drops: bool = False
     user: OtherUser | None = None
     memlock: Memlock | None = None
+    #: The certain and the possible settings of ranks that the command starts over ssh.
+    ranks: Mapping[str, Setting] = MappingProxyType({})
+    possible_ranks: tuple[Setting, ...] = ()
 
 
 #: The settings of most commands.

@@ -54,6 +54,7 @@ from webhook.decide.verdict.pod_settings import (
     judge_pod_network,
     judge_pod_sandbox,
 )
+from webhook.decide.verdict.rank_settings import RANK_REASONS, judge_rank_settings
 from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.decision import Reason, Verdict
 from webhook.model.traffic_libraries import TrafficLibrary
@@ -114,7 +115,7 @@ def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidenc
         verdict = _worst(_problems(pod)) or _equipped(pod, libraries)
         return verdict._replace(libraries=libraries)
     if analysis.launchers:
-        return _launcher_verdict(analysis.launchers)
+        return judge_rank_settings(analysis) or _launcher_verdict(analysis.launchers)
     assert (
         applicability.reason is not None
     )  # a pod without targets and launchers always has a reason
@@ -182,6 +183,7 @@ JUDGE_REASONS: tuple[Reason, ...] = (
     *PINNED_MEMORY_REASONS,
     *LIBRARY_REASONS,
     *UNCERTAIN_REASONS,
+    *RANK_REASONS,
     *GPU_MODEL_REASONS,
     *CAPACITY_REASONS,
 )

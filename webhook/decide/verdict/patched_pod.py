@@ -10,6 +10,7 @@ from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Applicability, Examination
 from webhook.decide.settings.effective import applied, effective_env, uncertain
+from webhook.decide.settings.ranks import with_launchers
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 from webhook.model.claims import Claim, claims_by_container, claims_of
 from webhook.model.decision import Outcome
@@ -44,7 +45,8 @@ class PatchedTarget(NamedTuple):
         """Return the view of a target in `pod`, the pod after all mutations."""
         path, original = target.path, analysis.containers[target.path]
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
-        settings, container = analysis.command_reader.settings(path), pod.container(path)
+        container, by_command = pod.container(path), analysis.command_reader.settings(path)
+        settings = with_launchers(by_command, analysis.launcher_settings)
         env = effective_env(original.env, settings, container.env)
         return cls(target, container, env, original.command_text, visible_claims, settings)
 

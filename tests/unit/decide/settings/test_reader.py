@@ -110,6 +110,10 @@ def test_possible_settings(script: str) -> None:
         "mpirun -x NCCL_NET -np 2 a",
         "mpirun -x NCCL_NET=${NCCL_NET} -np 2 a",
         "$X env NCCL_DEBUG=INFO",
+        "env; env -u; echo $NCCL_NET",
+        "env -u NCCL_NET",
+        "exec; env | grep NCCL_",
+        "mpirun; mpirun -x; mpirun -x X=; srun --export",
     ],
 )
 def test_no_settings(script: str) -> None:

@@ -1,0 +1,87 @@
+"""The settings that launchers make for ranks in other pods.
+
+Over ssh, Open MPI's ranks get only what `-x` sets or forwards, and OMPI_*. Hydra, horovodrun and
+deepspeed pass on what the launcher has (horovodrun by `-x` for each variable; deepspeed the names
+that begin with NCCL, UCX and some others, launcher/runner.py, EXPORT_ENVS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from webhook.decide.launchers.commands import FAMILIES, RAY_HEAD, Commands
+from webhook.decide.launchers.openmpi import shows_other_mpi
+from webhook.decide.launchers.roles import launchers_of
+from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
+from webhook.decide.shell.argv import basename
+from webhook.errors import ShapeError
+from webhook.model.pod import Path, Pod, PodManifest
+
+_PLACE, _LAUNCHERS_PLACE = "in its command", "in the launcher's command"
+
+
+def rank_settings(
+    pod: Pod, path: Path, commands: Commands, reader: CommandReader
+) -> CommandSettings:
+    """Return what ranks in other pods get from the launcher in the container at `path`."""
+    settings = reader.settings(path)
+    if settings is NO_SETTINGS:
+        return settings
+    if _passes_all_on(pod, path, commands):
+        return CommandSettings(settings.certain, settings.possible)
+    return CommandSettings(settings.ranks, settings.possible_ranks)
+
+
+def settings_of_launchers(pods: Sequence[PodManifest]) -> CommandSettings:
+    """Return what the launchers among the pods of a workload set for the ranks in its other pods.
+
+    Nothing for a workload of one pod, or from a pod that cannot be read: its decision names the
+    problem.
+    """
+    certain: dict[str, Setting] = {}
+    possible: list[Setting] = []
+    for manifest in pods if len(pods) > 1 else ():
+        try:
+            members = list(_settings_of_pod(Pod(manifest)))
+        except ShapeError:
+            continue
+        for settings in members:
+            certain.update(
+                (name, _relocated(setting)) for name, setting in settings.certain.items()
+            )
+            possible += map(_relocated, settings.possible)
+    return CommandSettings(certain, tuple(possible)) if certain or possible else NO_SETTINGS
+
+
+def _settings_of_pod(pod: Pod) -> Iterable[CommandSettings]:
+    commands, reader = Commands(pod), CommandReader(pod)
+    for index, evidence in launchers_of(pod, commands).items():
+        if evidence.elsewhere:
+            yield rank_settings(pod, ("spec", "containers", index), commands, reader)
+
+
+def with_launchers(container: CommandSettings, launchers: CommandSettings) -> CommandSettings:
+    """Return a rank's settings with those of its launcher, which override its own container's."""
+    if launchers is NO_SETTINGS:
+        return container
+    return container._replace(
+        certain={**container.certain, **launchers.certain},
+        possible=container.possible + launchers.possible,
+    )
+
+
+def _relocated(setting: Setting) -> Setting:
+    return setting._replace(source=setting.source.replace(_PLACE, _LAUNCHERS_PLACE))
+
+
+def _passes_all_on(pod: Pod, path: Path, commands: Commands) -> bool:
+    """Return whether ranks get all variables of the launcher."""
+    frameworks = commands.other_launcher_commands(path)
+    if any(basename(words[0] or "") != RAY_HEAD[0] for words in frameworks):
+        return True
+    launches = [launch for launch in commands.launches(path) if not launch.problem]
+    names = (basename(launch.launcher_words[0] or "") for launch in launches)
+    if any(FAMILIES[name] == "another MPI" for name in names):
+        return True
+    return bool(launches) and shows_other_mpi(commands.text(path), pod.container(path).env)
