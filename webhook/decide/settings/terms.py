@@ -7,9 +7,15 @@ from collections.abc import Collection, Iterator
 
 from webhook.decide.settings.setting import PREFIXES, Setting, literal
 
-#: The texts that a script is searched for: names of variables, programs and builtins.
+#: Options of serving engines, and the variable with the same meaning: SGLang hands the devices of
+#: its option to Mooncake (python/sglang/srt/server_args.py, disaggregation_ib_device).
+ENGINE_OPTIONS = {"--disaggregation-ib-device": "MOONCAKE_DEVICE"}
+#: The option that chooses another library instead of Mooncake, the default.
+ENGINE_BACKEND = "--disaggregation-transfer-backend"
+#: The texts that a script is searched for: names of variables, options, programs and builtins.
 TERMS = (
     *PREFIXES,
+    *ENGINE_OPTIONS,
     *("su ", "su\t", "sudo", "runuser", "doas ", "gosu", "su-exec", "setuidgid", "setpriv"),
     *("env -", "exec -c", "ulimit ", "set -", "set -o", "--export"),
 )
@@ -22,6 +28,13 @@ OFF_VALUES = {
     "NCCL_NET": "Socket",
     "NCCL_IB_HCA": "=none",
     "UCX_TLS": "tcp",
+    "UCX_NET_DEVICES": "none",
+    "MOONCAKE_PROTOCOL": "tcp",
+    "MOONCAKE_DEVICE": "none",
+    "MC_FORCE_TCP": "1",
+    "MC_MS_FILTERS": "none",
+    "MORI_RDMA_DEVICES": "none",
+    "NVSHMEM_HCA_LIST": "none",
     "OMPI_MCA_pml": "ob1",
     "OMPI_MCA_btl": "tcp,self",
 }

@@ -42,6 +42,17 @@ def test_devices_that_a_command_names() -> None:
     assert judged(running("export NCCL_IB_HCA=mlx5_0; a")) == EQUIPPED
 
 
+def test_devices_of_serving_engines() -> None:
+    """SGLang moves data with Mooncake, whose devices an option names."""
+    serve = "python -m sglang.launch_server --disaggregation-mode prefill"
+    verdict = verdict_on(running(f"{serve} --disaggregation-ib-device mlx5_9"))
+    assert (verdict.rdma, verdict.because.code) == ("no", "DevicesOfNoFabric")
+    assert verdict.message.endswith("(--disaggregation-ib-device in its command)")
+    assert judged(running(f"{serve} --disaggregation-ib-device mlx5_0")) == EQUIPPED
+    computed = judged(running(f"{serve} --disaggregation-ib-device $DEVICE"))
+    assert computed == ("unsure", "SettingComputed")
+
+
 def test_a_command_may_repair_env() -> None:
     """It wins over the container's variables."""
     for script in ("unset NCCL_IB_DISABLE; a", "NCCL_IB_DISABLE=0 a", "env -u NCCL_IB_DISABLE a"):
