@@ -194,6 +194,7 @@ UNRESTRICTED = "assumed to set no Pod Security level and no fabric; the labels r
 _NO_MEMORY_LIMIT = "assumed to require no memory limit"
 _TEMPLATE = "whether the fabrics' templates exist remains unknown"
 _CLAIM = "their requests are guessed from the names in the pod"
+_CONFIG_MAP = "its variables remain unknown"
 _NODES_UNREAD = "the nodes' resources and fabrics remain unknown"
 _REMAINING = "everything else is treated as if there were no cluster"
 _MEMORY_LIMIT_KINDS = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
@@ -239,6 +240,17 @@ class BestEffortFacts:
         if self._claims(CLAIM_TEMPLATES, TEMPLATE_KIND, name, _TEMPLATE):
             self.namespaces_with_complete_templates.append(name)
         self._claims(CLAIMS, CLAIM_KIND, name, _CLAIM)
+
+    def read_config_map(self, namespace: str, name: str) -> None:
+        """Read a ConfigMap from which containers get variables."""
+        if self.is_unreachable():
+            return
+        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        config_map = self.best_effort.get(path, f"ConfigMap {namespace}/{name}")
+        if config_map is None:
+            self.note("get configmaps", _CONFIG_MAP)
+        else:
+            self._keep("ConfigMap", [config_map])
 
     def read_nodes(self) -> None:
         """Read all nodes; there may be thousands."""

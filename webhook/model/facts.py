@@ -17,6 +17,7 @@ from webhook.model.claims import (
     ClaimObject,
     requested_classes,
 )
+from webhook.model.config_maps import ConfigMaps, config_map_data
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.nodes import FabricIndex, Node, build_fabric_index, node_of
 from webhook.model.objects import ClusterObject, LimitRange, ResourceQuota
@@ -42,6 +43,8 @@ class NamespaceFacts:
     memory_limit_rejection: str = ""
     #: Its ResourceClaimTemplates and ResourceClaims.
     claim_facts: ClaimFacts = NO_CLAIM_FACTS
+    #: The known ones of its ConfigMaps: only previews know any.
+    config_maps: ConfigMaps = field(default_factory=dict)
 
     @property
     def enforced_pod_security(self) -> str:
@@ -56,6 +59,10 @@ class NamespaceFacts:
         replicas report the same one.
         """
         return replace(self, memory_limit_rejection=min(filter(None, rejections), default=""))
+
+    def with_config_maps(self, config_maps: ConfigMaps) -> NamespaceFacts:
+        """Return a copy that also knows these ConfigMaps."""
+        return replace(self, config_maps={**self.config_maps, **config_maps})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,14 +114,16 @@ class Facts:
         """Return a copy with more objects; objects without a namespace belong to `namespace`.
 
         A Namespace, Node, ResourceClaimTemplate or ResourceClaim replaces any with the same name.
-        LimitRanges and quotas are added to the known ones.
+        LimitRanges, quotas and ConfigMaps are added to the known ones.
         """
         by_kind = _by_kind(objects)
         namespaces = dict(self.namespaces)
         for name, facts in by_kind.namespaces.items():
             before = self.namespace(name)
             restricted = facts.with_memory_limit_rejections([before.memory_limit_rejection])
-            namespaces[name] = replace(restricted, claim_facts=before.claim_facts)
+            namespaces[name] = replace(
+                restricted, claim_facts=before.claim_facts, config_maps=before.config_maps
+            )
         for name, rejections in by_kind.memory_limit_rejections.items():
             object_namespace = name or namespace
             current = namespaces.get(object_namespace) or self.namespace(object_namespace)
@@ -127,6 +136,10 @@ class Facts:
             namespaces[object_namespace] = replace(
                 current, claim_facts=current.claim_facts.with_objects(claim_objects)
             )
+        for name, config_maps in by_kind.config_maps.items():
+            object_namespace = name or namespace
+            current = namespaces.get(object_namespace) or self.namespace(object_namespace)
+            namespaces[object_namespace] = current.with_config_maps(config_maps)
         return replace(self, namespaces=namespaces, nodes={**self.nodes, **by_kind.nodes})
 
     def with_fallback(
@@ -144,6 +157,9 @@ class Facts:
         added = Facts().with_objects(objects, "")
         fallback = added.with_complete_templates(namespaces_with_complete_templates)
         namespaces = {**fallback.namespaces, **self.namespaces}
+        for name, facts in self.namespaces.items():
+            config_maps = fallback.namespace(name).config_maps
+            namespaces[name] = replace(facts, config_maps={**config_maps, **facts.config_maps})
         nodes = {**nodes, **self.nodes}
         return replace(self, namespaces=namespaces, nodes=nodes, unlisted_is_unknown=False)
 
@@ -168,11 +184,12 @@ class _ByKind(NamedTuple):
     memory_limit_rejections: dict[str, list[str]]
     nodes: dict[str, Node]
     claims: dict[str, list[ClaimObject]]
+    config_maps: dict[str, dict[str, Mapping[str, str]]]
 
 
 def _by_kind(objects: Iterable[Mapping[str, object]]) -> _ByKind:
-    by_kind = _ByKind({}, {}, {}, {})
-    namespaces, memory_limit_rejections, nodes, claims = by_kind
+    by_kind = _ByKind({}, {}, {}, {}, {})
+    namespaces, memory_limit_rejections, nodes, claims, config_maps = by_kind
     for item in objects:
         space, name = key_of(item)
         match item.get("kind"):
@@ -186,6 +203,8 @@ def _by_kind(objects: Iterable[Mapping[str, object]]) -> _ByKind:
                 memory_limit_rejections.setdefault(space, []).append(quota_rejection(item))
             case "ResourceClaimTemplate" | "ResourceClaim" as kind:
                 claims.setdefault(space, []).append((kind, name, requested_classes(item)))
+            case "ConfigMap":
+                config_maps.setdefault(space, {})[name] = config_map_data(item)
             case _:
                 pass
     return by_kind

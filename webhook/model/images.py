@@ -100,7 +100,7 @@ def non_root_user(image: str, defaults: Defaults) -> str:
         return "another user"
     parts = _untagged(_split(image)[1]).rsplit("/", _MAX_PARTS - 1)
     names = ["/".join(parts[first:]) for first in range(len(parts) - 1)]
-    for known in NON_ROOT_IMAGES:
-        if any(map(known.globs.match, names)):
-            return f"uid {known.uid}"
+    for images in NON_ROOT_IMAGES:
+        if any(map(images.globs.match, names)):
+            return f"uid {images.uid}"
     return ""

@@ -1,33 +1,39 @@
 """The objects of an input that are facts about the cluster of its pods.
 
 A Namespace, LimitRange, ResourceQuota, Node, ResourceClaimTemplate or ResourceClaim counts for all
-pods of the input, anywhere in it, alone or in a List. It takes precedence over the same object in
-`--facts`.
+pods of the input, anywhere in it, alone or in a List; a ConfigMap, if a pod gets variables from it.
+It takes precedence over the same object in `--facts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.admission.registration import Registration
 from webhook.config.files import FACT_KINDS
 from webhook.errors import ShapeError
 from webhook.kube.records import text_of
+from webhook.model.config_maps import config_maps_named_in
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import Node
+from webhook.preview.workloads.derived import derived_templates
 from webhook.preview.workloads.objects import Header
+from webhook.preview.workloads.templates import Template, templates_of
 from webhook.text.yaml.documents import Document
 
 _CLUSTER_WIDE = frozenset({"Namespace", "Node"})
-_LISTS = frozenset({"List", *(f"{kind}List" for kind in FACT_KINDS)})
+_CONFIG_MAP = "ConfigMap"
+_LISTS = frozenset({"List", *(f"{kind}List" for kind in (*FACT_KINDS, _CONFIG_MAP))})
+#: A namespace and the name of a ConfigMap in it.
+ConfigMapKey = tuple[str, str]
 
 
 class LiveFacts(NamedTuple):
     """The facts read from a cluster (webhook.preview.live)."""
 
-    #: Namespaces, LimitRanges, ResourceQuotas, and if needed ResourceClaimTemplates and
-    #: ResourceClaims.
+    #: Namespaces, LimitRanges, ResourceQuotas, and if needed ResourceClaimTemplates,
+    #: ResourceClaims and ConfigMaps.
     objects: tuple[Mapping[str, object], ...] = ()
     #: Node name → node.
     nodes: Mapping[str, Node] = {}
@@ -55,15 +61,14 @@ def with_input_facts(
     """
     input_objects: list[Mapping[str, object]] = []
     notes: list[str] = []
-    for document in documents:
-        for item in _objects(document.value):
-            try:
-                Facts().with_objects([item], namespace)
-            except ShapeError as error:
-                notes.append(f"{_title(item)}: not taken into account, since {error}")
-            else:
-                input_objects.append(item)
-                notes.append(f"{_title(item)}: taken into account")
+    for item in _facts_in(documents, namespace):
+        try:
+            Facts().with_objects([item], namespace)
+        except ShapeError as error:
+            notes.append(f"{_title(item)}: not taken into account, since {error}")
+        else:
+            input_objects.append(item)
+            notes.append(f"{_title(item)}: taken into account")
     if live.objects or live.nodes:
         input_identities = {_identity(item, namespace) for item in input_objects}
         live_objects = (
@@ -77,6 +82,27 @@ def with_input_facts(
     return (facts.with_objects(input_objects, namespace) if input_objects else facts), notes
 
 
+def config_maps_of(templates: Iterable[Template], default_namespace: str) -> set[ConfigMapKey]:
+    """Return the ConfigMaps from which the containers of these pods get variables.
+
+    Pods without a namespace are in `default_namespace`.
+    """
+    return {
+        (template.namespace or default_namespace, name)
+        for template in templates
+        for name in config_maps_named_in(template.pod)
+        if name
+    }
+
+
+def is_used_config_map(manifest: Mapping[str, object], facts: Facts, namespace: str) -> bool:
+    """Return whether a document is a ConfigMap that is among the facts."""
+    if _kind(manifest) != _CONFIG_MAP:
+        return False
+    _, object_namespace, name = _identity(manifest, namespace)
+    return name in facts.namespace(object_namespace).config_maps
+
+
 def _identity(manifest: Mapping[str, object], namespace: str) -> tuple[str, str, str]:
     """Return the kind, the namespace and the name of an object."""
     object_namespace, name = key_of(manifest)
@@ -84,8 +110,26 @@ def _identity(manifest: Mapping[str, object], namespace: str) -> tuple[str, str,
     return kind, "" if kind in _CLUSTER_WIDE else object_namespace or namespace, name
 
 
+def _facts_in(documents: Sequence[Document], namespace: str) -> list[Mapping[str, object]]:
+    """List the facts in the documents, without ConfigMaps that give no pod a variable."""
+    items = [item for document in documents for item in _objects(document.value)]
+    if not any(_kind(item) == _CONFIG_MAP for item in items):
+        return items
+    templates = (
+        template
+        for document in documents
+        for template in (*templates_of(document.value), *derived_templates(document.value))
+    )
+    used = config_maps_of(templates, namespace)
+    return [
+        item
+        for item in items
+        if _kind(item) != _CONFIG_MAP or _identity(item, namespace)[1:] in used
+    ]
+
+
 def _objects(manifest: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    if is_fact(manifest):
+    if _may_be_fact(manifest):
         yield manifest
         return
     items = manifest.get("items") if _kind(manifest) in _LISTS else None
@@ -94,8 +138,12 @@ def _objects(manifest: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
             continue
         # The items of a typed list have no kind.
         typed = {"kind": str(manifest["kind"]).removesuffix("List"), **item}
-        if is_fact(typed):
+        if _may_be_fact(typed):
             yield typed
+
+
+def _may_be_fact(manifest: Mapping[str, object]) -> bool:
+    return is_fact(manifest) or _kind(manifest) == _CONFIG_MAP
 
 
 def _kind(manifest: Mapping[str, object]) -> str:

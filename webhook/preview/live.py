@@ -24,9 +24,9 @@ from webhook.kube.watched_resources import CONFIGURATION_PATH, CONFIGURATIONS
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL, key_of
 from webhook.model.names import counted
-from webhook.preview.input_facts import LiveFacts
+from webhook.preview.input_facts import ConfigMapKey, LiveFacts, config_maps_of
 from webhook.preview.workloads.derived import derived_templates
-from webhook.preview.workloads.templates import templates_of
+from webhook.preview.workloads.templates import Template, templates_of
 from webhook.text.yaml.documents import Document
 
 # The same facts as in the webhook: the namespaces of the pods, with their LimitRanges and quotas,
@@ -54,13 +54,22 @@ def namespaces_of(
 
     Objects without a namespace are in `default_namespace`. With `enable`, every pod has opted in.
     """
-    namespaces = (
-        template.namespace or default_namespace
-        for document in documents
-        for template in (*templates_of(document.value), *derived_templates(document.value))
-        if enable or _opted_in(template.pod)
-    )
-    return list(dict.fromkeys(namespaces))
+    templates = _templates_that_opted_in(documents, enable=enable)
+    return list(dict.fromkeys(template.namespace or default_namespace for template in templates))
+
+
+def variable_sources_of(
+    documents: Iterable[Document], default_namespace: str, *, enable: bool = False
+) -> set[ConfigMapKey]:
+    """Return the ConfigMaps from which the pods that opted in get variables, as `namespaces_of`."""
+    return config_maps_of(_templates_that_opted_in(documents, enable=enable), default_namespace)
+
+
+def _templates_that_opted_in(documents: Iterable[Document], *, enable: bool) -> Iterator[Template]:
+    for document in documents:
+        for template in (*templates_of(document.value), *derived_templates(document.value)):
+            if enable or _opted_in(template.pod):
+                yield template
 
 
 def read_live(
@@ -70,11 +79,14 @@ def read_live(
     read_fabrics: bool = False,
     fallback_clause: str = "",
     claims: bool = False,
+    config_maps: Iterable[ConfigMapKey] = (),
 ) -> LiveReading:
     """Read the facts that decisions on pods in these namespaces depend on.
 
     `claims`: also read their ResourceClaimTemplates and ResourceClaims, which matter if a fabric
     has claims; they are read anyway if a fabric of the cluster has claims.
+    `config_maps`: the ConfigMaps from which their containers get variables; no more are read than
+    namespaces.
     `read_fabrics`: also read the cluster's fabrics; if they cannot be read, the note about that
     ends with the `fallback_clause`, which names the fabrics in their place. Each namespace is read
     once. No request follows one without an answer. Raises InvalidConfiguration if the cluster's
@@ -94,6 +106,8 @@ def read_live(
     if claims or (configuration is not None and configuration.compiled.uses_claims):
         for name in namespaces[:MAX_NAMESPACES]:
             facts.read_claims(name)
+    for key in sorted(config_maps)[:MAX_NAMESPACES]:
+        facts.read_config_map(*key)
     if namespaces:
         facts.read_nodes()
     return LiveReading(_facts(facts, registrations), configuration)

@@ -184,6 +184,44 @@ def test_a_document_without_templates_is_noted() -> None:
     assert report.notes == ("Service lab/web: no pod template", "List: no pod template")
 
 
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: site, namespace: lab}
+data: {net: Socket}
+"""
+NAMED = "        env: [{name: NCCL_NET, valueFrom: {configMapKeyRef: {name: site, key: net}}}]\n"
+LISTED = """\
+apiVersion: v1
+kind: ConfigMapList
+items: [{metadata: {name: site}, data: {net: Socket}}]
+"""
+
+
+@pytest.mark.parametrize("config_map", [CONFIG_MAP, LISTED], ids=("alone", "in a list"))
+def test_a_config_map_of_the_input_is_read(config_map: str) -> None:
+    """If a pod gets variables from it, anywhere in the input."""
+    report = report_on(f"{DEPLOYMENT}{NAMED}---\n{config_map}", namespace="lab")
+    verdict = report.previews[0].verdict
+    assert verdict is not None
+    assert verdict.message == "container trainer sets NCCL_NET=Socket: remove the variable"
+    assert report.notes[0] in (
+        "ConfigMap lab/site: taken into account",
+        "ConfigMap site: taken into account",
+    )
+
+
+def test_a_config_map_that_gives_no_pod_a_variable_is_no_fact() -> None:
+    """It may have the same name in another namespace, or be mounted."""
+    report = report_on(f"{DEPLOYMENT}{NAMED}---\n{CONFIG_MAP}".replace("space: lab}", "space: x}"))
+    assert report.notes == ("ConfigMap x/site: no pod template",)
+    verdict = report.previews[0].verdict
+    assert verdict is not None
+    assert verdict.because.code == "ValueUnseen"
+    alone = report_on(f"{DEPLOYMENT}---\n{CONFIG_MAP}")
+    assert alone.notes == ("ConfigMap lab/site: no pod template",)
+
+
 def test_documents_are_counted_over_all_inputs() -> None:
     """Empty documents are not counted, so that `-o yaml` has the same numbers."""
     documents = [*read_documents(f"{SERVICE}---\n---\n{POD}"), *read_documents(DEPLOYMENT)]

@@ -16,7 +16,13 @@ from webhook.kube.api import Query, StatusError
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import node_of
 from webhook.preview.dry_run import PreviewOptions, preview_documents
-from webhook.preview.live import MAX_NAMESPACES, LiveReading, namespaces_of, read_live
+from webhook.preview.live import (
+    MAX_NAMESPACES,
+    LiveReading,
+    namespaces_of,
+    read_live,
+    variable_sources_of,
+)
 from webhook.text.yaml.documents import read_documents
 
 LAB = "/api/v1/namespaces/lab"
@@ -291,6 +297,50 @@ def test_the_namespaces_that_matter() -> None:
     documents = read_documents("---\n".join(POD % pod for pod in pods).encode())
     assert namespaces_of(documents, "mine") == ["lab", "mine"]
     assert namespaces_of(documents, "mine", enable=True) == ["lab", "web", "mine", "idle"]
+
+
+SITE = f"{LAB}/configmaps/site"
+SOURCE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: lab, annotations: %s}
+spec: {containers: [{name: main, envFrom: [{configMapRef: {name: site}}]}]}
+"""
+
+
+def test_the_config_maps_that_matter() -> None:
+    """Those of pods that opted in; a pod without a namespace is in the default one."""
+    documents = read_documents((SOURCE % OFF).encode())
+    assert variable_sources_of(documents, "mine") == set()
+    assert variable_sources_of(documents, "mine", enable=True) == {("lab", "site")}
+    here = (SOURCE % ON).replace(", namespace: lab", "").encode()
+    assert variable_sources_of(read_documents(here), "mine") == {("mine", "site")}
+
+
+def test_config_maps_are_read() -> None:
+    """Each by its name; one that cannot be read is noted."""
+    config_map = {"metadata": {"name": "site", "namespace": "lab"}, "data": {"A": "1"}}
+    wanted = {("lab", "site"), ("lab", "other")}
+    api = PreparedReads(everything() | {SITE: config_map})
+    facts = read_live(api, ["lab"], config_maps=wanted).facts
+    assert facts.objects[-1] == {**config_map, "kind": "ConfigMap"}
+    assert facts.notes == ("ConfigMap lab/other: does not exist; its variables remain unknown",)
+    refused = read_live(PreparedReads(everything() | {SITE: 403}), ["lab"], config_maps=wanted)
+    assert refused.facts.notes[-1] == (
+        "ConfigMap lab/site: not read, as you lack the right to get configmaps; its variables "
+        "remain unknown"
+    )
+    silent = PreparedReads({LAB: ClusterError("no answer")})
+    read_live(silent, ["lab"], config_maps=wanted)
+    assert SITE not in silent.asked
+
+
+def test_config_maps_are_bounded() -> None:
+    """No more are read than namespaces."""
+    many = {("lab", f"m{number}") for number in range(MAX_NAMESPACES + 3)}
+    api = PreparedReads(everything())
+    read_live(api, ["lab"], config_maps=many)
+    assert sum("configmaps" in path for path in api.asked) == MAX_NAMESPACES
 
 
 def claim(name: str, **metadata: Any) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from tests.builders import (
 from tests.case_names import case_name
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.fabric import FabricEnv, RdmaResource
+from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest
 
 EQUIPPED = ("yes", "Equipped")
@@ -262,3 +263,33 @@ def test_without_a_fabric_no_list_of_devices_is_wrong() -> None:
     efa: dict[str, Any] = quantities({"vpc.amazonaws.com/efa": "1", "nvidia.com/v100": "8"})
     manifest = pod(container(resources=efa, env=env(MORI_RDMA_DEVICES="rdma0")))
     assert judged(manifest) == ("unsure", "ForeignNIC")
+
+
+def known(**data: str) -> Any:
+    """Make a decision input with the ConfigMap `site`, as a preview has."""
+    return decision_input(namespace=NamespaceFacts(name="lab", config_maps={"site": data}))
+
+
+def test_a_config_map_that_a_preview_knows_is_read() -> None:
+    """By valueFrom and by envFrom; other sources stay unknown."""
+    item = {"name": "NCCL_NET", "valueFrom": SOURCE}
+    off = verdict_on(pod(gpu(env=[item])), known(value="Socket"))
+    assert off.message == "container trainer sets NCCL_NET=Socket: remove the variable"
+    assert judged(pod(gpu(env=[item])), known(value="IB")) == EQUIPPED
+    assert judged(pod(gpu(env=[item])), known(other="IB")) == ("unsure", "ValueUnseen")
+    site = {"configMapRef": {"name": "site"}}
+    assert judged(pod(gpu(envFrom=[site])), known(NCCL_IB_DISABLE="1")) == ("no", "NcclIbDisabled")
+    assert judged(pod(gpu(envFrom=[site])), known(HF_HOME="/a")) == EQUIPPED
+    both = pod(gpu(envFrom=[site, {"secretRef": {"name": "s"}}]))
+    assert judged(both, known(HF_HOME="/a")) == ("unsure", "EnvUnseen")
+    assert judged(both, known(NCCL_NET="Socket")) == ("no", "NcclNetSocket")
+    assert named(pod(gpu(envFrom=[site]))) == ("NCCL",)
+    nixl = verdict_on(pod(gpu(envFrom=[site])), known(VLLM_NIXL_SIDE_CHANNEL_PORT="1"))
+    assert nixl.libraries == ("NIXL",)
+
+
+def test_a_command_that_drops_the_environment_drops_what_a_config_map_sets() -> None:
+    """Its variables do not reach the program."""
+    item = {"name": "NCCL_NET", "valueFrom": SOURCE}
+    manifest = pod(gpu(env=[item], command=["env", "-i", "./train"]))
+    assert judged(manifest, known(value="Socket"))[1] != "NcclNetSocket"

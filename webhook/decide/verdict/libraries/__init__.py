@@ -31,6 +31,7 @@ from webhook.decide.verdict.libraries.transfers import (
 )
 from webhook.decide.verdict.libraries.usage import carriers_of
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model.config_maps import ReadEnv, read_env
 from webhook.model.decision import Reason, Verdict
 from webhook.model.traffic_libraries import TrafficLibrary
 
@@ -39,7 +40,7 @@ ENV_UNSEEN = Reason(
     "envFrom may set variables that turn RDMA off, but admission cannot see them.",
     remedy=(
         "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET or "
-        "NCCL_IB_HCA."
+        "NCCL_IB_HCA. A preview reads ConfigMaps from its input, and with --live from the cluster."
     ),
     rdma="unsure",
 )
@@ -48,7 +49,8 @@ VALUE_UNSEEN = Reason(
     "The value of a variable that may turn RDMA off comes from valueFrom or $(NAME), so admission "
     "cannot see it.",
     remedy=(
-        "Check that the value does not turn RDMA off, or write it in env as a literal `value`."
+        "Check that the value does not turn RDMA off, or write it in env as a literal `value`. A "
+        "preview reads ConfigMaps from its input, and with --live from the cluster."
     ),
     rdma="unsure",
 )
@@ -87,13 +89,41 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     carriers = carriers_of(pod, patched)
     verdicts = dict(_verdicts(pod, patched, carriers))
     if verdicts:
-        worst = min(verdicts.values(), key=lambda verdict: verdict.rdma)  # "no" before "unsure"
-        others = [name for name in carriers if name not in verdicts]
-        return worst._replace(message=f"{worst.message}{_able(others)}")
-    if pod.analysis.containers[patched.target.path].env_from:
+        verdict = min(verdicts.values(), key=lambda verdict: verdict.rdma)  # "no" before "unsure"
+        able = [name for name in carriers if name not in verdicts]
+        return verdict._replace(message=f"{verdict.message}{_able(able)}")
+    if _has_unseen_sources(pod, patched):
         message = f"envFrom of container {patched.target.name} may set variables that turn RDMA off"
         return Verdict.of(ENV_UNSEEN, message)
     return None
+
+
+def with_config_maps(pod: PatchedPod) -> PatchedPod:
+    """Return the pod with the variables that its targets get from ConfigMaps, if any is known.
+
+    A command that drops the environment drops these, too.
+    """
+    if not pod.analysis.namespace.config_maps:
+        return pod
+    targets = [
+        patched
+        if patched.settings.drops
+        else patched._replace(user_env=_read(pod, patched).variables)
+        for patched in pod.decisive_targets
+    ]
+    return pod._replace(decisive_targets=tuple(targets))
+
+
+def _has_unseen_sources(pod: PatchedPod, patched: PatchedTarget) -> bool:
+    """Return whether envFrom has sources whose variables are not known."""
+    if not pod.analysis.containers[patched.target.path].env_from:
+        return False
+    return _read(pod, patched).is_partial
+
+
+def _read(pod: PatchedPod, patched: PatchedTarget) -> ReadEnv:
+    container = pod.analysis.containers[patched.target.path]
+    return read_env(container, patched.user_env, pod.analysis.namespace.config_maps)
 
 
 def _verdicts(

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.builders import container, pod
+from tests.case_names import case_name
+from webhook.model.config_maps import ReadEnv, config_map_data, config_maps_named_in, read_env
+from webhook.model.facts import Facts
+from webhook.model.pod import Container
+
+
+def reference(name: str, key: str = "k") -> dict[str, Any]:
+    """Make a valueFrom of a ConfigMap's key."""
+    return {"configMapKeyRef": {"name": name, "key": key}}
+
+
+def test_the_data_of_a_config_map() -> None:
+    """Values are strings; a malformed part is left out."""
+    assert config_map_data({"data": {"A": "1", "B": 2, 3: "x"}}) == {"A": "1"}
+    for written in ({}, {"data": None}, {"data": ["A"]}):
+        assert config_map_data(written) == {}
+
+
+def test_the_config_maps_of_a_pod() -> None:
+    """Each field counts, in containers of every kind."""
+    main = container(
+        env=[
+            {"name": "A", "valueFrom": reference("a")},
+            {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+            {"name": "C", "value": "1"},
+        ],
+        envFrom=[{"configMapRef": {"name": "b"}}, {"secretRef": {"name": "s"}}],
+    )
+    init = container("init", env=[{"name": "A", "valueFrom": reference("c")}])
+    names = config_maps_named_in(pod(main, initContainers=[init]))
+    assert set(filter(None, names)) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {},
+        {"spec": 7},
+        {"spec": {"containers": "x"}},
+        {"spec": {"containers": [7, {"env": "x", "envFrom": [None, {"configMapRef": "x"}]}]}},
+        {"spec": {"containers": [{"env": [7, {"valueFrom": {"configMapKeyRef": {"name": 1}}}]}]}},
+    ],
+)
+def test_a_malformed_pod_names_none(manifest: dict[str, Any]) -> None:
+    """Its decision names the fault."""
+    assert not any(config_maps_named_in(manifest))
+
+
+KNOWN = {"site": {"NCCL_NET": "Socket", "A": "1"}, "late": {"A": "2"}}
+
+
+def read(user_env: dict[str, str | None], **fields: Any) -> ReadEnv:
+    """Read the variables of a container."""
+    return read_env(Container(("spec", "containers", 0), container(**fields)), user_env, KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("user_env", "fields", "variables", "is_partial"),
+    [
+        ({"X": "1"}, {}, {"X": "1"}, False),
+        (
+            {"X": None},
+            {"env": [{"name": "X", "valueFrom": reference("site", "NCCL_NET")}]},
+            {"X": "Socket"},
+            False,
+        ),
+        (
+            {"X": None},
+            {"env": [{"name": "X", "valueFrom": reference("site", "missing")}]},
+            {"X": None},
+            False,
+        ),
+        (
+            {"X": None},
+            {"env": [{"name": "X", "valueFrom": reference("other", "A")}]},
+            {"X": None},
+            False,
+        ),
+        (
+            {"X": "set by the command"},
+            {"env": [{"name": "X", "valueFrom": reference("site", "A")}]},
+            {"X": "set by the command"},
+            False,
+        ),
+        (
+            {},
+            {"env": [{"name": "X", "valueFrom": reference("site", "A")}]},
+            {},
+            False,
+        ),
+        ({}, {"envFrom": [{"configMapRef": {"name": "site"}}]}, KNOWN["site"], False),
+        (
+            {},
+            {"envFrom": [{"configMapRef": {"name": n}} for n in ("site", "late")]},
+            {"NCCL_NET": "Socket", "A": "2"},
+            False,
+        ),
+        (
+            {"A": "env"},
+            {"envFrom": [{"prefix": "P_", "configMapRef": {"name": "late"}}]},
+            {"P_A": "2", "A": "env"},
+            False,
+        ),
+        ({"A": "env"}, {"envFrom": [{"configMapRef": {"name": "late"}}]}, {"A": "env"}, False),
+        ({}, {"envFrom": [{"secretRef": {"name": "site"}}]}, {}, True),
+        (
+            {},
+            {"envFrom": [{"configMapRef": {"name": "late"}}, {"configMapRef": {"name": "other"}}]},
+            {"A": "2"},
+            True,
+        ),
+        ({}, {"envFrom": [None]}, {}, True),
+    ],
+    ids=case_name,
+)
+def test_variables_from_config_maps(
+    user_env: dict[str, str | None],
+    fields: dict[str, Any],
+    variables: dict[str, str | None],
+    *,
+    is_partial: bool,
+) -> None:
+    """Env comes before envFrom, and the command before both; Secrets stay unknown."""
+    assert read(user_env, **fields) == ReadEnv(variables, is_partial)
+
+
+def config_map(name: str, namespace: str = "", **data: str) -> dict[str, Any]:
+    """Make a ConfigMap."""
+    home = {"namespace": namespace} if namespace else {}
+    return {"kind": "ConfigMap", "metadata": {"name": name, **home}, "data": data}
+
+
+def test_facts_know_config_maps() -> None:
+    """They add up; a Namespace keeps them, and an object of the same name replaces one."""
+    facts = Facts().with_objects([config_map("a", A="1"), config_map("b", "other")], "lab")
+    assert facts.namespace("lab").config_maps == {"a": {"A": "1"}}
+    assert facts.namespace("other").config_maps == {"b": {}}
+    lab = {"kind": "Namespace", "metadata": {"name": "lab"}}
+    more = facts.with_objects([config_map("a", "lab", A="2"), config_map("c"), lab], "lab")
+    assert more.namespace("lab").config_maps == {"a": {"A": "2"}, "c": {}}
+    known = facts.with_fallback([lab, config_map("a", "lab", A="3"), config_map("d", "lab")])
+    assert known.namespace("lab").config_maps == {"a": {"A": "1"}, "d": {}}

@@ -1,0 +1,82 @@
+"""ConfigMaps whose values become variables: `valueFrom` and `envFrom` of containers.
+
+The webhook reads no ConfigMaps; a preview may have some in its input, or read them from a cluster.
+Secrets are never read. Kubernetes expands no `$(NAME)` in the values of a ConfigMap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from webhook.model.objects import ClusterObject
+from webhook.model.pod import CONTAINER_FIELDS, Container, PodManifest
+
+#: ConfigMap → its keys and values.
+ConfigMaps = Mapping[str, Mapping[str, str]]
+UserEnv = Mapping[str, str | None]
+
+
+class ReadEnv(NamedTuple):
+    """A container's variables, with those from ConfigMaps."""
+
+    variables: dict[str, str | None]
+    #: Whether envFrom has sources that are not known.
+    is_partial: bool
+
+
+def config_map_data(item: Mapping[str, object]) -> dict[str, str]:
+    """Return the keys and values of a ConfigMap, without values that are no strings."""
+    data = ClusterObject(item).manifest.get("data")
+    pairs = data.items() if isinstance(data, dict) else ()
+    return {key: value for key, value in pairs if isinstance(key, str) and isinstance(value, str)}
+
+
+def config_maps_named_in(pod: PodManifest) -> Iterator[str]:
+    """Yield the names of the ConfigMaps from which a pod's containers get variables, and "".
+
+    The pod may have any shape: a malformed part names none.
+    """
+    spec = _mapping(pod).get("spec")
+    for field in CONTAINER_FIELDS:
+        for container in _mappings(_mapping(spec).get(field)):
+            for item in _mappings(container.get("env")):
+                yield _reference(_mapping(item.get("valueFrom")), "configMapKeyRef")
+            for source in _mappings(container.get("envFrom")):
+                yield _reference(source, "configMapRef")
+
+
+def read_env(container: Container, user_env: UserEnv, config_maps: ConfigMaps) -> ReadEnv:
+    """Return `user_env`, a container's variables, with the values in ConfigMaps.
+
+    As in Kubernetes, `env` comes before `envFrom`, and the last source of `envFrom` wins.
+    """
+    variables: dict[str, str | None] = {}
+    is_partial = False
+    for source in map(_mapping, container.env_from):
+        name, prefix = _reference(source, "configMapRef"), source.get("prefix") or ""
+        is_partial = is_partial or name not in config_maps
+        variables |= {f"{prefix}{key}": value for key, value in config_maps.get(name, {}).items()}
+    variables |= user_env
+    for item in container.env_items:
+        reference = _mapping(_mapping(item.get("valueFrom")).get("configMapKeyRef"))
+        name, key = str(item.get("name")), str(reference.get("key"))
+        data = config_maps.get(str(reference.get("name")), {})
+        if variables.get(name, "") is None and key in data:
+            variables[name] = data[key]
+    return ReadEnv(variables, is_partial)
+
+
+def _reference(source: Mapping[str, object], field: str) -> str:
+    """Return the name of the ConfigMap in a field of a source, or ""."""
+    name = _mapping(source.get(field)).get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _mapping(written: object) -> Mapping[str, object]:
+    return written if isinstance(written, dict) else {}
+
+
+def _mappings(written: object) -> list[Mapping[str, object]]:
+    items = written if isinstance(written, list) else ()
+    return [item for item in items if isinstance(item, dict)]
