@@ -28,7 +28,7 @@ from webhook.model.decision import Decision, Reason
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.pod import PodManifest, dotted
-from webhook.preview.input_facts import LiveFacts, is_fact, is_used_config_map, with_input_facts
+from webhook.preview.input_facts import LiveFacts, is_used, with_input_facts
 from webhook.preview.patches import patch_pod, template_edit
 from webhook.preview.report.record import CLI_WORDING, Edit, Preview, Report, Wording
 from webhook.preview.workloads.controllers import controller_of, controller_pods
@@ -153,10 +153,7 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         notes.extend(document.problems)
         notes.extend(fragments.values())
         notes.extend(dict.fromkeys(filter(None, map(_unknown_controller_note, document_decisions))))
-        is_read = is_fact(document.value) or is_used_config_map(
-            document.value, facts, options.namespace
-        )
-        if not templates and not is_read:
+        if not templates and not is_used(document.value, facts, options.namespace):
             decided_paths = {decided.template.path for decided in document_decisions}
             fallback = [] if decided_paths else [no_template_note(document.value)]
             notes.extend(notes_of(document.value, decided_paths) or fallback)

@@ -95,10 +95,10 @@ def config_maps_of(templates: Iterable[Template], default_namespace: str) -> set
     }
 
 
-def is_used_config_map(manifest: Mapping[str, object], facts: Facts, namespace: str) -> bool:
-    """Return whether a document is a ConfigMap that is among the facts."""
+def is_used(manifest: Mapping[str, object], facts: Facts, namespace: str) -> bool:
+    """Return whether a document is a fact, or a ConfigMap that is among the facts."""
     if _kind(manifest) != _CONFIG_MAP:
-        return False
+        return is_fact(manifest)
     _, object_namespace, name = _identity(manifest, namespace)
     return name in facts.namespace(object_namespace).config_maps
 
