@@ -69,7 +69,7 @@ class Candidates(NamedTuple):
         try:
             placement = Placement(Pod(evidence.pod.manifest))
             selected = [nodes for nodes in classes if placement.selects(nodes)]
-            unmet = None if selected else placement.unmet_label(classes)
+            unmet = placement.unmet_label(classes)
         except ShapeError:
             return cls(classes, tuple(names), frozenset(names))
         by_taint: dict[Taint, list[str]] = {}

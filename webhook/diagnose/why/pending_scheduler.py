@@ -105,8 +105,10 @@ def preemption_findings(evidence: PodEvidence) -> Iterator[Finding]:
         )
         yield PREEMPTING.finding("error", text)
     target = pod.status.condition("DisruptionTarget")
-    message = _preempted_message(evidence)
-    if message or target.reason == "PreemptionByScheduler":
+    # The Event may be about an earlier pod with this name, as of a StatefulSet.
+    is_over = pod.metadata.is_deleted or pod.status.phase == "Failed"
+    has_event = is_over and bool(_preempted_message(evidence))
+    if has_event or target.reason == "PreemptionByScheduler":
         yield PREEMPTED.finding("error", f"The scheduler stopped the pod{_for_whom(evidence)}.")
 
 

@@ -261,3 +261,15 @@ def test_nodes_of_any_shape() -> None:
     pod = pending(FULL)
     (finding,) = chapter_findings(explain(pod, nodes=[item]), "podStatus")
     assert finding.code == "OfferedNowhere"
+
+
+def test_a_node_without_facts() -> None:
+    """A node that cannot be judged may take the pod, so the others are no cause."""
+    pools = [node("a", {"pool": "x"}, gpus="8"), node("b", gpus="8")]
+    resources = {"requests": {V100: "8"}, "limits": {V100: "8"}}
+    containers = [{"name": "main", "resources": resources}]
+    pod = pending(FULL, containers=containers, nodeSelector={"pool": "b"})
+    explanation = explain(pod, nodes=pools, node_facts={"a": node_of(pools[0])})
+    (finding,) = chapter_findings(explanation, "podStatus")
+    assert finding.code == "Insufficient"
+    assert "(b) has enough of it free" in finding.text

@@ -109,7 +109,8 @@ def test_pods_are_stopped_for_this_pod() -> None:
 )
 def test_by_whom_a_pod_was_preempted(placed: tuple[PlacedPod, ...], whom: str) -> None:
     """The Event has the UID of the other pod, and the pods its name."""
-    events = [event("Preempted", f"Preempted by pod {UID} on node n1")]
+    earlier = event("Preempted", f"Preempted by pod {UID.replace('8', '9')} on node n0")
+    events = [earlier, event("Preempted", f"Preempted by pod {UID} on node n1")]
     finding = now(live(phase="Failed"), events=events, placed_pods=placed)[1]
     assert (finding.code, finding.text) == (
         "Preempted",
@@ -129,5 +130,14 @@ def test_a_preempted_pod_without_its_event() -> None:
 def test_an_event_about_another_object() -> None:
     """The preemption of another pod of the Job is not this pod's."""
     events = [event("Preempted", f"Preempted by pod {UID}", "Job", "train")]
-    explanation = explain(live(), events=events)
+    explanation = explain(live(phase="Failed"), events=events)
     assert "Preempted" not in [f.code for f in chapter_findings(explanation, "podStatus")]
+
+
+def test_an_event_about_an_earlier_pod() -> None:
+    """A StatefulSet creates a pod of the same name again; it counts for one that ends."""
+    events = [event("Preempted", f"Preempted by pod {UID} on node n1")]
+    ending = live(metadata={"deletionTimestamp": "2026-11-22T10:00:00Z"})
+    for pod, is_preempted in ((live(), False), (ending, True)):
+        codes = [f.code for f in chapter_findings(explain(pod, events=events), "podStatus")]
+        assert ("Preempted" in codes) is is_preempted

@@ -99,3 +99,9 @@ def test_a_pod_with_a_node() -> None:
     """It waits for no claim."""
     explanation = explain(live(), volume_claims=(VolumeClaim("data", "missing"),))
     assert [f.code for f in chapter_findings(explanation, "podStatus")] == ["Running"]
+
+
+def test_claims_in_different_states() -> None:
+    """Each is named once."""
+    findings = now(UNBOUND, VolumeClaim("data", "unbound", "fast"), VolumeClaim("logs", "missing"))
+    assert [finding.code for finding in findings] == ["VolumeClaimMissing", "VolumeClaimUnbound"]
