@@ -228,6 +228,8 @@ AFFINITIES: tuple[Any, ...] = (
     _terms({"key": "site.lab/fabric", "operator": "In", "values": ["ib"]}),
     _terms({"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-2"]}),
     _terms({"key": "rank", "operator": "Gt", "values": ["1"]}),
+    _terms({"key": "rank", "operator": "Lt", "values": ["1" * 30]}, {"key": "rank"}),
+    _terms({"key": "pool", "operator": "DoesNotExist", "values": []}),
 )
 SPEC: dict[str, tuple[Any, ...]] = {
     "hostNetwork": (True, True, False),
@@ -246,6 +248,8 @@ SPEC: dict[str, tuple[Any, ...]] = {
         {"kubernetes.io/hostname": "node-2"},
         {"pool": "nowhere", "gpu": "Tesla-V100-SXM2-16GB"},
         {"cloud.google.com/gke-accelerator": "nvidia-l4"},
+        {"nvidia.com/gpu": "NVIDIA-H200"},
+        {"pool": "ib"},
     ),
     "affinity": AFFINITIES,
     "securityContext": ({"runAsUser": 1000}, {}, {"runAsNonRoot": True}, None),
@@ -267,7 +271,13 @@ SPEC: dict[str, tuple[Any, ...]] = {
     ),
     "restartPolicy": ("Never", "Always", "OnFailure"),
     "dnsPolicy": ("ClusterFirst", "ClusterFirstWithHostNet"),
-    "tolerations": ([{"operator": "Exists"}],),
+    "tolerations": (
+        [{"operator": "Exists"}],
+        [{"key": "dedicated", "value": "ml", "effect": "NoSchedule"}],
+        [{"key": "dedicated", "operator": "Gt", "value": "1"}, {"key": 7}],
+    ),
+    "schedulerName": ("default-scheduler", "volcano"),
+    "schedulingGates": ([{"name": "example.org/queue"}],),
     "imagePullSecrets": ([{"name": "pull"}],),
 }
 #: Fields that no version of Kubernetes has, with values that are easily changed by mistake.

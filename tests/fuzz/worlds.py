@@ -123,6 +123,14 @@ def _node(name: str, product: str, gpu: str) -> dict[str, Any]:
     return {"kind": "Node", "metadata": metadata, "status": {"allocatable": {gpu: 8}}}
 
 
+def _rdma_node(name: str, **spec: Any) -> dict[str, Any]:
+    """Return a node with RDMA that not every pod may run on."""
+    node = _node(name, "Tesla-V100-SXM2-16GB", "nvidia.com/v100")
+    node["metadata"]["labels"] |= {"pool": "ib", "rank": "7"}
+    node["status"]["allocatable"] |= {"rdma/rdma_v100": 2, "rdma/ib": 2}
+    return {**node, "spec": spec}
+
+
 _BOUNDS = (
     {
         "kind": "LimitRange",
@@ -169,6 +177,11 @@ CLUSTERS: tuple[tuple[dict[str, Any], ...] | None, ...] = (
     ),
     (_namespace("lab", {}, {"rdma.lab/fabric": "v100-ib"}), _GUARDED),
     (_namespace("lab", {}), *_TEMPLATES),
+    (
+        _namespace("lab", {}),
+        _rdma_node("node-1", unschedulable=True),
+        _rdma_node("node-2", taints=[{"key": "dedicated", "value": "ml", "effect": "NoSchedule"}]),
+    ),
     (_namespace("lab", {}), _template("nics", other="rdma.nic.lab")),
     (_namespace("lab", {}, {"rdma.lab/fabric": "gone"}), _namespace("bounded", {}), *_BOUNDS),
 )

@@ -39,7 +39,7 @@ _REMEDY = f"split it, or remove the annotation {ENABLE_ANNOTATION}"
 
 #: Annotations that hold lists.
 _LISTED = frozenset({NETWORKS_ANNOTATION, CONTAINERS_ANNOTATION, SKIP_ANNOTATION})
-_PLAIN = ("nodeSelector", "volumes", "resourceClaims")
+_PLAIN = ("nodeSelector", "tolerations", "volumes", "resourceClaims")
 
 
 def check_size(pod: Pod) -> None:

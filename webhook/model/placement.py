@@ -12,6 +12,7 @@ from typing import NamedTuple
 from webhook.model.node_classes import NodeClass
 from webhook.model.pod import NodeTerm, Pod, Requirement
 from webhook.model.pod.node_selection import HOSTNAME, Acceptance, acceptance
+from webhook.model.pod.reading import derived
 from webhook.model.pod.tolerations import NO_EXECUTE, NO_SCHEDULE, Taint, Tolerations
 
 #: The maximum number of requirements in a required affinity that is read; with more of them, all
@@ -49,7 +50,7 @@ class Placement:
         self._node_name = pod.node_name
         self._labels = [(key, str(value)) for key, value in pod.node_selector.items()]
         self._terms = self._prepared_terms(pod.node_terms) if pod.has_node_terms else None
-        self._tolerations = Tolerations(pod.tolerations)
+        self._pod = pod
 
     def selects(self, nodes: NodeClass) -> bool:
         """Return whether some of the nodes may meet the pod's nodeName, nodeSelector and affinity.
@@ -97,6 +98,10 @@ class Placement:
             and not (self._node_name and taint.effect != NO_EXECUTE)
             and not self._tolerations.tolerate(taint)
         ]
+
+    @derived
+    def _tolerations(self) -> Tolerations:
+        return Tolerations(self._pod.tolerations)
 
     def _prepared_terms(self, terms: Sequence[NodeTerm]) -> tuple[_Term, ...] | None:
         """Return the terms that a node can satisfy; None if there are too many requirements."""

@@ -54,6 +54,7 @@ def sized(count: int) -> dict[str, tuple[dict[str, Any], str]]:
         "drop": (pod_with(securityContext={"capabilities": {"drop": names}}), HERE),
         "nodeSelector": (pod(nodeSelector=dict.fromkeys(names, "")), "nodeSelector"),
         "resourceClaims": (pod(resourceClaims=claims), "resourceClaims"),
+        "tolerations": (pod(tolerations=[{"key": name} for name in names]), "tolerations"),
         "terms": (pod(affinity=affinity(*[{} for _ in names])), "affinity"),
         "expressions": (pod(affinity=affinity({"matchExpressions": keys[1:]})), "affinity"),
         "fields": (pod(affinity=affinity({"matchFields": keys[1:]})), "affinity"),
