@@ -16,7 +16,9 @@ from tests.waiting import until
 POOL = {"key": "pool", "operator": "In", "values": ["of-nobody"]}
 TERMS = {"nodeSelectorTerms": [{"matchExpressions": [POOL]}]}
 AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TERMS}}
-MOUNT = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "of-nobody"}}]}
+MOUNT: dict[str, Any] = {
+    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "of-nobody"}}]
+}
 HUNDRED = {"resources": {"limits": {V100: "100", "memory": "64Mi"}}}
 
 

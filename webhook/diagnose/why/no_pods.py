@@ -132,7 +132,7 @@ def _own_reasons(workload: Workload) -> Iterator[Finding]:
             yield SUSPENDED.finding("error", text)
         if record.spec.replicas == 0 and controller is workload.controller:
             yield SCALED_TO_ZERO.finding("error", f"{start}, since it asks for none (replicas: 0).")
-        if controller.kind == "DaemonSet" and record.status.desired_number_scheduled == 0:
+        if record.status.desired_number_scheduled == 0:  # only a DaemonSet has it
             text = f"{start}, since no node matches its nodeSelector and affinity."
             remedy = "Compare them with the labels of the nodes: kubectl get nodes --show-labels."
             yield SCALED_TO_ZERO.finding("error", text, remedy)

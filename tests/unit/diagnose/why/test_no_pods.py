@@ -76,7 +76,8 @@ def test_a_quota_on_the_replica_set() -> None:
 
 def test_another_refusal() -> None:
     """It is quoted."""
-    (finding,) = now("Job", events=[event("FailedCreate", DENIED, "Job", "a")])
+    events = [event("FailedCreate", DENIED, "Job", "a")]
+    (finding,) = now("Job", events=events, status=failing("older"))
     assert finding.code == "FailedCreate"
     assert finding.text == f"Job a has no pods: Job a could not create one: {DENIED}"
 
