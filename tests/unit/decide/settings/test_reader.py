@@ -32,6 +32,7 @@ SOCKET = {"NCCL_NET": "Socket"}
         ("bash -c 'NCCL_NET=Socket torchrun a'", "assignment"),
         ("bash -c 'export NCCL_NET=Socket; torchrun a'", "export"),
         ("mpirun -x NCCL_NET=Socket -np 2 a", "mpirun -x"),
+        ("mpirun -x NCCL_NET=Socket $ARGS", "mpirun -x"),
         ("export NCCL_NET=IB; mpirun -x NCCL_NET=Socket -np 2 a", "mpirun -x"),
         ("mpirun -x NCCL_NET=IB -np 2 env NCCL_NET=Socket a", "env"),
         ("mpirun -x NCCL_NET=IB bash -c 'export NCCL_NET=Socket; a'", "export"),
