@@ -63,7 +63,9 @@ def mangled(draw: st.DrawFn) -> str:
 def numbers(row: MeasuredRow) -> Iterator[float]:
     """Yield the numbers of a row that are printed unchanged."""
     yield from (
-        figure for figure in (row.size, row.iterations, row.wrong_elements) if figure is not None
+        float(figure)
+        for figure in (row.size, row.iterations, row.wrong_elements)
+        if figure is not None
     )
     yield from (figure for figure in row.latency or () if figure is not None)
 
