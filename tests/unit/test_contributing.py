@@ -53,6 +53,7 @@ def test_the_table_has_the_usual_changes() -> None:
         "a library's variable",
         "a known variable",
         "a controller",
+        "an operator that makes the pods' metadata",
         "a reader of a tool's output",
         "a cause that `why` names",
         "a metric",
