@@ -86,6 +86,8 @@ NON_ROOT_IMAGES = (
 )
 
 
+#: A text that each of their names has: most images have none of these.
+_MARKS = ("rayproject/", "jupyter", "kubeflow", "bitnami", "ai-dynamo/", "llm-d/")
 #: The number of a name's last parts that are compared: a mirror puts its own in front.
 _MAX_PARTS = 4
 
@@ -98,6 +100,8 @@ def non_root_user(image: str, defaults: Defaults) -> str:
     site = defaults.non_root_images
     if site.configured and any(map(site.match, image_name_forms(image))):
         return "another user"
+    if not any(map(image.__contains__, _MARKS)):
+        return ""
     parts = _untagged(_split(image)[1]).rsplit("/", _MAX_PARTS - 1)
     names = ["/".join(parts[first:]) for first in range(len(parts) - 1)]
     for images in NON_ROOT_IMAGES:

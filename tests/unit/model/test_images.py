@@ -90,6 +90,12 @@ def test_the_sites_list_comes_first() -> None:
     assert users == ["another user", "another user", "uid 1000", ""]
 
 
+def test_each_known_image_is_searched_for() -> None:
+    """Its name has a text that is looked for first."""
+    globs = [glob for images in NON_ROOT_IMAGES for glob in images.globs.configured]
+    assert all(non_root_user(glob.replace("*", "x"), Defaults()) for glob in globs)
+
+
 def test_each_known_image_has_its_source() -> None:
     """It is a Dockerfile of the project that publishes the image."""
     assert all("Dockerfile" in known.source and known.uid for known in NON_ROOT_IMAGES)
