@@ -18,6 +18,7 @@ from tests.fuzz.worlds import FABRICS
 from tests.fuzz.yamls import noisy, swollen, yaml_of
 from webhook.decide.examine import MIRROR_POD
 from webhook.decide.reasons import DECISION_REASONS
+from webhook.model.pod import at as value_at
 
 _SIZES = (8_000, 16_000, 32_000)
 
@@ -92,6 +93,17 @@ def _operated(dice: Dice, pod: Any) -> Any:
         },
         "batch/v1 Job": {"completionMode": "Indexed", **template},
         "serving.kserve.io/v1alpha1 LLMInferenceService": {"template": pod.get("spec")},
+        "kubeflow.org/v1alpha2 MPIJob": {"mpiReplicaSpecs": {"Worker": template}},
+        "kubernetes.dask.org/v1 DaskCluster": {"worker": _template(pod)},
+        "argoproj.io/v1alpha1 Workflow": {
+            "podMetadata": pod.get("metadata"),
+            "templates": [{"name": "a", "container": value_at(pod, ("spec", "containers", 0))}],
+        },
+        "example.com/v1 Thing": {
+            "engine": pod.get("spec"),
+            "templates": [{"name": "a", **template}],
+            "podTemplate": "a",
+        },
     }
     kind = dice.pick(tuple(specs))
     version, _, word = kind.rpartition(" ")
