@@ -41,6 +41,8 @@ class _Signs(NamedTuple):
     names: re.Pattern[str]
     #: In a command.
     words: re.Pattern[str]
+    #: Texts that any match in a command contains: a search for these is fast.
+    terms: tuple[str, ...]
     #: In the values of variables: connectors' classes, as in vLLM's JSON.
     connector: str = ""
     #: In the name of an image.
@@ -54,7 +56,7 @@ class _Signs(NamedTuple):
             return False
         return bool(
             self.names.search(names)
-            or self.words.search(text)
+            or (any(map(text.__contains__, self.terms)) and self.words.search(text))
             or (self.connector and self.connector in values)
             or (self.image and self.image in image)
         )
@@ -65,6 +67,7 @@ _SIGNS = (
         "NIXL",
         re.compile("nixl"),
         re.compile(r"(?<![/\w])nixl|_nixl_"),
+        ("nixl",),
         connector="nixlconnector",
         image="nixlbench",
     ),
@@ -74,6 +77,7 @@ _SIGNS = (
             r"mooncake|\nmc_(?:ms_|force_|te_|store_|ib_|num_|mtu|workers_|slice_|transfer_)"
         ),
         re.compile(r"(?<![/\w])mooncake|_mooncake_"),
+        ("mooncake",),
         connector="mooncake",
         image="mooncake",
     ),
@@ -81,18 +85,21 @@ _SIGNS = (
         "MoRI",
         re.compile(r"\nmori_"),
         re.compile(r"(?<![/\w])mori(?:io(?:connector)?|-io|-ep|_ep)?(?!\w)|\bmori_\w+="),
+        ("mori",),
         connector="moriioconnector",
     ),
     _Signs(
         "NVSHMEM",
         re.compile(r"\nnvshmem_|deep_?ep"),
         re.compile(r"(?<![/\w])(?:nvshmem|deep_?ep|pplx)"),
+        ("nvshmem", "deepep", "deep_ep", "pplx"),
         connector="deepep",
     ),
     _Signs(
         "ps-lite",
         re.compile(r"\ndmlc_(?:role|ps_root_uri)(?=\n|$)"),
         re.compile("bpslaunch"),
+        ("bpslaunch",),
         unless="horovod",
     ),
 )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 
 from webhook.decide.settings.setting import CommandSettings, Setting
 from webhook.decide.settings.terms import OFF_VALUES
 
-#: The most uncertain settings that are judged.
-_MOST = 32
+#: The most values of an uncertain variable that are judged; if there are more, it may have any.
+_MOST = 2
 
 
 def effective_env(
@@ -49,7 +48,12 @@ def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> I
         for setting in settings.possible
         if not setting.removed and not (setting.default and setting.name in present)
     )
-    deciding = (
-        setting for part in (computed, possible) for setting in part if setting.name in OFF_VALUES
-    )
-    return islice(deciding, _MOST)
+    by_name: dict[str, list[Setting]] = {}
+    for setting in (*computed, *possible):
+        if setting.name in OFF_VALUES:
+            by_name.setdefault(setting.name, []).append(setting)
+    for settings_of_name in by_name.values():
+        if len(settings_of_name) > _MOST:
+            yield settings_of_name[0]._replace(value=None)
+        else:
+            yield from settings_of_name

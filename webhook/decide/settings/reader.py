@@ -213,6 +213,8 @@ class _Reading:
             return
         shell = Shell(process)
         for command in self._scripts.read(script).commands:
+            if not self._scripts.charge(1):  # a script that several containers run is read once
+                break
             if self._run_command(script, command, shell, depth):
                 break
         self._harmless |= shell.variables.keys()

@@ -58,7 +58,7 @@ def mentions(text: str, explained: Collection[str]) -> Iterator[Setting]:
     Examples are the words of `eval`, `ssh`, `srun` or `python -c`, and a file that the command
     writes.
     """
-    if not any(name in text for name in OFF_VALUES):
+    if not any(name in text for name in OFF_VALUES if name not in explained):
         return
     for match in _MENTION.finditer(_COMMENT.sub("", text)):
         name, value = match["name"], match["plain"] or match["quoted"]

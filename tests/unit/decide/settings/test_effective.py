@@ -53,5 +53,12 @@ def test_uncertain_settings() -> None:
     )
     assert list(uncertain(changes, {"UCX_TLS": "rc"})) == [computed, socket]
     assert [setting.name for setting in uncertain(changes, {})][2:] == ["UCX_TLS"]
-    many = CommandSettings(possible=(socket,) * 99)
-    assert len(list(uncertain(many, {}))) == 32
+
+
+def test_many_possible_values() -> None:
+    """A variable with more than two may have any."""
+    values = [Setting("NCCL_IB_HCA", f"mlx5_{index}", "x") for index in range(3)]
+    assert list(uncertain(CommandSettings(possible=tuple(values[:2])), {})) == values[:2]
+    assert list(uncertain(CommandSettings(possible=tuple(values)), {})) == [
+        Setting("NCCL_IB_HCA", None, "x")
+    ]

@@ -278,6 +278,16 @@ def test_each_container_is_read_once() -> None:
     assert reader.settings(("spec", "containers", 2)) == first
 
 
+def test_containers_share_the_limits_of_their_pod() -> None:
+    """A script that many containers run costs its commands each time; the last are not read."""
+    words = ["sh", "-c", "export NCCL_NET=Socket\n" * 1000 + "torchrun a"]
+    pod = Pod({"spec": {"containers": [container(str(i), command=words) for i in range(9)]}})
+    reader = CommandReader(pod)
+    members = [reader.settings(("spec", "containers", index)) for index in range(9)]
+    assert certain(members[0]) == SOCKET
+    assert (certain(members[8]), possible(members[8])) == ({}, SOCKET)
+
+
 def test_words_beyond_the_limits() -> None:
     """They are not read, but what they mention is possible."""
     settings = settings_of("env", *(["X=y"] * 9000), "NCCL_NET=Socket", "torchrun")
