@@ -1,4 +1,18 @@
-"""A container's variables as the process that carries the traffic gets them."""
+"""A container's variables as the process that carries the traffic gets them, innermost first.
+
+    setting                                                    source
+    -------                                                    ------
+    assignments, `export`, `env`, `unset` in its own script    POSIX.1-2024, XCU 2.9.1 and 2.14;
+                                                               env(1) of coreutils 9.1
+    `mpirun -x NAME=VALUE`; Hydra's `-env`, then its `-genv`   run: Open MPI 4.1.4, MPICH 4.0.2
+    what the launcher has, for ranks in its own container      run, as above
+    for ranks over ssh: `-x NAME`, and Open MPI's OMPI_*       schizo_ompi.c of Open MPI 4.1
+    the container's `env`; not for children of sshd, `su -`,   sshd(8), su(1), sudoers(5);
+      `sudo` without -E, `env -i`                              run: util-linux 2.38, sudo 1.9
+    NCCL: $NCCL_CONF_FILE or ~/.nccl.conf, /etc/nccl.conf      nccl, src/misc/param.cc
+
+A setting counts only if no setting above it has the same name.
+"""
 
 from __future__ import annotations
 
