@@ -71,6 +71,8 @@ def test_taints_of_kubernetes_keep_pods_away() -> None:
     taints = [taint(pressure), taint(new), taint(pressure, "NoExecute")]
     assert availability(*taints) == ((new, pressure), ())
     assert availability(*reversed(taints), unschedulable=True) == ((CORDONED, new, pressure), ())
+    states = (NOT_READY, new, pressure)
+    assert availability(*taints, conditions=[{"type": "Ready"}]) == (states, ())
 
 
 def test_what_the_scheduler_sees() -> None:

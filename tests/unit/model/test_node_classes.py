@@ -95,6 +95,17 @@ def test_too_many_combinations() -> None:
     assert len(classes.by_fabric["a"]) == 14
 
 
+def test_labels_with_two_values_are_the_last_to_become_individual() -> None:
+    """Labels with three values each make too many classes."""
+    labels = {
+        f"n{i}": {"zone": f"z{i % 2}", **{f"k{j}": f"v{i // 3**j % 3}" for j in range(6)}}
+        for i in range(MAX_CLASSES + 1)
+    }
+    classes = refine([coarse(*labels)], labels)
+    assert classes.individual_keys == {f"k{j}" for j in range(6)}
+    assert [own for _, own in described(classes)] == [{"zone": "z0"}, {"zone": "z1"}]
+
+
 def test_labels_that_only_some_nodes_have() -> None:
     """With a key of its own on each node, all labels are individual in the end."""
     labels = {f"n{i}": {f"example.org/n{i}": "", "pool": "x"} for i in range(MAX_CLASSES + 1)}

@@ -195,6 +195,15 @@ def test_more_gpus_than_a_node_has() -> None:
     )
 
 
+def test_a_pod_without_rdma_resources() -> None:
+    """It has the devices of its node, so amounts do not matter; those of GPUs neither."""
+    privileged = gpu(count="100", securityContext={"privileged": True})
+    skipping = {"rdma.lab/skip": "rdma-resources"}
+    assert judged(pod(privileged, annotations=skipping), knowing(*SMALL)) == EQUIPPED
+    privileged["resources"] = quantities({"nvidia.com/v100": "100", "rdma/v100": "0"})
+    assert judged(pod(privileged), knowing(*SMALL)) == EQUIPPED
+
+
 def test_no_node_has_all_that_is_requested() -> None:
     """Each amount by itself is offered, on different nodes."""
     nodes = (
