@@ -39,6 +39,8 @@ from webhook.model.pod import Path, Pod
 
 #: The most shells, users and launchers within each other that are followed.
 _DEPTH = 8
+#: The most search terms in a pod's scripts: a script may set many variables.
+_OCCURRENCES = 1024
 #: Programs that prepare or report something, but carry no traffic between nodes.
 _MINOR = frozenset(
     {
@@ -80,7 +82,7 @@ class CommandReader:
     def _read(self, path: Path) -> CommandSettings:
         container = self._pod.container(path)
         if self._scripts is None:
-            self._scripts = Scripts(TERMS)
+            self._scripts = Scripts(TERMS, _OCCURRENCES)
         argv = container.command + container.args
         reading = _Reading(self._scripts, container.env)
         reading.run_container(argv[remap_word_count(argv) :])

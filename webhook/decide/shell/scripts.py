@@ -199,6 +199,8 @@ STEPS = 8192  #: the maximum number of the scanner's stops; 800 scripts of Debia
 SHORT = 4096  #: the longest script, in characters, whose result is cached (16 results are kept)
 #: The maximum number of search terms in a pod's scripts, each with a command to examine.
 MAX_OCCURRENCES = 128
+#: The same in a short script, whose result is cached; the pod's own limit may be lower.
+MAX_SHORT_OCCURRENCES = 1024
 
 #: The reasons for ignoring a script, each as the end of a sentence.
 PROBLEMS = {
@@ -221,10 +223,12 @@ class Scripts:
 
     __slots__ = ("_characters", "_occurrences", "_results", "_search_terms", "_steps")
 
-    def __init__(self, search_terms: tuple[str, ...]) -> None:
+    def __init__(
+        self, search_terms: tuple[str, ...], max_occurrences: int = MAX_OCCURRENCES
+    ) -> None:
         self._search_terms = search_terms
         self._characters = MAX_CHARACTERS
-        self._occurrences = MAX_OCCURRENCES
+        self._occurrences = max_occurrences
         self._steps = STEPS
         self._results: dict[str, ScriptReading] = {}
 
@@ -254,7 +258,7 @@ class Scripts:
         reading, occurrences, steps = (
             _read_short(script, self._search_terms)
             if len(script) <= SHORT
-            else _read(script, self._search_terms, self._steps)
+            else _read(script, self._search_terms, self._steps, self._occurrences)
         )
         self._steps -= min(steps, self._steps)
         if occurrences > self._occurrences or not self._steps:
@@ -269,10 +273,15 @@ class _Cost(NamedTuple):
     steps: int
 
 
-def _read(script: str, search_terms: tuple[str, ...], steps: int = STEPS) -> _Cost:
+def _read(
+    script: str,
+    search_terms: tuple[str, ...],
+    steps: int = STEPS,
+    max_occurrences: int = MAX_SHORT_OCCURRENCES,
+) -> _Cost:
     """Read a script; return the result and its share of the pod's limits."""
     offsets = _offsets_of(script, search_terms)
-    if len(offsets) > MAX_OCCURRENCES:
+    if len(offsets) > max_occurrences:
         return _Cost(ScriptReading(), len(offsets), 0)
     scanner = Scanner(script, offsets, steps, search_terms)
     try:
