@@ -99,8 +99,17 @@ def is_used(manifest: Mapping[str, object], facts: Facts, namespace: str) -> boo
     """Return whether a document is a fact, or a ConfigMap that is among the facts."""
     if _kind(manifest) != _CONFIG_MAP:
         return is_fact(manifest)
-    _, object_namespace, name = _identity(manifest, namespace)
-    return name in facts.namespace(object_namespace).config_maps
+    key = _config_map_key(manifest, namespace)
+    return key is not None and key[1] in facts.namespace(key[0]).config_maps
+
+
+def _config_map_key(manifest: Mapping[str, object], namespace: str) -> ConfigMapKey | None:
+    """Return the namespace and the name of a ConfigMap; None if its metadata is malformed."""
+    try:
+        _, object_namespace, name = _identity(manifest, namespace)
+    except ShapeError:
+        return None
+    return object_namespace, name
 
 
 def _identity(manifest: Mapping[str, object], namespace: str) -> tuple[str, str, str]:
@@ -124,7 +133,7 @@ def _facts_in(documents: Sequence[Document], namespace: str) -> list[Mapping[str
     return [
         item
         for item in items
-        if _kind(item) != _CONFIG_MAP or _identity(item, namespace)[1:] in used
+        if _kind(item) != _CONFIG_MAP or _config_map_key(item, namespace) in used
     ]
 
 

@@ -11,7 +11,7 @@ from webhook.decide.analysis import EarlierCall
 from webhook.decide.fabric_variables import plan_for
 from webhook.model.annotations import NCCL_CONF_ANNOTATION, NETWORKS_ANNOTATION
 from webhook.model.fabric import CompiledConfiguration, Fabric
-from webhook.model.pod import Pod
+from webhook.model.pod import Container, Pod
 from webhook.model.pod.container import env_item
 
 
@@ -44,10 +44,16 @@ def _has_variable(pod: Pod, fabric: Fabric, configuration: CompiledConfiguration
     """Return whether `env` or the text of /etc/nccl.conf has a variable of this fabric alone."""
     settings = _own_settings(pod, fabric, configuration)
     items = [env_item(name, value) for name, value in settings]
-    if any(item in items for container in pod.containers for item in container.env_items):
+    if any(item in items for container in pod.containers for item in _env(container)):
         return True
     lines = (pod.annotation(NCCL_CONF_ANNOTATION) or "").splitlines()
     return any(f"{name}={value}" in lines for name, value in settings)
+
+
+def _env(container: Container) -> list[object]:
+    """Return `env` as it is written: a mistake there matters only where variables are set."""
+    written = container.manifest.get("env")
+    return written if isinstance(written, list) else []
 
 
 def _own_settings(
