@@ -19,7 +19,7 @@ NORTH = fabric(
     networks=("lab/north-net",),
     claim_templates=(ClaimTemplateReference(template="north-nics"),),
     pin={"fabric": "north"},
-    env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0"),), site=SITE),
+    env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0"), ("NCCL_IB_TC", "106")), site=SITE),
     socket_interface="eth0",
 )
 SOUTH = fabric(

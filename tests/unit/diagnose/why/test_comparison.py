@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, decide_on, decision_input, env, fabrics, gpu
+from tests.builders import H100, V100, decide_on, decision_input, env, fabric, fabrics, gpu
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.pods import chapter_findings, explain, namespace
 from tests.unit.diagnose.why.test_answer import RDMA, log
 from webhook.diagnose.why.explanation import Explanation
-from webhook.model.fabric import CompiledConfiguration, FabricEnv
+from webhook.model.claims import ClaimFacts
+from webhook.model.fabric import ClaimTemplateReference, CompiledConfiguration, FabricEnv
+from webhook.model.facts import NamespaceFacts
 from webhook.model.finding import Finding
 
 Item = dict[str, Any]
@@ -152,6 +154,27 @@ def test_variables_that_differ() -> None:
     ]
 
 
+def test_a_skipped_mutation_sets_no_values() -> None:
+    """The user's own values count only where the webhook has set the others."""
+    skipping = {"rdma.lab/skip": "env"}
+    pod = equipped(gpu("trainer", env=env(UCX_NET_DEVICES="eth7")), annotations=skipping)
+    assert "UserValue" not in pod["metadata"]["annotations"]["rdma.lab/status"]
+    assert changes(compared(pod, KNOWN)) == []
+
+
+def test_facts_are_no_change() -> None:
+    """Whether the fabric's template exists was known at admission, and need not be known now."""
+    template = ClaimTemplateReference(template="nics")
+    claimed = fabric(
+        "dra", mode="dra", claim_templates=(template,), gpu_resources=V100.gpu_resources
+    )
+    claim_facts = ClaimFacts(templates={"nics": {}}, complete=True)
+    facts = NamespaceFacts(name="lab", claim_facts=claim_facts)
+    pod = deepcopy(decide_on(new_pod(), decision_input(claimed, namespace=facts)).pod)
+    assert '"rdma":"yes"' in pod["metadata"]["annotations"]["rdma.lab/status"]
+    assert compared(pod, fabrics(claimed)).rdma == "yes"
+
+
 def test_an_own_value_is_no_change() -> None:
     """The status names the user's value, so it was there at admission."""
     pod = equipped(gpu("trainer", env=env(UCX_NET_DEVICES="eth7")))
@@ -193,6 +216,24 @@ def test_who_may_have_changed_it(later: tuple[str, ...] | None, remedy: str) -> 
     explanation = compared(pod, KNOWN, later_mutators=later)
     assert explanation.answer.remedy.startswith(remedy)
     assert "reate the pod again." in explanation.answer.remedy
+
+
+def test_traces_count_only_where_nothing_better_is_known() -> None:
+    """A resource whose name looks like a GPU's is no change, if the configuration lists it.
+
+    A pod that a call now would deny cannot be inspected: its traces then are all that is known.
+    """
+    cpu = {"name": "trainer", "image": "x"}
+    chosen = {"rdma.lab/fabric": "h100-roce", "rdma.lab/containers": "trainer"}
+    pod = equipped(cpu, annotations=chosen)
+    assert '"rdma-resources"' in pod["metadata"]["annotations"]["rdma.lab/status"]
+    assert changes(compared(pod, KNOWN)) == []
+    pod["metadata"]["annotations"]["rdma.lab/devices"] = "many"
+    main(pod)["securityContext"] = {}
+    assert changes(compared(pod, KNOWN))[0].text == (
+        "No container of the pod has IPC_LOCK in securityContext.capabilities.add, which ipc-lock "
+        "added."
+    )
 
 
 def test_what_the_log_shows_is_stronger() -> None:
