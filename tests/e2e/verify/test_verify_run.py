@@ -89,8 +89,9 @@ def test_with_the_rights_of_the_documentation(lab: Lab, runs: Runs) -> None:
 def test_a_pod_that_does_not_start(runs: Runs) -> None:
     """The scheduler's reason is explained; it is no evidence about the network."""
     form = runs.form("no room", 3)
-    assert (form["level"], form["code"]) == ("unsure", "Insufficient")
-    assert "did not start within 2 s. The pod is waiting for rdma/rdma_v100" in form["text"]
+    assert (form["level"], form["code"]) == ("unsure", "TooLarge")
+    assert "did not start within 2 s. " in form["text"]
+    assert "rdma/rdma_v100" in form["text"]
 
 
 def test_a_namespace_without_the_label(unlabeled: Lab, runs: Runs) -> None:

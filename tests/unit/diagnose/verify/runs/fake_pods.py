@@ -50,6 +50,8 @@ def waiting(reason: str, message: str = "") -> Pod:
     return {"phase": "Pending", "containerStatuses": [{"name": "perftest", "state": state}]}
 
 
+#: The fields of a status besides its verdict, of a call that left nothing to compare.
+STATUS = {"because": "Equipped", "fabric": "v100-ib", "applied": [], "config": "0123456789ab"}
 SERVER: Story = [running(), running(ready=True)]
 CLIENT: Story = [running(), ended()]
 
@@ -89,7 +91,7 @@ class FakePods:
         self._maybe_fail("create")
         created_pod = deepcopy(pod)
         if self.rdma is not None:
-            written = json.dumps({"rdma": self.rdma})
+            written = json.dumps({"rdma": self.rdma, **STATUS}, separators=(",", ":"))
             created_pod["metadata"]["annotations"]["rdma.lab/status"] = written
         created_pod["metadata"]["namespace"] = "lab"
         created_pod["status"] = {"phase": "Pending"}  # as the API server answers
