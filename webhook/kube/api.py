@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Protocol
 
 from webhook.errors import ClusterError
@@ -23,6 +24,13 @@ class StatusError(ClusterError):
         super().__init__(f"the API server answered {code}: {message}")
         self.code = code
         self.retry_after = retry_after
+
+    def says_missing(self, name: str) -> bool:
+        """Return whether the object `name` does not exist.
+
+        A version of a kind that is not served is answered with 404 as well, but without the name.
+        """
+        return self.code == HTTPStatus.NOT_FOUND and f'"{name}" not found' in str(self)
 
 
 class WatchStream(Protocol):

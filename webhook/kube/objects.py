@@ -261,6 +261,11 @@ class PodStatus(Conditions):
     container_statuses: Items[ContainerStatus] = ()
     resource_claim_statuses: Items[Named] = ()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether no container of the pod will run again."""
+        return self.phase in ("Succeeded", "Failed")
+
 
 class PodRecord(KubernetesObject):
     """A pod of a cluster, or one printed by `kubectl get -o yaml`."""

@@ -72,3 +72,5 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("openmpi", "OMPI_MCA_oob_tcp_if_include", "interfaces of mpi"),
     Variable("openmpi", "PRTE_MCA_prte_if_include", "interfaces of mpi"),
 )
+#: The names of the variables that this webhook sets; an earlier call may have set them.
+VARIABLE_NAMES = frozenset(row.name for row in VARIABLES)

@@ -24,13 +24,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from webhook.model.libraries import VARIABLES
+from webhook.model.libraries import VARIABLE_NAMES
 
 TrafficLibrary = Literal["NCCL", "NIXL", "Mooncake", "MoRI", "NVSHMEM", "MPI", "ps-lite"]
 UserEnv = Mapping[str, str | None]
-
-#: The variables that this webhook sets: an earlier call may have done so.
-_OWN = frozenset(row.name for row in VARIABLES)
 
 
 class _Signs(NamedTuple):
@@ -116,7 +113,7 @@ def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[Traf
 
     `command` has its words, one per line.
     """
-    names = "\n".join(("", *(name for name in user_env if name not in _OWN))).lower()
+    names = "\n".join(("", *(name for name in user_env if name not in VARIABLE_NAMES))).lower()
     values = "\n".join(_connectors(user_env)).lower()
     text, picture = _uncommented(command.lower()), image.lower()
     return tuple(

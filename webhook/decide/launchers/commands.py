@@ -25,7 +25,8 @@ from webhook.model.pod import Path, Pod
 #: Programs that may clear the environment of the launcher that they run.
 _OTHER_USER = frozenset({"doas", "gosu", "runuser", "su", "su-exec", "sudo"})
 _PRINTING = frozenset({"-V", "--version", "-version", "-h", "--help", "-help"})
-_HANDS_OVER = 'exec "$@"'
+#: The end of a script that then runs the words after it.
+HANDS_OVER = 'exec "$@"'
 #: `sshd` as a word, or the service that Debian calls `ssh`, started by any service manager.
 _SSH_SERVER = re.compile(
     r"\bsshd\b|\bservice\s+ssh\b|\binit\.d/ssh\b|\bsystemctl\s+(?:[\w.-]+\s+){1,3}ssh\b"
@@ -154,7 +155,7 @@ class Commands:
                 yield _Run(_word_path(index, split), None, words[:index], words[index:], problem)
                 return
             yield from _in_script(search, argv[script], _word_path(script, split))
-            if not argv[script].rstrip().endswith(_HANDS_OVER):
+            if not argv[script].rstrip().endswith(HANDS_OVER):
                 return
             index = command_at(argv, script + 2)
 

@@ -44,12 +44,13 @@ def _names(text: str) -> frozenset[str]:
 
 
 # Options without their dashes: Open MPI accepts one dash or two.
-_MCA = _names("mca gmca omca gomca")
+#: Options that set a parameter.
+MCA_OPTIONS = _names("mca gmca omca gomca")
 _PROOFS = _names("mca x allow-run-as-root")
 _FILES = _names("app am tune")  # these read more options from a file
 #: Options that name hosts.
 HOSTS = _names("H host hostfile machinefile default-hostfile add-host add-hostfile")
-_TWO_VALUES = _MCA | _names("pmixmca prtemca")
+_TWO_VALUES = MCA_OPTIONS | _names("pmixmca prtemca")
 _SINGLE_VALUE = (
     HOSTS
     | _FILES
@@ -169,7 +170,7 @@ def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
 
 
 def _chooses_collectives(name: str, value: Word) -> bool:
-    return name in _MCA and (value is None or value == "coll" or "$" in value)
+    return name in MCA_OPTIONS and (value is None or value == "coll" or "$" in value)
 
 
 def parameters(words: Sequence[Word]) -> dict[str, Word]:
@@ -207,7 +208,7 @@ def _options(words: Sequence[Word]) -> _Options:
         count = value_count(name, words[at + 1 : at + 2])
         names.append(name.partition("=")[0])
         values.append(words[at + 1] if count and at + 1 < len(words) else None)
-        if name in _MCA and at + 2 < len(words):
+        if name in MCA_OPTIONS and at + 2 < len(words):
             parameters.append((words[at + 1], words[at + 2]))
         if count is None:
             clear = False

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.decide.launchers.launches import value_count_of_any
+from webhook.decide.launchers.openmpi import MCA_OPTIONS, MCA_PREFIX
 from webhook.decide.settings.builtins import assignments
 from webhook.decide.shell.argv import Word, basename
 
-_PARAMETERS = frozenset({"mca", "gmca", "omca", "gomca"})
 _ENV_LIST = "mca_base_env_list"
 _HYDRA = frozenset({"env", "genv"})
 _LISTS = frozenset({"envlist", "genvlist"})
@@ -93,10 +93,10 @@ def _set_by(name: str, following: Sequence[Word]) -> list[tuple[str, Word]]:
         return list(assignments((first,)))
     if name in _HYDRA and len(following) > 1:
         return [(first, second)]
-    if name in _PARAMETERS and len(following) > 1:
+    if name in MCA_OPTIONS and len(following) > 1:
         if first == _ENV_LIST:
             return list(assignments((second or "").split(";")))
-        return [(f"OMPI_MCA_{first}", second)]
+        return [(f"{MCA_PREFIX}{first}", second)]
     return []
 
 

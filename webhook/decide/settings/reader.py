@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from webhook.decide.launchers.commands import FAMILIES
+from webhook.decide.launchers.commands import FAMILIES, HANDS_OVER
 from webhook.decide.settings.builtins import BUILTINS, Shell, assignments, possible_settings
 from webhook.decide.settings.launch_options import rank_variables, srun_export
 from webhook.decide.settings.process import Process
@@ -57,7 +57,6 @@ _ENDING = re.compile(
     r"(?:[\s;&|})]++|\d?[<>]&?[ ]?[^\s;&|]++"
     rf"|(?:{_NAMES}|:|done|fi)(?=[\s;&|)]|\Z)[^\n;&|)]*+)*+\Z"
 )
-_HANDS_OVER = 'exec "$@"'
 
 
 class CommandReader:
@@ -72,8 +71,6 @@ class CommandReader:
 
     def settings(self, path: Path) -> CommandSettings:
         """Return the settings that the command of the container at `path` makes."""
-        if not may_set(self._pod.container(path).command_text):
-            return NO_SETTINGS
         settings = self._settings.get(path)
         if settings is None:
             settings = self._settings[path] = self._read(path)
@@ -81,6 +78,8 @@ class CommandReader:
 
     def _read(self, path: Path) -> CommandSettings:
         container = self._pod.container(path)
+        if not may_set(container.command_text):
+            return NO_SETTINGS
         if self._scripts is None:
             self._scripts = Scripts(TERMS, _OCCURRENCES)
         argv = container.command + container.args
@@ -109,7 +108,7 @@ class _Reading:
             self._run(words, self._process, 0)
             shell = front_of(words).command
             script = None if shell is None else script_at(words, shell)
-            if script is None or not (words[script] or "").rstrip().endswith(_HANDS_OVER):
+            if script is None or not (words[script] or "").rstrip().endswith(HANDS_OVER):
                 break
             words = words[script + 2 :]
 

@@ -94,7 +94,7 @@ class Front(NamedTuple):
     """What precedes a command."""
 
     layers: tuple[Layer, ...]
-    command: int | None  #: the index of the command; None if unknown, or if there is none
+    command: int | None  #: the index of the command; None without one, or if it is unknown
 
 
 def front_of(words: Sequence[Word], start: int = 0) -> Front:

@@ -41,7 +41,7 @@ from webhook.decide.verdict.libraries import (
     judge_libraries,
     libraries_of,
     switched_off,
-    with_config_maps,
+    with_libraries,
 )
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
 from webhook.decide.verdict.nodes import judge_node_capacity
@@ -111,7 +111,7 @@ def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidenc
     """Judge a pod that has been examined and mutated."""
     analysis, applicability = examination.analysis, examination.applicability
     if analysis.targets:
-        pod = with_config_maps(PatchedPod.of(draft, examination, hazard_evidence))
+        pod = with_libraries(PatchedPod.of(draft, examination, hazard_evidence))
         libraries = libraries_of(pod)
         verdict = _worst(_problems(pod)) or _equipped(pod, libraries)
         return verdict._replace(libraries=libraries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from webhook.decide.settings.setting import Setting
 from webhook.decide.settings.terms import OFF_VALUES
 from webhook.decide.verdict.libraries import judge_libraries
+from webhook.decide.verdict.libraries.usage import with_user_env
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
 
@@ -38,7 +39,7 @@ def judge_uncertain_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict
     """
     for setting in patched.uncertain_settings():
         value = OFF_VALUES[setting.name] if setting.value is None else setting.value
-        patched = patched._replace(user_env={**patched.user_env, setting.name: value})
+        patched = with_user_env(pod, patched, {**patched.user_env, setting.name: value})
         if judge_libraries(pod, patched):
             return _verdict(patched.target.name, setting)
     return None

@@ -17,6 +17,7 @@ from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Container, Path, Pod
+from webhook.model.traffic_libraries import TrafficLibrary
 
 #: The claims of each container by its path, and the claims of no container under ().
 Claims = Mapping[Path, Sequence[Claim]]
@@ -37,6 +38,8 @@ class PatchedTarget(NamedTuple):
     claims: tuple[Claim, ...] = ()
     #: The settings that its command makes.
     settings: CommandSettings = NO_SETTINGS
+    #: The libraries that move its data between nodes, as `libraries.usage` finds them.
+    carriers: tuple[TrafficLibrary, ...] = ()
 
     @classmethod
     def of(

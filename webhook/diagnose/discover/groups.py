@@ -22,7 +22,7 @@ class Group(NamedTuple):
     card: CardKind
     rate: float | None
     ports_of_nodes: tuple[NodePorts, ...]
-    #: Why a group with the same GPUs, card and rate is separate; "" if there is none.
+    #: Why a group with the same GPUs, card and rate is separate; "" for other groups.
     split_reason: str = ""
 
     @property

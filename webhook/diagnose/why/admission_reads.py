@@ -22,7 +22,7 @@ _POLICIES_PATH = f"{_ADMISSION}/mutatingadmissionpolicies"
 def installed_configuration(
     reads: ObjectReads, best_effort: BestEffortReads
 ) -> CompiledConfiguration | None:
-    """Return the cluster's configuration; None if there is none, or it cannot be read or used."""
+    """Return the cluster's configuration; None without one that can be read and used."""
     optional = BestEffortReads(reads)
     manifest = optional.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
     _record(best_effort, optional)

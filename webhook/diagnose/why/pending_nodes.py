@@ -78,7 +78,8 @@ def _unread(name: str, report: str) -> Finding:
 
 def _judged(evidence: PodEvidence, lacking: list[str], report: str) -> Iterator[Finding]:
     """Yield the reasons by the nodes: sizes first, then placement, then free amounts."""
-    offers, requested = _offers(evidence, lacking), _requested(evidence, lacking)
+    requested = _requested(evidence, lacking)
+    offers = _offers(evidence, requested)
     too_large = [*_too_large(offers, requested, report)]
     yield from too_large
     if too_large:
@@ -115,9 +116,8 @@ def _requested(evidence: PodEvidence, lacking: Iterable[str]) -> dict[str, int]:
     return requested
 
 
-def _offers(evidence: PodEvidence, lacking: Iterable[str]) -> dict[str, _Amounts]:
+def _offers(evidence: PodEvidence, names: Collection[str]) -> dict[str, _Amounts]:
     """Return node → resource → allocatable amount in billionths."""
-    names = {*_requested(evidence, lacking), *lacking}
     return {
         node.metadata.name: {name: _billionths(node.status.allocatable.get(name)) for name in names}
         for node in evidence.nodes or ()

@@ -20,8 +20,6 @@ from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.pod import Pod
 from webhook.model.resources import scheduler_requests
 
-_FINISHED = ("Succeeded", "Failed")
-
 
 class PendingReads:
     """Reads about the pending pods of one namespace."""
@@ -77,8 +75,7 @@ class PendingReads:
             return self._reads.get(path, {})
         except ClusterError as error:
             if isinstance(error, StatusError) and error.code == NOT_FOUND:
-                # An API server without this version of the kind also answers 404, without a name.
-                return None if f'"{name}" not found' in str(error) else {}
+                return None if error.says_missing(name) else {}
             self._best_effort.record_failure(title, error)
             return {}
 
@@ -118,7 +115,7 @@ def _needs_pods(evidence: PodEvidence) -> bool:
 def _placed_pod(manifest: Item) -> PlacedPod | None:
     """Return what is of interest about a pod; None for a pod that has ended."""
     pod = PodRecord.read(manifest)
-    if pod.status.phase in _FINISHED:
+    if pod.status.has_ended:
         return None
     try:
         amounts = scheduler_requests(Pod(pod.manifest))

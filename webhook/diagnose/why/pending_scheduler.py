@@ -69,7 +69,7 @@ def _gate_remedy(gate: str, evidence: PodEvidence) -> str:
             return remedy.format(evidence.namespace_name)
     return (
         f"Find the controller that owns {gate}, and the reason why it does not remove the gate. If "
-        "there is none, create the pod again without the gate."
+        "no controller owns it, create the pod again without the gate."
     )
 
 

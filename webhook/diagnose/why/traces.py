@@ -51,7 +51,7 @@ def _may_lock_memory(pod: Pod) -> bool:
 
 
 def _may_have_a_nic(container: Container) -> bool:
-    """Return whether one of its resources may be a NIC: a GPU alone is none."""
+    """Return whether one of its resources may be a NIC. A GPU is not."""
     resources = extended_resources([container])
     return len(resources) > 1 or not all(map(is_gpu_name, resources))
 

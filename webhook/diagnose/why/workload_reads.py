@@ -96,9 +96,8 @@ class WorkloadReads:
             try:
                 manifest = self._reads.get(path, {})
             except StatusError as error:
-                # A version that is not served answers 404, too, but without the name.
-                if error.code == NOT_FOUND and f'"{name}" not found' not in str(error):
-                    continue
+                if error.code == NOT_FOUND and not error.says_missing(name):
+                    continue  # the version is not served
                 raise self._refusal(kind, name, error) from None
             typed = {**manifest, "apiVersion": kind.api_version, "kind": kind.kind}
             return KubernetesObject.read(typed)

@@ -121,7 +121,7 @@ _MAX_INTEGER = 2**63 - 1
 
 
 def _integer(written: str) -> int | None:
-    """Return a signed integer of 64 bits, or None if the text is none."""
+    """Return a signed integer of 64 bits; None for any other text."""
     match = _INTEGER.fullmatch(written)
     if match is None:
         return None

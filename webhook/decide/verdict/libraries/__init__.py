@@ -6,7 +6,7 @@ a row in `LIBRARIES`: what keeps it off RDMA, and the variables whose values mus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from webhook.decide.verdict.libraries.mpi import MPI_REASONS, judge_mpi_transport
@@ -29,7 +29,7 @@ from webhook.decide.verdict.libraries.transfers import (
     judge_nixl,
     judge_nvshmem,
 )
-from webhook.decide.verdict.libraries.usage import carriers_of
+from webhook.decide.verdict.libraries.usage import with_user_env
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.config_maps import ReadEnv, read_env
 from webhook.model.decision import Reason, Verdict
@@ -86,11 +86,10 @@ LIBRARY_REASONS = (
 
 def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the worst verdict on the libraries that move a target's data, or None."""
-    carriers = carriers_of(pod, patched)
-    verdicts = dict(_verdicts(pod, patched, carriers))
+    verdicts = dict(_verdicts(pod, patched))
     if verdicts:
         verdict = min(verdicts.values(), key=lambda verdict: verdict.rdma)  # "no" before "unsure"
-        able = [name for name in carriers if name not in verdicts]
+        able = [name for name in patched.carriers if name not in verdicts]
         return verdict._replace(message=f"{verdict.message}{_able(able)}")
     if _has_unseen_sources(pod, patched):
         message = f"envFrom of container {patched.target.name} may set variables that turn RDMA off"
@@ -98,20 +97,22 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     return None
 
 
-def with_config_maps(pod: PatchedPod) -> PatchedPod:
-    """Return the pod with the variables that its targets get from ConfigMaps, if any is known.
+def with_libraries(pod: PatchedPod) -> PatchedPod:
+    """Return the pod with the libraries that move the data of its targets.
 
-    A command that drops the environment drops these, too.
+    The targets also get their variables from ConfigMaps, if any is known.
     """
-    if not pod.analysis.namespace.config_maps:
-        return pod
     targets = [
-        patched
-        if patched.settings.drops
-        else patched._replace(user_env=_read(pod, patched).variables)
-        for patched in pod.decisive_targets
+        with_user_env(pod, patched, _user_env(pod, patched)) for patched in pod.decisive_targets
     ]
     return pod._replace(decisive_targets=tuple(targets))
+
+
+def _user_env(pod: PatchedPod, patched: PatchedTarget) -> Mapping[str, str | None]:
+    """Return a target's variables; a command that drops the environment drops ConfigMaps' too."""
+    if not pod.analysis.namespace.config_maps or patched.settings.drops:
+        return patched.user_env
+    return _read(pod, patched).variables
 
 
 def _has_unseen_sources(pod: PatchedPod, patched: PatchedTarget) -> bool:
@@ -126,11 +127,9 @@ def _read(pod: PatchedPod, patched: PatchedTarget) -> ReadEnv:
     return read_env(container, patched.user_env, pod.analysis.namespace.config_maps)
 
 
-def _verdicts(
-    pod: PatchedPod, patched: PatchedTarget, carriers: Iterable[TrafficLibrary]
-) -> Iterator[tuple[TrafficLibrary, Verdict]]:
+def _verdicts(pod: PatchedPod, patched: PatchedTarget) -> Iterator[tuple[TrafficLibrary, Verdict]]:
     for library in LIBRARIES:
-        if library.name in carriers:
+        if library.name in patched.carriers:
             verdict = library.judge(pod, patched) or _unseen(patched, library)
             if verdict is not None:
                 yield library.name, verdict
@@ -158,14 +157,14 @@ def _able(names: list[TrafficLibrary]) -> str:
 
 def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:
     """List the libraries that move the pod's data between nodes, each once."""
-    carriers = [carriers_of(pod, patched) for patched in pod.decisive_targets]
-    return tuple(dict.fromkeys(name for names in carriers for name in names))
+    targets = pod.decisive_targets
+    return tuple(dict.fromkeys(name for patched in targets for name in patched.carriers))
 
 
 def switched_off(pod: PatchedPod) -> str:
     """Return a clause on NCCL where another library moves the data, and NCCL has no RDMA; or ""."""
     for patched in pod.decisive_targets:
         setting = nccl_switched_off_by(pod, patched)
-        if setting and "NCCL" not in carriers_of(pod, patched):
+        if setting and "NCCL" not in patched.carriers:
             return f"; NCCL's RDMA is switched off by {setting}"
     return ""

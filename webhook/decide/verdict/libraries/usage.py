@@ -6,19 +6,28 @@ do. MPI does for ranks without GPUs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
 from webhook.decide.launchers.roles import mentions_mpi
 from webhook.decide.verdict.libraries.transfers import NVSHMEM_TRANSPORT
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.model.libraries import VARIABLES
+from webhook.model.libraries import VARIABLE_NAMES
 from webhook.model.traffic_libraries import TrafficLibrary, libraries_in, spans_nodes
 
 #: The variables that an earlier call may have set.
-_OWN = frozenset({HCOLL_VARIABLE, *(row.name for row in VARIABLES)})
+_OWN = VARIABLE_NAMES | {HCOLL_VARIABLE}
 
 
-def carriers_of(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, ...]:
-    """List the libraries that move a target's data between nodes."""
+def with_user_env(
+    pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
+) -> PatchedTarget:
+    """Return a target with other variables, and with the libraries that they show."""
+    changed = patched._replace(user_env=user_env)
+    return changed._replace(carriers=_carriers(pod, changed))
+
+
+def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, ...]:
     site = pod.used_fabric.env.site if pod.used_fabric else ()
     ignored = _OWN.union(name for name, _ in site)
     user_env = {name: value for name, value in patched.user_env.items() if name not in ignored}

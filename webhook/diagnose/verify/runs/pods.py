@@ -216,7 +216,7 @@ def has_started(pod: PodRecord) -> bool:
 def has_ended(pod: PodRecord) -> bool:
     """Return whether the container of a pod has ended, or never starts."""
     terminated = _container(pod).state.terminated is not None
-    return terminated or pod.status.phase in ("Succeeded", "Failed")
+    return terminated or pod.status.has_ended
 
 
 def has_run(pod: PodRecord) -> bool:
