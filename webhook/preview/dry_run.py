@@ -20,19 +20,20 @@ from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.targets import NO_TARGET
-from webhook.decide.reasons import INVALID_POD, NOT_OPTED_IN
+from webhook.decide.reasons import INVALID_POD
 from webhook.decide.settings.ranks import settings_of_launchers
 from webhook.errors import DocumentError, ReviewError
 from webhook.model.annotations import ENABLE_ANNOTATION
-from webhook.model.decision import Decision, Reason
+from webhook.model.decision import Decision
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.pod import PodManifest, dotted
+from webhook.model.pod import PodManifest
+from webhook.preview.decided_template import DecidedTemplate, DocumentContext, edit_of
 from webhook.preview.input_facts import LiveFacts, is_used, with_input_facts
-from webhook.preview.patches import patch_pod, template_edit
-from webhook.preview.report.record import CLI_WORDING, Edit, Preview, Report, Wording
+from webhook.preview.patches import patch_pod
+from webhook.preview.report.record import CLI_WORDING, Preview, Report, Wording
 from webhook.preview.workloads.controllers import controller_of, controller_pods
-from webhook.preview.workloads.controllers.workload import Controller, ControllerPod
+from webhook.preview.workloads.controllers.workload import ControllerPod
 from webhook.preview.workloads.derived import derived_templates
 from webhook.preview.workloads.fragments import fragments_of
 from webhook.preview.workloads.hints import OptInHints, annotations_location
@@ -73,34 +74,6 @@ class PreviewOptions:
     wording: Wording = CLI_WORDING
 
 
-class _DocumentContext(NamedTuple):
-    """The document of some templates, its number, and its hints on pods meant to opt in."""
-
-    document: Document
-    number: int
-    hints: OptInHints
-
-
-class _DecidedTemplate(NamedTuple):
-    """A template, the pods that its controller makes from it, and the decisions on them."""
-
-    origin: _DocumentContext
-    template: Template
-    decision_input: DecisionInput
-    controller: Controller | None
-    pods: tuple[ControllerPod, ...]
-    decisions: tuple[Decision, ...]
-
-    @property
-    def not_opted_in(self) -> bool:
-        """Whether none of its pods has opted in."""
-        return self.has_reason(NOT_OPTED_IN)
-
-    def has_reason(self, reason: Reason) -> bool:
-        """Whether all decisions have this reason."""
-        return all(decision.reason is reason for decision in self.decisions)
-
-
 def preview_documents(documents: Sequence[Document], options: PreviewOptions) -> Report:
     """Decide on every pod and pod template in the documents of all inputs.
 
@@ -118,57 +91,92 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         fabric_index=facts.fabric_index(options.configuration),
         assume_opted_in=options.enable,
     )
-    decided_templates: list[_DecidedTemplate] = []
+    decided_templates: list[DecidedTemplate] = []
     for number, document in enumerate(documents):
-        if reason := unsupported_reason(document, options.wording):
-            raise DocumentError(reason)
-        templates = templates_of(document.value)
-        derived = derived_templates(document.value)
-        if (
-            options.max_pods is not None
-            and len(decided_templates) + len(templates) + len(derived) > options.max_pods
-        ):
-            raise DocumentError(
-                f"{document.name}: more than {options.max_pods} pods; send fewer in one request"
-            )
-        origin = _DocumentContext(document, number, OptInHints(document.value))
-        templates_with_pods = [
-            (template, controller_pods(template)) for template in (*templates, *derived)
-        ]
-        manifests = [made.pod for _, pods in templates_with_pods for made in pods]
-        shared_input = cluster_input._replace(launcher_settings=settings_of_launchers(manifests))
-        all_decisions = [
-            _decide_on(origin, template, pods, shared_input, options)
-            for template, pods in templates_with_pods
-        ]
-        without_target = [
-            decided.template for decided in all_decisions if decided.has_reason(NO_TARGET)
-        ]
-        fragments = fragments_of(document.value, without_target)
-        document_decisions = [
-            decided
-            for decided in all_decisions
-            if decided.template.path not in fragments and not _is_void(decided)
-        ]
-        notes.extend(document.problems)
-        notes.extend(fragments.values())
-        notes.extend(dict.fromkeys(filter(None, map(_unknown_controller_note, document_decisions))))
-        if not templates and not is_used(document.value, facts, options.namespace):
-            decided_paths = {decided.template.path for decided in document_decisions}
-            fallback = [] if decided_paths else [no_template_note(document.value)]
-            notes.extend(notes_of(document.value, decided_paths) or fallback)
-        decided_templates.extend(document_decisions)
+        templates = _templates_of(document, options, len(decided_templates))
+        origin = DocumentContext(document, number, OptInHints(document.value))
+        decisions = _decide_document(origin, templates, cluster_input, options)
+        notes.extend(_document_notes(decisions, templates, facts, options))
+        decided_templates.extend(decisions.templates)
     return Report(
         previews=tuple(
             preview for decided in decided_templates for preview in _previews(decided, options)
         ),
-        edits=tuple(map(_edit, decided_templates)),
+        edits=tuple(map(edit_of, decided_templates)),
         notes=tuple(notes),
         example=_example_fabrics(options),
     )
 
 
-def _is_void(decided: _DecidedTemplate) -> bool:
+def _templates_of(
+    document: Document, options: PreviewOptions, decided: int
+) -> tuple[Template, ...]:
+    """Return a document's templates, the derived ones last; `decided`: the number of earlier ones.
+
+    Raises DocumentError.
+    """
+    if reason := unsupported_reason(document, options.wording):
+        raise DocumentError(reason)
+    templates = (*templates_of(document.value), *derived_templates(document.value))
+    if options.max_pods is not None and decided + len(templates) > options.max_pods:
+        raise DocumentError(
+            f"{document.name}: more than {options.max_pods} pods; send fewer in one request"
+        )
+    return templates
+
+
+class _DocumentDecisions(NamedTuple):
+    """The decisions on the templates of a document that pods are made of."""
+
+    document: Document
+    templates: list[DecidedTemplate]
+    #: A note on each template of which no pod is made by itself.
+    fragment_notes: tuple[str, ...]
+
+
+def _decide_document(
+    origin: DocumentContext,
+    templates: Sequence[Template],
+    cluster_input: DecisionInput,
+    options: PreviewOptions,
+) -> _DocumentDecisions:
+    """Decide on the templates of a document; its launchers' settings reach all of its pods."""
+    document = origin.document
+    templates_with_pods = [(template, controller_pods(template)) for template in templates]
+    manifests = [made.pod for _, pods in templates_with_pods for made in pods]
+    shared_input = cluster_input._replace(launcher_settings=settings_of_launchers(manifests))
+    decisions = [
+        _decide_on(origin, template, pods, shared_input, options)
+        for template, pods in templates_with_pods
+    ]
+    without_target = [decided.template for decided in decisions if decided.has_reason(NO_TARGET)]
+    fragments = fragments_of(document.value, without_target)
+    kept = [
+        decided
+        for decided in decisions
+        if decided.template.path not in fragments and not _is_void(decided)
+    ]
+    return _DocumentDecisions(document, kept, tuple(fragments.values()))
+
+
+def _document_notes(
+    decisions: _DocumentDecisions,
+    templates: Sequence[Template],
+    facts: Facts,
+    options: PreviewOptions,
+) -> Iterator[str]:
+    document = decisions.document
+    yield from document.problems
+    yield from decisions.fragment_notes
+    yield from dict.fromkeys(filter(None, map(_unknown_controller_note, decisions.templates)))
+    has_templates = any(not template.derived for template in templates)
+    if not has_templates and not is_used(document.value, facts, options.namespace):
+        decided_paths = {decided.template.path for decided in decisions.templates}
+        fallback = [] if decided_paths else [no_template_note(document.value)]
+        yield from notes_of(document.value, decided_paths) or fallback
+
+
+def _is_void(decided: DecidedTemplate) -> bool:
     """Whether the decision says nothing about the pods that an operator makes.
 
     A part that resembles a pod may have fields of another shape, and the operator may add devices.
@@ -195,21 +203,21 @@ def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> st
 
 
 def _decide_on(
-    origin: _DocumentContext,
+    origin: DocumentContext,
     template: Template,
     pods: tuple[ControllerPod, ...],
     shared_input: DecisionInput,
     options: PreviewOptions,
-) -> _DecidedTemplate:
+) -> DecidedTemplate:
     namespace = _namespace(template.namespace or options.namespace, options)
     decision_input = shared_input._replace(namespace=namespace)
     decisions = tuple(decide(controller_pod.pod, decision_input) for controller_pod in pods)
-    return _DecidedTemplate(
+    return DecidedTemplate(
         origin, template, decision_input, controller_of(template), pods, decisions
     )
 
 
-def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Preview]:
+def _previews(decided: DecidedTemplate, options: PreviewOptions) -> Iterator[Preview]:
     """Yield a preview of each pod that the template's controller makes."""
     document, number, hints = decided.origin
     template, namespace = decided.template, decided.decision_input.namespace
@@ -240,7 +248,7 @@ def _previews(decided: _DecidedTemplate, options: PreviewOptions) -> Iterator[Pr
         )
 
 
-def _mistakes(decided: _DecidedTemplate, decision: Decision) -> tuple[str, ...]:
+def _mistakes(decided: DecidedTemplate, decision: Decision) -> tuple[str, ...]:
     """Return the mistakes in the template, unless the decision already asks for the same."""
     if decided.template.derived:
         return ()
@@ -252,59 +260,7 @@ def _mistakes(decided: _DecidedTemplate, decision: Decision) -> tuple[str, ...]:
     )
 
 
-def _edit(decided: _DecidedTemplate) -> Edit:
-    """Return the edit of the template, with a note on what only admission can apply."""
-    template = decided.template
-    if template.derived:
-        return _no_edit(decided)
-    edit = template_edit(
-        template, decided.pods, decided.decisions, lambda pod: decide(pod, decided.decision_input)
-    )
-    note = ""
-    if edit.deferred:
-        namespace = decided.decision_input.namespace.name
-        full_name = f"{namespace}/{template.name} {dotted(template.path)}".rstrip()
-        note = f"{template.kind} {full_name}: {_admission_only(decided, ', '.join(edit.deferred))}"
-    return Edit(
-        document=decided.origin.number,
-        steps=template.path,
-        ops=edit.ops,
-        patched_template=edit.patched_template,
-        note=note,
-    )
-
-
-def _no_edit(decided: _DecidedTemplate) -> Edit:
-    """Return an empty edit: the operator may not know the fields that the patch would add."""
-    template, (decision,) = decided.template, decided.decisions
-    namespace = decided.decision_input.namespace.name
-    subject = f"{template.kind} {namespace}/{template.name} {dotted(template.path)}"
-    note = f"{subject}: derived pods are patched only at admission" if decision.patch else ""
-    return Edit(
-        document=decided.origin.number,
-        steps=template.path,
-        ops=(),
-        patched_template=template.pod,
-        note=note,
-    )
-
-
-def _admission_only(decided: _DecidedTemplate, mutations: str) -> str:
-    if decided.template.spec_only:
-        return (
-            f"only admission applies {mutations}, since the document has no place for the pods' "
-            "annotations"
-        )
-    name = decided.controller.name if decided.controller else "the controller"
-    if len(decided.pods) > 1:
-        return (
-            f"only admission completes {mutations}, since {name} makes several kinds of pods from "
-            "the template"
-        )
-    return f"only admission completes {mutations}, since {name} writes some of the fields"
-
-
-def _unknown_controller_note(decided: _DecidedTemplate) -> str:
+def _unknown_controller_note(decided: DecidedTemplate) -> str:
     """Return a note for a kind without a known controller, whose pods may differ; "" for others."""
     if decided.controller is not None or decided.not_opted_in:
         return ""
