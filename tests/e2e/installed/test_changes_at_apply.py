@@ -1,6 +1,8 @@
 """Kubectl warns about changes of the FabricConfiguration that are valid, but perhaps not intended.
 
-The tests store objects, so at the end the fabrics of the installation are applied again.
+The tests store objects, so at the end the fabrics of the installation are applied again. Replicas
+obey a deletion after seconds; a test that deletes the object waits for that, since until then they
+seem to use the fabrics that are applied again.
 """
 
 from __future__ import annotations
@@ -90,6 +92,7 @@ def test_a_takeover_of_client_side_applies_is_explained_and_undone(webhook: Webh
     """
     kubectl = webhook.cluster.kubectl
     kubectl("delete", OBJECT)
+    in_use(webhook, "")
     first, second = configuration("north", "south"), configuration("east")
     applied(webhook, first)
     printed = applied(webhook, second, SERVER_SIDE, "--field-manager=team")
@@ -199,6 +202,7 @@ def test_a_deletion_works_without_the_webhook(webhook: Webhook) -> None:
         until(lambda: "failed calling" in applied(webhook, configuration("x"), "--dry-run=server"))
         until(lambda: "nodes belong to" in deleted(webhook))
         assert '"default" deleted' in webhook.cluster.kubectl("delete", OBJECT)
+        in_use(webhook, "")
     until(lambda: "created" in applied(webhook, configuration("north")))
 
 
