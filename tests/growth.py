@@ -10,7 +10,8 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -21,7 +22,7 @@ FOURFOLD = 10
 #: Seconds; shorter measurements mean nothing.
 _SHORTEST = 0.004
 #: How often a measurement is repeated.
-_TURNS = 5
+_TURNS = 30
 
 
 def lines(call: Callable[[], object]) -> int:
@@ -33,15 +34,13 @@ def lines(call: Callable[[], object]) -> int:
         count += event == "line"
         return trace
 
-    before, collects = sys.gettrace(), gc.isenabled()
-    gc.disable()  # Hypothesis has a callback in Python that measures each collection
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-        if collects:
-            gc.enable()
+    before = sys.gettrace()
+    with _without_collections():  # Hypothesis has a callback in Python that measures each one
+        sys.settrace(trace)
+        try:
+            call()
+        finally:
+            sys.settrace(before)
     return count
 
 
@@ -66,6 +65,19 @@ def fourfold(small: Callable[[], object], large: Callable[[], object]) -> float:
 
 
 def _cpu_seconds(call: Callable[[], object]) -> float:
-    started = time.thread_time()
-    call()
-    return time.thread_time() - started
+    with _without_collections():
+        started = time.thread_time()
+        call()
+        return time.thread_time() - started
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Stop the garbage collector, which would go through the objects of all earlier tests."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

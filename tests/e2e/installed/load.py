@@ -17,6 +17,7 @@ from tests.cluster.binaries import binary
 from tests.cluster.vegeta import Target
 from tests.e2e.asking import Document
 from tests.e2e.installed.space import Space
+from tests.waiting import until
 
 #: Pods a second by default.
 RATE = 25
@@ -59,10 +60,12 @@ def creating(
 ) -> Iterator[Creations]:
     """Create the pod again and again, `rate` times a second, while the block runs.
 
-    At most `at_once` at a time; with a rate of 0 always that many, which begin together.
+    At most `at_once` at a time; with a rate of 0 always that many, which begin together. The block
+    begins after the first answer: vegeta may start slowly, and a short block would get none.
     """
     body, results = folder / "pod.json", folder / "results.bin"
     body.write_text(json.dumps(pod))
+    results.unlink(missing_ok=True)
     command = Target(space.cluster, space.name, body).attack(
         results,
         *(f"-rate={rate}", "-duration=0", "-timeout=30s"),
@@ -70,8 +73,9 @@ def creating(
         *("-http2=false", f"-workers={min(16, at_once)}", f"-max-workers={at_once}"),
     )
     with subprocess.Popen(command) as attack:
-        creations = Creations()
         try:
+            until(lambda: results.stat().st_size)
+            creations = Creations()
             yield creations
         finally:
             attack.send_signal(signal.SIGINT)  # it waits for requests under way
