@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from webhook.decide.shell import contexts, expansions, grammar, patterns
+from webhook.decide.shell import constructs, contexts, expansions, grammar, operators, patterns
 from webhook.decide.shell.contexts import (
     LEVELS,
     TOO_DEEP,
@@ -78,19 +78,19 @@ _WITHIN_WORDS: dict[str, Handler] = {
     "`": expansions.backticks,
 }
 _BETWEEN_COMMANDS: dict[str, Handler] = {
-    "\n": grammar.newline,
-    ";": grammar.semicolon,
-    "&": grammar.ampersand,
-    "|": grammar.bar,
-    ")": grammar.close_parenthesis,
-    "#": grammar.comment,
+    "\n": operators.newline,
+    ";": operators.semicolon,
+    "&": operators.ampersand,
+    "|": operators.bar,
+    ")": operators.close_parenthesis,
+    "#": operators.comment,
 }
-_REDIRECTING: dict[str, Handler] = {"<": grammar.redirection, ">": grammar.redirection}
+_REDIRECTING: dict[str, Handler] = {"<": operators.redirection, ">": operators.redirection}
 _PROCESSES: dict[str, Handler] = {
     "<": expansions.open_process_substitution,
     ">": expansions.open_process_substitution,
 }
-_LINES: dict[str, Handler] = {"\n": expansions.line_end, "#": grammar.comment}
+_LINES: dict[str, Handler] = {"\n": expansions.line_end, "#": operators.comment}
 
 
 def _set(mode: contexts.Mode, handlers: dict[str, Handler], other: Handler = raise_unclear) -> None:
@@ -102,9 +102,9 @@ _set(
     {
         **_BETWEEN_COMMANDS,
         "\n": expansions.line_end,
-        "(": grammar.subshell,
-        "<": grammar.angle,
-        ">": grammar.angle,
+        "(": operators.subshell,
+        "<": operators.angle,
+        ">": operators.angle,
     },
     grammar.start_word,
 )
@@ -114,20 +114,20 @@ _set(
         **_BETWEEN_COMMANDS,
         **_WITHIN_WORDS,
         "(": grammar.argument_parenthesis,
-        "<": grammar.angle,
-        ">": grammar.angle,
+        "<": operators.angle,
+        ">": operators.angle,
     },
 )
 _set(contexts.AFTER, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.after_word)
-_set(contexts.REDIRECTED, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.descriptor)
-_set(contexts.FUNCTION, {**_LINES, "(": grammar.subshell}, grammar.function_body)
+_set(contexts.REDIRECTED, {**_BETWEEN_COMMANDS, **_REDIRECTING}, operators.descriptor)
+_set(contexts.FUNCTION, {**_LINES, "(": operators.subshell}, grammar.function_body)
 _set(
     contexts.SINGLE_WORD,
     {
         **_WITHIN_WORDS,
-        **dict.fromkeys("<>", grammar.word_angle),
-        **dict.fromkeys(" \t\n;&|)", grammar.end_of_word),
-        "\\": grammar.word_backslash,
+        **dict.fromkeys("<>", operators.word_angle),
+        **dict.fromkeys(" \t\n;&|)", operators.end_of_word),
+        "\\": operators.word_backslash,
     },
 )
 _set(
@@ -135,22 +135,22 @@ _set(
     {
         **_WITHIN_WORDS,
         **_PROCESSES,
-        ";": grammar.end_of_list,
-        "\n": grammar.end_of_listed_line,
-        "#": grammar.comment,
+        ";": constructs.end_of_list,
+        "\n": constructs.end_of_listed_line,
+        "#": operators.comment,
     },
 )
-_set(contexts.LOOP_BODY, {**_LINES, ";": grammar.loop_semicolon}, grammar.loop_body)
-_set(contexts.CASE_IN, _LINES, grammar.case_in)
-_set(contexts.CASE_NEXT, {**_LINES, "(": grammar.case_parenthesis}, grammar.case_next)
-_set(contexts.CASE_PATTERNS, {**_WITHIN_WORDS, ")": grammar.end_of_patterns})
+_set(contexts.LOOP_BODY, {**_LINES, ";": constructs.loop_semicolon}, constructs.loop_body)
+_set(contexts.CASE_IN, _LINES, constructs.case_in)
+_set(contexts.CASE_NEXT, {**_LINES, "(": constructs.case_parenthesis}, constructs.case_next)
+_set(contexts.CASE_PATTERNS, {**_WITHIN_WORDS, ")": constructs.end_of_patterns})
 _set(
     contexts.ELEMENTS,
-    {**_WITHIN_WORDS, **_PROCESSES, ")": expansions.close_array, "#": grammar.comment},
+    {**_WITHIN_WORDS, **_PROCESSES, ")": expansions.close_array, "#": operators.comment},
 )
 _set(
     contexts.IN_CONDITION,
-    {**_WITHIN_WORDS, "]": grammar.close_condition, "&": grammar.condition_and},
+    {**_WITHIN_WORDS, "]": constructs.close_condition, "&": constructs.condition_and},
 )
 _set(contexts.IN_STRING, {**_WITHIN_WORDS, '"': expansions.close_string})
 _set(contexts.IN_DOCUMENT, {"$": expansions.dollar, "`": expansions.backticks})
