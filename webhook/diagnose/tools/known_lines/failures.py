@@ -1,161 +1,10 @@
-"""Log lines of NCCL, UCX, Open MPI and perftest, with their meaning and a remedy.
-
-This is the only table of these texts: `rdma-webhook why --logs` searches for them, and
-docs/troubleshooting.md is made from it. Every row has a line as the program writes it, which a test
-reads, and the source of the text.
-
-    transport  the network that carries the traffic, with the flag `rdma`
-    setting    a setting in the environment that turns RDMA off
-    slower     RDMA works, but not at full speed
-    failure    a program, a transfer or a device fails
-
-`layer` is the part of the stack where the failure is. A failure in a low layer makes the higher
-ones fail too, so the lowest is named first:
-
-    link    the port and its cable        gid     the address of the port in this network namespace
-    memory  registering memory            verbs   the device, its libraries, its transfers
-    socket  the TCP connection that two processes use to find each other
-    ucx     UCX                           mpi     the launcher of the ranks
-    nccl    NCCL
-"""
+"""Log lines of programs, transfers and devices that fail."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple, get_args
 
-from webhook.model.finding import Finding, Level
-
-LineKind = Literal["transport", "setting", "slower", "failure"]
-Layer = Literal["link", "gid", "memory", "verbs", "socket", "ucx", "mpi", "nccl"]
-#: Lowest first.
-LAYERS: tuple[Layer, ...] = get_args(Layer)
-
-
-class KnownLine(NamedTuple):
-    """A kind of log line, with its meaning and a remedy."""
-
-    code: str
-    kind: LineKind
-    layer: Layer
-    #: A part of every such line, which makes the search fast.
-    clue: str
-    #: The pattern that identifies the line; None if the clue is enough.
-    pattern: re.Pattern[str] | None
-    #: A line as the program writes it.
-    example: str
-    #: The meaning, as a sentence.
-    meaning: str
-    #: What to do, as a sentence; "" if no action is needed.
-    remedy: str
-    source: str
-    #: For a transport: whether it is RDMA. None for other kinds of line.
-    rdma: bool | None = None
-
-    def finding(self, level: Level, text: str, remedy: str | None = None) -> Finding:
-        """Return a finding with this code; `remedy` overrides that of the row."""
-        return Finding(level, self.code, text, self.remedy if remedy is None else remedy)
-
-    def fits(self, line: str) -> bool:
-        """Return whether a line of a log is of this kind."""
-        if self.clue not in line:
-            return False
-        return self.pattern is None or self.pattern.search(line) is not None
-
-
-#: NCCL networks that use RDMA: its own, and the plugins of HPC-X, libfabric and Google.
-_NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB|OFI|(?:AWS )?Libfabric)"
-_NET_IB = "nccl, src/transport/net_ib"
-_NCCL_ENV = "NCCL documentation, Environment Variables"
-
-TRANSPORTS = (
-    KnownLine(
-        "ChannelsOverRdma", "transport", "nccl", "via NET/",
-        re.compile(rf"\bvia NET/{_NCCL_RDMA}/\d"),
-        "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/IB/0/GDRDMA",
-        "NCCL's channels to other nodes use RDMA.",
-        "", "nccl, src/transport/net.cc", rdma=True,
-    ),
-    KnownLine(
-        "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
-        "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
-        "NCCL's channels to other nodes use TCP sockets, not RDMA.",
-        "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
-        "libibverbs). If there is none, run the job again with NCCL_DEBUG=INFO.",
-        "nccl, src/transport/net.cc", rdma=False,
-    ),
-    KnownLine(
-        "NetworkIsRdma", "transport", "nccl", "Using network ",
-        re.compile(rf"Using network {_NCCL_RDMA}\b"),
-        "node-0:152:386 [0] NCCL INFO Using network IBext_v8",
-        "NCCL chose an RDMA network for its traffic to other nodes.",
-        "", "nccl, src/plugin/net.cc", rdma=True,
-    ),
-    KnownLine(
-        "NetworkIsSocket", "transport", "nccl", "Using network Socket", None,
-        "node-0:152:386 [0] NCCL INFO Using network Socket",
-        "NCCL chose TCP sockets for its traffic to other nodes.",
-        "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
-        "libibverbs).",
-        "nccl, src/plugin/net.cc", rdma=False,
-    ),
-    KnownLine(
-        "UcxOverRdma", "transport", "ucx", "cfg#",
-        re.compile(r"inter-node cfg#\d{1,6} .{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/"),
-        "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
-        "inter-node cfg#3 tag(rc_mlx5/mlx5_0:1)",
-        "UCX's connections to other nodes use RDMA.",
-        "", "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=True,
-    ),
-    KnownLine(
-        "UcxOverTcp", "transport", "ucx", "cfg#",
-        re.compile(
-            r"inter-node cfg#\d{1,6} (?!.{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/)"
-            r".{0,400}?\btcp/"
-        ),
-        "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
-        "inter-node cfg#3 tag(tcp/eth0)",
-        "UCX's connections to other nodes use TCP.",
-        "Check that UCX_TLS, if set, contains rc, and that UCX_NET_DEVICES names an RDMA device of "
-        "this node (mlx5_0:1).",
-        "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=False,
-    ),
-)  # fmt: skip
-
-SETTINGS = (
-    KnownLine(
-        "IbDisabledByEnvironment", "setting", "nccl", "NCCL_IB_DISABLE set by environment to",
-        re.compile(r"NCCL_IB_DISABLE set by environment to [^0]"),
-        "node-0:528:528 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
-        "NCCL_IB_DISABLE turns RDMA off.",
-        "Remove the variable. It may be set in the container's env, by envFrom, in the image, or "
-        "in nccl.conf.",
-        _NCCL_ENV,
-    ),
-    KnownLine(
-        "NetSetByEnvironment", "setting", "nccl", "NCCL_NET set by environment to",
-        re.compile(r"NCCL_NET set by environment to [Ss]ocket"),
-        "node-0:528:528 [0] NCCL INFO NCCL_NET set by environment to Socket",
-        "NCCL_NET makes NCCL use TCP sockets.",
-        "Remove the variable. It may be set in the container's env, by envFrom, in the image, or "
-        "in nccl.conf.",
-        _NCCL_ENV,
-    ),
-)  # fmt: skip
-
-SLOWER = (
-    KnownLine(
-        "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
-        re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
-        "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
-        "NCCL uses RDMA, but copies each message through the node's memory, since the NIC cannot "
-        "read the GPU's memory.",
-        "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on "
-        "the node. If the line gives a distance, the GPU and the NIC are on different PCIe "
-        "switches, and this is expected.",
-        _NET_IB,
-    ),
-)  # fmt: skip
+from webhook.diagnose.tools.known_lines.known_line import NET_IB, KnownLine
 
 FAILURES = (
     KnownLine(
@@ -164,7 +13,7 @@ FAILURES = (
         "NCCL found no RDMA device and silently uses TCP sockets.",
         "Check whether the container has /dev/infiniband. If not, it has no RDMA resource. If it "
         "has, NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
-        _NET_IB,
+        NET_IB,
     ),
     KnownLine(
         "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
@@ -294,7 +143,7 @@ FAILURES = (
         "node-0:528:5402 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
         "The port of the RDMA device went down while NCCL was using it.",
         "Read the port's counters (link_downed), and report the port to the cluster administrator.",
-        _NET_IB,
+        NET_IB,
     ),
     KnownLine(
         "DeviceNotFound", "failure", "verbs", "not found",
@@ -332,7 +181,7 @@ FAILURES = (
         "Read the other rank's log first: that rank may have ended. If it is running, the two may "
         "use devices on different networks (compare NCCL_IB_HCA), or packets are lost (RoCE "
         "without flow control). Error 4 points to GPUDirect on the node.",
-        _NET_IB,
+        NET_IB,
     ),
     KnownLine(
         "MixedLinkTypes", "failure", "nccl", "Try selecting NICs of only one link type", None,
@@ -342,7 +191,7 @@ FAILURES = (
         "NCCL mixed InfiniBand and Ethernet devices.",
         "Set NCCL_IB_HCA to the exact devices of one fabric (=mlx5_0,mlx5_1), and to the same "
         "value in all pods of the job.",
-        _NET_IB,
+        NET_IB,
     ),
     KnownLine(
         "PeerClosed", "failure", "nccl", "Connection closed by remote peer", None,
@@ -490,5 +339,3 @@ FAILURES = (
         "MPICH 5.0 and Intel MPI 2021.18, run",
     ),
 )  # fmt: skip
-
-KNOWN_LINES: tuple[KnownLine, ...] = (*TRANSPORTS, *SETTINGS, *SLOWER, *FAILURES)

@@ -1,0 +1,47 @@
+"""The type of a row: a kind of log line, with its meaning and a remedy."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple, get_args
+
+from webhook.model.finding import Finding, Level
+
+LineKind = Literal["transport", "setting", "slower", "failure"]
+Layer = Literal["link", "gid", "memory", "verbs", "socket", "ucx", "mpi", "nccl"]
+#: Lowest first.
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+
+#: The source of several rows.
+NET_IB = "nccl, src/transport/net_ib"
+
+
+class KnownLine(NamedTuple):
+    """A kind of log line, with its meaning and a remedy."""
+
+    code: str
+    kind: LineKind
+    layer: Layer
+    #: A part of every such line, which makes the search fast.
+    clue: str
+    #: The pattern that identifies the line; None if the clue is enough.
+    pattern: re.Pattern[str] | None
+    #: A line as the program writes it.
+    example: str
+    #: The meaning, as a sentence.
+    meaning: str
+    #: What to do, as a sentence; "" if no action is needed.
+    remedy: str
+    source: str
+    #: For a transport: whether it is RDMA. None for other kinds of line.
+    rdma: bool | None = None
+
+    def finding(self, level: Level, text: str, remedy: str | None = None) -> Finding:
+        """Return a finding with this code; `remedy` overrides that of the row."""
+        return Finding(level, self.code, text, self.remedy if remedy is None else remedy)
+
+    def fits(self, line: str) -> bool:
+        """Return whether a line of a log is of this kind."""
+        if self.clue not in line:
+            return False
+        return self.pattern is None or self.pattern.search(line) is not None

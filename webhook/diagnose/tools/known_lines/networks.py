@@ -1,0 +1,100 @@
+"""Log lines that name the network in use, turn RDMA off, or say what slows it down."""
+
+from __future__ import annotations
+
+import re
+
+from webhook.diagnose.tools.known_lines.known_line import NET_IB, KnownLine
+
+#: NCCL networks that use RDMA: its own, and the plugins of HPC-X, libfabric and Google.
+_NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB|OFI|(?:AWS )?Libfabric)"
+_NCCL_ENV = "NCCL documentation, Environment Variables"
+
+TRANSPORTS = (
+    KnownLine(
+        "ChannelsOverRdma", "transport", "nccl", "via NET/",
+        re.compile(rf"\bvia NET/{_NCCL_RDMA}/\d"),
+        "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/IB/0/GDRDMA",
+        "NCCL's channels to other nodes use RDMA.",
+        "", "nccl, src/transport/net.cc", rdma=True,
+    ),
+    KnownLine(
+        "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
+        "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
+        "NCCL's channels to other nodes use TCP sockets, not RDMA.",
+        "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
+        "libibverbs). If there is none, run the job again with NCCL_DEBUG=INFO.",
+        "nccl, src/transport/net.cc", rdma=False,
+    ),
+    KnownLine(
+        "NetworkIsRdma", "transport", "nccl", "Using network ",
+        re.compile(rf"Using network {_NCCL_RDMA}\b"),
+        "node-0:152:386 [0] NCCL INFO Using network IBext_v8",
+        "NCCL chose an RDMA network for its traffic to other nodes.",
+        "", "nccl, src/plugin/net.cc", rdma=True,
+    ),
+    KnownLine(
+        "NetworkIsSocket", "transport", "nccl", "Using network Socket", None,
+        "node-0:152:386 [0] NCCL INFO Using network Socket",
+        "NCCL chose TCP sockets for its traffic to other nodes.",
+        "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
+        "libibverbs).",
+        "nccl, src/plugin/net.cc", rdma=False,
+    ),
+    KnownLine(
+        "UcxOverRdma", "transport", "ucx", "cfg#",
+        re.compile(r"inter-node cfg#\d{1,6} .{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/"),
+        "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
+        "inter-node cfg#3 tag(rc_mlx5/mlx5_0:1)",
+        "UCX's connections to other nodes use RDMA.",
+        "", "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=True,
+    ),
+    KnownLine(
+        "UcxOverTcp", "transport", "ucx", "cfg#",
+        re.compile(
+            r"inter-node cfg#\d{1,6} (?!.{0,400}?\b(?:rc|dc|ud)(?:_mlx5|_verbs|_x|_v)?/)"
+            r".{0,400}?\btcp/"
+        ),
+        "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
+        "inter-node cfg#3 tag(tcp/eth0)",
+        "UCX's connections to other nodes use TCP.",
+        "Check that UCX_TLS, if set, contains rc, and that UCX_NET_DEVICES names an RDMA device of "
+        "this node (mlx5_0:1).",
+        "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=False,
+    ),
+)  # fmt: skip
+
+SETTINGS = (
+    KnownLine(
+        "IbDisabledByEnvironment", "setting", "nccl", "NCCL_IB_DISABLE set by environment to",
+        re.compile(r"NCCL_IB_DISABLE set by environment to [^0]"),
+        "node-0:528:528 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
+        "NCCL_IB_DISABLE turns RDMA off.",
+        "Remove the variable. It may be set in the container's env, by envFrom, in the image, or "
+        "in nccl.conf.",
+        _NCCL_ENV,
+    ),
+    KnownLine(
+        "NetSetByEnvironment", "setting", "nccl", "NCCL_NET set by environment to",
+        re.compile(r"NCCL_NET set by environment to [Ss]ocket"),
+        "node-0:528:528 [0] NCCL INFO NCCL_NET set by environment to Socket",
+        "NCCL_NET makes NCCL use TCP sockets.",
+        "Remove the variable. It may be set in the container's env, by envFrom, in the image, or "
+        "in nccl.conf.",
+        _NCCL_ENV,
+    ),
+)  # fmt: skip
+
+SLOWER = (
+    KnownLine(
+        "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
+        re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
+        "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
+        "NCCL uses RDMA, but copies each message through the node's memory, since the NIC cannot "
+        "read the GPU's memory.",
+        "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on "
+        "the node. If the line gives a distance, the GPU and the NIC are on different PCIe "
+        "switches, and this is expected.",
+        NET_IB,
+    ),
+)  # fmt: skip
