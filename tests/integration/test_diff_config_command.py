@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.fabrics_file import single_fabric
 from tests.integration.command_desk import Desk, command_desk
@@ -61,6 +62,36 @@ def test_what_the_new_file_needs_is_read(desk: Desk) -> None:
     desk.api.answers[f"{CLAIMS}/web/resourceclaimtemplates"] = page()
     (change,) = desk.form(new, "-c", old, "-f", pod, *cluster)["changes"]
     assert change["after"]["because"] == "ClaimTemplateMissing"
+
+
+#: A pod whose list of devices is in a ConfigMap.
+FROM_CONFIG_MAP = f"""\
+{POD}\
+    env:
+    - {{name: NCCL_IB_HCA, valueFrom: {{configMapKeyRef: {{name: tuning, key: hcas}}}}}}
+"""
+
+
+def test_config_maps_are_read(desk: Desk) -> None:
+    """Those that give variables to a pod in a file, or to a workload of the cluster."""
+    new = desk.file("new.yaml", OLD.replace("mlx5_0", "mlx5_7"))
+    old, pod = desk.file("old.yaml", OLD), desk.file("pod.yaml", FROM_CONFIG_MAP)
+    job = {"metadata": {"name": "train", "namespace": "web"}}
+    desk.api.answers |= {
+        f"{SPACES}/web/configmaps/tuning": {
+            "metadata": {"name": "tuning", "namespace": "web"},
+            "data": {"hcas": "=mlx5_0"},
+        },
+        f"{SPACES}/web/pods": page(),
+        "/apis/batch/v1/namespaces/web/jobs": page(
+            {**job, "spec": {"template": yaml.safe_load(FROM_CONFIG_MAP)}}
+        ),
+    }
+    cluster = (new, "-c", old, "--kubeconfig", desk.kubeconfig, "-n", "web")
+    for workloads in (("-f", pod), ()):
+        (change,) = desk.form(*cluster, *workloads)["changes"]
+        reasons = [change[side]["because"] for side in ("before", "after")]
+        assert reasons == ["FabricWithoutNodes", "NcclIbHcaElsewhere"]
 
 
 def test_without_a_cluster_no_request_is_made(desk: Desk) -> None:

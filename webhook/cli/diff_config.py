@@ -26,7 +26,13 @@ from webhook.model.fabric import CompiledConfiguration
 from webhook.preview.comparison import Comparison, changes_form, changes_text, compare_reports
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
-from webhook.preview.live import live_templates, namespaces_of, read_live
+from webhook.preview.live import (
+    LiveTemplates,
+    live_templates,
+    namespaces_of,
+    read_live,
+    variable_sources_of,
+)
 from webhook.text.yaml.documents import Document
 
 _EQUAL, _DIFFERENT, _UNREADABLE = 0, 1, 2
@@ -149,12 +155,12 @@ def _read_cluster(
     namespace = arguments.namespace or ""
     client, default_namespace = cluster_client(arguments)
     reads = HttpReads(client)
-    given = _read_files(arguments) if arguments.filenames else None
-    templates = live_templates(reads, namespace) if given is None else None
-    namespaces = templates.namespaces if templates else []
+    live = None if arguments.filenames else live_templates(reads, namespace)
+    workloads = _read_files(arguments) if live is None else _live_workloads(live)
+    documents = workloads.documents
     reading = read_live(
         reads,
-        namespaces_of(given.documents, default_namespace) if given else namespaces,
+        live.namespaces if live else namespaces_of(documents, default_namespace),
         read_fabrics=not arguments.config,
         fallback_clause="pass them with -c",
         claims=any(
@@ -162,16 +168,18 @@ def _read_cluster(
             for configuration in file_configurations
             if configuration is not None
         ),
+        config_maps=variable_sources_of(documents, default_namespace),
     )
     arguments.namespace = default_namespace
     configuration = reading.configuration.compiled if reading.configuration else None
-    if given is not None:
-        return given._replace(
-            live_facts=reading.facts, configuration=configuration, notes=reading.facts.notes
-        )
-    assert templates is not None
+    notes = reading.facts.notes if live is None else workloads.notes
+    return workloads._replace(live_facts=reading.facts, configuration=configuration, notes=notes)
+
+
+def _live_workloads(templates: LiveTemplates) -> _Workloads:
+    """Return the workloads of the cluster as documents."""
     documents = [
         Document(name="the cluster", index=index, value=manifest, line=0, text="", syntax="json")
         for index, manifest in enumerate(templates.objects)
     ]
-    return _Workloads(documents, reading.facts, configuration, notes=templates.notes)
+    return _Workloads(documents, LiveFacts(), notes=templates.notes)
