@@ -140,7 +140,7 @@ def render(
         annotations, summary.config_hash, vocabulary, crowded=room < MAX_STATUS_LENGTH
     )
     report = _report(outcomes, before, vocabulary)
-    rdma, because, _, libraries, assumption = summary.verdict
+    rdma, because, _, libraries, _, assumption = summary.verdict
     body: JsonObject = {"rdma": rdma, "because": because.code}
     if assumption is not None:
         body["assumed"] = assumption.code

@@ -73,6 +73,8 @@ class Verdict(NamedTuple):
     message: str
     #: The libraries that move the pod's data between nodes, such as NCCL; () if nothing does.
     libraries: tuple[TrafficLibrary, ...] = ()
+    #: A clause on the libraries, "" for NCCL alone: "NIXL; NCCL's RDMA is switched off by …".
+    traffic: str = ""
     #: What a `yes` takes for granted, since admission cannot see it; None for nothing.
     assumption: Reason | None = None
 

@@ -40,7 +40,7 @@ from webhook.decide.verdict.libraries import (
     LIBRARY_REASONS,
     judge_libraries,
     libraries_of,
-    switched_off,
+    traffic_of,
     with_libraries,
 )
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
@@ -58,7 +58,6 @@ from webhook.decide.verdict.pod_settings import (
 from webhook.decide.verdict.rank_settings import RANK_REASONS, judge_rank_settings
 from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.decision import Reason, Verdict
-from webhook.model.traffic_libraries import TrafficLibrary
 
 EQUIPPED = Reason(
     "Equipped", "Device, memory, network and environment are right for RDMA.", remedy="", rdma="yes"
@@ -112,9 +111,9 @@ def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidenc
     analysis, applicability = examination.analysis, examination.applicability
     if analysis.targets:
         pod = with_libraries(PatchedPod.of(draft, examination, hazard_evidence))
-        libraries = libraries_of(pod)
-        verdict = _worst(_problems(pod)) or _equipped(pod, libraries)
-        return verdict._replace(libraries=libraries)
+        libraries, traffic = libraries_of(pod), traffic_of(pod)
+        verdict = _worst(_problems(pod)) or _equipped(pod, traffic)
+        return verdict._replace(libraries=libraries, traffic=traffic)
     if analysis.launchers:
         return judge_rank_settings(analysis) or _launcher_verdict(analysis.launchers)
     assert (
@@ -123,11 +122,10 @@ def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidenc
     return Verdict.of(applicability.reason, applicability.message)
 
 
-def _equipped(pod: PatchedPod, libraries: tuple[TrafficLibrary, ...]) -> Verdict:
+def _equipped(pod: PatchedPod, traffic: str) -> Verdict:
     """Return a `yes`: the libraries, unless NCCL alone, and the assumption."""
-    named = "" if libraries == ("NCCL",) else f": {' and '.join(libraries)}"
     assumption = _assumption(pod)
-    message = f"{EQUIPPED.sentence}{named}{switched_off(pod)}{assumption}"
+    message = f"{EQUIPPED.sentence}{': ' if traffic else ''}{traffic}{assumption}"
     return Verdict.of(EQUIPPED, message)._replace(assumption=ROOT_ASSUMED if assumption else None)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
 from webhook.diagnose.why.comparison import Comparison, compare, worse
+from webhook.diagnose.why.config_map_values import verdict_with_config_maps
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
@@ -30,13 +31,14 @@ from webhook.diagnose.why.runtime_evidence import (
     process_findings,
     transport_evidence,
 )
+from webhook.diagnose.why.traffic import traffic_of
 from webhook.diagnose.why.webhook_call import (
     CALLED,
     STATUS_NOT_OURS,
     STATUS_UNREADABLE,
     call_finding,
 )
-from webhook.model.decision import Rdma
+from webhook.model.decision import Rdma, Verdict
 from webhook.model.finding import Code, Finding
 
 NOT_READ = Code(
@@ -57,6 +59,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     comparison = compare(evidence)
     called = call_finding(evidence, comparison)
     changed = _change_findings(evidence, comparison) if called.code == CALLED.code else []
+    status = evidence.status if called.code == CALLED.code else None
     rdma, answer = _answer(evidence, called, comparison, changed)
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
         "requested": tuple(request_findings(evidence)),
@@ -73,6 +76,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         pod=evidence.name,
         owners=tuple(owner.title for owner in evidence.owners),
         rdma=rdma,
+        libraries=traffic_of(status, comparison.current).libraries,
         answer=answer,
         chapters=tuple(Chapter(name, findings) for name, findings in chapters.items() if findings),
     )
@@ -119,8 +123,10 @@ def _answer(
     is_worse = status is not None and worse(comparison.rdma, status.rdma) != status.rdma
     if status is not None and changed and is_worse and not in_use:
         return comparison.rdma, _by_change(status, comparison, changed)
+    if status is not None and not changed and (verdict := verdict_with_config_maps(evidence)):
+        return verdict.rdma, _by_config_maps(status, verdict)
     if status is not None:
-        return status.rdma, _by_status(status)
+        return status.rdma, _by_status(status, traffic_of(status, comparison.current).clause)
     return _by_call(called, requests)
 
 
@@ -155,12 +161,35 @@ def _by_call(called: Finding, requests: list[str]) -> tuple[Rdma, Finding]:
     return "no", called._replace(text=f"No RDMA, since {_NOT_CALLED}: {reason}")
 
 
-def _by_status(status: StatusAnnotation) -> Finding:
-    over_fabric = f" over {status.fabric}" if status.fabric else ""
+_CORRECT_CONFIG_MAP = (
+    "Correct the value in the ConfigMap, or set the variable in the container's env, which "
+    f"overrides it. {_CREATE_AGAIN}"
+)
+
+
+def _by_config_maps(status: StatusAnnotation, verdict: Verdict) -> Finding:
+    """Return the answer for a pod whose ConfigMaps decide; admission does not read them."""
+    start, remedy = f"{_equipped(status)}, with the values in ConfigMaps", ""
+    if verdict.rdma == "no":
+        start, remedy = "No RDMA, because of a value in a ConfigMap", _CORRECT_CONFIG_MAP
+    text = f"{start}: {_uncapitalize(verdict.message)}."
+    return Finding(VERDICT_LEVELS[verdict.rdma], verdict.because.code, text, remedy)
+
+
+def _equipped(status: StatusAnnotation) -> str:
+    return f"The pod is equipped for RDMA{_over_fabric(status)}"
+
+
+def _over_fabric(status: StatusAnnotation) -> str:
+    return f" over {status.fabric}" if status.fabric else ""
+
+
+def _by_status(status: StatusAnnotation, traffic: str) -> Finding:
+    """Return the answer of admission; `traffic` has the libraries, unless NCCL alone."""
     starts = {
-        "yes": f"The pod is equipped for RDMA{over_fabric}",
+        "yes": _equipped(status),
         "no": "No RDMA",
-        "unsure": f"RDMA{over_fabric} is not certain",
+        "unsure": f"RDMA{_over_fabric(status)} is not certain",
         "none": "The pod itself needs no RDMA",
     }
     start, level = starts[status.rdma], VERDICT_LEVELS[status.rdma]
@@ -170,9 +199,16 @@ def _by_status(status: StatusAnnotation) -> Finding:
         text = f"{start}: this version of rdma-webhook does not know the reason{suffix}."
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
-    assumed = f", {IMAGE_RUNS_AS_ROOT}" if status.assumed == ROOT_ASSUMED.code else ""
-    text = f"{start}: {_uncapitalize(reason.sentence)}{assumed}."
+    text = f"{start}: {_uncapitalize(reason.sentence)}{_details(status, traffic)}"
     return Finding(level, reason.code, text, reason.remedy)
+
+
+def _details(status: StatusAnnotation, traffic: str) -> str:
+    """Return the end of the answer: the libraries, and what a `yes` assumes."""
+    if status.rdma != "yes":
+        return f". Libraries: {traffic}." if traffic else "."
+    assumed = f", {IMAGE_RUNS_AS_ROOT}" if status.assumed == ROOT_ASSUMED.code else ""
+    return f": {traffic}{assumed}." if traffic else f"{assumed}."
 
 
 def _uncapitalize(sentence: str) -> str:

@@ -18,6 +18,7 @@ from webhook.diagnose.why.admission_reads import (
     mutators_after,
 )
 from webhook.diagnose.why.comparison import compare
+from webhook.diagnose.why.config_map_reads import with_config_maps
 from webhook.diagnose.why.evidence import (
     ContainerLog,
     ContainerProcesses,
@@ -129,6 +130,7 @@ class Collector:
             facts=live_facts.facts(Facts()) if live_facts else Facts(),
         )
         evidence = replace(evidence, placed_pods=pending.placed_pods(evidence))
+        evidence = with_config_maps(evidence, BestEffortFacts(self._reads, self._best_effort))
         if compare(evidence).changes:
             later = mutators_after(self._reads, self._best_effort, evidence)
             evidence = replace(evidence, later_mutators=later)

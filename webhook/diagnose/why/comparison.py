@@ -8,6 +8,7 @@ Without, `stand_in` provides a configuration, and `traces` what each mutation le
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import NamedTuple
 
 from webhook.decide import Inspection, inspect
@@ -25,12 +26,14 @@ from webhook.diagnose.why.leaves import Leaf, leaves
 from webhook.diagnose.why.stand_in import stand_in
 from webhook.diagnose.why.traces import TRACES
 from webhook.errors import ShapeError
+from webhook.model.config_maps import ConfigMaps
 from webhook.model.decision import Outcome, Rdma, Verdict
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod
 
+_NO_CONFIG_MAPS: ConfigMaps = MappingProxyType({})
 #: From the best verdict to the worst.
 _ORDER: tuple[Rdma, ...] = ("yes", "none", "unsure", "no")
 _CODES = {mutation.name: {reason.code for reason in mutation.reasons} for mutation in MUTATIONS}
@@ -54,6 +57,8 @@ class Comparison(NamedTuple):
     changes: tuple[Change, ...] = ()
     #: The verdict of what the pod carries now, if it is worse than that of the status.
     verdict: Verdict | None = None
+    #: The same, better or worse; None if it cannot be known.
+    current: Verdict | None = None
     #: Whether nothing is left of what the status names, so that no call can have changed this pod.
     nothing_left: bool = False
 
@@ -85,9 +90,8 @@ def compare(evidence: PodEvidence) -> Comparison:
 
 
 def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Comparison:
-    configuration = _configuration_of(evidence, status)
-    certain = configuration is not None
-    inspection = _inspect(evidence, configuration or stand_in(pod, status))
+    certain = configuration_of(evidence, status) is not None
+    inspection = _inspect(evidence, status)
     changes: list[Change] = []
     verdict = None
     if inspection is not None:
@@ -99,10 +103,12 @@ def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Compa
     if inspection is None or not certain:
         changed = {change.mutation for change in changes}
         changes += [_without_trace(name) for name in gone if name not in changed]
-    return Comparison(tuple(changes), verdict, nothing_left=bool(applied) and gone == applied)
+    current = inspection.verdict if inspection else None
+    nothing_left = bool(applied) and gone == applied
+    return Comparison(tuple(changes), verdict, current, nothing_left=nothing_left)
 
 
-def _configuration_of(
+def configuration_of(
     evidence: PodEvidence, status: StatusAnnotation
 ) -> CompiledConfiguration | None:
     """Return the configuration of the admission; None if it is not known."""
@@ -112,14 +118,28 @@ def _configuration_of(
     return None
 
 
-def _inspect(evidence: PodEvidence, configuration: CompiledConfiguration) -> Inspection | None:
+def verdict_with(
+    evidence: PodEvidence, status: StatusAnnotation, config_maps: ConfigMaps
+) -> Verdict | None:
+    """Return the verdict of what a pod carries, if ConfigMaps have these values; never raise."""
+    try:
+        inspection = _inspect(evidence, status, config_maps)
+    except (ShapeError, RecursionError):
+        return None  # no API server has such a pod
+    return inspection.verdict if inspection else None
+
+
+def _inspect(
+    evidence: PodEvidence, status: StatusAnnotation, config_maps: ConfigMaps = _NO_CONFIG_MAPS
+) -> Inspection | None:
     """Inspect a pod that was on a fabric; None for any other.
 
     Facts do not count: the namespace and the nodes may have changed since.
     """
+    configuration = configuration_of(evidence, status)
     decision_input = DecisionInput(
-        configuration=configuration,
-        namespace=NamespaceFacts(name=evidence.namespace_name),
+        configuration=configuration or stand_in(Pod(evidence.pod.manifest), status),
+        namespace=NamespaceFacts(name=evidence.namespace_name, config_maps=config_maps),
         fabric_index=FabricIndex(),
     )
     inspection = inspect(evidence.pod.manifest, decision_input)

@@ -23,6 +23,7 @@ from webhook.kube.objects import (
 )
 from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
+from webhook.model.config_maps import ConfigMaps
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node
@@ -116,6 +117,8 @@ class PodEvidence:
     later_mutators: tuple[str, ...] | None = None
     #: The facts for a decision today: the namespace, its rules and claims, and the nodes.
     facts: Facts = _NO_FACTS
+    #: The ConfigMaps that give the pod variables, as they were when it was created.
+    config_maps: ConfigMaps = field(default_factory=dict)
     #: Sentences on what could not be read.
     unread: tuple[str, ...] = ()
 
@@ -168,6 +171,8 @@ class StatusAnnotation(LenientObject):
     verdict_reason: Text = Field("", alias="because")
     assumed: Text = ""
     fabric: Text = ""
+    #: The names, separated by commas; "" for NCCL alone, and for none.
+    libraries: Text = ""
     config: Text = ""
     decision_reason: Text = Field("", alias="reason")
     applied: Codes = ()

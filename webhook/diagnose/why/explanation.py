@@ -30,6 +30,8 @@ class Explanation(NamedTuple):
     #: The pod's controllers, nearest first, such as "Job train".
     owners: tuple[str, ...]
     rdma: Rdma
+    #: The libraries that move its data between nodes, as far as known.
+    libraries: tuple[str, ...]
     #: The verdict as a finding; its code is the reason.
     answer: Finding
     chapters: tuple[Chapter, ...]

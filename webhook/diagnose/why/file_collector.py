@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from webhook.admission.registration import registrations_in
+from webhook.diagnose.why.config_map_values import config_maps_of
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.errors import ShapeError
 from webhook.kube.objects import Event, KubernetesObject, Manifest, NodeRecord, PodRecord
@@ -72,6 +73,7 @@ class _Index:
             self._events.setdefault((event.about.kind, event.about.name), []).append(event)
         configurations = _of_kind(objects, "MutatingWebhookConfiguration")
         self._registrations = registrations_in(configurations) if configurations else None
+        self._config_maps = _of_kind(objects, "ConfigMap")
         self._nodes = tuple(map(NodeRecord.model_validate, _of_kind(objects, "Node"))) or None
 
     def evidence(
@@ -90,6 +92,7 @@ class _Index:
             node_facts=facts.nodes,
             configuration=configuration,
             facts=facts,
+            config_maps=config_maps_of(pod, self._config_maps),
         )
 
     def _owners(self, item: KubernetesObject) -> Iterator[KubernetesObject]:

@@ -78,6 +78,7 @@ def explain_without_pods(workload: Workload) -> Explanation:
         pod="",
         owners=(workload.controller.title,),
         rdma="no",
+        libraries=(),
         answer=findings[0],
         chapters=tuple(chapter for chapter in chapters if chapter.findings),
     )

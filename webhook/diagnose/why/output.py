@@ -32,6 +32,9 @@ class PodForm(TypedDict):
     """The pod's controllers, nearest first, such as "Job train"."""
     rdma: Rdma
     """Whether the pod has RDMA; none: it needs none of its own."""
+    libraries: list[str]
+    """The libraries that move the pod's data between nodes; empty if the webhook was not called,
+    if the pod has no such data, or if they are unknown."""
     well: bool
     """Whether rdma is yes or none, and nothing keeps the pod from running."""
     answer: FindingForm
@@ -57,6 +60,7 @@ def _pod(explanation: Explanation) -> PodForm:
         name=explanation.pod,
         owners=list(explanation.owners),
         rdma=explanation.rdma,
+        libraries=list(explanation.libraries),
         well=explanation.well,
         answer=finding_form(explanation.answer),
         chapters=[_chapter(chapter) for chapter in explanation.chapters],

@@ -51,7 +51,7 @@ def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Compare today's decision with the status; yield nothing without a fabrics file."""
     if evidence.configuration is None:
         return
-    source, manifest = _template(evidence)
+    source, manifest = template_of(evidence)
     if manifest is None:
         yield NOT_COMPARABLE.finding("info", NOT_COMPARABLE.meaning)
         return
@@ -79,12 +79,13 @@ def _outcome_text(decision: Decision) -> str:
     assert verdict is not None
     if verdict.rdma == "yes":
         network = f" over {decision.fabric}" if decision.fabric else ""
-        return f"would be equipped for RDMA{network}"
+        traffic = f": {verdict.traffic}" if verdict.traffic else ""
+        return f"would be equipped for RDMA{network}{traffic}"
     outcome = _PREDICATES[verdict.rdma] if decision.allowed else "would be denied"
     return f"{outcome}: {verdict.message}"
 
 
-def _template(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
+def template_of(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
     """Return the pod before the webhook's changes, and its source; None if it cannot be read."""
     for owner in evidence.owners:
         for template in templates_of(owner.manifest):

@@ -301,6 +301,59 @@ def test_the_namespace_is_read_once() -> None:
     assert [path for path, _ in api.asked].count(LAB) == 1
 
 
+VARIABLES: dict[str, Any] = {
+    "envFrom": [{"configMapRef": {"name": "a"}}, {"secretRef": {"name": "s"}}],
+    "env": [{"name": "X", "valueFrom": {"configMapKeyRef": {"name": "b", "key": "k"}}}],
+}
+
+
+def config_maps_read(api: FakeCluster) -> list[str]:
+    """Return the names of the ConfigMaps and Secrets that were read."""
+    paths = (path.removeprefix(f"{LAB}/") for path, _ in api.asked)
+    return [path for path in paths if path.startswith(("configmaps", "secrets"))]
+
+
+def test_config_maps_of_an_unsure_pod() -> None:
+    """They are read once, and what may not be read has a sentence; Secrets are never read."""
+    containers = [{"name": "main", **VARIABLES}, {"name": "more", **VARIABLES}]
+    unsure = live(status("unsure", "EnvUnseen"), spec={"containers": containers})
+    metadata = {"name": "a", "namespace": "lab"}
+    answers = everything(unsure) | {
+        f"{LAB}/configmaps/a": {"metadata": metadata, "data": {"NCCL_NET": "IB"}},
+        f"{LAB}/configmaps/b": 403,
+    }
+    api = FakeCluster(answers)
+    evidence = collect(api)
+    assert config_maps_read(api) == ["configmaps/b", "configmaps/a"]
+    assert evidence.config_maps == {"a": {"NCCL_NET": "IB"}}
+    assert evidence.unread == ("You do not have the right to read ConfigMap lab/b.",)
+    sure = FakeCluster(everything(live(spec={"containers": containers})))
+    assert collect(sure).config_maps == {}
+    assert config_maps_read(sure) == []
+
+
+def test_config_maps_for_what_would_be_decided() -> None:
+    """Those of the template count, also if they were changed since the pod was created."""
+    late = {"name": "a", "namespace": "lab", "creationTimestamp": "2027-01-01T00:00:00Z"}
+    answers = everything(live(metadata=OWNED)) | {
+        "/apis/batch/v1/namespaces/lab/jobs/train": job(**VARIABLES),
+        f"{LAB}/configmaps/a": {"metadata": late, "data": {"NCCL_NET": "IB"}},
+    }
+    evidence = collect(FakeCluster(answers), configuration=fabrics(V100))
+    assert evidence.config_maps == {}
+    assert evidence.facts.namespace("lab").config_maps == {"a": {"NCCL_NET": "IB"}}
+    assert "Could not read ConfigMap lab/b: not found." in evidence.unread
+
+
+def test_many_config_maps() -> None:
+    """No more than a hundred are read."""
+    sources = [{"configMapRef": {"name": f"c{number}"}} for number in range(101)]
+    spec = {"containers": [{"name": "main", "envFrom": sources}]}
+    api = FakeCluster(everything(live(status("unsure", "EnvUnseen"), spec=spec)))
+    collect(api)
+    assert len(config_maps_read(api)) == 100
+
+
 def test_nodes_of_a_pending_pod() -> None:
     """Only the few fields of nodes that describe their resources are kept."""
     node = {"metadata": {"name": "n", "uid": "u"}, "status": {"allocatable": {"rdma/x": "1"}}}

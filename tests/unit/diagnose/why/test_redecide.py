@@ -63,6 +63,13 @@ def test_the_same() -> None:
     )
 
 
+def test_the_libraries_are_named() -> None:
+    """As in a preview."""
+    env = [{"name": "VLLM_NIXL_SIDE_CHANNEL_PORT", "value": "5600"}]
+    finding = today(live(metadata=OWNED), owners=(job(asked=ASKED, env=env, **GPU),))
+    assert finding.text.endswith("would be equipped for RDMA over v100-ib: NIXL.")
+
+
 def test_another_decision() -> None:
     """After a change of template or fabrics, a new pod would get another decision."""
     annotations = status("no", "FabricUnknown")

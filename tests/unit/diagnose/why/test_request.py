@@ -147,6 +147,7 @@ def test_fields_of_any_type() -> None:
         "verdict_reason": "",
         "assumed": "",
         "fabric": "",
+        "libraries": "",
         "config": "",
         "decision_reason": "",
         "applied": (),

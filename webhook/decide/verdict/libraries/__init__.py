@@ -161,7 +161,13 @@ def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:
     return tuple(dict.fromkeys(name for patched in targets for name in patched.carriers))
 
 
-def switched_off(pod: PatchedPod) -> str:
+def traffic_of(pod: PatchedPod) -> str:
+    """Return the libraries as a clause, with what keeps NCCL off RDMA; "" for NCCL alone."""
+    libraries = libraries_of(pod)
+    return "" if libraries == ("NCCL",) else f"{' and '.join(libraries)}{_switched_off(pod)}"
+
+
+def _switched_off(pod: PatchedPod) -> str:
     """Return a clause on NCCL where another library moves the data, and NCCL has no RDMA; or ""."""
     for patched in pod.decisive_targets:
         setting = nccl_switched_off_by(pod, patched)

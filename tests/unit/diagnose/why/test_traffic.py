@@ -1,0 +1,56 @@
+"""The libraries that move a pod's data, in the answer and in JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import env, gpu
+from tests.unit.diagnose.why.pods import explain, live, namespace, status, unseen
+from tests.unit.diagnose.why.test_comparison import KNOWN, compared, equipped
+from webhook.diagnose.why.output import why_form
+from webhook.model.fabric import CompiledConfiguration
+
+NIXL = env(VLLM_NIXL_SIDE_CHANNEL_PORT="5600", NCCL_IB_DISABLE="1")
+OFF = "NIXL; NCCL's RDMA is switched off by NCCL_IB_DISABLE=1"
+
+
+@pytest.mark.parametrize("installed", [KNOWN, None], ids=["known", "unknown"])
+def test_another_library(installed: CompiledConfiguration | None) -> None:
+    """It is named with what keeps NCCL off RDMA, before what the verdict assumes."""
+    explanation = compared(equipped(gpu("trainer", env=NIXL)), installed)
+    assert explanation.libraries == ("NIXL",)
+    assert explanation.answer.text == (
+        "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
+        f"right for RDMA: {OFF}, assuming that the image runs as root."
+    )
+    assert why_form([explanation])["pods"][0]["libraries"] == ["NIXL"]
+
+
+def test_nccl_alone() -> None:
+    """JSON names it, the text does not."""
+    explanation = compared(equipped(), KNOWN)
+    assert explanation.libraries == ("NCCL",)
+    assert "NCCL" not in explanation.answer.text
+
+
+@pytest.mark.parametrize(
+    ("rdma", "because", "end"),
+    [
+        ("no", "NcclIbDisabled", ". Libraries: MoRI and NCCL."),
+        ("unsure", "MemlockUnknown", " is unknown. Libraries: MoRI and NCCL."),
+        ("yes", "Equipped", " are right for RDMA: MoRI and NCCL."),
+    ],
+)
+def test_the_status_alone(rdma: str, because: str, end: str) -> None:
+    """The status names the libraries that what the pod carries now does not show."""
+    explanation = explain(live(status(rdma, because, libraries="MoRI,NCCL")))
+    assert explanation.libraries == ("MoRI", "NCCL")
+    assert explanation.answer.text.endswith(end)
+
+
+def test_what_moves_no_data_or_is_unknown() -> None:
+    """No library is named: for a launcher, and for a pod that the webhook was not called for."""
+    assert explain(live(status("none", "Launcher"))).libraries == ()
+    assert explain(unseen(), namespace=namespace({})).libraries == ()
+    pod = equipped(gpu("trainer", env=NIXL))
+    assert explain(pod, namespace=namespace({})).libraries == ()

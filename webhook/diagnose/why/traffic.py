@@ -1,0 +1,29 @@
+"""The libraries that move a pod's data between nodes: the verdict is theirs.
+
+The status names them. What the pod carries now also shows what keeps NCCL off RDMA.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.diagnose.why.evidence import StatusAnnotation
+from webhook.model.decision import Verdict
+
+
+class Traffic(NamedTuple):
+    """The libraries, as names and as a clause."""
+
+    libraries: tuple[str, ...] = ()
+    #: "" for NCCL alone, and if they are unknown.
+    clause: str = ""
+
+
+def traffic_of(status: StatusAnnotation | None, current: Verdict | None) -> Traffic:
+    """Return the libraries by the status, and by the verdict of what the pod carries now."""
+    if status is None:
+        return Traffic()
+    named = tuple(filter(None, status.libraries.split(",")))
+    if current is not None and current.libraries == (named or ("NCCL",)):
+        return Traffic(current.libraries, current.traffic)
+    return Traffic(named, " and ".join(named))
