@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from webhook.config.findings import (
@@ -177,7 +178,9 @@ def type_errors(spec: object) -> Iterator[Rejected]:
     return _rejected_values(spec, _spec_schema(), ())
 
 
+@cache  # making it takes longer than all the rest of reading a configuration
 def _spec_schema() -> Schema:
+    """Return the schema of `spec`, which nobody may change."""
     schema = json_schema()
     return structural(schema["properties"]["spec"], schema["$defs"])
 

@@ -11,6 +11,7 @@ from tests.unit.config import hostile
 from tests.unit.config.files import fabric, findings, text
 from webhook.config.findings import MAX_FINDINGS, InvalidConfiguration, Truncation
 from webhook.config.load import LIMITS, parse_fabrics
+from webhook.config.schema import json_schema
 
 _COUNT = 60
 _LETTERS = 30_000
@@ -23,6 +24,13 @@ def judged(written: str) -> tuple[int, Truncation, str]:
     except InvalidConfiguration as error:
         return len(error.findings), error.truncation, str(error)
     return len(loaded.findings), loaded.truncation, ""
+
+
+def test_the_schema_is_made_once() -> None:
+    """It is the same for every file, and takes longer than reading a small one."""
+    small = text(fabric("ib"))
+    judged(small)
+    assert lines(partial(judged, small)) < lines(json_schema)
 
 
 @pytest.mark.parametrize("name", hostile.GROWING)
