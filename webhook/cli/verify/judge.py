@@ -13,6 +13,7 @@ from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_e
 from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
+from webhook.model.names import counted
 
 #: The largest number of bytes of a file.
 _MAX_BYTES = 64 << 20
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = [file for parts in read for file in parts]
     evaluation = evaluate(files, rate, fabric.hcas if fabric else ())
     if not evaluation.results:
-        _report_unrecognized(files)
+        _report_unrecognized(read)
         return UNREADABLE
     print_evaluation(evaluation, arguments.output)
     if len(read) < len(names):
@@ -99,10 +100,12 @@ def _files(name: str) -> list[BenchmarkFile] | None:
     return read_benchmark_files(shown, data.decode("utf-8", "replace"))
 
 
-def _report_unrecognized(files: list[BenchmarkFile]) -> None:
-    for file in files:
+def _report_unrecognized(files: list[list[BenchmarkFile]]) -> None:
+    """Print an error for each file; its parts of several nodes are one file."""
+    for parts in files:
+        count = counted(sum(part.line_count for part in parts), "line")
         print_message(
             "error",
-            f"{file.name}: none of its {file.lines[1]} lines was recognized; pass the output of "
+            f"{parts[0].name}: none of its {count} was recognized; pass the output of "
             "perftest (ib_write_bw), nccl-tests, ucx_perftest or rping, or an NCCL log",
         )

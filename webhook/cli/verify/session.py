@@ -135,7 +135,7 @@ class NcclSession:
         Raises ClusterError at once, not after a minute, if the pods cannot even be listed.
         """
         plan = self._plan
-        self._environment.base.pods.list(run_selector(plan.name))
+        self._environment.run_environment.pods.list(run_selector(plan.name))
         self._environment.report_progress(
             f"{plan.name} in namespace {self._namespace}: fabric {plan.fabric.name}, "
             f"{plan.test} on {len(plan.nodes)} nodes with {plan.gpus} {plan.gpu_resource} each, "

@@ -61,7 +61,7 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
     if not any(port.device for port in node.ports):
         text = "no tool shows an RDMA device"
         yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=node_ports.location())
-    elif node_ports.card is None:
+    elif node_ports.card_kind is None:
         text = "no tool shows the link layer of any port, so discover assigns no fabric"
         yield LINK_LAYER_UNKNOWN.finding("error", text, location=node_ports.location())
     for port in node.ports:
@@ -75,7 +75,7 @@ def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
     fastest_by_card: dict[tuple[object, ...], Group] = {}
     ordered = sorted(groups, key=lambda group: -(group.rate or 0))
     for group in ordered:
-        fastest = fastest_by_card.setdefault((group.product, group.card), group)
+        fastest = fastest_by_card.setdefault((group.product, group.card_kind), group)
         if group.rate is not None and fastest.rate is not None and group.rate < fastest.rate:
             text = (
                 f"all ports run at {gbps(group.rate)}, but the same cards of "

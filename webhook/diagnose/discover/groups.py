@@ -19,7 +19,7 @@ class Group(NamedTuple):
     """Nodes that form one fabric."""
 
     product: str | None
-    card: CardKind
+    card_kind: CardKind
     rate: float | None
     ports_of_nodes: tuple[NodePorts, ...]
     #: Why a group with the same GPUs, card and rate is separate; "" for other groups.
@@ -69,8 +69,8 @@ def group_nodes(ports_of_nodes: Iterable[NodePorts]) -> list[Group]:
     """Group the nodes whose ports are known, in natural order of products and nodes."""
     by_key: dict[tuple[str | None, CardKind, float | None], list[NodePorts]] = {}
     for node_ports in ports_of_nodes:
-        if node_ports.card is not None:
-            key = (node_ports.node.product, node_ports.card, node_ports.rate)
+        if node_ports.card_kind is not None:
+            key = (node_ports.node.product, node_ports.card_kind, node_ports.rate)
             by_key.setdefault(key, []).append(node_ports)
     for key in [key for key in by_key if key[2] is None]:
         _join_with_rate(by_key, key)
@@ -121,7 +121,10 @@ class _Part:
 
 
 def _split(
-    product: str | None, card: CardKind, rate: float | None, ports_of_nodes: Sequence[NodePorts]
+    product: str | None,
+    card_kind: CardKind,
+    rate: float | None,
+    ports_of_nodes: Sequence[NodePorts],
 ) -> list[Group]:
     """Split nodes on which one device name belongs to two kinds of cards."""
     parts: list[_Part] = []
@@ -144,7 +147,7 @@ def _split(
     if len(parts) > 1:
         reasons[0] = reasons[1]
     return [
-        Group(product, card, rate, tuple(part.ports_of_nodes), reason)
+        Group(product, card_kind, rate, tuple(part.ports_of_nodes), reason)
         for part, reason in zip(parts, reasons, strict=True)
     ]
 
@@ -277,7 +280,7 @@ def names_for(groups: Sequence[Group]) -> list[str]:
 
 
 def _short_name(group: Group) -> str:
-    return f"{_gpus(group)}-{'ib' if group.card.link_layer == 'InfiniBand' else 'roce'}"
+    return f"{_gpus(group)}-{'ib' if group.card_kind.link_layer == 'InfiniBand' else 'roce'}"
 
 
 def _name_with_rate(group: Group) -> str:

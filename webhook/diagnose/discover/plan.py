@@ -93,7 +93,7 @@ def _plan(
     else:
         resources, reason = _resources(name, group, devices, mode, options)
         entry["resources"], reason_by_field["resources"] = resources, reason
-    entry["linkLayer"] = group.card.link_layer
+    entry["linkLayer"] = group.card_kind.link_layer
     reason_by_field["linkLayer"] = f"from the ports of {_devices_text(devices)}"
     if group.rate is not None and group.rate.is_integer():
         entry["rateGbps"], reason_by_field["rateGbps"] = int(group.rate), _rate_reason(group)
@@ -106,7 +106,7 @@ def _plan(
         _add_interfaces(entry, reason_by_field, group, chosen, mode)
     else:
         entry["socketInterface"], reason_by_field["socketInterface"] = "eth0", _ETH0
-    if mode == "shared-device" and group.card.link_layer == "Ethernet":
+    if mode == "shared-device" and group.card_kind.link_layer == "Ethernet":
         entry["networks"] = list(options.networks)
         reason_by_field["networks"] = (
             "set by --network: one interface in the pod for each RoCE device"
@@ -136,7 +136,7 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
             "dra",
             f"the DRA driver {claimable_devices.driver} offers RDMA devices on all these nodes",
         )
-    if group.card.link_layer == "InfiniBand":
+    if group.card_kind.link_layer == "InfiniBand":
         return "shared-device", "InfiniBand needs no additional network in the pod"
     if options.networks:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
@@ -210,7 +210,7 @@ ROCE_NETWORKS_MISSING = Code(
 
 def _without_networks(group: Group, devices: Devices, options: DiscoverOptions) -> Finding | None:
     """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
-    if group.card.link_layer != "Ethernet" or len(options.networks) >= _device_count(devices):
+    if group.card_kind.link_layer != "Ethernet" or len(options.networks) >= _device_count(devices):
         return None
     text = (
         "no fabric was written: RoCE in mode shared-device needs "
@@ -229,7 +229,7 @@ def describe_group(group: Group) -> str:
     count = counted(len(group.nodes), "node")
     gpus = group.product or ("no GPU" if group.without_gpus else "GPUs unknown")
     rate = ", rate unknown" if group.rate is None else f" {gbps(group.rate)}"
-    link = f"{group.card.link_layer}{rate}"
+    link = f"{group.card_kind.link_layer}{rate}"
     split = f"; a separate fabric because {group.split_reason}" if group.split_reason else ""
     hardware = f"{gpus}, {group.model or 'card unknown'}, {link}"
     return f"{count} ({shortened_list(group.nodes)}): {hardware}{split}"
@@ -323,7 +323,7 @@ def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
             "RDMA devices shared between network namespaces (rdma system show must print netns "
             "shared; if not: rdma system set netns shared)"
         )
-        if group.card.link_layer == "Ethernet":
+        if group.card_kind.link_layer == "Ethernet":
             yield f"Multus, and {counted(_device_count(devices), 'network')} (one for each device)"
     elif mode == "host-network":
         yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"

@@ -44,7 +44,7 @@ def hca_list(group: Group, devices: Devices) -> HcaList:
     """
     other_devices = _other_devices(group)
     if len(devices.used) <= _MAX_DEVICES:
-        return HcaList("hcas", devices.used, _exact(group, devices))
+        return HcaList("hcas", devices.used, _reason_for_exact_names(group, devices))
     prefix = _prefix(devices, other_devices)
     excess = (
         f"{len(devices.used)} device names on {counted(len(group.nodes), 'node')}, but NCCL reads "
@@ -79,7 +79,7 @@ def _prefix(devices: Devices, other_devices: tuple[str, ...]) -> str:
     return "" if "mlx5_bond_0".startswith(match[0]) else match[0]
 
 
-def _exact(group: Group, devices: Devices) -> str:
+def _reason_for_exact_names(group: Group, devices: Devices) -> str:
     absent = {
         name: tuple(
             node_ports.node.name

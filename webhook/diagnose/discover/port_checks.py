@@ -259,7 +259,7 @@ def devices_missing(plan: FabricPlan) -> Iterator[Finding]:
 
 def missing_gids(plan: FabricPlan) -> Iterator[Finding]:
     """Yield RoCE ports without a RoCE v2 GID in their table."""
-    if plan.group.card.link_layer != "Ethernet":
+    if plan.group.card_kind.link_layer != "Ethernet":
         return
     for node_ports, port in used_ports(plan):
         rows = (gid for gid in node_ports.node.gids if gid.device == port.device)

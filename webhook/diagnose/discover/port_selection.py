@@ -32,7 +32,8 @@ class NodePorts(NamedTuple):
     """The ports of a node: those of its fabric's card, and the others."""
 
     node: MergedNode
-    card: CardKind | None
+    #: None if no tool shows the link layer of a port.
+    card_kind: CardKind | None
     #: The most common rate of the Active ports in Gb/s.
     rate: float | None
     #: The ports of the fabric's card, also those that are down or slower.
@@ -54,7 +55,7 @@ class NodePorts(NamedTuple):
         return by_device
 
 
-def card_of(port: MergedPort) -> CardKind | None:
+def card_kind_of(port: MergedPort) -> CardKind | None:
     """Return the kind of card of a port; None if no tool shows its link layer."""
     if port.link_layer is None:
         return None
@@ -77,33 +78,33 @@ def select_ports(node: MergedNode) -> NodePorts:
     usable = [port for port in node.ports if port.device is not None]
     candidates = [port for port in usable if not port.virtual] or usable
     distances = gpu_distances(node)
-    by_card: dict[CardKind, list[MergedPort]] = {}
+    by_kind: dict[CardKind, list[MergedPort]] = {}
     for port in candidates:
-        card = card_of(port)
-        if card is not None:
-            by_card.setdefault(card, []).append(port)
-    if not by_card:
+        card_kind = card_kind_of(port)
+        if card_kind is not None:
+            by_kind.setdefault(card_kind, []).append(port)
+    if not by_kind:
         return NodePorts(
             node, None, None, (), {port: _unusable_reason(port) for port in node.ports}
         )
-    fabric_card = max(by_card, key=lambda card: _weight(card, by_card[card], distances))
-    chosen = _near_ports(by_card[fabric_card], distances)
+    fabric_card_kind = max(by_kind, key=lambda kind: _weight(kind, by_kind[kind], distances))
+    chosen = _near_ports(by_kind[fabric_card_kind], distances)
     rate = _common_rate(chosen)
     other_ports = {
-        port: _exclusion_reason(port, fabric_card, candidates, distances)
+        port: _exclusion_reason(port, fabric_card_kind, candidates, distances)
         for port in node.ports
         if port not in chosen
     }
-    return NodePorts(node, fabric_card, rate, tuple(chosen), other_ports)
+    return NodePorts(node, fabric_card_kind, rate, tuple(chosen), other_ports)
 
 
 def _weight(
-    card: CardKind, ports: Sequence[MergedPort], distances: Mapping[str, str]
+    card_kind: CardKind, ports: Sequence[MergedPort], distances: Mapping[str, str]
 ) -> tuple[bool, float, bool, int, str]:
     """Return the rank of a kind of card: near GPUs first, then by the total rate of its ports."""
     near = any(distances.get(port.device or "") in _NEAR for port in ports)
     total_rate = sum(port.rate_gbps or 0 for port in ports)
-    return near, total_rate, card.link_layer == "InfiniBand", len(ports), str(card.kind)
+    return near, total_rate, card_kind.link_layer == "InfiniBand", len(ports), str(card_kind.kind)
 
 
 def _near_ports(ports: Sequence[MergedPort], distances: Mapping[str, str]) -> list[MergedPort]:
@@ -121,19 +122,19 @@ def _common_rate(ports: Iterable[MergedPort]) -> float | None:
 
 def _exclusion_reason(
     port: MergedPort,
-    fabric_card: CardKind,
+    fabric_card_kind: CardKind,
     candidates: Sequence[MergedPort],
     distances: Mapping[str, str],
 ) -> str:
-    if port.device is None or card_of(port) is None:
+    if port.device is None or card_kind_of(port) is None:
         return _unusable_reason(port)
     if port.virtual and port not in candidates:
         return "a virtual function, which a single pod gets"
     rate = gbps(port.rate_gbps) if port.state in ("Active", None) else port.state
-    if port.link_layer != fabric_card.link_layer:
+    if port.link_layer != fabric_card_kind.link_layer:
         bond = " bond" if "_bond_" in port.device else ""
-        return f"{port.link_layer}{bond}, {rate}; the fabric is {fabric_card.link_layer}"
-    if card_of(port) != fabric_card:
+        return f"{port.link_layer}{bond}, {rate}; the fabric is {fabric_card_kind.link_layer}"
+    if card_kind_of(port) != fabric_card_kind:
         return f"{port.model or 'another model'}, {rate}; the fabric uses other cards"
     return f"not near a GPU (nvidia-smi topo -m: {distances.get(port.device)})"
 

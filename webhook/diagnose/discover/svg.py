@@ -103,7 +103,7 @@ def picture(plans: Sequence[FabricPlan]) -> str:
 
 def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
     """Draw a fabric: its title, the network as a bar, and its nodes in rows below."""
-    link = f"{plan.group.card.link_layer} network, {gbps(plan.group.rate)}"
+    link = f"{plan.group.card_kind.link_layer} network, {gbps(plan.group.rate)}"
     count = counted(len(plan.group.nodes), "node")
     about = ", ".join(filter(None, (count, plan.group.product, plan.group.model, plan.mode)))
     bar = y + _TITLE

@@ -210,8 +210,7 @@ class BenchmarkFile(NamedTuple):
     node: str | None
     output: ToolOutput
     ports: PortContext
-    #: The first and the last line.
-    lines: tuple[int, int]
+    line_count: int
 
 
 def read_benchmark_files(name: str, text: str) -> list[BenchmarkFile]:
@@ -242,7 +241,7 @@ def _benchmark_file(
         for measurement in output.measurements
     )
     ports = shown_ports(read(port_lines)) if tested else PortContext()
-    return BenchmarkFile(name, node, output, ports, (lines[0].number, lines[-1].number))
+    return BenchmarkFile(name, node, output, ports, len(lines))
 
 
 def evaluate(
@@ -294,14 +293,14 @@ def _split_failures(
     A run with rows has failed only if a failure is among its lines. A run without rows has all
     failures that follow it.
     """
-    starts = [measurement.lines[0] for measurement in measurements]
+    starts = [measurement.line_range[0] for measurement in measurements]
     run_failures: _Failures = {}
     other_failures: _Failures = {}
     for failure in failures:
         index = bisect_right(starts, failure.number) - 1
         measurement = measurements[index] if index >= 0 else None
         is_of_run = measurement is not None and (
-            not measurement.rows or failure.number <= measurement.lines[1]
+            not measurement.rows or failure.number <= measurement.line_range[1]
         )
         (run_failures if is_of_run else other_failures).setdefault(index, []).append(failure)
     return run_failures, other_failures

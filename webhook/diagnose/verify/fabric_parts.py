@@ -62,8 +62,8 @@ class PairMeasurement(NamedTuple):
 class FabricPart(NamedTuple):
     """A part of the fabric that measurements have in common."""
 
-    #: The code of the finding on it.
-    code: Code
+    #: The code of a finding on such a part.
+    kind: Code
     node: str | None = None
     device: str | None = None
 

@@ -84,7 +84,8 @@ class _FaultSearch:
         self.suspects: list[Finding] = []
         self._order = {node: index for index, node in enumerate(matrix.nodes)}
         self._measurements = pair_measurements(matrix)
-        self._has_uncounted = sum(map(len, matrix.columns.values())) > len(self._measurements)
+        #: Whether cells are unsure, or are of a node with itself.
+        self._has_cells_left_out = sum(map(len, matrix.columns.values())) > len(self._measurements)
         self._unexplained = [
             measurement for measurement in self._measurements if measurement.level in _BAD
         ]
@@ -101,7 +102,7 @@ class _FaultSearch:
         by_part = defaultdict(list)
         for measurement in self._unexplained:
             for part in parts_of(measurement):
-                if part.code == suspect_code:
+                if part.kind == suspect_code:
                     by_part[part].append(measurement)
         for part, unexplained in by_part.items():
             measurements = self._by_part[part]
@@ -114,7 +115,7 @@ class _FaultSearch:
     def name_all_nodes(self) -> None:
         """Add a single suspect for all nodes if no measurement is good or undecided."""
         unexplained = self._unexplained
-        any_good = self._has_uncounted or any(
+        any_good = self._has_cells_left_out or any(
             measurement.level not in _BAD for measurement in self._measurements
         )
         if (
@@ -168,17 +169,17 @@ class _FaultSearch:
         other = self._comparison(part, measurements)
         text = (
             f"All {len(measurements)} measurements {_title(part)} are bad "
-            f"({tally_of(measurements)}). {_COMPARED.get(part.code, 'All others')}: "
+            f"({tally_of(measurements)}). {_COMPARED.get(part.kind, 'All others')}: "
             f"{tally_of(other) or 'none'}."
         )
         nodes = (part.node,) if part.node is not None else ()
-        self._add(unexplained, part.code, text, Location(nodes=nodes, device=part.device or ""))
+        self._add(unexplained, part.kind, text, Location(nodes=nodes, device=part.device or ""))
 
     def _comparison(
         self, part: FabricPart, measurements: list[PairMeasurement]
     ) -> list[PairMeasurement]:
         """Return the measurements to compare: all others, or the node's other direction."""
-        if part.code in _COMPARED:
+        if part.kind in _COMPARED:
             node_pairs = {measurement.ends for measurement in measurements}
             return [
                 measurement
@@ -253,7 +254,7 @@ def _title(part: FabricPart) -> str:
     if part.device is not None:
         return f"with {part.device} of {part.node}"
     suffixes = {SUSPECT_SENDER: " as the client", SUSPECT_RECEIVER: " as the server"}
-    return f"with {part.node}{suffixes.get(part.code, '')}"
+    return f"with {part.node}{suffixes.get(part.kind, '')}"
 
 
 def _pair_names(measurements: Iterable[PairMeasurement]) -> list[str]:

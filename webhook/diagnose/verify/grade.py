@@ -133,7 +133,7 @@ def grade_run(measurement: Measurement, context: RunContext) -> BenchmarkResult:
 
 def location_of(measurement: Measurement) -> Location:
     """Return the location of a run in its file."""
-    return Location(line=measurement.lines[0], device=measurement.device or "")
+    return Location(line=measurement.line_range[0], device=measurement.device or "")
 
 
 def _result_of(measurement: Measurement, context: RunContext) -> BenchmarkResult:

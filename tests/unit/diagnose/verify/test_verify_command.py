@@ -157,6 +157,14 @@ def test_errors(judge: Judge, words: list[str], message: str) -> None:
     assert message in answer.err
 
 
+def test_an_unknown_output_of_several_nodes_is_one_file(judge: Judge) -> None:
+    """Its lines are counted over all nodes, and its error is printed once."""
+    Path("pdsh").write_text("n1: Disk BW Test\nn2: Disk BW Test\nn1: 5\nn2: 5\nn2: ok\n")
+    answer = judge("judge", "pdsh")
+    assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert "pdsh: none of its 5 lines was recognized; " in answer.err
+
+
 def test_standard_input_may_stand_behind_options() -> None:
     """The order of words and options does not matter, and - is a word."""
     arguments = parse_words(["verify", "judge", "--rate", "100", "good", "-o", "json", "-"])

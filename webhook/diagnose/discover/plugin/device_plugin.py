@@ -34,11 +34,12 @@ _PREFIX = "rdma/"
 _SHARED = ("shared-device", "host-network")
 
 
-class SharedEntry(NamedTuple):
+class PluginEntry(NamedTuple):
     """An entry of the plugin's configuration."""
 
     plan: FabricPlan
-    entry: dict[str, object]
+    #: As in the configuration.
+    fields: dict[str, object]
     selected: ChosenSelectors
 
 
@@ -49,49 +50,55 @@ class PluginFile(NamedTuple):
     text: str
 
 
-def shared_entries(plans: Sequence[FabricPlan]) -> list[SharedEntry]:
+def plugin_entries(plans: Sequence[FabricPlan]) -> list[PluginEntry]:
     """Return an entry for each fabric that uses the plugin and whose devices can be selected."""
     entries = []
-    census = PortCensus(plans)
+    port_counter = SelectedPortCounter(plans)
     for plan in plans:
-        selected = select_devices(plan, census) if plan.mode in _SHARED else None
+        selected = select_devices(plan, port_counter) if plan.mode in _SHARED else None
         if selected is not None:
-            entry = {
+            fields: dict[str, object] = {
                 "resourceName": plan.entry["resources"][0]["name"].removeprefix(_PREFIX),
                 "rdmaHcaMax": _PODS,
                 "selectors": _selectors_json(selected.selectors),
             }
-            entries.append(SharedEntry(plan, entry, selected))
+            entries.append(PluginEntry(plan, fields, selected))
     return entries
 
 
-def configuration_of(entries: Sequence[SharedEntry]) -> str:
+def configuration_of(entries: Sequence[PluginEntry]) -> str:
     """Return config.json."""
-    listed = [shared.entry for shared in entries]
+    listed = [plugin_entry.fields for plugin_entry in entries]
     return json_field({"periodicUpdateInterval": _SECONDS, "configList": listed})
 
 
-def fit_one_configuration(entries: Sequence[SharedEntry]) -> bool:
+def fit_one_configuration(entries: Sequence[PluginEntry]) -> bool:
     """Return whether one configuration can serve the nodes of all fabrics.
 
     The plugin rejects two entries of one name, and offers a resource where any device fits.
     """
-    names = {shared.entry["resourceName"] for shared in entries}
-    clear = len(names) == len(entries) and not any(shared.selected.elsewhere for shared in entries)
+    names = {plugin_entry.fields["resourceName"] for plugin_entry in entries}
+    clear = len(names) == len(entries) and not any(
+        plugin_entry.selected.elsewhere for plugin_entry in entries
+    )
     return clear or len(entries) == 1
 
 
-def shared_plugin_files(entries: Sequence[SharedEntry]) -> list[PluginFile]:
+def shared_plugin_files(entries: Sequence[PluginEntry]) -> list[PluginFile]:
     """Return one ConfigMap, or one for each fabric if selectors cannot distinguish their nodes."""
     if fit_one_configuration(entries):
         return [_config_map("rdma-devices", entries, _comments(entries))] if entries else []
     return [
-        _config_map(f"rdma-devices-{shared.plan.name}", [shared], _separate_comments(shared))
-        for shared in entries
+        _config_map(
+            f"rdma-devices-{plugin_entry.plan.name}",
+            [plugin_entry],
+            _separate_comments(plugin_entry),
+        )
+        for plugin_entry in entries
     ]
 
 
-def _config_map(name: str, entries: Sequence[SharedEntry], comments: list[str]) -> PluginFile:
+def _config_map(name: str, entries: Sequence[PluginEntry], comments: list[str]) -> PluginFile:
     text = manifest(
         comments,
         {
@@ -104,7 +111,7 @@ def _config_map(name: str, entries: Sequence[SharedEntry], comments: list[str]) 
     return PluginFile(f"{name}.yaml", text)
 
 
-def _comments(entries: Sequence[SharedEntry]) -> list[str]:
+def _comments(entries: Sequence[PluginEntry]) -> list[str]:
     return [
         (
             "For k8s-rdma-shared-dev-plugin 1.5.3 or newer; restart its DaemonSet after a change. "
@@ -114,29 +121,29 @@ def _comments(entries: Sequence[SharedEntry]) -> list[str]:
             f"rdmaHcaMax: at most {_PODS} pods of a node can have the resource at the same time. "
             "Each gets all devices that match the selectors."
         ),
-        *(sentence for shared in entries for sentence in _about(shared)),
+        *(sentence for plugin_entry in entries for sentence in _about(plugin_entry)),
     ]
 
 
-def _separate_comments(shared: SharedEntry) -> list[str]:
-    nodes = ", ".join(shared.plan.group.nodes)
+def _separate_comments(plugin_entry: PluginEntry) -> list[str]:
+    nodes = ", ".join(plugin_entry.plan.group.nodes)
     explanation = (
         "Selectors cannot distinguish the nodes of the fabrics, so each fabric has its own "
         "ConfigMap. Run a DaemonSet of k8s-rdma-shared-dev-plugin for each, with a nodeSelector "
         f"for these nodes: {nodes}."
     )
-    return [explanation, *_about(shared)]
+    return [explanation, *_about(plugin_entry)]
 
 
-def _about(shared: SharedEntry) -> list[str]:
+def _about(plugin_entry: PluginEntry) -> list[str]:
     """Describe the nodes of an entry, and the devices that it selects or misses by mistake."""
-    resource = f"{_PREFIX}{shared.entry['resourceName']}"
-    sentences = [f"{resource}: {shared.plan.reason_by_field['name']}."]
-    if shared.selected.mismatches:
+    resource = f"{_PREFIX}{plugin_entry.fields['resourceName']}"
+    sentences = [f"{resource}: {plugin_entry.plan.reason_by_field['name']}."]
+    if plugin_entry.selected.mismatches:
         sentences.append(
             f"WRONG: no selectors fit exactly, so {resource} includes or omits these devices by "
-            f"mistake: {shortened_list(shared.selected.mismatches, 6)}. Give the interfaces the "
-            "same names on all nodes (udev), and add ifNames."
+            f"mistake: {shortened_list(plugin_entry.selected.mismatches, 6)}. Give the interfaces "
+            "the same names on all nodes (udev), and add ifNames."
         )
     return sentences
 
@@ -243,7 +250,7 @@ def _facts(port: MergedPort) -> _Facts:
     return _hex(port.vendor_id), _hex(port.device_id), own_interface(port), link
 
 
-class PortCensus:
+class SelectedPortCounter:
     """The ports of all fabrics' nodes, counted by the values that selectors compare."""
 
     def __init__(self, plans: Iterable[FabricPlan]) -> None:
@@ -273,7 +280,7 @@ def own_interface(port: MergedPort) -> str | None:
     return next((name for name in port.netdevs if not name.startswith(_NO_DEVICE)), None)
 
 
-def select_devices(plan: FabricPlan, census: PortCensus) -> ChosenSelectors | None:
+def select_devices(plan: FabricPlan, port_counter: SelectedPortCounter) -> ChosenSelectors | None:
     """Return the loosest selectors that are right on all nodes, or else with the fewest mistakes.
 
     None: no tool shows ids or interfaces of the fabric's devices.
@@ -283,7 +290,7 @@ def select_devices(plan: FabricPlan, census: PortCensus) -> ChosenSelectors | No
         mismatches = tuple(dict.fromkeys(_mismatches(selectors, plan)))
         here = sum(map(selectors.matches, _ports_of(plan)))
         candidates.append(
-            ChosenSelectors(selectors, mismatches, census.count_selected(selectors) - here)
+            ChosenSelectors(selectors, mismatches, port_counter.count_selected(selectors) - here)
         )
     return min(
         candidates,

@@ -17,15 +17,15 @@ from webhook.diagnose.discover.plan import (
     common_claimable_devices,
 )
 from webhook.diagnose.discover.plugin.device_plugin import (
+    PluginEntry,
     PluginFile,
-    PortCensus,
-    SharedEntry,
+    SelectedPortCounter,
     configuration_of,
     fit_one_configuration,
     json_field,
     manifest,
+    plugin_entries,
     select_devices,
-    shared_entries,
     shared_plugin_files,
 )
 from webhook.diagnose.discover.plugin.networks import network_files
@@ -42,14 +42,14 @@ class PluginFiles(NamedTuple):
 
 def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> PluginFiles:
     """Return the files for all fabrics."""
-    entries = shared_entries(plans)
+    entries = plugin_entries(plans)
     files = [
         *shared_plugin_files(entries),
         *operator_policy(plans, entries, options),
         *network_files(plans, options),
         *claim_template_files(plans, options),
     ]
-    written = {shared.plan.name for shared in entries}
+    written = {plugin_entry.plan.name for plugin_entry in entries}
     notes = [
         f"fabric {plan.name}: no tool shows PCI IDs or interfaces of its devices, so the device "
         "plugin cannot select them; add the output of lspci -nn or ibdev2netdev"
@@ -57,10 +57,10 @@ def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> Plugi
         if plan.mode in ("shared-device", "host-network") and plan.name not in written
     ]
     notes += [
-        f"fabric {shared.plan.name}: the device plugin's selectors wrongly include or omit "
-        f"{', '.join(shared.selected.mismatches)}"
-        for shared in entries
-        if shared.selected.mismatches
+        f"fabric {plugin_entry.plan.name}: the device plugin's selectors wrongly include or omit "
+        f"{', '.join(plugin_entry.selected.mismatches)}"
+        for plugin_entry in entries
+        if plugin_entry.selected.mismatches
     ]
     return PluginFiles(tuple(files), tuple(notes))
 
@@ -139,7 +139,7 @@ _OFED: dict[str, object] = {
 
 
 def operator_policy(
-    plans: Sequence[FabricPlan], entries: Sequence[SharedEntry], options: DiscoverOptions
+    plans: Sequence[FabricPlan], entries: Sequence[PluginEntry], options: DiscoverOptions
 ) -> list[PluginFile]:
     """Return the policy, if a fabric needs a plugin that the operator runs."""
     spec: dict[str, object] = {}
@@ -163,13 +163,13 @@ def operator_policy(
         }
     host_device_plans = [plan for plan in plans if plan.mode == "host-device"]
     if host_device_plans:
-        census = PortCensus(plans)
+        port_counter = SelectedPortCounter(plans)
         spec["sriovDevicePlugin"] = {
             "image": "sriov-network-device-plugin",
             "repository": "ghcr.io/k8snetworkplumbingwg",
             "version": "v3.9.0",
             "config": json_field(
-                {"resourceList": [_whole_devices(plan, census) for plan in host_device_plans]}
+                {"resourceList": [_whole_devices(plan, port_counter) for plan in host_device_plans]}
             ),
         }
     if not spec:
@@ -183,10 +183,10 @@ def operator_policy(
     return [PluginFile("nic-cluster-policy.yaml", manifest(comments, policy))]
 
 
-def _whole_devices(plan: FabricPlan, census: PortCensus) -> dict[str, object]:
+def _whole_devices(plan: FabricPlan, port_counter: SelectedPortCounter) -> dict[str, object]:
     """Return an entry of the SR-IOV device plugin that offers whole devices."""
     prefix, _, name = plan.entry["resources"][0]["name"].partition("/")
-    selected = select_devices(plan, census)
+    selected = select_devices(plan, port_counter)
     selectors: dict[str, object] = {"isRdma": True}
     if selected is not None:
         chosen = selected.selectors

@@ -66,7 +66,7 @@ def _rail(
     plan: FabricPlan, rail: int, device: str, resource: str, options: DiscoverOptions
 ) -> Iterator[dict[str, object]]:
     """Yield the policy and the network of one rail."""
-    infiniband = plan.group.card.link_layer == "InfiniBand"
+    infiniband = plan.group.card_kind.link_layer == "InfiniBand"
     short, name = resource.rpartition("/")[2], f"{plan.name}-rail{rail}"
     yield {
         "apiVersion": "sriovnetwork.openshift.io/v1",

@@ -55,5 +55,5 @@ def read_output_lines(lines: Sequence[Line]) -> ToolOutput:
     runs = [run for clue, reader in _READERS if clue in text for run in reader(lines)]
     if any(clue in text for clue in _PERFTEST):
         runs += read_perftest(lines, {failure.number for failure in failures})
-    measurements = tuple(sorted(runs, key=lambda run: run.lines))
+    measurements = tuple(sorted(runs, key=lambda run: run.line_range))
     return ToolOutput(measurements, failures, read_log(text))

@@ -52,7 +52,7 @@ class Measurement(NamedTuple):
     test: str | None
     kind: Kind | None
     #: The first and the last line.
-    lines: tuple[int, int]
+    line_range: tuple[int, int]
     rows: tuple[MeasuredRow, ...] = ()
     #: None if the two ends show different devices.
     device: str | None = None

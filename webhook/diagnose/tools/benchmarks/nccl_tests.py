@@ -118,7 +118,7 @@ def _measurement(run: _Run) -> Measurement:
         program="nccl-tests",
         test=run.test,
         kind="collective",
-        lines=(run.first, run.last),
+        line_range=(run.first, run.last),
         rows=tuple(run.rows),
         ranks=len(run.hosts) or None,
         nodes=len(set(run.hosts.values())) or None,

@@ -155,8 +155,8 @@ def _row(run: _Run, line: Line) -> tuple[tuple[str, ...], MeasuredRow] | None:
     return tuple(words), _with_bandwidth(row, size, cells)._replace(latency=_latency(cells))
 
 
-def _number(word: str | None, sort: type[_N]) -> _N | None:
-    return None if word is None else sort(word)
+def _number(word: str | None, convert: type[_N]) -> _N | None:
+    return None if word is None else convert(word)
 
 
 def _with_bandwidth(row: MeasuredRow, size: int, cells: dict[str, str]) -> MeasuredRow:
@@ -181,7 +181,7 @@ def _measurement(run: _Run) -> Measurement:
         program="perftest",
         test=test,
         kind=kind,
-        lines=(run.first, run.last),
+        line_range=(run.first, run.last),
         rows=tuple(run.rows.values()),
         device=_only(facts["device"] or [command.device for command in commands]),
         port=_only([command.port for command in commands]),

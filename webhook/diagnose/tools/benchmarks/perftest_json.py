@@ -76,7 +76,7 @@ def _measurement(report: _Report) -> Measurement:
         program="perftest",
         test=f"ib_{verb}_{name}" if test else None,
         kind=kind,
-        lines=(report.first, report.last),
+        line_range=(report.first, report.last),
         rows=(row,) if row else (),
         device=report.word("Device") or None,
         link_layer=_LINKS.get(report.word("Link_type")),

@@ -82,7 +82,7 @@ def _ucx_measurement(run: _Run) -> Measurement:
         program="ucx_perftest",
         test=run.test,
         kind=run.kind,
-        lines=(run.first, run.last),
+        line_range=(run.first, run.last),
         rows=(run.row,) if run.row else (),
         cuda=any(memory.startswith("cuda") for memory in run.memory) if run.memory else None,
     )
@@ -114,6 +114,6 @@ def _rping_measurement(numbers: list[int]) -> Measurement:
         program="rping",
         test="rping",
         kind="connection",
-        lines=(numbers[0], numbers[-1]),
+        line_range=(numbers[0], numbers[-1]),
         rows=(MeasuredRow(numbers[0], iterations=len(numbers)),),
     )

@@ -95,7 +95,7 @@ def _ibstat_ports(block: Block) -> tuple[PortObservation]:
     device_id = mellanox_type(model)
     if device_id is not None:
         block.fields["device_id"] = device_id
-    if device_id is not None or model in ("M", "MT"):  # cut
+    if device_id is not None or model in ("M", "MT"):  # the beginning of a cut MT4129
         del block.fields["model"]
     return (_IBSTAT_SHAPE.port_observation(block),)
 
@@ -143,7 +143,7 @@ _NODE_DESCRIPTION = re.compile(
 
 def read_iblinkinfo(lines: Sequence[Line]) -> Reading:
     """Read the rows: an observation for each port of a node in a row."""
-    return read_rows(lines, _LinkTable().row)
+    return read_rows(lines, _LinkTable().read_row)
 
 
 class _LinkTable:
@@ -153,7 +153,7 @@ class _LinkTable:
         self._head: re.Match[str] | None = None
         self._ports: set[str] = set()
 
-    def row(self, line: Line) -> RowReading | None:
+    def read_row(self, line: Line) -> RowReading | None:
         head, row = _IBLINKINFO_HEAD.fullmatch(line.text), _IBLINKINFO_ROW.fullmatch(line.text)
         if head is not None:
             self._head, self._ports = head, set()
@@ -291,7 +291,7 @@ _OTHER = frozenset(("PortSelect", "CounterSelect", "CounterSelect2", "QP1Dropped
 
 def read_perfquery(lines: Sequence[Line]) -> Reading:
     """Read the counters below each header."""
-    return read_rows(lines, _CounterTable().row)
+    return read_rows(lines, _CounterTable().read_row)
 
 
 class _CounterTable:
@@ -301,7 +301,7 @@ class _CounterTable:
         self._head: re.Match[str] | None = None
         self._names: set[str] = set()
 
-    def row(self, line: Line) -> RowReading | None:
+    def read_row(self, line: Line) -> RowReading | None:
         head, row = _PERFQUERY_HEAD.fullmatch(line.text), _PERFQUERY_ROW.fullmatch(line.text)
         if head is not None:
             self._head, self._names = head, set()

@@ -65,7 +65,7 @@ class BlockFormat(NamedTuple):
         return port_of_fields(origin, block.device, block.port, **block.fields)
 
 
-def takes_none(_line: Line, _block: Block) -> bool:
+def take_none(_line: Line, _block: Block) -> bool:
     """Take no line without a known key."""
     return False
 
@@ -74,15 +74,15 @@ def read_blocks(
     lines: Iterable[Line],
     shape: BlockFormat,
     observe: Callable[[Block], Iterable[Observation]],
-    takes_other: Callable[[Line, Block], bool] = takes_none,
+    take_other: Callable[[Line, Block], bool] = take_none,
 ) -> Reading:
     """Read all blocks.
 
-    `observe` makes the observations of a block. `takes_other` returns whether a line in a block
-    without a known key is the tool's.
+    `observe` makes the observations of a block. `take_other` stores a line of a block without a
+    known key, and returns whether it is the tool's.
     """
-    collector = _BlockCollector(shape, takes_other)
-    recognized = frozenset(line.number for line in lines if collector.takes(line))
+    collector = _BlockCollector(shape, take_other)
+    recognized = frozenset(line.number for line in lines if collector.take(line))
     return Reading(
         tuple(observation for block in collector.blocks for observation in observe(block)),
         recognized,
@@ -92,15 +92,16 @@ def read_blocks(
 class _BlockCollector:
     """The blocks of a text that is being read."""
 
-    def __init__(self, shape: BlockFormat, takes_other: Callable[[Line, Block], bool]) -> None:
-        self._shape, self._takes_other = shape, takes_other
+    def __init__(self, shape: BlockFormat, take_other: Callable[[Line, Block], bool]) -> None:
+        self._shape, self._take_other = shape, take_other
         self.blocks: list[Block] = []
         #: The open block; None before the first, and if a header is missing.
         self._open: Block | None = None
         #: The ports of the device so far, and its keys, each with its port.
         self._seen: set[tuple[int | None, str]] = set()
 
-    def takes(self, line: Line) -> bool:
+    def take(self, line: Line) -> bool:
+        """Store a line; return whether it is recognized."""
         if len(line.text) > _MAX_KEY_LINE:
             return False
         head = self._shape.device.fullmatch(line.text)
@@ -129,7 +130,7 @@ class _BlockCollector:
         if key in self._shape.about_device:
             self._open = None  # below a port: the key belongs to the next device
             return False
-        return self._takes_other(line, block)
+        return self._take_other(line, block)
 
     def _in_column(self, key: str, text: str) -> bool:
         text = text.expandtabs()
@@ -199,12 +200,12 @@ class Reader(NamedTuple):
 class LineByLineReader:
     """A reader of lines whose meaning does not depend on other lines."""
 
-    def __init__(self, row: RowReader) -> None:
-        self.row = row
+    def __init__(self, read_row: RowReader) -> None:
+        self.read_row = read_row
 
     def __call__(self, lines: Sequence[Line]) -> Reading:
         """Take the tool's lines."""
-        return read_rows(lines, self.row)
+        return read_rows(lines, self.read_row)
 
 
 def combine_row_readers(readers: Iterable[LineByLineReader]) -> LineByLineReader:
@@ -212,17 +213,17 @@ def combine_row_readers(readers: Iterable[LineByLineReader]) -> LineByLineReader
 
     It caches texts, since the nodes of a fabric show mostly the same ones.
     """
-    rows = [reader.row for reader in readers]
+    row_readers = [reader.read_row for reader in readers]
 
     @lru_cache(_REMEMBERED)
     def read_text(text: str) -> RowReading | None:
-        readings = [row for read_row in rows if (row := read_row(Line(0, text))) is not None]
+        readings = [row for read_row in row_readers if (row := read_row(Line(0, text))) is not None]
         observations = tuple(observation for row in readings for observation in row.observations)
         return (
             RowReading(observations, any(row.understood for row in readings)) if readings else None
         )
 
-    def row(line: Line) -> RowReading | None:
+    def read_row(line: Line) -> RowReading | None:
         reading = read_text(line.text)
         if reading is None or not reading.observations:
             return reading
@@ -230,7 +231,7 @@ def combine_row_readers(readers: Iterable[LineByLineReader]) -> LineByLineReader
             observations=tuple(_at(line, observation) for observation in reading.observations)
         )
 
-    return LineByLineReader(row)
+    return LineByLineReader(read_row)
 
 
 def _at(line: Line, observation: Observation) -> Observation:

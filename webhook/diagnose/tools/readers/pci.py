@@ -279,7 +279,7 @@ _RULE = re.compile(r"-{4,40}\s*|\.\s*")
 def read_mst_status(lines: Sequence[Line]) -> Reading:
     """Read the rows, one for each PCI function."""
     rows = _MstRows()
-    return read_rows(lines, rows.row)
+    return read_rows(lines, rows.read_row)
 
 
 class _MstRows:
@@ -291,7 +291,7 @@ class _MstRows:
         #: The device whose address is on the next line.
         self._device: re.Match[str] | None = None
 
-    def row(self, line: Line) -> RowReading | None:
+    def read_row(self, line: Line) -> RowReading | None:
         if not line.text.strip():
             return None
         device, self._device = self._device, _DEVICE.fullmatch(line.text)

@@ -106,7 +106,7 @@ def read_ib_sysfs(lines: Sequence[Line]) -> Reading:
     tree = _Tree()
     recognized: set[int] = set()
     for numbers, path, value in _files(lines):
-        if tree.takes(numbers[-1], path, value):
+        if tree.take(numbers[-1], path, value):
             recognized.update(numbers)
     return Reading(tuple(tree.observations()), frozenset(recognized))
 
@@ -118,7 +118,7 @@ def read_tree(files: Mapping[str, str]) -> tuple[Observation, ...]:
         path = _IB_SYSFS_FILE.fullmatch(name)
         if path is not None:
             for value in text.splitlines():
-                tree.takes(0, path, value.strip())
+                tree.take(0, path, value.strip())
     return tuple(tree.observations())
 
 
@@ -161,7 +161,7 @@ class _Tree:
         self._gids: dict[tuple[str, int, int], _Part[str]] = {}
         self._counters: list[CounterObservation] = []
 
-    def takes(self, line: int, path: re.Match[str], value: str) -> bool:
+    def take(self, line: int, path: re.Match[str], value: str) -> bool:
         """Add a file; return whether it and its value are understood."""
         device, port = path["device"], number(path["port"] or "")
         if path["pci"]:
@@ -171,13 +171,13 @@ class _Tree:
             row.fields[path["table"]] = value
             return True
         if path["counter"] and port is not None:
-            return self._counts(line, device, port, path["counter"], value)
+            return self._take_counter(line, device, port, path["counter"], value)
         filled = _field_of(path, value)
         if filled is not None and filled[1] is not None:
             self._fill(line, (device, port), *filled)
         return filled is not None and (filled[1] is not None or not filled[0])
 
-    def _counts(self, line: int, device: str, port: int, counter: str, value: str) -> bool:
+    def _take_counter(self, line: int, device: str, port: int, counter: str, value: str) -> bool:
         count = number(value)
         if count is not None:
             observation = CounterObservation(Origin(_IB_SYSFS, line), device, port, counter, count)

@@ -216,10 +216,10 @@ _SHAPE = BlockFormat(
 
 def read_ibv_devinfo(lines: Sequence[Line]) -> Reading:
     """Read the blocks: an observation for each device, for each port, and for each GID."""
-    return read_blocks(lines, _SHAPE, _devinfo_observations, _takes_other)
+    return read_blocks(lines, _SHAPE, _devinfo_observations, _take_gid)
 
 
-def _takes_other(line: Line, block: Block) -> bool:
+def _take_gid(line: Line, block: Block) -> bool:
     row = _GID.fullmatch(line.text)
     if row is None or block.port is None:
         return _VERBOSE.fullmatch(line.text) is not None

@@ -1,4 +1,4 @@
-"""Commands in a saved text: the node of their output, and outputs of a single value."""
+"""Commands in a saved text: the node of their output, and values printed alone."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ _DEVICE = re.compile(r"(?:e(?:n|th)|wl|ib|mlx|roce|rdma|irdma|bond|rxe|siw|qedr|
 _MAX_VALUE = 300
 
 
-def single_value_outputs(
+def bare_value_observations(
     output: NodeOutput, recognized: Collection[int], *, is_first: bool
 ) -> Iterator[PropertyObservation]:
     """Yield the values that commands printed alone; `recognized` are lines of other tools.

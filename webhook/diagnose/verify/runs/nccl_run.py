@@ -50,7 +50,7 @@ class MpiJobAccess(Protocol):
 class NcclEnvironment(NamedTuple):
     """The environment of a run of nccl-tests."""
 
-    base: RunEnvironment
+    run_environment: RunEnvironment
     jobs: MpiJobAccess
     #: Takes a message on progress.
     report_progress: Callable[[str], None]
@@ -64,7 +64,7 @@ class NcclRun:
     def __init__(self, plan: NcclPlan, environment: NcclEnvironment) -> None:
         self._plan = plan
         self._environment = environment
-        self._pod_poll = PodPoll(environment.base, run_selector(plan.name))
+        self._pod_poll = PodPoll(environment.run_environment, run_selector(plan.name))
         self._last_message = ""
 
     def measure(self) -> Evaluation:
@@ -100,17 +100,17 @@ class NcclRun:
 
     def _until(self, timeout: float, done: Callable[[], PodRecord | None]) -> PodRecord:
         """Poll the pods until `done` returns a pod, and return it."""
-        base = self._environment.base
-        deadline = base.now() + timeout
+        run_environment = self._environment.run_environment
+        deadline = run_environment.now() + timeout
         while True:
             self._pod_poll.poll()
             for pod in self._pod_poll.pods.values():
                 self._check(pod)
             if (matching_pod := done()) is not None:
                 return matching_pod
-            if base.now() > deadline:
+            if run_environment.now() > deadline:
                 raise self._timeout_error(timeout)
-            if base.pause(_PAUSE):
+            if run_environment.pause(_PAUSE):
                 raise _interruption()
 
     def _started_launcher(self) -> PodRecord | None:
@@ -134,11 +134,13 @@ class NcclRun:
         name, role, node = pod.metadata.name, _role_of(pod), pod_state.node_of(pod)
         rdma = pod_state.rdma_of(pod)
         if rdma is None:
-            raise errors.webhook_not_called(name, self._environment.base.explain(name))
+            raise errors.webhook_not_called(name, self._environment.run_environment.explain(name))
         if rdma == "no":
-            raise errors.missing_rdma(name, self._environment.base.explain(name))
+            raise errors.missing_rdma(name, self._environment.run_environment.explain(name))
         if pod_state.can_never_start(pod):
-            raise errors.impossible_start(role, node, self._environment.base.explain(name))
+            raise errors.impossible_start(
+                role, node, self._environment.run_environment.explain(name)
+            )
         if role == _WORKER and pod_state.has_ended(pod) and not self._of_role(_LAUNCHER):
             self._fail_for_worker(pod, node)
 
@@ -159,7 +161,7 @@ class NcclRun:
         name = pod.metadata.name
         try:
             return self._pod_poll.with_retries(
-                lambda: self._environment.base.pods.log(name, NCCL_CONTAINER)
+                lambda: self._environment.run_environment.pods.log(name, NCCL_CONTAINER)
             )
         except ClusterError as error:
             raise errors.log_failure(role, node, str(error)) from None
@@ -173,7 +175,7 @@ class NcclRun:
         if launcher and pod_state.has_started(launcher[0]):
             return errors.timeout(_LAUNCHER, pod_state.node_of(launcher[0]), timeout)
         pod = next((pod for pod in pods if not pod_state.is_ready(pod)), pods[0])
-        problem = self._environment.base.explain(pod.metadata.name)
+        problem = self._environment.run_environment.explain(pod.metadata.name)
         return errors.missed_start(_role_of(pod), pod_state.node_of(pod), timeout, problem)
 
     def _of_role(self, role: str) -> list[PodRecord]:
@@ -192,7 +194,9 @@ def remove_jobs_and_pods(
     """Delete jobs, which would replace their pods, and then the pods with these labels."""
     for job in environment.jobs.list(selector):
         environment.jobs.delete(job)
-    return remove_pods(environment.base.pods, selector, sleep, environment.base.now)
+    return remove_pods(
+        environment.run_environment.pods, selector, sleep, environment.run_environment.now
+    )
 
 
 def _role_of(pod: PodRecord) -> str:

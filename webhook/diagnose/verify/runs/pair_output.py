@@ -43,7 +43,7 @@ class SectionOfTest(NamedTuple):
     test: str
     device: str
     #: The first and the last line in the whole text, counted from 1.
-    lines: tuple[int, int]
+    line_range: tuple[int, int]
     #: The notes of `pair.sh` on the test, the client's first.
     notes: tuple[str, ...]
 
@@ -74,9 +74,9 @@ def pair_log(client: str, server: str) -> PairLog:
     for port in sorted({port for parts in ends for port in parts if port}):
         test_parts = [end_parts[port] for end_parts in ends if port in end_parts]
         test_lines = [line for part in test_parts for line in part.lines]
-        span = (len(lines) + 1, len(lines) + len(test_lines))
+        line_range = (len(lines) + 1, len(lines) + len(test_lines))
         sections.append(
-            SectionOfTest(test_parts[0].test, test_parts[0].device, span, _notes(test_lines))
+            SectionOfTest(test_parts[0].test, test_parts[0].device, line_range, _notes(test_lines))
         )
         lines += test_lines
     return PairLog("".join(f"{line}\n" for line in lines), tuple(sections), notes)
@@ -138,12 +138,12 @@ def _missing_sections(log: PairLog, plan: RunPlan) -> list[SectionOfTest]:
 
 
 def _is_in(result: BenchmarkResult, section: SectionOfTest) -> bool:
-    first, last = section.lines
+    first, last = section.line_range
     return first <= (result.finding.location.line or 0) <= last
 
 
 def _of_section(section: SectionOfTest, results: Sequence[BenchmarkResult]) -> BenchmarkResult:
-    """Return the result of a test that both ends printed output for.
+    """Return the result of a test, from the output of one end or both.
 
     The client measures. If it did not, the lowest layer that failed at either end is the cause of
     the other failures.
@@ -163,7 +163,7 @@ def _of_section(section: SectionOfTest, results: Sequence[BenchmarkResult]) -> B
 def _by_notes(section: SectionOfTest) -> BenchmarkResult:
     """Grade a test without known output at either end."""
     kind: Kind = "latency" if section.test.endswith("_lat") else "bandwidth"
-    run = Measurement("perftest", section.test, kind, section.lines, device=section.device)
+    run = Measurement("perftest", section.test, kind, section.line_range, device=section.device)
     note = next(iter(section.notes), "")
     if "no result within" in note:
         finding = TIMED_OUT.finding("error", f"{note}.", location=location_of(run))

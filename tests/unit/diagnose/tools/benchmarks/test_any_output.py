@@ -95,8 +95,8 @@ def test_lines_exist(text: str) -> None:
     output = read_output(text)
     last = text.count("\n") + text.count("\r") + 1
     for run in output.measurements:
-        assert 1 <= run.lines[0] <= run.lines[1] <= last
-        assert all(run.lines[0] <= row.line <= run.lines[1] for row in run.rows)
+        assert 1 <= run.line_range[0] <= run.line_range[1] <= last
+        assert all(run.line_range[0] <= row.line <= run.line_range[1] for row in run.rows)
     assert all(1 <= failure.number <= last for failure in output.failures)
 
 

@@ -29,7 +29,7 @@ def test_everything_that_is_printed() -> None:
         program="perftest",
         test="ib_write_bw",
         kind="bandwidth",
-        lines=(2, 20),
+        line_range=(2, 20),
         rows=(MeasuredRow(20, 65536, 5000, gbps=46.4, peak_gbps=46.5),),
         device="mlx5_4",
         link_layer="InfiniBand",
@@ -296,7 +296,7 @@ def test_the_command_above(command: str, port: int | None, duration: bool, serve
     assert (run.port, run.duration) == (port, duration)
     sentence = f"The client connected to {server}, so no cable was tested."
     assert run.loopback == (sentence if server else "")
-    assert run.lines[0] == 1
+    assert run.line_range[0] == 1
 
 
 def test_a_command_without_output() -> None:

@@ -38,7 +38,7 @@ def test_the_client_measures() -> None:
     assert (result.finding.code, result.gbps) == ("AtRate", 95.0)
     assert result.finding.location == Location(line=1, nodes=PAIR, device="mlx5_0")
     assert result.measurement
-    assert result.measurement.lines == (1, 21)
+    assert result.measurement.line_range == (1, 21)
     assert result.computation.startswith("rateGbps 100 (fabric v100-ib)")
 
 
@@ -197,7 +197,7 @@ def test_the_text_is_kept_in_order() -> None:
     log = pair_log(f"one\n{BEGUN}client\n", f"two\n{SERVED}server\nrdma-verify: so\n")
     assert log.text == f"one\ntwo\n{BEGUN}client\n{SERVED}server\nrdma-verify: so\n"
     (section,) = log.sections
-    assert (section.device, section.lines, section.notes) == ("mlx5_0", (3, 7), ("so",))
+    assert (section.device, section.line_range, section.notes) == ("mlx5_0", (3, 7), ("so",))
 
 
 def test_a_slow_hca_of_a_good_pair() -> None:
