@@ -2,7 +2,8 @@
 
     library    variables           command                                 image
     -------    ---------           -------                                 -----
-    NIXL       *NIXL*              nixl, NixlConnector                     nixlbench
+    NIXL       *NIXL*              nixl, NixlConnector, Dynamo's workers   nixlbench
+                                     for prefill or decode on their own
     Mooncake   MOONCAKE*, MC_MS_*  mooncake, MooncakeConnector, SGLang's   mooncake
                                      --disaggregation-mode on its own
     MoRI       MORI_*              mori, MoRIIOConnector
@@ -15,7 +16,8 @@ moves the data of a container with a GPU, unless another library does; MPI does 
 
 Sources: vLLM docs/features/nixl_connector_usage.md and mooncake_connector_usage.md; SGLang
 docs/advanced_features/pd_disaggregation.md (Mooncake is the default) and
-expert_parallelism.md; Mooncake docs/source/deployment; ROCm/mori docs; BytePS docs/env.md.
+expert_parallelism.md; Dynamo 0.7, components/src/dynamo/vllm/args.py (NIXL is the default);
+Mooncake docs/source/deployment; ROCm/mori docs; BytePS docs/env.md.
 """
 
 from __future__ import annotations
@@ -103,8 +105,12 @@ _SIGNS = (
 #: The names of variables whose values name a connector or a backend.
 _CONNECTORS = re.compile(r"connector|backend|config|args|transfer|a2a|all2all", re.IGNORECASE)
 _MODE = "--disaggregation-mode"
-_SGLANG_MODE = re.compile(rf"{_MODE}[=\s]+(?:prefill|decode)\b")
+_SERVER_ROLE = re.compile(rf"{_MODE}[=\s]+(?:prefill|decode)\b")
 _SGLANG_BACKEND = "--disaggregation-transfer-backend"
+_DYNAMO = ("dynamo.vllm", "dynamo.trtllm")
+#: Options that choose a connector, which may be another library's.
+_DYNAMO_CONNECTORS = ("--connector", "--kv-transfer-config")
+_DYNAMO_ROLE = re.compile(rf"--is-(?:prefill|decode)-worker\b|{_SERVER_ROLE.pattern}")
 _COMMENT = "#"
 
 
@@ -121,6 +127,7 @@ def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[Traf
         for signs in _SIGNS
         if signs.shown_by(names, values, text, picture)
         or (signs.library == "Mooncake" and _is_sglang_default(text))
+        or (signs.library == "NIXL" and _is_dynamo_default(text))
     )
 
 
@@ -132,7 +139,14 @@ def _is_sglang_default(text: str) -> bool:
     """Return whether SGLang separates prefill and decode and moves data by its default."""
     if _MODE not in text or _SGLANG_BACKEND in text:
         return False
-    return "sglang" in text and _SGLANG_MODE.search(text) is not None
+    return "sglang" in text and _SERVER_ROLE.search(text) is not None
+
+
+def _is_dynamo_default(text: str) -> bool:
+    """Return whether Dynamo separates prefill and decode and moves data by its default."""
+    if not any(map(text.__contains__, _DYNAMO)) or any(map(text.__contains__, _DYNAMO_CONNECTORS)):
+        return False
+    return _DYNAMO_ROLE.search(text) is not None
 
 
 def _uncommented(text: str) -> str:

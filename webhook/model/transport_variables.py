@@ -44,6 +44,23 @@ def ucx_tls_without_rdma(user_env: UserEnv) -> str:
     return value if value and not allows_rdma(value) else ""
 
 
+#: The variables by which SGLang and TensorRT-LLM choose NIXL's backend (SGLang 0.5,
+#: srt/environ.py; TensorRT-LLM 1.0, docs/source/features/disagg-serving.md).
+NIXL_BACKENDS = ("SGLANG_DISAGGREGATION_NIXL_BACKEND", "TRTLLM_NIXL_KVCACHE_BACKEND")
+
+
+def nixl_backend(user_env: UserEnv) -> tuple[str, str]:
+    """Return the variable that gives NIXL another backend than UCX, and its value, or two "".
+
+    Several backends are separated by commas: as long as UCX is one, it is the one for the network.
+    """
+    for name in NIXL_BACKENDS:
+        value = user_env.get(name) or ""
+        if value and "UCX" not in value.upper().split(","):
+            return name, value
+    return "", ""
+
+
 def mooncake_tcp(user_env: UserEnv, command: str) -> str:
     """Return the setting that makes Mooncake use TCP, as it stands in env or in the command.
 
@@ -52,11 +69,11 @@ def mooncake_tcp(user_env: UserEnv, command: str) -> str:
     """
     if "MC_FORCE_TCP" in user_env:
         return f"MC_FORCE_TCP={user_env['MC_FORCE_TCP'] or ''}"
-    protocol = user_env.get("MOONCAKE_PROTOCOL") or ""
-    if protocol.lower() == "tcp":
-        return f"MOONCAKE_PROTOCOL={protocol}"
     chosen = _MOONCAKE_TCP.search(command)
-    return " ".join(chosen.group().split()) if chosen else ""
+    if chosen:
+        return " ".join(chosen.group().split())
+    protocol = user_env.get("MOONCAKE_PROTOCOL") or ""
+    return f"MOONCAKE_PROTOCOL={protocol}" if protocol.lower() == "tcp" else ""
 
 
 _MOONCAKE_TCP = re.compile(

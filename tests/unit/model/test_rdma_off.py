@@ -79,14 +79,40 @@ def test_ucx_may_lack_a_transport() -> None:
         ({}, "--protocol=tcpx", ""),
         ({}, '{"mooncake_protocol": "tcp"}', '"mooncake_protocol": "tcp"'),
         ({}, '{"protocol":"rdma"}', ""),
+        ({"MOONCAKE_PROTOCOL": "tcp"}, '{"protocol": "tcp"}', '"protocol": "tcp"'),
     ],
     ids=case_name,
 )
 def test_mooncake_may_be_made_to_use_tcp(
     user_env: dict[str, str | None], command: str, setting: str
 ) -> None:
-    """MC_FORCE_TCP counts with any value; else the protocol decides."""
+    """MC_FORCE_TCP counts with any value; else the protocol decides, named as the user wrote it."""
     assert transport_variables.mooncake_tcp(user_env, command) == setting
+
+
+@pytest.mark.parametrize(
+    ("user_env", "expected"),
+    [
+        ({}, ("", "")),
+        ({"SGLANG_DISAGGREGATION_NIXL_BACKEND": "ucx"}, ("", "")),
+        ({"SGLANG_DISAGGREGATION_NIXL_BACKEND": "GDS,UCX"}, ("", "")),
+        ({"SGLANG_DISAGGREGATION_NIXL_BACKEND": None}, ("", "")),
+        (
+            {"SGLANG_DISAGGREGATION_NIXL_BACKEND": "", "TRTLLM_NIXL_KVCACHE_BACKEND": "LIBFABRIC"},
+            ("TRTLLM_NIXL_KVCACHE_BACKEND", "LIBFABRIC"),
+        ),
+        (
+            {"SGLANG_DISAGGREGATION_NIXL_BACKEND": "UCXX"},
+            ("SGLANG_DISAGGREGATION_NIXL_BACKEND", "UCXX"),
+        ),
+    ],
+    ids=case_name,
+)
+def test_nixl_may_use_another_backend(
+    user_env: dict[str, str | None], expected: tuple[str, str]
+) -> None:
+    """UCX is the default, and the one for the network where it is among several."""
+    assert transport_variables.nixl_backend(user_env) == expected
 
 
 @pytest.mark.parametrize(

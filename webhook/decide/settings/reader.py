@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from webhook.decide.launchers.commands import FAMILIES, HANDS_OVER
 from webhook.decide.settings.builtins import BUILTINS, Shell, assignments, possible_settings
+from webhook.decide.settings.engine_options import engine_settings
 from webhook.decide.settings.launch_options import rank_variables, srun_export
 from webhook.decide.settings.process import Process
 from webhook.decide.settings.setting import (
@@ -17,13 +18,7 @@ from webhook.decide.settings.setting import (
     is_recorded,
     literal,
 )
-from webhook.decide.settings.terms import (
-    ENGINE_BACKEND,
-    ENGINE_OPTIONS,
-    TERMS,
-    may_set,
-    mentions,
-)
+from webhook.decide.settings.terms import TERMS, may_set, mentions
 from webhook.decide.settings.users import UserChange, user_change
 from webhook.decide.shell.argv import (
     Layer,
@@ -158,7 +153,7 @@ class _Reading:
             return self._run_ranks(words[index:], process, depth)
         if program == "srun":
             _apply_srun(words[index:], process)
-        _apply_engine_options(words[index:], process)
+        _apply_engine(words[index:], process)
         return program not in _MINOR
 
     def _run_as(
@@ -284,17 +279,9 @@ def _apply_srun(words: Sequence[Word], process: Process) -> None:
         process.assign(name, value, "srun --export in its command")
 
 
-def _apply_engine_options(words: Sequence[Word], process: Process) -> None:
-    """Apply options such as `--disaggregation-ib-device mlx5_7`; the last one counts."""
-    chosen: dict[str, Word] = {}
-    for word, following in zip(words, (*words[1:], None), strict=True):
-        option, equals, value = (word or "").partition("=")
-        if option in ENGINE_OPTIONS or option == ENGINE_BACKEND:
-            chosen[option] = value if equals else following
-    backend = chosen.pop(ENGINE_BACKEND, None) or "mooncake"
-    for option, choice in chosen.items() if backend.startswith("mooncake") else ():
-        written = "$" if choice is None else choice
-        process.assign(ENGINE_OPTIONS[option], written, f"{option} in its command")
+def _apply_engine(words: Sequence[Word], process: Process) -> None:
+    for option, name, value in engine_settings(words):
+        process.assign(name, value, f"{option} in its command")
 
 
 def _other_user(certain: str, possible: str) -> OtherUser | None:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from webhook.model.transport_variables import NIXL_BACKENDS
+
 #: The prefixes of the variables that libraries read to choose and configure their transport. Others
 #: are not recorded.
 PREFIXES = (
     *("NCCL_", "UCX_", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "DMLC_", "NVSHMEM_", "NIXL_"),
     *("MC_", "MOONCAKE_", "MORI_", "VLLM_NIXL_", "FI_PROVIDER", "GLOO_SOCKET_IFNAME"),
+    *NIXL_BACKENDS,
 )
 #: Characters of an expansion: the value is known only when the container runs.
 _EXPANDING = frozenset("$`")

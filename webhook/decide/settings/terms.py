@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from webhook.decide.settings.engine_options import ENGINE_OPTIONS
 from webhook.decide.settings.setting import PREFIXES, Setting, literal
+from webhook.model.traffic_libraries import TrafficLibrary
+from webhook.model.transport_variables import NIXL_BACKENDS
 
-#: Options of serving engines, and the variable with the same meaning: SGLang hands the devices of
-#: its option to Mooncake (python/sglang/srt/server_args.py, disaggregation_ib_device).
-ENGINE_OPTIONS = {"--disaggregation-ib-device": "MOONCAKE_DEVICE"}
-#: The option that chooses another library instead of Mooncake, the default.
-ENGINE_BACKEND = "--disaggregation-transfer-backend"
 #: The texts that a script is searched for: names of variables, options, programs and builtins.
 TERMS = (
     *PREFIXES,
@@ -22,22 +20,33 @@ TERMS = (
 #: The same in a list of words, as `Container.command_text` joins them.
 _JOINED = (*TERMS, "su\n", "env\n-", "doas\n")
 
-#: The variables that can keep a library off RDMA, each with a value that does so.
-OFF_VALUES = {
-    "NCCL_IB_DISABLE": "1",
-    "NCCL_NET": "Socket",
-    "NCCL_IB_HCA": "=none",
-    "UCX_TLS": "tcp",
-    "UCX_NET_DEVICES": "none",
-    "MOONCAKE_PROTOCOL": "tcp",
-    "MOONCAKE_DEVICE": "none",
-    "MC_FORCE_TCP": "1",
-    "MC_MS_FILTERS": "none",
-    "MORI_RDMA_DEVICES": "none",
-    "NVSHMEM_HCA_LIST": "none",
-    "OMPI_MCA_pml": "ob1",
-    "OMPI_MCA_btl": "tcp,self",
+#: Library → the variables that can keep it off RDMA, each with a value that does so.
+SWITCHES: dict[TrafficLibrary, dict[str, str]] = {
+    "NCCL": {
+        "NCCL_IB_DISABLE": "1",
+        "NCCL_NET": "Socket",
+        "NCCL_NET_PLUGIN": "unknown",
+        "NCCL_IB_HCA": "=none",
+    },
+    "NIXL": {
+        "UCX_TLS": "tcp",
+        "UCX_NET_DEVICES": "none",
+        **dict.fromkeys(NIXL_BACKENDS, "LIBFABRIC"),
+    },
+    "Mooncake": {
+        "MOONCAKE_PROTOCOL": "tcp",
+        "MOONCAKE_DEVICE": "none",
+        "MC_FORCE_TCP": "1",
+        "MC_TE_FILTERS": "none",
+        "MC_MS_FILTERS": "none",
+    },
+    "MoRI": {"MORI_RDMA_DEVICES": "none"},
+    "NVSHMEM": {"NVSHMEM_REMOTE_TRANSPORT": "ucx", "NVSHMEM_HCA_LIST": "none"},
+    "MPI": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "UCX_TLS": "tcp"},
+    "ps-lite": {"DMLC_ENABLE_RDMA": "0", "DMLC_ENABLE_UCX": "0", "DMLC_PS_VAN_TYPE": "zmq"},
 }
+#: The same without the libraries.
+OFF_VALUES = {name: value for switches in SWITCHES.values() for name, value in switches.items()}
 _NAMES = "|".join(OFF_VALUES)
 #: NAME=VALUE, as in a shell or a file, and "NAME": "VALUE", as in JSON or Python.
 _MENTION = re.compile(

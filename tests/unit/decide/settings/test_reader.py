@@ -154,29 +154,6 @@ def test_values_in_order(script: str, expected: str | None) -> None:
     assert actual == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "devices"),
-    [
-        ("--disaggregation-ib-device mlx5_7", "mlx5_7"),
-        ("--disaggregation-ib-device=mlx5_7,mlx5_8 --tp 8", "mlx5_7,mlx5_8"),
-        ("--disaggregation-ib-device $X", None),
-        ("--disaggregation-ib-device", None),
-        ("--disaggregation-ib-device mlx5_0 --disaggregation-ib-device mlx5_1", "mlx5_1"),
-    ],
-)
-def test_options_of_serving_engines(words: str, devices: str | None) -> None:
-    """They are as the variable with the same meaning."""
-    settings = settings_in(f"python -m sglang.launch_server {words}")
-    assert certain(settings) == {"MOONCAKE_DEVICE": devices}
-    source = settings.certain["MOONCAKE_DEVICE"].source
-    assert source == "--disaggregation-ib-device in its command"
-    for backend in ("mooncake", "$BACKEND"):
-        chosen = f"--disaggregation-transfer-backend {backend} {words}"
-        assert certain(settings_in(f"python -m sglang.launch_server {chosen}")) == certain(settings)
-    other = f"python -m sglang.launch_server --disaggregation-transfer-backend=nixl {words}"
-    assert certain(settings_in(other)) == {}
-
-
 def test_a_variable_of_the_container_stays_exported() -> None:
     """Assigning to it changes the environment; to another one it does not."""
     assert certain(settings_in("NCCL_NET=IB; torchrun a", NCCL_NET="Socket")) == {"NCCL_NET": "IB"}

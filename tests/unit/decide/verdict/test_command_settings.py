@@ -53,6 +53,54 @@ def test_devices_of_serving_engines() -> None:
     assert computed == ("unsure", "SettingComputed")
 
 
+KV = 'vllm serve --kv-transfer-config "{{\\"kv_connector\\": \\"{}\\", {}}}"'
+EXTRA = '\\"kv_connector_extra_config\\": {{\\"{}\\": {}}}'
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "code", "message"),
+    [
+        (
+            "mooncake_protocol",
+            "tcp",
+            "MooncakeOverTcp",
+            "makes Mooncake use TCP: remove MOONCAKE_PROTOCOL=tcp",
+        ),
+        (
+            "device_name",
+            "mlx5_9",
+            "DevicesOfNoFabric",
+            "sets MOONCAKE_DEVICE=mlx5_9, but the fabric has =mlx5_0,mlx5_1",
+        ),
+    ],
+)
+def test_what_a_connector_of_vllm_names(key: str, value: str, code: str, message: str) -> None:
+    """The transport or the devices of Mooncake, in the JSON of its configuration."""
+    extra = EXTRA.format(key, f'\\"{value}\\"')
+    verdict = verdict_on(running(KV.format("MooncakeConnector", extra)))
+    assert (verdict.rdma, verdict.because.code) == ("no", code)
+    source = "(--kv-transfer-config in its command)"
+    assert verdict.message == f"container trainer {message} {source}"
+    assert judged(running(KV.format("MooncakeConnector", extra.replace(key, "x")))) == EQUIPPED
+
+
+def test_another_backend_of_nixl_leaves_it_open() -> None:
+    """UCX's variables do not matter then, and a NIC that no fabric lists may need the backend."""
+    extra = EXTRA.format("backends", '[\\"LIBFABRIC\\"]')
+    script = KV.format("NixlConnector", extra)
+    verdict = verdict_on(running(script, UCX_TLS="tcp"))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "NixlBackend")
+    assert verdict.message == (
+        "container trainer makes NIXL use LIBFABRIC instead of UCX, which may not use the fabric "
+        "(--kv-transfer-config in its command)"
+    )
+    assert judged(running(script.replace("LIBFABRIC", "UCX"))) == EQUIPPED
+    by_variable = verdict_on(running("sglang", SGLANG_DISAGGREGATION_NIXL_BACKEND="LIBFABRIC"))
+    assert by_variable.message.endswith("(SGLANG_DISAGGREGATION_NIXL_BACKEND)")
+    efa = gpu(command=["bash", "-c", script], limits={"vpc.amazonaws.com/efa": "1"})
+    assert "NixlBackend" not in judged(pod(efa))
+
+
 def test_a_command_may_repair_env() -> None:
     """It wins over the container's variables."""
     for script in ("unset NCCL_IB_DISABLE; a", "NCCL_IB_DISABLE=0 a", "env -u NCCL_IB_DISABLE a"):
@@ -66,6 +114,13 @@ def test_a_command_may_repair_env() -> None:
         ("export NCCL_NET=$X; a", "NCCL_NET"),
         ("export NCCL_IB_HCA=$(ls /sys/class/infiniband); a", "NCCL_IB_HCA"),
         ("export UCX_TLS=$X; serve --backend nixl", "UCX_TLS"),
+        ("export NCCL_NET_PLUGIN=$X; a", "NCCL_NET_PLUGIN"),
+        ("export TRTLLM_NIXL_KVCACHE_BACKEND=$X; a", "TRTLLM_NIXL_KVCACHE_BACKEND"),
+        ("export MC_TE_FILTERS=$X; a", "MC_TE_FILTERS"),
+        ("export MC_MS_FILTERS=$X; a --mooncake", "MC_MS_FILTERS"),
+        ("export MORI_RDMA_DEVICES=$X; a", "MORI_RDMA_DEVICES"),
+        ("export NVSHMEM_HCA_LIST=$X; a --deepep", "NVSHMEM_HCA_LIST"),
+        ("export NVSHMEM_REMOTE_TRANSPORT=$X UCX_TLS=tcp; a", "NVSHMEM_REMOTE_TRANSPORT"),
     ],
 )
 def test_a_computed_value_leaves_it_open(script: str, name: str) -> None:

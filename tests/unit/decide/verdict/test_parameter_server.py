@@ -10,6 +10,7 @@ from tests.unit.decide.verdict.judging import judged, verdict_on
 
 EQUIPPED = ("yes", "Equipped")
 OVER_TCP = ("no", "PsLiteOverTcp")
+COMPUTED, POSSIBLE = ("unsure", "SettingComputed"), ("unsure", "SettingPossible")
 WORKER = {"DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "scheduler"}
 
 
@@ -27,6 +28,12 @@ WORKER = {"DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "scheduler"}
         ({"env": env(**WORKER, DMLC_PS_VAN_TYPE="p3")}, OVER_TCP),
         ({"env": env(**WORKER, DMLC_PS_VAN_TYPE="ibverbs")}, EQUIPPED),
         ({"command": ["sh", "-c", "export DMLC_ENABLE_RDMA=1; bpslaunch x"]}, EQUIPPED),
+        ({"command": ["sh", "-c", "export DMLC_ENABLE_RDMA=0; bpslaunch x"]}, OVER_TCP),
+        ({"command": ["sh", "-c", "export DMLC_ENABLE_RDMA=$X; bpslaunch x"]}, COMPUTED),
+        ({"command": ["sh", "-c", "[ $Y ] && export DMLC_ENABLE_RDMA=0; bpslaunch x"]}, POSSIBLE),
+        ({"command": ["sh", "-c", "[ $Y ] && export DMLC_ENABLE_RDMA=1; bpslaunch x"]}, EQUIPPED),
+        ({"command": ["sh", "-c", "export DMLC_ENABLE_UCX=$X; bpslaunch x"]}, COMPUTED),
+        ({"command": ["sh", "-c", "export DMLC_PS_VAN_TYPE=$X; bpslaunch x"]}, COMPUTED),
         ({"command": ["horovodrun", "python"], "env": env(**WORKER)}, EQUIPPED),
     ],
     ids=case_name,

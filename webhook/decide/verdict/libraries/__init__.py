@@ -1,28 +1,26 @@
 """The libraries: whether a target's variables and commands keep its data off RDMA.
 
 A verdict speaks about the libraries that move the target's data between nodes (`usage`). Each has
-a row in `LIBRARIES`: what keeps it off RDMA, and the variables whose values must be known for that.
+a function that finds what keeps it off RDMA, and in SWITCHES the variables whose values must be
+known for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
+from webhook.decide.settings.terms import SWITCHES
 from webhook.decide.verdict.libraries.mpi import MPI_REASONS, judge_mpi_transport
 from webhook.decide.verdict.libraries.nccl import (
     NCCL_REASONS,
-    NCCL_VARIABLES,
     judge_nccl,
     nccl_switched_off_by,
 )
 from webhook.decide.verdict.libraries.parameter_server import (
     PARAMETER_SERVER_REASONS,
-    TRANSPORT_VARIABLES,
     judge_parameter_server,
 )
 from webhook.decide.verdict.libraries.transfers import (
-    NVSHMEM_TRANSPORT,
     TRANSFER_REASONS,
     judge_mooncake,
     judge_mori,
@@ -56,24 +54,16 @@ VALUE_UNSEEN = Reason(
 )
 
 
-class _Library(NamedTuple):
-    """What keeps a library off RDMA."""
-
-    name: TrafficLibrary
-    judge: Callable[[PatchedPod, PatchedTarget], Verdict | None]
-    #: The variables that `judge` reads.
-    variables: tuple[str, ...]
-
-
-LIBRARIES = (
-    _Library("NCCL", judge_nccl, NCCL_VARIABLES),
-    _Library("NIXL", judge_nixl, ("UCX_TLS", "UCX_NET_DEVICES")),
-    _Library("Mooncake", judge_mooncake, ("MOONCAKE_PROTOCOL", "MOONCAKE_DEVICE", "MC_MS_FILTERS")),
-    _Library("MoRI", judge_mori, ("MORI_RDMA_DEVICES",)),
-    _Library("NVSHMEM", judge_nvshmem, (NVSHMEM_TRANSPORT, "NVSHMEM_HCA_LIST")),
-    _Library("MPI", judge_mpi_transport, ("OMPI_MCA_pml", "OMPI_MCA_btl", "UCX_TLS")),
-    _Library("ps-lite", judge_parameter_server, tuple(TRANSPORT_VARIABLES)),
-)
+#: Library → what keeps it off RDMA; it reads the variables in SWITCHES.
+_JUDGES: dict[TrafficLibrary, Callable[[PatchedPod, PatchedTarget], Verdict | None]] = {
+    "NCCL": judge_nccl,
+    "NIXL": judge_nixl,
+    "Mooncake": judge_mooncake,
+    "MoRI": judge_mori,
+    "NVSHMEM": judge_nvshmem,
+    "MPI": judge_mpi_transport,
+    "ps-lite": judge_parameter_server,
+}
 LIBRARY_REASONS = (
     *NCCL_REASONS,
     ENV_UNSEEN,
@@ -128,23 +118,23 @@ def _read(pod: PatchedPod, patched: PatchedTarget) -> ReadEnv:
 
 
 def _verdicts(pod: PatchedPod, patched: PatchedTarget) -> Iterator[tuple[TrafficLibrary, Verdict]]:
-    for library in LIBRARIES:
-        if library.name in patched.carriers:
-            verdict = library.judge(pod, patched) or _unseen(patched, library)
+    for library, judge in _JUDGES.items():
+        if library in patched.carriers:
+            verdict = judge(pod, patched) or _unseen(patched, library)
             if verdict is not None:
-                yield library.name, verdict
+                yield library, verdict
 
 
-def _unseen(patched: PatchedTarget, library: _Library) -> Verdict | None:
+def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
     """Return the verdict on a variable whose value only the kubelet can determine, or None.
 
     What a command computes is judged elsewhere (`command_settings`).
     """
-    for name in library.variables:
+    for name in SWITCHES[library]:
         if patched.user_env.get(name, "") is None and patched.origin(name) == "env":
             message = (
                 f"container {patched.target.name} sets {name} by valueFrom or $(NAME): its value "
-                f"may keep {library.name} off RDMA"
+                f"may keep {library} off RDMA"
             )
             return Verdict.of(VALUE_UNSEEN, message)
     return None

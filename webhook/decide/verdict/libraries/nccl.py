@@ -23,8 +23,6 @@ NET_PLUGIN = Reason(
     rdma="unsure",
 )
 NCCL_REASONS = (NET_PLUGIN,)
-#: The variables that decide.
-NCCL_VARIABLES = ("NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_PLUGIN", transport_variables.IB_HCA)
 #: NCCL's own transports; it ignores case (nccl, src/plugin/net.cc).
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 #: The names of plugins that obey NCCL_IB_DISABLE.

@@ -26,7 +26,7 @@ PS_LITE_OVER_TCP = Reason(
 PARAMETER_SERVER_REASONS = (PS_LITE_OVER_TCP,)
 
 #: Variables that choose ps-lite's transport, with the values that mean TCP.
-TRANSPORT_VARIABLES = {
+_TCP_VALUES = {
     "DMLC_ENABLE_RDMA": ("", "0", "zmq"),
     "DMLC_ENABLE_UCX": ("", "0"),
     "DMLC_PS_VAN_TYPE": ("", "zmq", "p3"),
@@ -35,7 +35,7 @@ TRANSPORT_VARIABLES = {
 
 def judge_parameter_server(_: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the verdict on a target whose ps-lite uses TCP; None if a setting may enable RDMA."""
-    if any(name in patched.command for name in TRANSPORT_VARIABLES) or _has_rdma(patched.user_env):
+    if _may_enable(patched) or _has_rdma(patched.user_env):
         return None
     message = (
         f"container {patched.target.name} uses ps-lite, whose default is TCP: set "
@@ -44,8 +44,11 @@ def judge_parameter_server(_: PatchedPod, patched: PatchedTarget) -> Verdict | N
     return Verdict.of(PS_LITE_OVER_TCP, message)
 
 
+def _may_enable(patched: PatchedTarget) -> bool:
+    """Return whether the command mentions a variable whose value is not known from there."""
+    return any(name in patched.command and name not in patched.user_env for name in _TCP_VALUES)
+
+
 def _has_rdma(user_env: Mapping[str, str | None]) -> bool:
     """Return whether a variable requests RDMA, or may: only the kubelet can resolve some values."""
-    return any(
-        name in user_env and user_env[name] not in tcp for name, tcp in TRANSPORT_VARIABLES.items()
-    )
+    return any(name in user_env and user_env[name] not in tcp for name, tcp in _TCP_VALUES.items())

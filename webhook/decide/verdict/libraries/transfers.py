@@ -1,21 +1,35 @@
 """The libraries that move data between servers or experts: NIXL, Mooncake, MoRI and NVSHMEM.
 
-NIXL uses UCX unless another backend is chosen. NVSHMEM, under DeepEP, uses verbs by `ibrc` or
+NIXL uses UCX unless another backend is chosen, such as LIBFABRIC: that prefers EFA, and older
+versions know no other RDMA, only TCP. NVSHMEM, under DeepEP, uses verbs by `ibrc` or
 `ibgda`, and nothing between nodes with `none`. MoRI uses verbs alone.
 
-Sources: NIXL docs (backend UCX), UCX FAQ; Mooncake transfer_engine_impl.cpp and its
-docs/source/deployment; ROCm/mori src/application/transport/rdma/rdma.cpp (MORI_RDMA_DEVICES);
-NVSHMEM's environment variables.
+Sources: NIXL docs (backend UCX) and src/utils/libfabric of 0.7 (EFA, else sockets); UCX FAQ;
+Mooncake transfer_engine_impl.cpp and its docs/source/deployment; ROCm/mori
+src/application/transport/rdma/rdma.cpp (MORI_RDMA_DEVICES); NVSHMEM's environment variables.
 """
 
 from __future__ import annotations
 
 from webhook.decide.mutations.env import NIXL
-from webhook.decide.verdict.libraries.fabric_devices import DEVICES_ELSEWHERE, judge_devices
+from webhook.decide.verdict.libraries.fabric_devices import (
+    DEVICES_ELSEWHERE,
+    judge_devices,
+    place_of,
+)
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
 
+NIXL_BACKEND = Reason(
+    "NixlBackend",
+    "NIXL uses another backend than UCX, and whether that uses the fabric's devices is unknown.",
+    remedy=(
+        "Let NIXL use UCX, its default: remove the backend from --kv-transfer-config, or the "
+        "variable (SGLANG_DISAGGREGATION_NIXL_BACKEND, TRTLLM_NIXL_KVCACHE_BACKEND)."
+    ),
+    rdma="unsure",
+)
 MOONCAKE_OVER_TCP = Reason(
     "MooncakeOverTcp",
     "A setting makes Mooncake use TCP: MC_FORCE_TCP, or the protocol tcp.",
@@ -28,13 +42,16 @@ NVSHMEM_OVER_UCX = Reason(
     remedy="Add rc to UCX_TLS, or remove the variable.",
     rdma="no",
 )
-TRANSFER_REASONS = (MOONCAKE_OVER_TCP, NVSHMEM_OVER_UCX, DEVICES_ELSEWHERE)
+TRANSFER_REASONS = (NIXL_BACKEND, MOONCAKE_OVER_TCP, NVSHMEM_OVER_UCX, DEVICES_ELSEWHERE)
 #: The variable with NVSHMEM's transport between nodes.
 NVSHMEM_TRANSPORT = "NVSHMEM_REMOTE_TRANSPORT"
 
 
 def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA for NIXL, or None."""
+    variable, backend = transport_variables.nixl_backend(patched.user_env)
+    if backend:
+        return _other_backend(pod, patched, variable, backend)
     tls = transport_variables.ucx_tls_without_rdma(patched.user_env)
     if not tls:
         return judge_devices(pod, patched, "UCX_NET_DEVICES")
@@ -45,12 +62,29 @@ def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     return Verdict.of(NIXL, message)
 
 
+def _other_backend(
+    pod: PatchedPod, patched: PatchedTarget, variable: str, backend: str
+) -> Verdict | None:
+    """Return the verdict on a backend that does not use UCX: a foreign NIC may need it."""
+    if pod.applicability.uses_foreign_nic:
+        return None
+    origin = place_of(patched, variable) or f" ({variable})"
+    message = (
+        f"container {patched.target.name} makes NIXL use {backend:.40} instead of UCX, which may "
+        f"not use the fabric{origin}"
+    )
+    return Verdict.of(NIXL_BACKEND, message)
+
+
 def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA for Mooncake, or None."""
     setting = transport_variables.mooncake_tcp(patched.user_env, patched.command)
     if not setting:
-        return judge_devices(pod, patched, "MOONCAKE_DEVICE", "MC_MS_FILTERS")
-    message = f"container {patched.target.name} makes Mooncake use TCP: remove {setting:.60}"
+        return judge_devices(pod, patched, "MOONCAKE_DEVICE", "MC_TE_FILTERS", "MC_MS_FILTERS")
+    origin = place_of(patched, setting.partition("=")[0])
+    message = (
+        f"container {patched.target.name} makes Mooncake use TCP: remove {setting:.60}{origin}"
+    )
     return Verdict.of(MOONCAKE_OVER_TCP, message)
 
 
