@@ -85,8 +85,8 @@ class DecisionInput(NamedTuple):
     fabric_index: FabricIndex
     #: Whether to decide as if the pod had opted in.
     assume_opted_in: bool = False
-    #: What the launcher of the pod's workload sets for its ranks, if its command is known.
-    launcher_settings: CommandSettings = NO_SETTINGS
+    #: What the pod's workload sets outside the pod: its launcher for ranks, or Ray for workers.
+    workload_settings: CommandSettings = NO_SETTINGS
 
 
 class PodAnalysis(NamedTuple):
@@ -116,8 +116,8 @@ class PodAnalysis(NamedTuple):
     called_before: bool = False
     #: Whether the status on the pod is from a call with another configuration.
     status_from_other_configuration: bool = False
-    #: What the launcher of the pod's workload sets for its ranks.
-    launcher_settings: CommandSettings = NO_SETTINGS
+    #: What the pod's workload sets outside the pod.
+    workload_settings: CommandSettings = NO_SETTINGS
 
     @property
     def has_gpu(self) -> bool:

@@ -21,13 +21,14 @@ from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.targets import NO_TARGET
 from webhook.decide.reasons import INVALID_POD
-from webhook.decide.settings.ranks import settings_of_launchers
+from webhook.decide.settings.ranks import settings_of_launchers, with_workload
+from webhook.decide.settings.setting import CommandSettings
 from webhook.errors import DocumentError, ReviewError
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.decision import Decision
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.pod import PodManifest
+from webhook.model.pod import Path, PodManifest
 from webhook.preview.decided_template import DecidedTemplate, DocumentContext, edit_of
 from webhook.preview.input_facts import LiveFacts, is_used, with_input_facts
 from webhook.preview.patches import patch_pod
@@ -43,6 +44,7 @@ from webhook.preview.workloads.notes import (
     notes_of,
     unknown_controller_note,
 )
+from webhook.preview.workloads.runtime_environments import runtime_environments
 from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
 from webhook.text.yaml.documents import Document
 
@@ -140,13 +142,19 @@ def _decide_document(
     cluster_input: DecisionInput,
     options: PreviewOptions,
 ) -> _DocumentDecisions:
-    """Decide on the templates of a document; its launchers' settings reach all of its pods."""
+    """Decide on the templates of a document.
+
+    Its launchers' settings reach all of its pods, and Ray's environments those of their objects.
+    """
     document = origin.document
     templates_with_pods = [(template, controller_pods(template)) for template in templates]
     manifests = [made.pod for _, pods in templates_with_pods for made in pods]
-    shared_input = cluster_input._replace(launcher_settings=settings_of_launchers(manifests))
+    shared_input = cluster_input._replace(workload_settings=settings_of_launchers(manifests))
+    environments = runtime_environments(templates)
     decisions = [
-        _decide_on(origin, template, pods, shared_input, options)
+        _decide_on(
+            origin, template, pods, _with_environment(shared_input, template, environments), options
+        )
         for template, pods in templates_with_pods
     ]
     without_target = [decided.template for decided in decisions if decided.has_reason(NO_TARGET)]
@@ -157,6 +165,16 @@ def _decide_document(
         if decided.template.path not in fragments and not _is_void(decided)
     ]
     return _DocumentDecisions(document, kept, tuple(fragments.values()))
+
+
+def _with_environment(
+    shared_input: DecisionInput, template: Template, environments: Mapping[Path, CommandSettings]
+) -> DecisionInput:
+    environment = environments.get(template.enclosing.path) if template.enclosing else None
+    if environment is None:
+        return shared_input
+    settings = with_workload(shared_input.workload_settings, environment)
+    return shared_input._replace(workload_settings=settings)
 
 
 def _document_notes(

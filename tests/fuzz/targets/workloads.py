@@ -21,6 +21,8 @@ from webhook.decide.reasons import DECISION_REASONS
 from webhook.model.pod import at as value_at
 
 _SIZES = (8_000, 16_000, 32_000)
+#: Values of NCCL_NET in the runtime environment of Ray.
+_NETWORKS = ("IB", "Socket", "${X}", 1, None, [])
 
 
 def build(dice: Dice, *, large: bool) -> Parts:
@@ -87,6 +89,10 @@ def _operated(dice: Dice, pod: Any) -> Any:
         "kubeflow.org/v1 PyTorchJob": {"pytorchReplicaSpecs": {"Worker": template}},
         "kai.alibabacloud.com/v1alpha1 TrainingJob": {"etReplicaSpecs": {"worker": template}},
         "ray.io/v1 RayCluster": {"headGroupSpec": template, "workerGroupSpecs": [template]},
+        "ray.io/v1 RayJob": {
+            "runtimeEnvYAML": yaml_of(dice, {"env_vars": {"NCCL_NET": dice.pick(_NETWORKS)}}),
+            "rayClusterSpec": {"workerGroupSpecs": [template]},
+        },
         "jobset.x-k8s.io/v1alpha2 JobSet": {"replicatedJobs": [{"template": {"spec": template}}]},
         "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet": {
             "leaderWorkerTemplate": {"workerTemplate": _template(pod)}

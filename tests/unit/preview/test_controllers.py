@@ -357,6 +357,28 @@ def test_a_launchers_command_decides_about_the_workers() -> None:
     assert _verdicts("mpirun train") == [("none", "Launcher"), ("yes", "Equipped")]
 
 
+def _ray_job(environment: str) -> dict[str, Any]:
+    return workload(
+        "ray.io/v1 RayJob", {"runtimeEnvYAML": environment, "rayClusterSpec": RAY["spec"]}
+    )
+
+
+def test_the_environment_of_a_ray_job_decides_about_its_pods() -> None:
+    """It is as in the workers' env, and reaches no other object of the document."""
+    job = _ray_job("env_vars: {NCCL_IB_DISABLE: '1'}")
+    listed = {"apiVersion": "v1", "kind": "List", "items": [job, _ray_job(""), RAY]}
+    worker, *others = [
+        preview.decision.verdict
+        for preview in previewed(listed)[1].previews
+        if "worker" in preview.path
+    ]
+    assert worker is not None
+    assert worker.message == (
+        "container main sets NCCL_IB_DISABLE=1: remove it (spec.runtimeEnvYAML)"
+    )
+    assert [verdict and verdict.rdma for verdict in others] == ["yes", "yes"]
+
+
 WORKFLOW = workload(
     "argoproj.io/v1alpha1 Workflow",
     {

@@ -159,7 +159,7 @@ def examine(
         claims=claims,
         commands=commands,
         command_reader=reader,
-        launcher_settings=decision_input.launcher_settings,
+        workload_settings=decision_input.workload_settings,
         called_before=bool(earlier.config),
         status_from_other_configuration=from_other_configuration,
     )

@@ -1,4 +1,4 @@
-"""The options by which serving engines name devices or a transport, as variables of libraries.
+"""Options of serving engines that name devices or a transport, as variables of libraries.
 
     engine  option                                           variable
     ------  ------                                           --------

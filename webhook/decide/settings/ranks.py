@@ -61,13 +61,13 @@ def _settings_of_pod(pod: Pod) -> Iterable[CommandSettings]:
             yield rank_settings(pod, ("spec", "containers", index), commands, reader)
 
 
-def with_launchers(container: CommandSettings, launchers: CommandSettings) -> CommandSettings:
-    """Return a rank's settings with those of its launcher, which override its own container's."""
-    if launchers is NO_SETTINGS:
+def with_workload(container: CommandSettings, workload: CommandSettings) -> CommandSettings:
+    """Return a container's settings with those of its workload, which override them."""
+    if workload is NO_SETTINGS:
         return container
     return container._replace(
-        certain={**container.certain, **launchers.certain},
-        possible=container.possible + launchers.possible,
+        certain={**container.certain, **workload.certain},
+        possible=container.possible + workload.possible,
     )
 
 

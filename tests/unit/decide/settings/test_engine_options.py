@@ -1,4 +1,4 @@
-"""The options by which serving engines name devices or a transport."""
+"""Options of serving engines that name devices or a transport."""
 
 from __future__ import annotations
 

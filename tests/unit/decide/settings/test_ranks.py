@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import container, env
 from tests.unit.decide.settings.reading import certain, possible
-from webhook.decide.settings.ranks import settings_of_launchers, with_launchers
+from webhook.decide.settings.ranks import settings_of_launchers, with_workload
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 
 LAUNCHER = {"training.kubeflow.org/job-role": "launcher"}
@@ -93,5 +93,5 @@ def test_a_launchers_settings_override_the_containers() -> None:
     """They reach the rank last."""
     settings = CommandSettings({"NCCL_NET": Setting("NCCL_NET", "IB", "x")})
     launchers = CommandSettings({"NCCL_NET": Setting("NCCL_NET", "Socket", "y")})
-    assert certain(with_launchers(settings, launchers)) == SOCKET
-    assert with_launchers(settings, NO_SETTINGS) is settings
+    assert certain(with_workload(settings, launchers)) == SOCKET
+    assert with_workload(settings, NO_SETTINGS) is settings
