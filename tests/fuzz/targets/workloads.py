@@ -22,7 +22,7 @@ from webhook.model.pod import at as value_at
 
 _SIZES = (8_000, 16_000, 32_000)
 #: Values of NCCL_NET in the runtime environment of Ray.
-_NETWORKS = ("IB", "Socket", "${X}", 1, None, [])
+_NETWORKS: tuple[object, ...] = ("IB", "Socket", "${X}", 1, None, [])
 
 
 def build(dice: Dice, *, large: bool) -> Parts:
