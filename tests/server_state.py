@@ -23,10 +23,10 @@ _NO_TEXT = FabricsText("")
 def prepared(
     configuration: CompiledConfiguration,
     nodes: Mapping[str, Node] = _NO_NODES,
-    source: FabricsText = _NO_TEXT,
+    fabrics_text: FabricsText = _NO_TEXT,
 ) -> PreparedConfiguration:
     """Prepare a configuration, by default without nodes and without its text."""
-    return PreparedConfiguration.of(configuration, nodes, source)
+    return PreparedConfiguration.of(configuration, nodes, fabrics_text)
 
 
 def learn(state: State, facts: Facts) -> None:
@@ -35,17 +35,21 @@ def learn(state: State, facts: Facts) -> None:
     state.send(NodesChanged(facts.nodes, {}))
 
 
-def use(state: State, configuration: CompiledConfiguration, source: FabricsText = _NO_TEXT) -> None:
+def use(
+    state: State, configuration: CompiledConfiguration, fabrics_text: FabricsText = _NO_TEXT
+) -> None:
     """Prepare a configuration with the latest nodes, and put it to use."""
     nodes = state.snapshot.facts.nodes
-    state.send(ConfigurationApplied(PreparedConfiguration.of(configuration, nodes, source)))
+    state.send(ConfigurationApplied(PreparedConfiguration.of(configuration, nodes, fabrics_text)))
 
 
 def configured(
-    configuration: CompiledConfiguration, facts: Facts | None = None, source: FabricsText = _NO_TEXT
+    configuration: CompiledConfiguration,
+    facts: Facts | None = None,
+    fabrics_text: FabricsText = _NO_TEXT,
 ) -> State:
     """Make the state of a server that uses these fabrics and facts."""
     state = State()
     learn(state, facts or Facts())
-    use(state, configuration, source)
+    use(state, configuration, fabrics_text)
     return state

@@ -7,13 +7,13 @@ import sys
 from importlib.metadata import version
 
 from tests.benchmarks import decide, facts, hostile, node_list, serving, worker, worst
-from webhook.serve.transport.process import collect_rarely
+from webhook.serve.transport.process import collect_garbage_rarely
 
 
 def main() -> int:
     """Print the table; exit with 1 if a goal was missed."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("uvicorn", "fastapi", "orjson"))
-    collect_rarely()  # as `serve` does
+    collect_garbage_rarely()  # as `serve` does
     print(f"{platform.machine()}, CPython {platform.python_version()}, {libraries}\n")
     rows = [*decide.run(), *worst.run(), *serving.run(), *worker.run(), *facts.run()]
     rows += node_list.run()

@@ -53,7 +53,7 @@ class _Faces:
         self._fabrics.write_text(_FABRICS)
         metrics, log = Metrics(), Log("error")
         loaded = load_fabrics(self._fabrics)
-        state = configured(loaded.compiled, source=loaded.source)
+        state = configured(loaded.compiled, fabrics_text=loaded.fabrics_text)
         self._mutate = Mutate(state, metrics, log, decide)
         self.runner = asyncio.Runner()
         self.worker = WorkerSupervisor(metrics, log, seconds=120.0)

@@ -28,7 +28,7 @@ from webhook.diagnose.tools.readers import READERS
 from webhook.diagnose.tools.readers.layouts import Reader
 from webhook.model import annotations as keys_of_pods
 from webhook.preview import writers
-from webhook.preview.formats import FORMATS, SERVED
+from webhook.preview.formats import FORMATS, HTTP_FORMATS
 from webhook.preview.workloads.controllers import CONTROLLERS
 from webhook.preview.workloads.controllers.workload import Controller
 from webhook.serve.http import preview as preview_endpoint
@@ -125,7 +125,7 @@ def test_every_annotation_is_known() -> None:
 
 def test_served_formats_are_documented() -> None:
     """The HTTP usage text and docs/operation.md name each format with its media type."""
-    for output in SERVED:
+    for output in HTTP_FORMATS:
         for text in (preview_endpoint.USAGE, OPERATION):
             assert output.media_types[0] in text
             assert re.search(rf"\b{output.name}\b", text)

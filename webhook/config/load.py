@@ -71,7 +71,7 @@ class LoadedConfiguration(NamedTuple):
 
     compiled: CompiledConfiguration
     findings: tuple[Finding, ...]
-    source: FabricsText
+    fabrics_text: FabricsText
     truncation: Truncation = Truncation()
     #: The name of the file in messages.
     name: str = ""
@@ -109,7 +109,7 @@ def parse_object(item: Mapping[str, object], name: str) -> LoadedConfiguration:
 
 
 def _load(
-    document: _Document, source: FabricsText, name: str, sent: object = None
+    document: _Document, fabrics_text: FabricsText, name: str, sent: object = None
 ) -> LoadedConfiguration:
     """Judge a document; `sent`: the `spec` that kubectl would send, None if it does not matter."""
     data = document.data
@@ -128,7 +128,7 @@ def _load(
     if any(finding.level == "error" for finding in findings):
         raise InvalidConfiguration(name, findings, truncation)
     return LoadedConfiguration(
-        compile_configuration(readings.sound.model), findings, source, truncation, name
+        compile_configuration(readings.sound.model), findings, fabrics_text, truncation, name
     )
 
 

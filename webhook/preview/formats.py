@@ -43,7 +43,7 @@ FORMATS = (
 #: Formats whose output is applied to a cluster; never written from example fabrics.
 FOR_CLUSTER = frozenset({"yaml", "patch", "diff"})
 #: The formats served over HTTP, which have a media type.
-SERVED = tuple(output_format for output_format in FORMATS if output_format.media_types)
+HTTP_FORMATS = tuple(output_format for output_format in FORMATS if output_format.media_types)
 _NAMES = frozenset(output_format.name for output_format in FORMATS)
 
 

@@ -23,11 +23,11 @@ def owner_notifier(
     options: ServeOptions, metrics: Metrics, log: Log, environment: Mapping[str, str]
 ) -> NotifyOwner:
     """Return a function that notifies owners; it does nothing outside a pod."""
-    reporter = environment.get(POD_VARIABLES["name"], "")
-    if not reporter:
+    pod_name = environment.get(POD_VARIABLES["name"], "")
+    if not pod_name:
         return notify_nobody
     events = OwnerEvents(
-        reporter, lambda: connect(options.kubeconfig), event_failure_reporter(metrics, log)
+        pod_name, lambda: connect(options.kubeconfig), event_failure_reporter(metrics, log)
     )
 
     def notify(request: AdmissionRequest, decision: Decision) -> None:

@@ -78,7 +78,7 @@ class Listener(uvicorn.Server):
                 tls=self.config.ssl,
                 connection=connection,
                 budget=self._budget,
-                seconds=self._connection.seconds,
+                time_limit=self._connection.time_limit,
                 opened=partial(self._metrics.connection_opened, self._name),
                 closed=partial(self._metrics.connection_closed, self._name),
             )
@@ -109,7 +109,7 @@ def listener_for(
     """Return the listener of this name (a key of `LIMITS`), with TLS if there is a context."""
 
     class Timed(Connection):
-        seconds = options.request_seconds
+        time_limit = options.request_seconds
 
     config = uvicorn.Config(
         app,

@@ -53,10 +53,10 @@ from webhook.serve.sources.source import Source
 from webhook.serve.state import State
 from webhook.serve.status import status_writer
 from webhook.serve.transport.process import (
-    collect_rarely,
+    collect_garbage_rarely,
+    configure_malloc,
     keep_memory_private,
     raise_descriptors,
-    return_memory,
 )
 from webhook.serve.worker.queue import FairQueue
 from webhook.serve.worker.supervisor import WorkerSupervisor
@@ -76,7 +76,7 @@ def serve(options: ServeOptions) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit code: 0, or 2 if it could not start."""
     keep_memory_private()  # before the memory holds a key
     raise_descriptors()
-    return_memory()
+    configure_malloc()
     try:
         server = WebhookServer(options)
     except (CertificateError, WebhookError) as error:
@@ -196,7 +196,7 @@ class WebhookServer:
 
     def _start_sources(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
-        collect_rarely()  # all objects so far are permanent
+        collect_garbage_rarely()  # all objects so far are permanent
         for source in self._sources:
             source.start()  # may need the API server; the listeners are up and do not wait for it
         self.log.write("info", "serving", ports=self.ports)

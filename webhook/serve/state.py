@@ -46,14 +46,14 @@ class PreparedConfiguration:
     nodes: Nodes
     fabric_index: FabricIndex
     #: The text of the fabrics, for the worker that computes previews.
-    source: FabricsText
+    fabrics_text: FabricsText
 
     @classmethod
     def of(
-        cls, compiled: CompiledConfiguration, nodes: Nodes, source: FabricsText
+        cls, compiled: CompiledConfiguration, nodes: Nodes, fabrics_text: FabricsText
     ) -> PreparedConfiguration:
         """Prepare it; takes 50 ms with 10,000 nodes, so call it outside the event loop."""
-        return cls(compiled, nodes, build_fabric_index(nodes, compiled), source)
+        return cls(compiled, nodes, build_fabric_index(nodes, compiled), fabrics_text)
 
     @property
     def config_hash(self) -> str:

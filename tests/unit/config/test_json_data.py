@@ -56,17 +56,17 @@ def test_an_object_is_read_as_the_file_is() -> None:
         for finding in file.findings
     ]
     assert unplaced == [*loaded.findings]
-    assert parse_object(yaml.safe_load(loaded.source.text), NAME) == loaded
+    assert parse_object(yaml.safe_load(loaded.fabrics_text.text), NAME) == loaded
 
 
 def test_another_process_gets_what_was_read() -> None:
     """A file is passed on as its text, an object as JSON with only the fields that are read."""
     item = configured(FABRIC)
     text = yaml.safe_dump(item)
-    assert parse_fabrics(text, "fabrics.yaml").source == FabricsText(text)
+    assert parse_fabrics(text, "fabrics.yaml").fabrics_text == FabricsText(text)
     read = {**yaml.safe_load(HEAD), "spec": item["spec"], "metadata": {"name": "default"}}
     loaded = parse_object(item, NAME)
-    assert loaded.source == FabricsText(json.dumps(read), is_object=True)
+    assert loaded.fabrics_text == FabricsText(json.dumps(read), is_object=True)
     assert loaded.name == NAME
 
 

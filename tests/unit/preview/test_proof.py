@@ -17,7 +17,7 @@ from webhook.model.pod import PodManifest
 from webhook.preview import dry_run as preview
 from webhook.preview import patches as rewriting
 from webhook.preview.dry_run import PreviewOptions, preview_documents
-from webhook.preview.formats import SERVED
+from webhook.preview.formats import HTTP_FORMATS
 from webhook.preview.patches import PatchMismatchError, patch_pod, rewrite
 from webhook.preview.report.json import report_form
 from webhook.preview.worker.operations import Operations
@@ -127,7 +127,7 @@ def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch
         rewrite(documents, report)
 
 
-@pytest.mark.parametrize("name", [output.name for output in SERVED])
+@pytest.mark.parametrize("name", [output.name for output in HTTP_FORMATS])
 def test_the_worker_reports_a_defect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is a 500 with a trace for the log, and shows no pod at all."""
 

@@ -47,7 +47,7 @@ SMALL = prepared(build_configuration((V100,), config_hash=FIRST), OLD)
 LARGE = prepared(build_configuration((V100, H100), config_hash=SECOND), OLD)
 SMALL_NEW, LARGE_NEW = prepared(SMALL.compiled, NEW), prepared(LARGE.compiled, NEW)
 #: The same configuration, read from another text.
-SMALL_REREAD = replace(SMALL, source=FabricsText("# a comment"))
+SMALL_REREAD = replace(SMALL, fabrics_text=FabricsText("# a comment"))
 INVENTORIES = {FIRST: SMALL_NEW.fabric_index, SECOND: LARGE_NEW.fabric_index}
 LAB = {"lab": NamespaceFacts(name="lab", annotations={"a": "b"})}
 IN_LAB = Facts(namespaces=LAB, nodes=OLD, unlisted_is_unknown=True)
@@ -104,7 +104,7 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     "an upcoming configuration has newer nodes when it is applied": (
         Snapshot(upcoming={FIRST: SMALL_NEW}),
         ConfigurationApplied(SMALL_REREAD),
-        using(current=replace(SMALL_NEW, source=SMALL_REREAD.source)),
+        using(current=replace(SMALL_NEW, fabrics_text=SMALL_REREAD.fabrics_text)),
     ),
     "the configuration is deleted": (
         using(current=SMALL, upcoming={SECOND: LARGE}),

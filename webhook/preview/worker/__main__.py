@@ -10,7 +10,7 @@ import sys
 from typing import BinaryIO
 
 from webhook.config import EXAMPLE
-from webhook.preview.formats import SERVED
+from webhook.preview.formats import HTTP_FORMATS
 from webhook.preview.worker.confinement import allow_seconds, confine
 from webhook.preview.worker.frames import frame_start, read_frame
 from webhook.preview.worker.operations import Operations, Reply
@@ -53,7 +53,7 @@ def rehearse() -> None:
         "max_pods": 1,
     }
     preview_head["example"] = True
-    for output_format in SERVED:
+    for output_format in HTTP_FORMATS:
         for body in _REHEARSAL_BODIES:
             operations.answer({**preview_head, "format": output_format.name}, body)
 

@@ -121,7 +121,7 @@ async def _disconnection(receive: Receive) -> None:
         pass
 
 
-class ChunkedBody(Response):
+class PiecewiseResponse(Response):
     """An answer, sent at the caller's reading speed.
 
     It counts against `quota` until it is sent; after SECONDS, the connection is closed.

@@ -17,8 +17,13 @@ from webhook.errors import RequestError
 from webhook.model.inventory import build_inventory
 from webhook.model.nodes import FabricIndex
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
-from webhook.preview.formats import FOR_CLUSTER, SERVED, TEXT_TYPES
-from webhook.serve.http.asgi import BodyReader, ChunkedBody, DisconnectedError, until_disconnect
+from webhook.preview.formats import FOR_CLUSTER, HTTP_FORMATS, TEXT_TYPES
+from webhook.serve.http.asgi import (
+    BodyReader,
+    DisconnectedError,
+    PiecewiseResponse,
+    until_disconnect,
+)
 from webhook.serve.http.query import Query, negotiate, read_query, requested_format
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -103,8 +108,8 @@ class PreviewApp:
         self._log = log
         self._worker = worker
         self._bodies = BodyReader()
-        self._places = Quota("previews", PENDING, EACH_PENDING)
-        self._octets = Quota("large previews", BYTES, EACH_BYTES)
+        self._preview_quota = Quota("previews", PENDING, EACH_PENDING)
+        self._byte_quota = Quota("large previews", BYTES, EACH_BYTES)
         self._turns = turns or FairQueue()
         self._amounts = FabricAmounts(state)
         self._app = self._routes()
@@ -149,7 +154,7 @@ class PreviewApp:
 
     async def _preview(self, request: Request) -> Response:
         query = read_query(request.query_params.multi_items())
-        chosen = query.output or negotiate(_accept(request), SERVED)
+        chosen = query.output or negotiate(_accept(request), HTTP_FORMATS)
         if self._example and chosen.name in FOR_CLUSTER:
             raise RequestError(409, _NOT_YOURS.format(chosen.name))
         current = self._state.snapshot.current
@@ -167,8 +172,10 @@ class PreviewApp:
         try:
             answer = await until_disconnect(computed, request.receive)
         except RequestError as error:
-            raise _without_line_breaks(error, request, body) from None
-        return ChunkedBody(answer.pieces, chosen.media_types[0], self._octets, client_address)
+            raise _with_curl_hint(error, request, body) from None
+        return PiecewiseResponse(
+            answer.pieces, chosen.media_types[0], self._byte_quota, client_address
+        )
 
     def _parameters(self, query: Query, output: str) -> dict[str, object]:
         """Return the worker's parameters besides the documents."""
@@ -186,8 +193,8 @@ class PreviewApp:
     ) -> WorkerAnswer:
         pending = self._metrics.worker.previews_pending.track_inprogress()
         with (
-            self._places.take(client_address),
-            self._octets.take(client_address, len(worker_request.body)),
+            self._preview_quota.take(client_address),
+            self._byte_quota.take(client_address, len(worker_request.body)),
             pending,
         ):
             try:
@@ -208,7 +215,7 @@ def _accept(request: Request) -> str:
     return request.headers.get("accept", "")
 
 
-def _without_line_breaks(error: RequestError, request: Request, body: bytes) -> RequestError:
+def _with_curl_hint(error: RequestError, request: Request, body: bytes) -> RequestError:
     """Return the error for an unreadable body, with a hint for one changed by `curl -d`."""
     form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
     if error.status != 400 or not form or b"\n" in body:  # noqa: PLR2004

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from webhook.config.names import LABEL_FORM, is_dns_label
 from webhook.errors import RequestError
 from webhook.model.nearest import suggestion
-from webhook.preview.formats import SERVED, OutputFormat
+from webhook.preview.formats import HTTP_FORMATS, OutputFormat
 
 NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
 PARAMETERS = (NAMESPACE, LABEL, ENABLE, OUTPUT)
@@ -37,7 +37,7 @@ def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
         namespace=_namespace(single.get(NAMESPACE, "default")),
         labels=_labels(value for name, value in given if name == LABEL),
         enable=_boolean(ENABLE, single.get(ENABLE, "false")),
-        output=_format(single, SERVED),
+        output=_format(single, HTTP_FORMATS),
     )
 
 

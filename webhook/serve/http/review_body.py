@@ -74,7 +74,7 @@ def review_or_error(body: bytes, read: Callable[[object], _Review]) -> _Review |
 
 
 def count_structural_characters(body: bytes) -> int:
-    """Count the `,`, `[` and `{` in one pass: three calls of `count` take twice as long each."""
+    """Count the `,`, `[` and `{` in one pass, in about half the time of three calls of `count`."""
     return len(body) - len(body.translate(None, b",[{"))
 
 

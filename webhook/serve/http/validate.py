@@ -108,8 +108,8 @@ class Validate:
         self._worker = worker
         self._turns = turns
         self._bodies = BodyReader()
-        self._places = Quota("validations", PENDING, EACH_PENDING)
-        self._octets = Quota("large validations", BYTES, EACH_BYTES)
+        self._validation_quota = Quota("validations", PENDING, EACH_PENDING)
+        self._byte_quota = Quota("large validations", BYTES, EACH_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -168,7 +168,10 @@ class Validate:
             noun="validation",
             advice="apply it again",
         )
-        with self._places.take(client_address), self._octets.take(client_address, len(written)):
+        with (
+            self._validation_quota.take(client_address),
+            self._byte_quota.take(client_address, len(written)),
+        ):
             async with (
                 asyncio.timeout(SECONDS),
                 self._turns.turn(client_address, SECONDS, urgent=True),

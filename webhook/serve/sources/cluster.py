@@ -105,7 +105,7 @@ class ClusterFacts:
         problem = self._reports.problem
         if not self.synced:
             return ReadinessCheck("facts", False, problem or "some lists have not been read yet")
-        return ReadinessCheck("facts", True, self._reports.current(NAMESPACES))
+        return ReadinessCheck("facts", True, self._reports.summary_of(NAMESPACES))
 
 
 def fact_sources(
@@ -259,7 +259,7 @@ class ClusterNodes:
             return ReadinessCheck("nodes", True, f"not read yet{problem and f' ({problem})'}")
         if problem and not self._nodes:
             return ReadinessCheck("nodes", True, f"none known ({problem})")
-        return ReadinessCheck("nodes", True, self._reports.current(NODES))
+        return ReadinessCheck("nodes", True, self._reports.summary_of(NODES))
 
 
 def _fabric_indexes(nodes: Nodes, by_hash: Mapping[str, CompiledConfiguration]) -> FabricIndexes:

@@ -63,7 +63,7 @@ class ConfigurationInUse:
         if not loaded.compiled.fabrics:
             return None
         nodes = self._state.snapshot.facts.nodes
-        return PreparedConfiguration.of(loaded.compiled, nodes, loaded.source)
+        return PreparedConfiguration.of(loaded.compiled, nodes, loaded.fabrics_text)
 
     def use(
         self,

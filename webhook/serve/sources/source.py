@@ -81,7 +81,7 @@ class InformersLog:
         )
         return next(problems, "")
 
-    def current(self, kind: WatchedResource[object]) -> str:
+    def summary_of(self, kind: WatchedResource[object]) -> str:
         """Return the number of objects of a kind, their age, and a problem, as a sentence."""
         count = counted(self._objects()[kind.resource], kind.resource.removesuffix("s"))
         detail = f"{count}, last update {self.age:.0f} s ago"

@@ -35,8 +35,8 @@ _PAUSE_SECONDS = 0.1
 class Acceptor:
     """An acceptor of connections on a socket; uvicorn uses it like a server of asyncio.
 
-    `seconds`: how long an answer may stay unread. Both callbacks are called once for each
-    connection.
+    `time_limit`: how many seconds an answer may stay unread. Both callbacks are called once for
+    each connection.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Acceptor:
         tls: ssl.SSLContext | None,
         connection: Callable[[], Connection],
         budget: Budget,
-        seconds: float,
+        time_limit: float,
         opened: Callable[[], None],
         closed: Callable[[EndReason], None],
     ) -> None:
@@ -60,7 +60,7 @@ class Acceptor:
         self._accepted: set[_Accepted] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._resumption: asyncio.TimerHandle | None = None
-        self._seconds = seconds
+        self._time_limit = time_limit
         #: The number of ended connections since the last return of memory.
         self._ended = 0
         listening.setblocking(False)
@@ -69,7 +69,7 @@ class Acceptor:
 
     @property
     def _check_seconds(self) -> float:
-        return min(1.0, self._seconds / 4)
+        return min(1.0, self._time_limit / 4)
 
     @property
     def connections(self) -> int:
@@ -142,7 +142,7 @@ class Acceptor:
             raw, _ = await self._loop.connect_accepted_socket(lambda: protocol, client)
         except OSError:
             client.close()
-            accepted.leave()
+            accepted.release()
             return
         if accepted.released:
             raw.abort()
@@ -164,7 +164,7 @@ class Acceptor:
         """End connections whose answers have been unread for too long."""
         now = self._loop.time()
         for accepted in list(self._accepted):
-            if accepted.unread_since(now) < now - self._seconds:
+            if accepted.unread_since(now) < now - self._time_limit:
                 accepted.close_because("unread")
         if self._ended >= _TRIM_AFTER:
             trim_memory()
@@ -189,10 +189,10 @@ class _Accepted(ConnectionUsage):
         if self.raw is not None:
             self.raw.abort()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Release all memory, and report the end, but only once."""
         if not self.released:
-            super().leave()
+            super().release()
             self.raw = None  # breaks the reference cycle
             self._tell(self)
 
@@ -228,7 +228,7 @@ class _Tls(SSLProtocol):  # type: ignore[misc]
     def connection_lost(self, exc: Exception | None) -> None:
         """End the connection, even during the handshake, when only TLS is notified."""
         super().connection_lost(exc)
-        self._accepted.leave()
+        self._accepted.release()
 
 
 class _Handshake(asyncio.Protocol):

@@ -82,9 +82,9 @@ class ConnectionUsage(ABC):
         """Close the connection, and record the reason."""
         self.reason = reason
         self.end()
-        self.leave()
+        self.release()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Release all memory; a second call does nothing."""
         if not self.released:
             self.released = True

@@ -55,8 +55,8 @@ class Connection(HttpToolsProtocol):
     flags and no timer. An answer is sent in one piece too.
     """
 
-    #: The time limit for a request to arrive, and for its answer to be read.
-    seconds: float
+    #: The seconds for a request to arrive, and for its answer to be read.
+    time_limit: float
     #: The connection's use of its listener's budget; set by `Acceptor`.
     usage: ConnectionUsage
 
@@ -100,7 +100,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         self._unset_keepalive_if_required()  # the timer would keep a reset connection in memory
         self._cancel_deadline()
-        self.usage.leave()
+        self.usage.release()
 
     def on_response_complete(self) -> None:
         """Send the rest of the answer, and close a connection that has to end after it."""
@@ -163,7 +163,7 @@ class Connection(HttpToolsProtocol):
         elif self._arriving:
             self._count_piece(len(data))
             if self._deadline is None:
-                self._deadline = self.loop.call_later(self.seconds, self._too_slow)
+                self._deadline = self.loop.call_later(self.time_limit, self._too_slow)
         elif self._deadline is not None:
             self._cancel_deadline()
 

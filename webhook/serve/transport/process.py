@@ -37,7 +37,7 @@ def keep_memory_private() -> None:
     _libc("prctl")(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def return_memory() -> None:
+def configure_malloc() -> None:
     """Have glibc return large blocks as soon as they are free, and limit the arenas of threads.
 
     By default, once the first buffer of 256 KiB of a connection has been freed, later ones come
@@ -48,7 +48,7 @@ def return_memory() -> None:
         mallopt(parameter, value)
 
 
-def collect_rarely() -> None:
+def collect_garbage_rarely() -> None:
     """Exempt all present objects from Python's collector, and run it only after many new ones.
 
     A review makes thousands of objects without cycles, which are freed right after its answer.

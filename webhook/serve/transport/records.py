@@ -62,7 +62,7 @@ class RecordLimit(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Pass a piece on, unless its records are above the limit even if it is all content."""
+        """Pass a piece on; close the connection if its records are too many for so few bytes."""
         usage = self._usage
         usage.records += self._count(nbytes)
         if usage.records > RECORDS + nbytes // CONTENT:

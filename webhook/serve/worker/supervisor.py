@@ -159,7 +159,7 @@ class WorkerSupervisor:
         config_hash = configuration.config_hash
         if child.config == config_hash:
             return
-        text, is_object = configuration.source
+        text, is_object = configuration.fabrics_text
         body = text.encode()
         start = frame_start({"operation": "configure", "object": is_object}, len(body))
         answer = await child.ask(start, body)

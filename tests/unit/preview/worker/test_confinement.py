@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from webhook.preview.formats import SERVED
+from webhook.preview.formats import HTTP_FORMATS
 from webhook.preview.worker.confinement import MAX_ADDRESS_SPACE, MAX_SECONDS
 from webhook.preview.worker.frames import frame_start, read_frame
 
@@ -154,7 +154,7 @@ def test_everything_that_it_needs_is_there() -> None:
             return answered[0]
 
         assert read_frame(answers.read, 0) == ({"status": 200}, b"")
-        for output, (fabrics, pod) in zip(cycle(SERVED), _cases(), strict=False):
+        for output, (fabrics, pod) in zip(cycle(HTTP_FORMATS), _cases(), strict=False):
             assert answer({"operation": "configure"}, fabrics)["status"] == 200
             assert answer({**request, "format": output.name}, pod) == {"status": 200}
             wide = pod.replace(b"name: ", "name: 训练👩‍👧".encode())

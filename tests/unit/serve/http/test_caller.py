@@ -9,7 +9,7 @@ from starlette.types import Message
 from tests.unit.serve.client import Answer
 from webhook.errors import RequestError
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import ChunkedBody, DisconnectedError, until_disconnect
+from webhook.serve.http.asgi import DisconnectedError, PiecewiseResponse, until_disconnect
 from webhook.serve.worker.queue import Quota
 
 
@@ -55,7 +55,7 @@ def test_work_for_a_client_that_leaves_is_cancelled() -> None:
     assert (ended, messages) == (["cancelled"], [])
 
 
-def _sent(response: ChunkedBody, *, after: int = 1000) -> list[Message]:
+def _sent(response: PiecewiseResponse, *, after: int = 1000) -> list[Message]:
     """Send an answer to a client that takes `after` messages and then no more."""
     sent: list[Message] = []
 
@@ -72,7 +72,7 @@ def _sent(response: ChunkedBody, *, after: int = 1000) -> list[Message]:
 def test_an_answer_is_sent_in_its_pieces() -> None:
     """Each piece is one message, so that none waits in this process for a slow reader."""
     share = Quota("answers", 10, 10)
-    sent = _sent(ChunkedBody([b"abc", b"de"], "text/plain", share, "a"))
+    sent = _sent(PiecewiseResponse([b"abc", b"de"], "text/plain", share, "a"))
     answer = Answer(
         sent[0]["status"], dict(sent[0]["headers"]), b"".join(m["body"] for m in sent[1:])
     )
@@ -88,15 +88,15 @@ def test_an_answer_counts_until_it_is_sent() -> None:
     share = Quota("answers", 10, 4)
 
     with pytest.raises(RequestError, match="too many answers at once from your address"):
-        _sent(ChunkedBody([b"abcde"], "text/plain", share, "a"))
-    assert len(_sent(ChunkedBody([b"abcd"], "text/plain", share, "a"))) == 3
+        _sent(PiecewiseResponse([b"abcde"], "text/plain", share, "a"))
+    assert len(_sent(PiecewiseResponse([b"abcd"], "text/plain", share, "a"))) == 3
 
 
 def test_a_client_that_does_not_read_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer stays incomplete, so the server closes the connection; it no longer counts."""
     monkeypatch.setattr(asgi, "SECONDS", 0.01)
     share = Quota("answers", 10, 10)
-    sent = _sent(ChunkedBody([b"abc", b"de"], "text/plain", share, "a"), after=2)
+    sent = _sent(PiecewiseResponse([b"abc", b"de"], "text/plain", share, "a"), after=2)
 
     assert [message.get("body") for message in sent] == [None, b"abc"]
     assert not share._taken

@@ -4,7 +4,7 @@ import pytest
 
 from webhook.errors import RequestError
 from webhook.preview.fabrics.record import FABRICS_FORMATS
-from webhook.preview.formats import SERVED
+from webhook.preview.formats import HTTP_FORMATS
 from webhook.serve.http.query import negotiate
 
 
@@ -31,7 +31,7 @@ from webhook.serve.http.query import negotiate
 )
 def test_negotiate(accept: str, name: str) -> None:
     """RFC 9110, 12.5.1: specific before general, quality before order, JSON among equals."""
-    assert negotiate(accept, SERVED).name == name
+    assert negotiate(accept, HTTP_FORMATS).name == name
 
 
 @pytest.mark.parametrize("accept", ["image/png", "*/*;q=0", "text/plain;q=x", "nonsense"])

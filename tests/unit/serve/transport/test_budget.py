@@ -88,8 +88,8 @@ def test_a_closed_connection_holds_nothing() -> None:
     """Later calls have no effect, and addresses without connections are not remembered."""
     budget = Budget(LIMITS)
     share = RecordedUsage(budget)
-    share.leave()
-    share.leave()
+    share.release()
+    share.release()
     share.grow(5)
     share.shrink(5)
     share.mark_closable()

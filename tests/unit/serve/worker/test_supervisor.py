@@ -108,7 +108,7 @@ def _configuration(name: str = "ib") -> PreparedConfiguration:
     """Make a configuration whose last line has its hash for the program above."""
     text = FABRICS % name
     configuration = parse_fabrics(text, "fabrics").compiled
-    return prepared(configuration, source=FabricsText(f"{text}#{configuration.config_hash}"))
+    return prepared(configuration, fabrics_text=FabricsText(f"{text}#{configuration.config_hash}"))
 
 
 @asynccontextmanager
@@ -457,7 +457,7 @@ def test_another_configuration_than_the_servers_is_not_used(run: Callable[[Test]
     """A child that computes another hash decides nothing, and the server records a defect."""
 
     async def test(bench: Bench) -> None:
-        mismatched = prepared(_configuration().compiled, source=FabricsText("#000000000000"))
+        mismatched = prepared(_configuration().compiled, fabrics_text=FabricsText("#000000000000"))
         with pytest.raises(RequestError, match="cannot use the configuration"):
             await bench.ask(PID, mismatched)
         messages = [line["msg"] for line in bench.lines.read()]
@@ -497,7 +497,7 @@ def test_the_real_child_makes_the_same_hash(
 
     async def ask() -> None:
         loaded = _loaded(is_object=is_object)
-        configuration = prepared(loaded.compiled, source=loaded.source)
+        configuration = prepared(loaded.compiled, fabrics_text=loaded.fabrics_text)
         async with _bench() as bench:
             parameters = {
                 "namespace": "a",
