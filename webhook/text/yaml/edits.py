@@ -56,8 +56,8 @@ class Edits:
 
     def line_start(self, offset: int) -> int:
         """Return the offset at which the line of `offset` begins."""
-        before = bisect_left(self._breaks, offset)
-        return self._breaks[before - 1] + 1 if before else 0
+        breaks_above = bisect_left(self._breaks, offset)
+        return self._breaks[breaks_above - 1] + 1 if breaks_above else 0
 
     def line_end(self, offset: int) -> int:
         """Return the offset at which the line of `offset` ends, before its line break."""
@@ -201,11 +201,11 @@ def kept_index_pairs(old: list[Json], new: list[Json]) -> IndexPairs:
     as new ones, else by `name`, which containers, volumes and variables have.
     """
     pairs: IndexPairs = []
-    before = after = 0
-    for start, other, size in _equal_runs(old, new):
-        pairs += _pair_changed(old, new, (before, start), (after, other))
-        pairs += [(start + index, other + index) for index in range(size)]
-        before, after = start + size, other + size
+    old_index = new_index = 0
+    for old_start, new_start, size in _equal_runs(old, new):
+        pairs += _pair_changed(old, new, (old_index, old_start), (new_index, new_start))
+        pairs += [(old_start + index, new_start + index) for index in range(size)]
+        old_index, new_index = old_start + size, new_start + size
     return pairs
 
 
@@ -232,20 +232,22 @@ def _inner_runs(old: list[Json], new: list[Json], offset: int) -> list[tuple[int
     """Match equal items of two lists, compared as JSON text."""
     if len(old) * len(new) > _MAX_COMPARISONS:
         return []
-    was, now = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
-    blocks = SequenceMatcher(None, was, now, autojunk=False).get_matching_blocks()
+    old_texts, new_texts = (
+        [json.dumps(item, sort_keys=True) for item in items] for items in (old, new)
+    )
+    blocks = SequenceMatcher(None, old_texts, new_texts, autojunk=False).get_matching_blocks()
     return [(offset + start, offset + new_start, size) for start, new_start, size in blocks]
 
 
 def _pair_changed(
-    old: list[Json], new: list[Json], was: tuple[int, int], now: tuple[int, int]
+    old: list[Json], new: list[Json], old_range: tuple[int, int], new_range: tuple[int, int]
 ) -> IndexPairs:
     """Pair the items of two stretches without equal items."""
-    if was[1] - was[0] == now[1] - now[0]:
-        return list(zip(range(*was), range(*now), strict=True))
-    names = {_name(new[index]): index for index in range(*now)}
+    if old_range[1] - old_range[0] == new_range[1] - new_range[0]:
+        return list(zip(range(*old_range), range(*new_range), strict=True))
+    names = {_name(new[index]): index for index in range(*new_range)}
     pairs: IndexPairs = []
-    for index in range(*was):
+    for index in range(*old_range):
         partner = names.get(_name(old[index]), -1)
         if partner > (pairs[-1][1] if pairs else -1):
             pairs.append((index, partner))

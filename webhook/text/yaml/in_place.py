@@ -34,7 +34,7 @@ class Slot(NamedTuple):
     """The place of a value in block style: after a key's colon or after a dash."""
 
     node: YamlNode
-    after: int  #: the offset after the colon or the dash
+    separator_end: int  #: the offset after that colon or dash
     column: int  #: the column of the key or the dash
     dash: bool
 
@@ -76,8 +76,8 @@ class InPlaceEditor:
             return False
         column = self.edits.column(entries.node_pairs[0][0].start)
         for name, key, value in entries.kept_entries():
-            after = self.edits.text.index(":", key.end) + 1
-            self._change(Slot(value, after, column, dash=False), old[name], new[name])
+            separator_end = self.edits.text.index(":", key.end) + 1
+            self._change(Slot(value, separator_end, column, dash=False), old[name], new[name])
         ends = [self._end(value) for _, value in entries.node_pairs]
         starts = [key.start for key, _ in entries.node_pairs]
         self._drop(list(zip(starts, ends, strict=True)), entries.stays)
@@ -92,17 +92,17 @@ class InPlaceEditor:
         dashes = self._dashes(node)
         column = self.edits.column(dashes[0])
         ends = [self._end(child) for child in node.children]
-        for before, after in index_pairs:
-            slot = Slot(node.children[before], dashes[before] + 1, column, dash=True)
-            self._change(slot, old[before], new[after])
-        stays = {before for before, _ in index_pairs}
+        for old_index, new_index in index_pairs:
+            slot = Slot(node.children[old_index], dashes[old_index] + 1, column, dash=True)
+            self._change(slot, old[old_index], new[new_index])
+        stays = {old_index for old_index, _ in index_pairs}
         self._drop(
             list(zip(dashes, ends, strict=True)), [index in stays for index in range(len(old))]
         )
         self._insert_first(dashes[0], column, new[: index_pairs[0][1]])
-        for (before, after), (_, until) in pairwise([*index_pairs, (0, len(new))]):
-            lines = sequence_lines(new[after + 1 : until], column, self._style)
-            self._insert_below(ends[before], column, lines)
+        for (old_index, new_index), (_, next_index) in pairwise([*index_pairs, (0, len(new))]):
+            lines = sequence_lines(new[new_index + 1 : next_index], column, self._style)
+            self._insert_below(ends[old_index], column, lines)
         return True
 
     def _end(self, node: YamlNode) -> int:
@@ -155,12 +155,13 @@ class InPlaceEditor:
         spaced = f" {head}" if head else ""
         if node.is_block:
             below = "".join(edits.newline + line for line in lines)
-            edits.replace(slot.after, edits.line_end(self._end(node)), spaced + below)
+            edits.replace(slot.separator_end, edits.line_end(self._end(node)), spaced + below)
             return
-        if edits.text[slot.after : node.start].strip():  # a comment; the value is on a later line
+        if edits.text[slot.separator_end : node.start].strip():
+            # A comment follows; the value is on a later line.
             edits.replace(node.start, node.end, head)
         else:
-            edits.replace(slot.after, node.end, spaced)
+            edits.replace(slot.separator_end, node.end, spaced)
         edits.insert_lines(node.end, lines)
 
     def _edit_string(self, node: YamlNode, old: str, new: str) -> bool:
@@ -175,19 +176,22 @@ class InPlaceEditor:
     def _edit_literal(self, node: YamlNode, old: str, new: str) -> None:
         """Replace the lines of a literal block that differ, at least one with at least one."""
         edits = self.edits
-        was, now = old.removesuffix("\n").split("\n"), new.removesuffix("\n").split("\n")
-        shorter = min(len(was), len(now)) - 1
-        top = common_length(was, now, shorter)
-        bottom = common_length(was[::-1], now[::-1], shorter - top)
+        old_lines = old.removesuffix("\n").split("\n")
+        new_lines = new.removesuffix("\n").split("\n")
+        shorter = min(len(old_lines), len(new_lines)) - 1
+        top = common_length(old_lines, new_lines, shorter)
+        bottom = common_length(old_lines[::-1], new_lines[::-1], shorter - top)
         starts = [edits.next_line(node.start)]
-        for _ in was[1:]:
+        for _ in old_lines[1:]:
             starts.append(edits.next_line(starts[-1]))
-        sample = next(index for index, line in enumerate(was) if line)
+        sample = next(index for index, line in enumerate(old_lines) if line)
         source = edits.text[starts[sample] : edits.line_end(starts[sample])]
-        indent = source.removesuffix(was[sample])
-        lines = [indent + line if line else "" for line in now[top : len(now) - bottom]]
+        indent = source.removesuffix(old_lines[sample])
+        lines = [indent + line if line else "" for line in new_lines[top : len(new_lines) - bottom]]
         edits.replace(
-            starts[top], edits.line_end(starts[len(was) - bottom - 1]), edits.newline.join(lines)
+            starts[top],
+            edits.line_end(starts[len(old_lines) - bottom - 1]),
+            edits.newline.join(lines),
         )
 
 
@@ -240,25 +244,26 @@ class FlowEditor:
         if not index_pairs:
             return False
         as_json = any(_is_json(child) for child in node.children)
-        for before, after in index_pairs:
-            self._change(node.children[before], old[before], new[after], as_json=as_json)
+        for old_index, new_index in index_pairs:
+            child = node.children[old_index]
+            self._change(child, old[old_index], new[new_index], as_json=as_json)
         spans = [(child.start, child.end) for child in node.children]
-        stays = {before for before, _ in index_pairs}
+        stays = {old_index for old_index, _ in index_pairs}
         self._drop(spans, [index in stays for index in range(len(old))])
         written = [self._write_value(value, spans, as_json=as_json) for value in new]
         first = index_pairs[0][1]
         between = self._separator(spans)
         start = spans[0][0]
         self._edits.replace(start, start, "".join(piece + between for piece in written[:first]))
-        for (before, after), (_, until) in pairwise([*index_pairs, (0, len(new))]):
-            self._insert_after(spans, before, written[after + 1 : until])
+        for (old_index, new_index), (_, next_index) in pairwise([*index_pairs, (0, len(new))]):
+            self._insert_after(spans, old_index, written[new_index + 1 : next_index])
         return True
 
     def _change(self, node: YamlNode, old: Json, new: Json, *, as_json: bool) -> None:
         if same_json(old, new) or self.edit_inside(node, old, new):
             return
-        absent = " " if self._edits.text[node.start - 1] == ":" else ""  # `{a:}`
-        self._edits.replace(node.start, node.end, absent + flow(new, as_json=as_json))
+        space = " " if self._edits.text[node.start - 1] == ":" else ""  # `{a:}`
+        self._edits.replace(node.start, node.end, space + flow(new, as_json=as_json))
 
     def _drop(self, spans: list[Span], stays: list[bool]) -> None:
         """Remove the entries that do not stay, each with one comma; at least one stays."""

@@ -60,11 +60,11 @@ def _lines(document: Document, root: YamlNode) -> LineIndex:
 def _edited_texts(document: Document, root: YamlNode, value: JsonObject) -> Iterator[str]:
     """Yield the distinct edited texts, the best first."""
     tried = set[str]()
-    for end in dict.fromkeys((None, last_block_edit(document.text, root))):
+    for header_edit in dict.fromkeys((None, last_block_edit(document.text, root))):
         for inside_strings in (True, False):
             edits = Edits(document.text)
-            if end is not None:
-                edits.replace(*end)
+            if header_edit is not None:
+                edits.replace(*header_edit)
             editor = InPlaceEditor(edits, _style(edits, root), inside_strings=inside_strings)
             editor.change_root(root, document.value, value)
             text = edits.result()
@@ -152,30 +152,32 @@ def _possible_causes(root: YamlNode, old: Json, new: Json) -> Iterator[tuple[str
     """Yield the possible causes on the paths to the values that differ."""
     stack = [(root, old, new)]
     while stack:
-        node, before, after = stack.pop()
-        if same_json(before, after):
+        node, old_value, new_value = stack.pop()
+        if same_json(old_value, new_value):
             continue
         if node.kind == "alias":
             yield "alias", node, f"*{node.anchor}"
         elif node.anchor is not None:
             yield "anchor", node, f"&{node.anchor}"
-        if node.kind == "mapping" and isinstance(before, dict) and isinstance(after, dict):
-            yield from _odd_keys(node, before, after)
+        if node.kind == "mapping" and isinstance(old_value, dict) and isinstance(new_value, dict):
+            yield from _odd_keys(node, old_value, new_value)
             stack.extend(
-                (value, before[name], after[name])
+                (value, old_value[name], new_value[name])
                 for name, value in _named_values(node)
-                if name in before and name in after
+                if name in old_value and name in new_value
             )
-        elif node.kind == "sequence" and isinstance(before, list) and isinstance(after, list):
-            index_pairs = kept_index_pairs(before, after)
+        elif (
+            node.kind == "sequence" and isinstance(old_value, list) and isinstance(new_value, list)
+        ):
+            index_pairs = kept_index_pairs(old_value, new_value)
             stack.extend(
-                (node.children[index], before[index], after[new_index])
+                (node.children[index], old_value[index], new_value[new_index])
                 for index, new_index in index_pairs
             )
 
 
 def _odd_keys(
-    node: YamlNode, before: JsonObject, after: JsonObject
+    node: YamlNode, old: JsonObject, new: JsonObject
 ) -> Iterator[tuple[str, YamlNode, str]]:
     seen: set[str] = set()
     for key, _ in node.pairs:
@@ -183,7 +185,7 @@ def _odd_keys(
             yield "merge", key, "<<"
             continue
         name = mapping_key(key)
-        if name in seen and not same_json(before.get(name), after.get(name)):
+        if name in seen and not same_json(old.get(name), new.get(name)):
             yield "repeated", key, name
         seen.add(name)
 
