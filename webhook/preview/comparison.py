@@ -17,7 +17,7 @@ from webhook.model.decision import Rdma
 from webhook.model.names import counted
 from webhook.model.pod import PodManifest
 from webhook.preview.report.record import Preview, Report
-from webhook.preview.workloads.objects import Header
+from webhook.preview.workloads.objects import ObjectMetadata
 from webhook.text.terminal import Sheet, Span
 
 # Compare two reports.
@@ -108,7 +108,7 @@ def _configured_decision(preview: Preview) -> ConfiguredDecision:
 def _without_status(preview: Preview) -> PodManifest:
     """Return the pod without the status, which names the configuration and so always differs."""
     pod = preview.pod
-    annotations = Header.of(pod).annotations
+    annotations = ObjectMetadata.of(pod).annotations
     if STATUS_ANNOTATION not in annotations:
         return pod
     other_annotations = {

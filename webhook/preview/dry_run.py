@@ -216,7 +216,7 @@ def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> st
     """
     if document.value.get("kind") == FABRICS_KIND:
         location = f"{document.name}: line {document.line}"
-        return f"{location}: this is a fabrics file, not a workload; {wording.fabrics_file}"
+        return f"{location}: this is a fabrics file, not a workload; {wording.fabrics_file_advice}"
     return not_kubernetes(document)
 
 

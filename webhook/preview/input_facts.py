@@ -18,7 +18,7 @@ from webhook.model.config_maps import config_maps_named_in
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import Node
 from webhook.preview.workloads.derived import derived_templates
-from webhook.preview.workloads.objects import Header
+from webhook.preview.workloads.objects import ObjectMetadata
 from webhook.preview.workloads.templates import Template, templates_of
 from webhook.text.yaml.documents import Document
 
@@ -161,4 +161,4 @@ def _kind(manifest: Mapping[str, object]) -> str:
 
 
 def _title(manifest: Mapping[str, object]) -> str:
-    return f"{manifest['kind']} {Header.of(manifest).full_name}".rstrip()
+    return f"{manifest['kind']} {ObjectMetadata.of(manifest).full_name}".rstrip()

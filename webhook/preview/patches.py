@@ -224,12 +224,13 @@ def _needed_by_some(decisions: Sequence[Decision]) -> list[str]:
     ]
     return [
         mutation
-        for mutation in _OF_WHOLE_PODS
+        for mutation in _BINDING_MUTATIONS
         if 0 < sum(mutation in mutations for mutations in applied) < len(applied)
     ]
 
 
-_OF_WHOLE_PODS = ("claims", "networks", "placement")
+#: The mutations that tie a pod to a NIC or to nodes.
+_BINDING_MUTATIONS = ("claims", "networks", "placement")
 
 
 def _outcome_operations(decision: Decision, without: Sequence[str] = ()) -> list[PatchOp]:

@@ -261,10 +261,14 @@ _HEADLINES: dict[Rdma, VerdictHeadline] = {
 class Wording(NamedTuple):
     """Parts of sentences for one audience: how to request another preview."""
 
-    enable: str  #: as if the pods had opted in
-    labels: str  #: with the labels of their namespaces, instead of an assumption
-    fabrics: str  #: with the user's fabrics instead of an example's
-    fabrics_file: str  #: the remedy for a fabrics file among the documents
+    #: What requests a preview as if the pods had opted in; follows "use".
+    opt_in_option: str
+    #: How to preview with the labels of the namespaces, which are assumed here; a clause.
+    label_advice: str
+    #: How to preview with the user's fabrics instead of an example's, or why not; a clause.
+    fabrics_advice: str
+    #: What to do with a fabrics file that is among the documents; a clause.
+    fabrics_file_advice: str
 
 
 #: With the options of `rdma-webhook preview`.

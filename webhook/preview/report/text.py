@@ -100,7 +100,7 @@ def report_text(
 
 
 def _example_warning(names: str, wording: Wording) -> str:
-    return f"EXAMPLE: these are example fabrics ({names}), not yours; {wording.fabrics}"
+    return f"EXAMPLE: these are example fabrics ({names}), not yours; {wording.fabrics_advice}"
 
 
 def _write_pod(sheet: Sheet, preview: Preview, wording: Wording) -> _Counts:
@@ -187,11 +187,11 @@ def _verdict_reason(preview: Preview, wording: Wording) -> str:
     verdict = preview.verdict
     if verdict is None and preview.spec_only:
         cause = preview.annotations_location or "the controller writes the pods' metadata"
-        return f"{cause}; to preview them as if they had opted in, use {wording.enable}"
+        return f"{cause}; to preview them as if they had opted in, use {wording.opt_in_option}"
     if verdict is None:
         return (
             f'add {ENABLE_ANNOTATION}: "true" to {preview.annotations_location}; to preview the '
-            f"pod as if it had opted in, use {wording.enable}"
+            f"pod as if it had opted in, use {wording.opt_in_option}"
         )
     return "" if verdict.because.code == EQUIPPED.code else verdict.message
 
@@ -325,7 +325,7 @@ def _hidden_notes(notes: int) -> list[str]:
 def _assumed_labels(namespaces: list[str], wording: Wording) -> str:
     names = first_names(namespaces, max_names=_MAX_NAMES)
     subject = f"namespaces {names} are" if len(namespaces) > 1 else f"namespace {names} is"
-    return f"{subject} assumed to have the label {OPT_IN_LABEL}=true; {wording.labels}"
+    return f"{subject} assumed to have the label {OPT_IN_LABEL}=true; {wording.label_advice}"
 
 
 def _summary(report: Report, warnings: int) -> Iterator[Span]:

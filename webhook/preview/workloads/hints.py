@@ -13,7 +13,7 @@ from itertools import islice
 
 from webhook.model.annotations import ENABLE_ANNOTATION, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
 from webhook.model.pod import Path, dotted
-from webhook.preview.workloads.objects import Header, values_along
+from webhook.preview.workloads.objects import ObjectMetadata, values_along
 from webhook.preview.workloads.pod_metadata import pod_metadata_of
 from webhook.preview.workloads.templates import (
     Template,
@@ -43,24 +43,27 @@ class OptInHints:
 
         The pod's own metadata comes first, then the surrounding objects', nearest first.
         """
-        if Header.of(template.pod).annotations.get(ENABLE_ANNOTATION) == "false":
+        if ObjectMetadata.of(template.pod).annotations.get(ENABLE_ANNOTATION) == "false":
             return f'{dotted(_annotations_path(template))} sets {ENABLE_ANNOTATION}: "false"'
-        for size, header in self._headers(template.path):
-            for field, metadata in (("annotations", header.annotations), ("labels", header.labels)):
-                key = self._opt_in_key(metadata)
+        for size, metadata in self._metadata_along(template.path):
+            for field, mapping in (
+                ("annotations", metadata.annotations),
+                ("labels", metadata.labels),
+            ):
+                key = self._opt_in_key(mapping)
                 if key is None:
                     continue
                 path = (*template.path[:size], *_METADATA, field)
                 if size < len(template.path):
-                    return _describe_misplaced(header, path, key, template)
+                    return _describe_misplaced(metadata, path, key, template)
                 return _describe_misnamed(path, key)
         return ""
 
-    def _headers(self, path: Path) -> Iterator[tuple[int, Header]]:
+    def _metadata_along(self, path: Path) -> Iterator[tuple[int, ObjectMetadata]]:
         """Yield the template and its surrounding mappings, each with the length of its path."""
         values = values_along(self._value, path)
         for size in range(len(path), -1, -1):
-            yield size, Header.of(values[size])
+            yield size, ObjectMetadata.of(values[size])
 
     def _opt_in_key(self, metadata: Mapping[str, object]) -> str | None:
         """Return the annotation's key if it is there, else the first similar key, or None."""
@@ -98,8 +101,8 @@ def _describe_misnamed(path: Path, key: str) -> str:
     return f"{key!r} in {dotted(path)} has no effect{_suggestion(key)}"
 
 
-def _describe_misplaced(header: Header, path: Path, key: str, template: Template) -> str:
-    title = " ".join(str(part) for part in (header.kind, header.name) if part)
+def _describe_misplaced(metadata: ObjectMetadata, path: Path, key: str, template: Template) -> str:
+    title = " ".join(str(part) for part in (metadata.kind, metadata.name) if part)
     statement = f"{key} is in {dotted(path)}{f' of {title}' if title else ''}"
     if template.spec_only and template.annotations_path is None:  # metadata is not in the document
         condition = "only if the controller copies it to the pods"

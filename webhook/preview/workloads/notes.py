@@ -16,7 +16,7 @@ from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.names import first_names
 from webhook.model.pod import Path, dotted
-from webhook.preview.workloads.objects import Header, below, fields_or_empty
+from webhook.preview.workloads.objects import ObjectMetadata, below, fields_or_empty
 from webhook.preview.workloads.pod_metadata import PodMetadata, pod_metadata_of
 from webhook.preview.workloads.templates import (
     NO_OBJECT,
@@ -247,8 +247,8 @@ _RUNTIME = "TrainingRuntime"
 
 def no_template_note(value: object) -> str:
     """Return a sentence on a document without pods."""
-    header = Header.of(value)
-    return f"{header.kind} {header.full_name}".rstrip() + f": {NO_TEMPLATE}"
+    metadata = ObjectMetadata.of(value)
+    return f"{metadata.kind} {metadata.full_name}".rstrip() + f": {NO_TEMPLATE}"
 
 
 #: The end of a note about a document without pods.

@@ -1,4 +1,4 @@
-"""The header of any object, and field types for records (`webhook.kube.records`).
+"""The metadata of any object, and field types for records (`webhook.kube.records`).
 
 A document may be any JSON, so a field of another type counts as absent, like null.
 """
@@ -42,7 +42,7 @@ def _scalar_text(value: object) -> str:
 #: A string or a number, as a string; the field's default for anything else, 0 and "" included.
 TextOrDefault = Annotated[str, PlainValidator(_scalar_text)]
 #: A mapping; an empty one for anything else.
-Fields = Annotated[dict[str, object], PlainValidator(fields_or_empty)]
+MappingOrEmpty = Annotated[dict[str, object], PlainValidator(fields_or_empty)]
 
 
 _Default = TypeVar("_Default")
@@ -53,8 +53,8 @@ def below(*path: str, default: _Default) -> _Default:
     return Field(default, validation_alias=AliasPath(*path))
 
 
-class Header(NamedTuple):
-    """The identity of an object or a pod template; names may be any JSON, unparsed."""
+class ObjectMetadata(NamedTuple):
+    """The kind and metadata of an object or a pod template; names may be any JSON, unparsed."""
 
     kind: object
     name: object

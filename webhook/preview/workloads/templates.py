@@ -21,7 +21,7 @@ from typing import NamedTuple
 from webhook.kube.objects import KubernetesObject
 from webhook.kube.records import LenientObject, Text, text_of
 from webhook.model.pod import Path, PodManifest
-from webhook.preview.workloads.objects import Header, below
+from webhook.preview.workloads.objects import ObjectMetadata, below
 from webhook.preview.workloads.pod_metadata import annotations_for, pod_metadata_of
 from webhook.text.yaml.documents import Document
 
@@ -178,13 +178,15 @@ def mappings_of(value: object) -> Iterator[LocatedMapping]:
 def _enclosing_object(
     path: Path, node: dict[str, object], outer: EnclosingObject
 ) -> EnclosingObject:
-    kind, header = text_of(node["kind"]), Header.of(node)
-    name = text_of(header.name) or text_of(header.generate_name)
+    kind, metadata = text_of(node["kind"]), ObjectMetadata.of(node)
+    name = text_of(metadata.name) or text_of(metadata.generate_name)
     if kind == "Pod" and not name and outer.name:
         return outer  # a template with its own kind
     is_review = kind == "AdmissionReview"
     namespace = (
-        _AdmissionReview.model_validate(node).namespace if is_review else text_of(header.namespace)
+        _AdmissionReview.model_validate(node).namespace
+        if is_review
+        else text_of(metadata.namespace)
     )
     return EnclosingObject(
         path, text_of(node["apiVersion"]), kind, name, namespace or outer.namespace, node

@@ -8,7 +8,13 @@ import pytest
 from pydantic import Field
 
 from webhook.kube.records import Flag, LenientObject, Text
-from webhook.preview.workloads.objects import Fields, Header, TextOrDefault, below, values_along
+from webhook.preview.workloads.objects import (
+    MappingOrEmpty,
+    ObjectMetadata,
+    TextOrDefault,
+    below,
+    values_along,
+)
 
 EMPTY: dict[str, Any] = {
     "kind": None,
@@ -26,7 +32,7 @@ class Job(LenientObject):
     slots_per_worker: TextOrDefault = "1"
     is_elastic: Flag = False
     image: Text = ""
-    start_params: Fields = Field(default_factory=dict)
+    start_params: MappingOrEmpty = Field(default_factory=dict)
     runtime: Text = below("spec", "runtimeRef", "name", default="")
 
 
@@ -79,17 +85,17 @@ def test_text_may_have_half_of_a_surrogate_pair() -> None:
 
 
 @pytest.mark.parametrize("node", [None, [], "metadata", 7, {}, {"metadata": ["name"]}], ids=str)
-def test_the_header_of_anything(node: Any) -> None:
-    """A value without metadata has an empty header."""
-    assert Header.of(node)._asdict() == EMPTY
+def test_the_metadata_of_anything(node: Any) -> None:
+    """A value without metadata has empty fields."""
+    assert ObjectMetadata.of(node)._asdict() == EMPTY
 
 
 def test_mappings_are_passed_on_themselves() -> None:
     """They are not copied: hints remember them by their identity."""
     labels: dict[str, Any] = {"a": [1]}
-    header = Header.of({"kind": "Job", "metadata": {"name": 7, "labels": labels}})
-    assert header._asdict() == {**EMPTY, "kind": "Job", "name": 7, "labels": labels}
-    assert header.labels is labels
+    metadata = ObjectMetadata.of({"kind": "Job", "metadata": {"name": 7, "labels": labels}})
+    assert metadata._asdict() == {**EMPTY, "kind": "Job", "name": 7, "labels": labels}
+    assert metadata.labels is labels
 
 
 @pytest.mark.parametrize(
@@ -104,7 +110,7 @@ def test_mappings_are_passed_on_themselves() -> None:
 )
 def test_the_place_of_an_object(metadata: dict[str, Any], place: str) -> None:
     """It is for messages, and has the names that exist."""
-    assert Header.of({"metadata": metadata}).full_name == place
+    assert ObjectMetadata.of({"metadata": metadata}).full_name == place
 
 
 def test_values_along_a_path() -> None:

@@ -38,8 +38,8 @@ from webhook.preview.workloads.controllers.workload import (
     variables,
 )
 from webhook.preview.workloads.objects import (
-    Fields,
-    Header,
+    MappingOrEmpty,
+    ObjectMetadata,
     TextOrDefault,
     fields_or_empty,
     scalar_text,
@@ -62,7 +62,7 @@ class _ClusterSpec(LenientObject):
 
 class _Group(LenientObject):
     group_name: TextOrDefault = ""
-    ray_start_params: Fields = Field(default_factory=dict)
+    ray_start_params: MappingOrEmpty = Field(default_factory=dict)
 
 
 def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
@@ -106,7 +106,7 @@ def _head_address(workload: Workload) -> str:
 
 def _labels(workload: Workload, node_type: str, group: _Group) -> dict[str, str]:
     """Return the labels; the user's come first, except for the three that KubeRay selects by."""
-    user_labels = Header.of(workload.pod).labels
+    user_labels = ObjectMetadata.of(workload.pod).labels
     name = workload.name
     group_name = "headgroup" if node_type == "head" else group.group_name
     fixed = {"ray.io/node-type": node_type, "ray.io/group": group_name, "ray.io/cluster": name}

@@ -26,7 +26,7 @@ from webhook.preview.workloads.controllers.workload import (
     pod_field_variable,
     variables,
 )
-from webhook.preview.workloads.objects import Header, TextOrDefault
+from webhook.preview.workloads.objects import ObjectMetadata, TextOrDefault
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _VARIABLE = "JOB_COMPLETION_INDEX"
@@ -105,12 +105,12 @@ def _jobset_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     if workload.template_path[:2] != _JOBS or workload.template_path[3:] != _JOB_POD_TEMPLATE:
         return (ControllerPod(workload.pod),)
     *_, job, template, spec = workload.ancestors
-    pod = _place_pod(workload, _ReplicatedJob.model_validate(job), Header.of(template))
+    pod = _place_pod(workload, _ReplicatedJob.model_validate(job), ObjectMetadata.of(template))
     mode = _JobSpec.model_validate(spec).completion_mode or _INDEXED
     return (ControllerPod(index_pod(pod) if mode == _INDEXED else pod),)
 
 
-def _place_pod(workload: Workload, job: _ReplicatedJob, template: Header) -> PodManifest:
+def _place_pod(workload: Workload, job: _ReplicatedJob, template: ObjectMetadata) -> PodManifest:
     draft = Draft(workload.pod)
     identity = {
         f"{_JOBSET_PREFIX}/jobset-name": workload.name,

@@ -12,7 +12,7 @@ from webhook.decide.draft import Draft
 from webhook.kube.records import LenientObject
 from webhook.model.pod import Path, PodManifest, at, items, strings
 from webhook.preview.workloads.objects import (
-    Header,
+    ObjectMetadata,
     fields_or_empty,
     scalar_text,
     values_along,
@@ -42,12 +42,12 @@ class Workload(NamedTuple):
 
 def read_workload(kind: str, value: _Mapping, template_path: Path, pod: PodManifest) -> Workload:
     """Read an object, and its template at `template_path`."""
-    header, container = Header.of(value), at(pod, FIRST)
+    metadata, container = ObjectMetadata.of(value), at(pod, FIRST)
     return Workload(
         kind,
-        scalar_text(header.name),
-        scalar_text(header.namespace, "default"),
-        header.annotations,
+        scalar_text(metadata.name),
+        scalar_text(metadata.namespace, "default"),
+        metadata.annotations,
         template_path,
         tuple(values_along(value, template_path)[:-1]),
         pod,
