@@ -21,7 +21,7 @@ from tests.waiting import until
 from webhook.config import EXAMPLE
 from webhook.config.crd import definition
 from webhook.config.load import MAX_SPEC_BYTES
-from webhook.config.messages import rows
+from webhook.config.messages import known_fields
 
 EXAMPLES = sorted(EXAMPLE.parent.glob("*.yaml"))
 #: The second definition, and the short name of its kind.
@@ -95,13 +95,13 @@ def test_kubectl_explains_every_field(kind: Cluster, of: str) -> None:
     path = ".".join(part for part in ("fabrics.spec", of.replace("[]", "")) if part)
     explained = " ".join(kind.kubectl("explain", path).split())
     below = [
-        row
-        for row in rows()
-        if row.path.rpartition(".")[0].removesuffix("[]") == of.removesuffix("[]")
+        field
+        for field in known_fields()
+        if field.path.rpartition(".")[0].removesuffix("[]") == of.removesuffix("[]")
     ]
     assert len(below) >= 4
-    assert [row for row in below if f"{row.name} <" not in explained] == []
-    assert [row for row in below if row.description not in explained] == []
+    assert [field for field in below if f"{field.name} <" not in explained] == []
+    assert [field for field in below if field.description not in explained] == []
 
 
 def test_kubectl_explains_a_choice(kind: Cluster) -> None:

@@ -151,19 +151,19 @@ _Owned = Mapping[str, object]
 def _ownership(change: ConfigurationChange) -> Iterator[Finding]:
     before, after = _owners(change.before), _owners(change.after)
     client = _Manager(change.manager, _APPLY)
-    removed = {_label(name): name for name in change.removed}
+    removed = {_owned_name(name): name for name in change.removed}
     dropped: list[str] = []
     lost: list[str] = []
     for manager, owned in before.items():
-        labels = [label for label in owned if label in removed]
+        removed_fabrics = [removed[name] for name in owned if name in removed]
         if manager == client:
-            yield from _own_fabrics_removed(change, [removed[label] for label in labels])
+            yield from _own_fabrics_removed(change, removed_fabrics)
         # Updates by other clients do not depend on ownership.
         elif manager.name != client.name and (manager.operation == _APPLY or client in after):
             kept, suffix = after.get(manager, _NOTHING), f" ({manager.name:.{_MAX_MANAGER_LENGTH}})"
-            dropped += [removed[label] + suffix for label in labels]
-            others = (label for label in owned if label not in removed)
-            lost += [label + suffix for label in others if _loses(owned, kept, label)]
+            dropped += [fabric + suffix for fabric in removed_fabrics]
+            others = (name for name in owned if name not in removed)
+            lost += [name + suffix for name in others if _loses(owned, kept, name)]
     yield from _others_fields_changed(change, [*dict.fromkeys(dropped)], [*dict.fromkeys(lost)])
 
 
@@ -219,7 +219,7 @@ def _owners(managed_fields: Sequence[object]) -> Mapping[_Manager, _Owned]:
 def _owned(spec: Mapping[str, object]) -> _Owned:
     fabrics = mapping_at(spec, "f:fabrics")
     owned = {
-        _label(key.removeprefix('k:{"name":"').removesuffix('"}')): fields
+        _owned_name(key.removeprefix('k:{"name":"').removesuffix('"}')): fields
         for key, fields in fabrics.items()
         if key != "."
     }
@@ -231,7 +231,7 @@ def _owned(spec: Mapping[str, object]) -> _Owned:
     return {**owned, **others}
 
 
-def _label(fabric: str) -> str:
+def _owned_name(fabric: str) -> str:
     return f"fabric {fabric[:_MAX_NAME_LENGTH]}"
 
 

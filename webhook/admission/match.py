@@ -103,10 +103,12 @@ def _obstacles(
     required = registration.namespace_selector
     yield from _name_obstacles(required, namespace)
     yield from _conditions(registration, pod)
-    yield from _label_obstacles([label for label in required if label.key != NAME_LABEL], namespace)
-    for label in registration.object_selector:
-        if not label.met(pod.labels):
-            yield False, f"the pod does not match the webhook's objectSelector: it needs {label}"
+    other_labels = [requirement for requirement in required if requirement.key != NAME_LABEL]
+    yield from _label_obstacles(other_labels, namespace)
+    for requirement in registration.object_selector:
+        if not requirement.met(pod.labels):
+            message = "the pod does not match the webhook's objectSelector"
+            yield False, f"{message}: it needs {requirement}"
 
 
 def _name_obstacles(

@@ -94,9 +94,11 @@ def intended_field(path: tuple[int | str, ...]) -> str:
     It may be a field of another mapping.
     """
     word, parent_path = str(path[-1]), _parent_path(path[:-1])
-    if any(row.name == word for row in rows()):
+    if any(field.name == word for field in known_fields()):
         return word
-    return "".join(nearest(word, [row.name for row in rows() if _parent(row) == parent_path]))
+    return "".join(
+        nearest(word, [field.name for field in known_fields() if _parent(field) == parent_path])
+    )
 
 
 def _wrong_type(kind: str, value: object) -> str:
@@ -166,7 +168,7 @@ def _choice(value: object, choices: list[str]) -> str:
     return f"must be {alternatives}, not {show_value(value)}{hint}"
 
 
-class Row(NamedTuple):
+class KnownField(NamedTuple):
     """A field of the file, as documented in the reference."""
 
     path: str  #: `fabrics[].match.gpuResources`
@@ -176,10 +178,10 @@ class Row(NamedTuple):
 
 def _unknown_field(path: tuple[int | str, ...]) -> str:
     word, parent_path = str(path[-1]), _parent_path(path[:-1])
-    fields = [row.name for row in rows() if _parent(row) == parent_path]
+    fields = [field.name for field in known_fields() if _parent(field) == parent_path]
     if written := misread_key(word):
         return f"unknown field ({written})"
-    parents = [_parent(row) for row in rows() if row.name == word]
+    parents = [_parent(field) for field in known_fields() if field.name == word]
     # The name alone may be meant in another sense: only an adjacent place is likely.
     if len(parents) == 1 and (
         parents[0] == _above(parent_path) or _above(parents[0]) == parent_path
@@ -197,32 +199,32 @@ def _above(path: str) -> str:
 
 def _description(path: tuple[int | str, ...]) -> str:
     """Return what a field is, as a parenthesis."""
-    descriptions = {row.path: row.description.removesuffix(".") for row in rows()}
+    descriptions = {field.path: field.description.removesuffix(".") for field in known_fields()}
     name = ".".join(part for part in (_parent_path(path[:-1]), str(path[-1])) if part)
     return f" ({descriptions[name][:1].lower()}{descriptions[name][1:]})"
 
 
 def _parent_path(path: tuple[int | str, ...]) -> str:
-    """Return a path in the form of `Row.path`: `fabrics[].match`."""
+    """Return a path in the form of `KnownField.path`: `fabrics[].match`."""
     return "".join("[]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def _parent(row: Row) -> str:
-    return row.path.removesuffix(row.name).removesuffix(".")
+def _parent(field: KnownField) -> str:
+    return field.path.removesuffix(field.name).removesuffix(".")
 
 
 @cache
-def rows() -> tuple[Row, ...]:
+def known_fields() -> tuple[KnownField, ...]:
     """Return all fields of the file in the order of the models, each before the fields below it."""
-    return tuple(_rows("", FabricConfigurationSpec))
+    return tuple(_known_fields("", FabricConfigurationSpec))
 
 
-def _rows(parent_path: str, model: type[BaseModel]) -> Iterator[Row]:
+def _known_fields(parent_path: str, model: type[BaseModel]) -> Iterator[KnownField]:
     for name, field in model.model_fields.items():
         alias = field.alias or name
         path = f"{parent_path}.{alias}" if parent_path else alias
-        yield Row(path, alias, " ".join((field.description or "").split()))
+        yield KnownField(path, alias, " ".join((field.description or "").split()))
         below = f"{path}[]" if get_origin(field.annotation) is list else path
         for kind in (field.annotation, *get_args(field.annotation)):
             if isinstance(kind, type) and issubclass(kind, BaseModel):
-                yield from _rows(below, kind)
+                yield from _known_fields(below, kind)

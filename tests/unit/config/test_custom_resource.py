@@ -14,7 +14,7 @@ from tests.fabrics_file import load_fabrics
 from tests.unit.config.test_schema import EXAMPLES
 from webhook.config.crd import definition, definition_text
 from webhook.config.load import parse_object
-from webhook.config.messages import rows
+from webhook.config.messages import known_fields
 from webhook.config.model import FabricConfigurationSpec
 
 MANIFESTS = Path(__file__).parents[3] / "manifests"
@@ -65,8 +65,8 @@ def test_every_field_of_the_file_is_defined_and_described() -> None:
     """`kubectl explain` has a sentence for each field of the file, and for no other field."""
     described = {path: node["description"] for path, node in nodes(SPEC) if "description" in node}
     del described[""]
-    assert set(described) == {row.path for row in rows()}
-    assert all(described[row.path].startswith(row.description) for row in rows())
+    assert set(described) == {field.path for field in known_fields()}
+    assert all(described[field.path].startswith(field.description) for field in known_fields())
     assert all(text.endswith(".") for text in described.values())
 
 

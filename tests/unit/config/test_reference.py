@@ -10,7 +10,7 @@ import pytest
 
 from tests.generated_pages import DOCS, assert_up_to_date
 from webhook.config.load import parse_fabrics
-from webhook.config.messages import rows
+from webhook.config.messages import known_fields
 from webhook.config.rules import RULES
 from webhook.config.schema import json_schema
 
@@ -39,14 +39,19 @@ def field_table() -> str:
     schema = json_schema()
     models = {"": schema["$defs"]["FabricConfigurationSpec"]}
     lines = ["| field | type | default | meaning |", "|---|---|---|---|"]
-    for row in rows():
-        part = models[row.path.removesuffix(row.name).removesuffix(".")]
-        field = part["properties"][row.name]
+    for known_field in known_fields():
+        part = models[known_field.path.removesuffix(known_field.name).removesuffix(".")]
+        field = part["properties"][known_field.name]
         reference = field.get("$ref") or field.get("items", {}).get("$ref")
         if reference:
             suffix = "[]" if "items" in field else ""
-            models[row.path + suffix] = schema["$defs"][reference.rpartition("/")[2]]
-        cells = (f"`{row.path}`", shape(field), default(part, row.name), field["description"])
+            models[known_field.path + suffix] = schema["$defs"][reference.rpartition("/")[2]]
+        cells = (
+            f"`{known_field.path}`",
+            shape(field),
+            default(part, known_field.name),
+            field["description"],
+        )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from tests.fabrics_file import load_fabrics
 from tests.unit.config.files import fabric, roce, sriov, text
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
-from webhook.config.messages import rows
+from webhook.config.messages import known_fields
 from webhook.config.model import FabricConfiguration
 from webhook.config.schema import json_schema, schema_text
 
@@ -42,7 +42,7 @@ def test_the_schema_is_valid_and_describes_every_field() -> None:
     assert schema["title"] == "FabricConfiguration"
     parts = [schema, *schema["$defs"].values()]
     described = [field for part in parts for field in part["properties"].values()]
-    assert len(described) == len(FabricConfiguration.model_fields) + len(rows())
+    assert len(described) == len(FabricConfiguration.model_fields) + len(known_fields())
     assert all(field["description"].endswith(".") for field in described)
 
 

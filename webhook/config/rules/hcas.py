@@ -221,7 +221,7 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
 
     An error: NCCL reads no more than 32.
     """
-    counts = Counter((key, _port(written)) for key, _, written in _hcas(fabric))
+    counts = Counter((key, _device_and_port(written)) for key, _, written in _hcas(fabric))
     for (key, written), times in counts.items():
         if times > 1:
             text = f"{quoted(written)} is listed {times} times"
@@ -234,7 +234,7 @@ def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-def _port(written: str) -> str:
+def _device_and_port(written: str) -> str:
     """Return a device without rail and plane, which do not distinguish devices."""
     return ":".join(written.split(":", 2)[:2])
 

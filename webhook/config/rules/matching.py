@@ -40,7 +40,7 @@ def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
     if spec.default_unsure or (default is not None and default not in spec.names):
         return  # one of the two may be the default that is meant
     fabrics = list(spec.fabrics())
-    alike = Indistinguishable([labels_of(fabric) for _, fabric in fabrics], wildcards_of(spec))
+    similar = SimilarFabricsIndex([labels_of(fabric) for _, fabric in fabrics], wildcards_of(spec))
     # GPU resource or device class → earlier fabrics but the default, as bits
     fabrics_by_gpu: dict[str, int] = {}
     for index, (path, fabric) in enumerate(fabrics):
@@ -48,7 +48,7 @@ def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
             continue
         gpus = sorted({*fabric.match.gpu_resources, *fabric.match.device_classes})
         sharing = reduce(or_, (fabrics_by_gpu.get(gpu, 0) for gpu in gpus), 0)
-        rivals = sharing and sharing & alike.fabrics_like(labels_of(fabric))
+        rivals = sharing and sharing & similar.fabrics_like(labels_of(fabric))
         if rivals:
             first = rivals & -rivals
             gpu = next(gpu for gpu in gpus if fabrics_by_gpu.get(gpu, 0) & first)
@@ -118,7 +118,7 @@ class Wildcards:
         return compiled is None or bool(compiled.match(value))
 
 
-class Indistinguishable:
+class SimilarFabricsIndex:
     """An index to find all fabrics that no label distinguishes from a given fabric."""
 
     def __init__(self, fabrics: Sequence[Labels], wildcards: Wildcards) -> None:
@@ -131,11 +131,11 @@ class Indistinguishable:
 
     def fabrics_like(self, labels: Labels) -> int:
         """Return the fabrics that no label distinguishes from a fabric with these labels."""
-        alike = self._all
+        similar = self._all
         for key, globs in labels.items():
             values = self._values[key]
-            alike &= (self._all ^ values.fabric_bits) | values.overlapping(globs)
-        return alike
+            similar &= (self._all ^ values.fabric_bits) | values.overlapping(globs)
+        return similar
 
 
 class _Values:
