@@ -64,7 +64,11 @@ def flagged(script: str) -> str:
     """Insert the flag after every launcher that may be edited."""
     manifest = {"spec": {"containers": [{"command": ["bash", "-c", script]}]}}
     launches = Commands(Pod(manifest)).launches(("spec", "containers", 0))
-    ends = [launch.end for launch in launches if launch.end is not None and launch.editable]
+    ends = [
+        launch.script_offset
+        for launch in launches
+        if launch.script_offset is not None and launch.editable
+    ]
     return insert_after(script, ends, judges.FLAG)
 
 

@@ -44,8 +44,8 @@ def test_any_text_is_read(text: str) -> None:
 def test_offsets_follow_launchers(script: str) -> None:
     """The text before each offset ends with a launcher's word."""
     for launch in launches_of(running(script)):
-        if launch.end is not None and not launch.run_through:
-            before = script[: launch.end]
+        if launch.script_offset is not None and not launch.run_by:
+            before = script[: launch.script_offset]
             assert before.rstrip("'\"").endswith(("mpirun", "mpiexec"))
 
 
@@ -64,8 +64,14 @@ def _taken_out(edited: str, script: str, ends: list[int]) -> str:
 @given(scripts())
 def test_only_the_flag_is_inserted(script: str) -> None:
     """Without the inserted bytes the script is unchanged, and each launch has the flag first."""
-    launches = [launch for launch in launches_of(running(script)) if launch.end is not None]
-    ends = [launch.end for launch in launches if launch.end is not None and launch.editable]
+    launches = [
+        launch for launch in launches_of(running(script)) if launch.script_offset is not None
+    ]
+    ends = [
+        launch.script_offset
+        for launch in launches
+        if launch.script_offset is not None and launch.editable
+    ]
     edited = insert_after(script, ends, FLAG)
     assert _taken_out(edited, script, ends) == script
     edited_launches = launches_of(running(edited))

@@ -59,8 +59,8 @@ def codes(observed: Scripted) -> Iterable[str]:
     yield f"{min(len(launches), 3)} launches{' or more' if len(launches) > 2 else ''}"
     yield "edited" if observed.edited else "not edited"
     for launch in launches:
-        if launch.run_through or launch.problem:
-            yield f"behind {launch.run_through}" if launch.run_through else launch.problem
+        if launch.run_by or launch.problem:
+            yield f"behind {launch.run_by}" if launch.run_by else launch.problem
 
 
 TARGET = Target(

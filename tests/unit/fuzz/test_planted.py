@@ -202,7 +202,8 @@ def _misplaced(patch: pytest.MonkeyPatch) -> None:
 
     def defective(self: Commands, path: Any) -> Any:
         return tuple(
-            launch._replace(end=launch.end and launch.end - 4) for launch in launches(self, path)
+            launch._replace(script_offset=launch.script_offset and launch.script_offset - 4)
+            for launch in launches(self, path)
         )
 
     patch.setattr(Commands, "launches", defective)

@@ -38,24 +38,25 @@ class LauncherCommand(NamedTuple):
 
     #: The path of the first of `command_words`, such as ("args", 1), or of the script around it.
     path: Path
-    end: int | None  #: the offset after that word in a script; None in a list of words
+    #: The offset after that word in a script; None in a list of words.
+    script_offset: int | None
     front: tuple[Word, ...]  #: wrappers and assignments in front of it
     #: The words from the launcher on, or from a program such as "sudo" that runs it.
     command_words: tuple[Word, ...]
     #: The program that runs it, such as "sudo", and that may hide the container's environment.
-    run_through: str = ""
+    run_by: str = ""
     #: The reason why a script was not read (scripts.PROBLEMS); then `command_words` is empty.
     problem: str = ""
 
     @property
     def editable(self) -> bool:
         """Whether words may be inserted after the launcher's."""
-        return not self.run_through and not self.problem
+        return not self.run_by and not self.problem
 
     @property
     def launcher_words(self) -> tuple[Word, ...]:
         """The words from the launcher's on, also after sudo or in the script of `su -c`."""
-        if not self.run_through:
+        if not self.run_by:
             return self.command_words
         words = [
             part for word in self.command_words for part in (word.split() if word else (word,))
@@ -66,7 +67,7 @@ class LauncherCommand(NamedTuple):
 
 class _Run(NamedTuple):
     path: Path
-    end: int | None
+    script_offset: int | None
     front: tuple[Word, ...]
     words: tuple[Word, ...]
     problem: str = ""
@@ -173,15 +174,15 @@ def _in_script(search: _Search, script: str, path: Path) -> Iterator[_Run]:
 
 
 def _launch(run: _Run) -> LauncherCommand | None:
-    path, end, front, words, problem = run
+    path, script_offset, front, words, problem = run
     if problem:
-        return LauncherCommand(path, end, front, words, problem=problem)
+        return LauncherCommand(path, script_offset, front, words, problem=problem)
     name = basename(words[0] or "")
     if name in FAMILIES:
         only_prints = len(words) == 1 or words[1] in _PRINTING
-        return None if only_prints else LauncherCommand(path, end, front, words)
+        return None if only_prints else LauncherCommand(path, script_offset, front, words)
     if name in _OTHER_USER and any(word and _launches(word) for word in words):
-        return LauncherCommand(path, end, front, words, run_through=name)
+        return LauncherCommand(path, script_offset, front, words, run_by=name)
     return None
 
 

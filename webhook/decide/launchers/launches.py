@@ -29,7 +29,7 @@ from webhook.model.pod import Path
 
 _NAMING = HOSTS | {"hosts", "f", "hostlist", "host-discovery-script"}
 _UNMISTAKABLE = _NAMING - {"f", "host"}
-_PARAMETERS = frozenset({"mca", "gmca", "omca", "gomca", "pmixmca", "prtemca"})
+_PARAMETER_OPTIONS = frozenset({"mca", "gmca", "omca", "gomca", "pmixmca", "prtemca"})
 #: Hydra's options that Open MPI lacks, each with its number of values.
 _HYDRA = {
     **dict.fromkeys(
@@ -70,9 +70,9 @@ def hosts_option(words: Sequence[Word]) -> str:
             return ""
         name, equals, value = word.lstrip("-").partition("=")
         values = [value] if equals else words[index + 1 : index + 3]
-        if _leads_elsewhere(name, values):
+        if _names_other_hosts(name, values):
             option = word.partition("=")[0]
-            return f"{option} {values[0]:.60}" if name in _PARAMETERS else option
+            return f"{option} {values[0]:.60}" if name in _PARAMETER_OPTIONS else option
         count = 0 if equals else value_count_of_any(name, words[index + 1 : index + 2])
         if count is None:
             return _unmistakable(words[index + 1 :])
@@ -96,9 +96,9 @@ def sets_hosts(variable: str, value: Word) -> bool:
     return basename(value.split(" ", 1)[0]) not in _LOCAL_AGENTS
 
 
-def _leads_elsewhere(name: str, values: Sequence[Word]) -> bool:
+def _names_other_hosts(name: str, values: Sequence[Word]) -> bool:
     first = values[0] if values else None
-    if name in _PARAMETERS:
+    if name in _PARAMETER_OPTIONS:
         return first is not None and sets_hosts(first, values[1] if len(values) > 1 else None)
     return name in _NAMING and not _is_local(first)
 

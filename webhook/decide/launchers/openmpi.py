@@ -146,7 +146,7 @@ def _evidence(front: Sequence[Word], word: str, env: Collection[str], options: _
         return word
     by_operator = any(name in env for name in _OPERATOR_INTEL)
     unproven = _OPERATOR_OMPI if by_operator else frozenset[str]()
-    for name in (*(before.partition("=")[0] for before in front if before), *env):
+    for name in (*(front_word.partition("=")[0] for front_word in front if front_word), *env):
         if name.startswith(_OMPI_ENV) and name != HCOLL_VARIABLE and name not in unproven:
             return name
     return next((f"-{name}" for name in options.names if name in _PROOFS), "")
@@ -154,7 +154,7 @@ def _evidence(front: Sequence[Word], word: str, env: Collection[str], options: _
 
 def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
     dashed = {word.lstrip("-") for word in options.rest if word and word[0] == "-"}
-    unclear = frozenset() if options.clear else dashed
+    possible_options = frozenset() if options.clear else dashed
     if name == "prterun":
         return "does not accept Open MPI's parameters"
     if any(word and "hcoll" in word for word in words):
@@ -163,7 +163,7 @@ def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
         return "chooses collectives itself"
     if ":" in words:
         return "has several contexts (`:`)"
-    if not _FILES.isdisjoint(options.names) or not _FILES.isdisjoint(unclear):
+    if not _FILES.isdisjoint(options.names) or not _FILES.isdisjoint(possible_options):
         return "reads options from a file"
     unknown = not options.clear and (None in options.rest or "coll" in options.rest)
     return "has words that only the shell can expand" if unknown else ""

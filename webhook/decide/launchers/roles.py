@@ -38,7 +38,7 @@ _LABELS = frozenset({*_ROLE_LABELS, *_LAUNCHER_LABELS})
 _ROLE_ENV = "K_MPI_JOB_ROLE"
 _HOSTFILE_ENV = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
 #: Prefixes of Open MPI's parameters, and of those of PRRTE, the launcher of Open MPI 5.
-_PARAMETERS = (MCA_PREFIX, "PRTE_MCA_")
+_PARAMETER_PREFIXES = (MCA_PREFIX, "PRTE_MCA_")
 #: Words in the commands of programs that may use MPI, and prefixes of their variables; each prefix
 #: begins with the newline that separates variables.
 _MPI_WORDS = ("mpi4py", "openmpi", "hpcx", "OMPI_", HOROVOD, DEEPSPEED, "srun")
@@ -134,7 +134,7 @@ def _evidence(
 ) -> Iterator[LauncherEvidence]:
     """Yield the evidence that a container with this `env` is a launcher, strongest first."""
     parameters = [
-        name for name in user_env if name.startswith(_PARAMETERS) and name != HCOLL_VARIABLE
+        name for name in user_env if name.startswith(_PARAMETER_PREFIXES) and name != HCOLL_VARIABLE
     ]
     launchers = [launch.launcher_words for launch in commands.launches(path) if not launch.problem]
     launchers += commands.other_launcher_commands(path)

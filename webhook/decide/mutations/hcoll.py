@@ -112,7 +112,7 @@ def _switch_off(draft: Draft, analysis: PodAnalysis, container: Target | Launche
     reason = ADDED if _mentions_mpi(analysis, path) else IN_CASE
     draft.applied(name, reason, f"set {HCOLL_VARIABLE}=0{details}")
     for launch in launches:
-        if launch.run_through or (launch.problem and policy == "auto"):
+        if launch.run_by or (launch.problem and policy == "auto"):
             draft.warned(name, *_why_not_edited(launch))
     return True
 
@@ -169,22 +169,22 @@ def insert_flag(draft: Draft, path: Path, launches: list[LauncherCommand]) -> No
     """Insert the flag directly after the launchers' words; the commands must be unchanged."""
     scripts: dict[Path, list[int]] = {}
     for launch in launches:
-        if launch.end is not None:
-            scripts.setdefault(launch.path, []).append(launch.end)
+        if launch.script_offset is not None:
+            scripts.setdefault(launch.path, []).append(launch.script_offset)
         else:
             field, index = launch.path
             draft.insert((*path, field), int(index) + 1, *FLAG)
-    for script_path, ends in scripts.items():
+    for script_path, offsets in scripts.items():
         script = draft.get((*path, *script_path))
-        draft.replace((*path, *script_path), insert_after(script, ends, " " + " ".join(FLAG)))
+        draft.replace((*path, *script_path), insert_after(script, offsets, " " + " ".join(FLAG)))
 
 
 def _why_not_edited(launch: LauncherCommand) -> tuple[Reason, str]:
     """Return the reason and a message for a launch that is not editable."""
-    if launch.run_through:
+    if launch.run_by:
         return (
             OTHER_USER,
-            f"{launch.run_through} may clear env: add {' '.join(FLAG)} to mpirun yourself",
+            f"{launch.run_by} may clear env: add {' '.join(FLAG)} to mpirun yourself",
         )
     reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE
     return reason, f"{dotted(launch.path)} was not edited: {PROBLEMS[launch.problem]}"

@@ -40,7 +40,7 @@ def read_word(scanner: Scanner) -> tuple[str, int]:
 def begin_compound(scanner: Scanner) -> None:
     """Note that a compound command begins here."""
     scanner.context.filled = True
-    scanner.context.needs = ""
+    scanner.context.pending_operator = ""
 
 
 def open_compound(
@@ -64,7 +64,7 @@ def close_compound(scanner: Scanner, word: str, end: int) -> None:
     context = scanner.context
     part = _NEXT.get(context.construct, _NONE).get(word)
     empty = not context.filled and context.construct != contexts.CASE_BODY
-    if part is None or context.needs or empty:
+    if part is None or context.pending_operator or empty:
         raise_unclear(scanner)
     elif part == _CLOSED:
         leave_compound(scanner, end)

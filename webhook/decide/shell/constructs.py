@@ -105,7 +105,7 @@ def loop_body(scanner: Scanner) -> None:
 def open_case(scanner: Scanner, _: str, end: int) -> None:
     """Open `case`, up to its word."""
     inner = open_compound(scanner, contexts.CASE, end, contexts.SINGLE_WORD)
-    inner.then = contexts.CASE_IN
+    inner.mode_after_word = contexts.CASE_IN
     scanner.pos = patterns.BLANKS.match(scanner.text, end, scanner.limit).end()  # type: ignore[union-attr]
     if scanner.at(scanner.pos) in "\n|&;()<>#":
         raise_unclear(scanner)
@@ -143,5 +143,5 @@ def end_of_patterns(scanner: Scanner) -> None:
     context.construct = contexts.CASE_BODY
     context.mode = contexts.START
     context.filled = False
-    context.needs = ""
+    context.pending_operator = ""
     scanner.pos += 1

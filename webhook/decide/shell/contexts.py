@@ -54,7 +54,7 @@ ARGUMENTS = Mode(patterns.WORDS)  # after the first word or redirection of a sim
 AFTER = Mode(patterns.BLANKS)  # after a compound command
 REDIRECTED = Mode(patterns.BLANKS)  # after a redirection of one, where no word may follow
 FUNCTION = Mode(patterns.BLANKS)  # after `name()`, where a compound command must follow
-SINGLE_WORD = Mode(patterns.WORD)  # within a single word; the context's mode `then` follows
+SINGLE_WORD = Mode(patterns.WORD)  # within a single word; the mode `mode_after_word` follows
 LISTED = Mode(patterns.LISTED)  # after `for NAME in`
 LOOP_BODY = Mode(patterns.BLANKS)  # where `do` or `{` must follow
 CASE_IN = Mode(patterns.BLANKS)  # where `in` must follow
@@ -81,8 +81,9 @@ class ShellContext:
     """One level of nesting."""
 
     __slots__ = (
-        *("command", "depth", "here_documents", "filled", "limit", "mode", "needs", "construct"),
-        *("alternative", "conditional", "isolated", "piped", "quoted", "resume", "start", "then"),
+        *("alternative", "command", "conditional", "construct", "depth", "filled"),
+        *("here_documents", "isolated", "limit", "mode", "mode_after_word", "pending_operator"),
+        *("piped", "quoted", "resume", "start"),
     )
 
     def __init__(self, construct: str, mode: Mode, start: int) -> None:
@@ -90,10 +91,12 @@ class ShellContext:
         self.mode = mode
         self.start = start  #: the offset at which it begins
         self.command = -1  #: the offset of the current simple command; -1 if there is none
-        self.needs = ""  #: the operator, such as `&&`, that a command must follow; "" if none
+        #: The last word if a command must follow it: an operator such as `&&`, or "!" for `!`,
+        #: `time` or `coproc`; else "".
+        self.pending_operator = ""
         self.filled = False  #: whether this part contains a command
         self.quoted = ""  #: STRING or DOCUMENT if this is text within either, else ""
-        self.then = mode  #: the mode that follows SINGLE_WORD
+        self.mode_after_word = mode  #: the mode that follows SINGLE_WORD
         self.depth = 0  #: the depth of parentheses in arithmetic
         #: Whether the next command runs only if an earlier one of its list failed or passed a test.
         self.alternative = False
@@ -128,9 +131,9 @@ class Scanner:
 
     __slots__ = (
         *(
-            "closes",
             "commands",
             "context",
+            "context_ends",
             "here_documents",
             "limit",
             "outer",
@@ -154,7 +157,7 @@ class Scanner:
         self.here_documents: deque[HereDocument] = deque()  #: the pending here-documents
         self.term_offsets = term_offsets  #: ascending
         self.commands: list[CommandRange] = []  #: the commands with a search term
-        self.closes: dict[int, int] = {}  #: begin → end of each context within a word
+        self.context_ends: dict[int, int] = {}  #: begin → end of each context within a word
         self._coming = iter(term_offsets)
         self._next_offset = next(self._coming, len(text))  # the first that is not passed yet
         self._loose: list[int] = []  # passed offsets that no command has claimed yet
@@ -188,7 +191,7 @@ class Scanner:
         start = self.leave().start
         if self.here_documents and self.text.find("\n", start, end) >= 0:
             raise_unclear(self)
-        self.closes[start] = end
+        self.context_ends[start] = end
         self.pos = end
 
     def begin_command(self, start: int) -> None:
@@ -196,8 +199,8 @@ class Scanner:
         context = self.context
         context.command = start
         context.filled = True
-        context.piped = context.needs == "|"
-        context.needs = ""
+        context.piped = context.pending_operator == "|"
+        context.pending_operator = ""
         context.mode = ARGUMENTS
 
     def end_command(self) -> None:
@@ -249,7 +252,7 @@ class Scanner:
         self.pos = end
         context = self.context
         context.filled = True
-        context.needs = ""
+        context.pending_operator = ""
         context.alternative = False
         return True
 

@@ -155,7 +155,7 @@ def backticks(scanner: Scanner) -> None:
     if scanner.at(end) != "`":
         raise_unclear(scanner)
     if not scanner.has_term(start, end):
-        scanner.closes[start] = scanner.pos = end + 1
+        scanner.context_ends[start] = scanner.pos = end + 1
         return
     if patterns.BACKTICK_ESCAPE.search(scanner.text, start, end):
         raise_unclear(scanner)

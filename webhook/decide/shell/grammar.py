@@ -114,13 +114,14 @@ def _define_by_word(scanner: Scanner, _: str, end: int) -> None:
 
 def _negate(scanner: Scanner, _: str, end: int) -> None:
     """Handle `!`: a command follows. In a pipeline, `!` is allowed only at the beginning."""
-    if scanner.context.needs == "|":
+    if scanner.context.pending_operator == "|":
         raise_unclear(scanner)
-    _precede(scanner, end)
+    _require_command(scanner, end)
 
 
-def _precede(scanner: Scanner, end: int) -> None:
-    scanner.context.needs = "!"
+def _require_command(scanner: Scanner, end: int) -> None:
+    """Go on after a reserved word that a command must follow."""
+    scanner.context.pending_operator = "!"
     scanner.pos = end
 
 
@@ -144,7 +145,7 @@ def _timed_program(scanner: Scanner, end: int) -> None:
 def _coproc(scanner: Scanner, _: str, end: int) -> None:
     """Handle `coproc`: a command follows; a compound command may have a name in front."""
     named = patterns.COPROCESS.match(scanner.text, end, scanner.limit)
-    _precede(scanner, named.end() if named else end)
+    _require_command(scanner, named.end() if named else end)
 
 
 def _reject_misplaced(scanner: Scanner, _word: str, _end: int) -> None:

@@ -40,7 +40,7 @@ def semicolon(scanner: Scanner) -> None:
 
 def _end_case_part(scanner: Scanner) -> None:
     context = scanner.context
-    if context.construct != contexts.CASE_BODY or context.needs:
+    if context.construct != contexts.CASE_BODY or context.pending_operator:
         raise_unclear(scanner)
     scanner.end_command()
     scanner.pos += 3 if scanner.text.startswith(";;&", scanner.pos) else 2
@@ -64,15 +64,15 @@ def bar(scanner: Scanner) -> None:
     _operator(scanner, 2 if following in "|&" else 1, "||" if following == "|" else "|")
 
 
-def _operator(scanner: Scanner, length: int, needs: str) -> None:
+def _operator(scanner: Scanner, length: int, pending_operator: str) -> None:
     context = scanner.context
     if context.mode is contexts.START:
         raise_unclear(scanner)
-    conditional = needs == "||" or (needs == "&&" and _is_test(scanner))
+    conditional = pending_operator == "||" or (pending_operator == "&&" and _is_test(scanner))
     scanner.end_command()
     context.mode = contexts.START
-    context.needs = needs
-    context.alternative = bool(needs) and (context.alternative or conditional)
+    context.pending_operator = pending_operator
+    context.alternative = bool(pending_operator) and (context.alternative or conditional)
     scanner.pos += length
 
 
@@ -85,7 +85,10 @@ def _is_test(scanner: Scanner) -> bool:
 def close_parenthesis(scanner: Scanner) -> None:
     """End `( )`, `$( )` or `<( )`; `( )` must not be empty."""
     context = scanner.context
-    if context.needs or context.construct not in (contexts.SUBSHELL, contexts.SUBSTITUTION):
+    if context.pending_operator or context.construct not in (
+        contexts.SUBSHELL,
+        contexts.SUBSTITUTION,
+    ):
         raise_unclear(scanner)
     scanner.end_command()
     if context.construct == contexts.SUBSTITUTION:
@@ -138,7 +141,7 @@ def _redirect(scanner: Scanner, start: int) -> None:
         scanner.begin_command(start)
     elif mode is not contexts.ARGUMENTS:
         scanner.context.mode = contexts.SINGLE_WORD
-        scanner.context.then = contexts.REDIRECTED
+        scanner.context.mode_after_word = contexts.REDIRECTED
 
 
 def descriptor(scanner: Scanner) -> None:
@@ -152,7 +155,7 @@ def descriptor(scanner: Scanner) -> None:
 
 def end_of_word(scanner: Scanner) -> None:
     """Leave the mode SINGLE_WORD."""
-    scanner.context.mode = scanner.context.then
+    scanner.context.mode = scanner.context.mode_after_word
 
 
 def word_angle(scanner: Scanner) -> None:

@@ -61,8 +61,8 @@ def _end(scanner: Scanner, context: ShellContext) -> bool:
     if context.construct == contexts.DOCUMENT:
         expansions.close_document(scanner)
         return False
-    mode = context.then if context.mode is contexts.SINGLE_WORD else context.mode
-    if context.needs or scanner.here_documents or mode not in _ENDS:
+    mode = context.mode_after_word if context.mode is contexts.SINGLE_WORD else context.mode
+    if context.pending_operator or scanner.here_documents or mode not in _ENDS:
         raise_unclear(scanner)
     scanner.end_command()
     if context.construct == contexts.BACKTICKS:

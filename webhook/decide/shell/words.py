@@ -117,7 +117,7 @@ def _word(scanner: Scanner, offset: int, end: int) -> tuple[Word, int]:
 
 def _part(scanner: Scanner, offset: int, end: int) -> tuple[str, str, int]:
     """Read a part of a word; return its kind, its text, and the offset after it."""
-    close = scanner.closes.get(offset)
+    close = scanner.context_ends.get(offset)
     if close is not None:
         return _kind(scanner.text, offset), scanner.text[offset:close], close
     piece = _PIECE.match(scanner.text, offset, end)

@@ -65,12 +65,16 @@ def test_scripts_that_hand_over() -> None:
     (launch,) = launches([*wrapping(8), "mpirun", "a"])
     assert (launch.path, launch.command_words) == (("command", 5), words)
     (launch,) = launches([*wrapping(8), "sh", "-c", "mpirun a"])
-    assert (launch.path, launch.end) == (("command", 7), 6)
+    assert (launch.path, launch.script_offset) == (("command", 7), 6)
 
 
 def test_several_in_a_script() -> None:
     """Every launch is listed with its own offset."""
-    assert [launch.end for launch in script("mpirun a; x $(mpiexec b); orterun c")] == [6, 21, 33]
+    assert [launch.script_offset for launch in script("mpirun a; x $(mpiexec b); orterun c")] == [
+        6,
+        21,
+        33,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +108,9 @@ def test_what_launches_nothing_here(text: str) -> None:
 def test_launchers_behind_another_user(front: str) -> None:
     """Such a launcher may not see the container's environment."""
     (launch,) = launches([*front.split(), "mpirun", "a"])
-    assert launch.run_through == front.split(maxsplit=1)[0]
+    assert launch.run_by == front.split(maxsplit=1)[0]
     (launch,) = script(f"{front} 'mpirun -x A a'")
-    assert launch.run_through == front.split(maxsplit=1)[0]
+    assert launch.run_by == front.split(maxsplit=1)[0]
     assert launches([*front.split(), "ls", "mpirun.txt"]) == []
 
 
