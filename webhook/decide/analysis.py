@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
 
 class Launcher(NamedTuple):
-    """A container that starts ranks in other pods; it gets only `env` and `hcoll`."""
+    """A container that starts ranks, in a pod without targets; it gets only `env` and `hcoll`."""
 
     name: str
     path: Path
@@ -124,7 +124,7 @@ class PodAnalysis(NamedTuple):
         """Whether a container of the pod has a GPU, or a device that may be one."""
         return (
             may_claim_gpu(self.original, self.configuration)
-            or self.claims_gpu
+            or self.fabric_brings_gpu
             or any(
                 other_extended_resources(container, self.configuration)
                 or any(is_gpu(name, self.configuration) for name in container.limits)
@@ -133,7 +133,7 @@ class PodAnalysis(NamedTuple):
         )
 
     @property
-    def claims_gpu(self) -> bool:
+    def fabric_brings_gpu(self) -> bool:
         """Whether a template of the fabric certainly brings a GPU with its NIC."""
         return self.fabric is not None and any(
             brings_gpu(claim.template, self.configuration, self.namespace.claim_facts)

@@ -67,9 +67,11 @@ def desired_env(
     host_network: bool,
     excludes_interfaces: bool = False,
 ) -> EnvPairs:
-    """List all variables of the fabric for a container whose env is `user_env`.
+    """List the variables of the fabric for a container whose env is `user_env`.
 
-    Names in `user_env` are included, with the fabric's value: the caller compares.
+    Names in `user_env` are included, with the fabric's value: the caller compares. An exception are
+    SOCKET_VARIABLES: if `user_env` or the site's `env` has any, the fabric's own are left out; and
+    if `user_env` has one, the site's value for the other is left out.
     `excludes_interfaces`: whether its command gives Open MPI a list of interfaces to exclude.
     """
     interface = fabric.host_socket_interface if host_network else fabric.socket_interface

@@ -38,7 +38,7 @@ POD_TOO_LARGE = Reason(
 _REMEDY = f"split it, or remove the annotation {ENABLE_ANNOTATION}"
 
 #: Annotations that hold lists.
-_LISTED = frozenset({NETWORKS_ANNOTATION, CONTAINERS_ANNOTATION, SKIP_ANNOTATION})
+_LIST_ANNOTATIONS = frozenset({NETWORKS_ANNOTATION, CONTAINERS_ANNOTATION, SKIP_ANNOTATION})
 _PLAIN = ("nodeSelector", "tolerations", "volumes", "resourceClaims")
 
 
@@ -51,17 +51,17 @@ def check_size(pod: Pod) -> None:
     containers, entries = 0, len(annotations)
     for field in CONTAINER_FIELDS:
         if field in spec:
-            listed = pod.container_items(field)
-            containers += len(listed)
+            items = pod.container_items(field)
+            containers += len(items)
             if containers > MAX_CONTAINERS:
                 raise _too_many_containers(containers)
-            for index, container in enumerate(listed):
+            for index, container in enumerate(items):
                 entries += count_entries(container, ("spec", field, index))
     for field in _PLAIN:
         if field in spec:
             entries += _size(spec[field])
     # Nearly all pods have no further lists and are within the limit: only others are counted again.
-    if entries > MAX_ENTRIES or "affinity" in spec or not _LISTED.isdisjoint(annotations):
+    if entries > MAX_ENTRIES or "affinity" in spec or not _LIST_ANNOTATIONS.isdisjoint(annotations):
         _check_each(pod)
 
 
@@ -78,7 +78,7 @@ def _check_each(pod: Pod) -> None:
         for index, container in enumerate(pod.container_items(field))
     }
     sizes["annotations"] = len(annotations)
-    for key in _LISTED.intersection(annotations):
+    for key in _LIST_ANNOTATIONS.intersection(annotations):
         written = annotations[key]
         sizes[f"annotation {key}"] = written.count(",") if isinstance(written, str) else 0
     sizes |= {field: _size(spec.get(field)) for field in _PLAIN}

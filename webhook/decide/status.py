@@ -136,10 +136,10 @@ def render(
 ) -> str:
     """Return the status for these outcomes, "" if the annotations leave no room for one."""
     room = _room(annotations)
-    before = _previous(
+    previous_status = _previous(
         annotations, summary.config_hash, vocabulary, crowded=room < MAX_STATUS_LENGTH
     )
-    report = _report(outcomes, before, vocabulary)
+    report = _report(outcomes, previous_status, vocabulary)
     rdma, because, _, libraries, _, assumption = summary.verdict
     body: JsonObject = {"rdma": rdma, "because": because.code}
     if assumption is not None:
@@ -157,7 +157,7 @@ def render(
             body[field] = sorted(codes - named)
             named |= codes
     body["config"] = summary.config_hash
-    return _within(body, room, before.counts)
+    return _within(body, room, previous_status.counts)
 
 
 class _Report(NamedTuple):
@@ -169,7 +169,7 @@ class _Report(NamedTuple):
 
 
 def _report(
-    outcomes: Iterable[Outcome], before: _Previous, vocabulary: StatusVocabulary
+    outcomes: Iterable[Outcome], previous_status: _Previous, vocabulary: StatusVocabulary
 ) -> _Report:
     applied, skipped, warned, done = set[str](), set[str](), set[str](), set[str]()
     for mutation, _, status, reason, _, _ in outcomes:
@@ -181,10 +181,10 @@ def _report(
             warned.add(reason.code)
         elif status == "skipped" and reason.reportable:
             skipped.add(reason.code)
-    for name in done.intersection(before.applied):
+    for name in done.intersection(previous_status.applied):
         applied.add(name)
-        warned.update(vocabulary.mutations[name].intersection(before.warned))
-    warned.update(vocabulary.persistent_warning_codes.intersection(before.warned))
+        warned.update(vocabulary.mutations[name].intersection(previous_status.warned))
+    warned.update(vocabulary.persistent_warning_codes.intersection(previous_status.warned))
     return _Report(applied, skipped, warned)
 
 
@@ -203,7 +203,7 @@ def _room(annotations: Mapping[str, Json]) -> int:
     return min(MAX_STATUS_LENGTH, MAX_ANNOTATIONS_SIZE - used - len(STATUS_ANNOTATION))
 
 
-def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
+def _within(body: JsonObject, room: int, previous_counts: Mapping[str, int]) -> str:
     """Return the body as JSON; if there is little room, with counts for lists, or else nothing.
 
     Whether to return "" must not depend on the length of the body: a second call has a shorter
@@ -212,9 +212,11 @@ def _within(body: JsonObject, room: int, before: Mapping[str, int]) -> str:
     if room < MAX_STATUS_LENGTH and len(orjson.dumps(body | _MAX_COUNTS)) > room:
         return ""
     written = orjson.dumps(body)
-    if len(written) > room or before:
+    if len(written) > room or previous_counts:
         counts = {key: len(value) for key, value in body.items() if isinstance(value, (list, dict))}
-        largest = {key: max(count, counts.get(key, count)) for key, count in before.items()}
+        largest = {
+            key: max(count, counts.get(key, count)) for key, count in previous_counts.items()
+        }
         shortened = body | counts | largest
         written = orjson.dumps({key: shortened[key] for key in ORDER if key in shortened})
     return written.decode()
@@ -253,16 +255,16 @@ def _previous(
     if vocabulary.verdicts.get(str(body.get("because"))) != body.get("rdma", ""):
         return _NO_PREVIOUS
     fields = {key: body[key] for key in COUNTED if key in body}
-    if all(_counts(count, key, vocabulary) for key, count in fields.items()):
+    if all(_is_count(count, key, vocabulary) for key, count in fields.items()):
         return _Previous(counts=fields) if crowded else _NO_PREVIOUS
     if not _are_known(fields.pop("applied"), vocabulary.mutations):
         return _NO_PREVIOUS
-    if not all(listed and _are_known(listed, vocabulary.codes) for listed in fields.values()):
+    if not all(codes and _are_known(codes, vocabulary.codes) for codes in fields.values()):
         return _NO_PREVIOUS
     return _Previous(body["applied"], fields.get("warned", ()))
 
 
-def _counts(count: Json, key: str, vocabulary: StatusVocabulary) -> bool:
+def _is_count(count: Json, key: str, vocabulary: StatusVocabulary) -> bool:
     """Return whether a value can be the number of mutations, or of at least one reason code."""
     minimum, maximum = (
         (0, len(vocabulary.mutations)) if key == "applied" else (1, len(vocabulary.codes))

@@ -58,13 +58,13 @@ class KnownClaims(NamedTuple):
     #: The facts of the namespaces that have any.
     by_namespace: Mapping[str, ClaimFacts]
     #: The facts of all other namespaces.
-    elsewhere: ClaimFacts
+    other_namespaces: ClaimFacts
     #: Whether a ResourceClaim that is created now will be known shortly.
     are_watched: bool
 
     def of(self, namespace: str) -> ClaimFacts:
         """Return the facts of a namespace."""
-        return self.by_namespace.get(namespace, self.elsewhere)
+        return self.by_namespace.get(namespace, self.other_namespaces)
 
 
 def is_made_for_pod(item: Mapping[str, object]) -> bool:
@@ -134,16 +134,20 @@ def claims_of(pod: Pod, facts: ClaimFacts = NO_CLAIM_FACTS) -> tuple[Claim, ...]
     """List the claims of a pod, once for each container that uses one; most pods have none."""
     if not pod.spec.get("resourceClaims"):
         return ()
-    listed = {str(pod_claim.get("name", "")): pod_claim for pod_claim in pod.resource_claims}
+    pod_claims_by_name = {
+        str(pod_claim.get("name", "")): pod_claim for pod_claim in pod.resource_claims
+    }
     claims: list[Claim] = []
     for container in pod.containers:
         for use in container.claims:
             name = str(use.get("name", ""))
-            if name in listed:
-                claims.append(_claim(listed[name], use, container, facts))
+            if name in pod_claims_by_name:
+                claims.append(_claim(pod_claims_by_name[name], use, container, facts))
     used = {claim.name for claim in claims}
     claims += [
-        _claim(pod_claim, {}, None, facts) for name, pod_claim in listed.items() if name not in used
+        _claim(pod_claim, {}, None, facts)
+        for name, pod_claim in pod_claims_by_name.items()
+        if name not in used
     ]
     return tuple(claims)
 
@@ -232,27 +236,27 @@ def unknown_claims(pod: PodManifest, facts: ClaimFacts) -> list[str]:
 
     Accept any pod: a malformed entry has no name.
     """
-    listed = at(pod, ("spec", "resourceClaims"))
-    if not isinstance(listed, list):
+    pod_claims = at(pod, ("spec", "resourceClaims"))
+    if not isinstance(pod_claims, list):
         return []
-    names = (at(claim, (_EXISTING,)) for claim in listed[:_MAX_LISTED])
+    names = (at(claim, (_EXISTING,)) for claim in pod_claims[:_MAX_LISTED])
     unknown = (name for name in names if isinstance(name, str) and name not in facts.claims)
     return list(dict.fromkeys(unknown))
 
 
 def _claim(
-    listed: dict[str, object],
-    used: dict[str, object],
+    pod_claim: dict[str, object],
+    use: dict[str, object],
     container: Container | None,
     facts: ClaimFacts,
 ) -> Claim:
     """Join an entry of `spec.resourceClaims` and an entry of a container's `resources.claims`."""
-    template, existing = (str(listed.get(key, "")) for key in (_TEMPLATE, _EXISTING))
+    template, existing = (str(pod_claim.get(key, "")) for key in (_TEMPLATE, _EXISTING))
     requested = facts.templates.get(template) or facts.claims.get(existing) or {}
-    request = str(used.get("request") or "")
+    request = str(use.get("request") or "")
     chosen = (requested.get(request, ()),) if request else requested.values()
     classes = tuple([device_class for classes in chosen for device_class in classes])
-    name = str(listed.get("name", ""))
+    name = str(pod_claim.get("name", ""))
     # A name that the webhook gave to a claim does not describe the device.
     names = [] if name.startswith(CLAIM_PREFIX) else [name]
     # The API server rejects longer names later, so their ends need not be searched.

@@ -27,12 +27,13 @@ from webhook.model.names import MAX_KEY_LENGTH
 class Globs:
     """Alternative globs, matched against the whole name; case matters, as in Kubernetes."""
 
-    configured: tuple[str, ...] = ()
+    #: The globs as the configuration has them.
+    texts: tuple[str, ...] = ()
     #: Each glob, and the literal part that is searched for first.
     _pairs: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        pairs = tuple((_literal(glob), glob) for glob in self.configured)
+        pairs = tuple((_literal(glob), glob) for glob in self.texts)
         object.__setattr__(self, "_pairs", pairs)
 
     def match(self, name: str) -> bool:
@@ -126,7 +127,7 @@ class Fabric:
     resources: tuple[RdmaResource, ...] = ()
     #: Only in mode `dra`.
     claim_templates: tuple[ClaimTemplateReference, ...] = ()
-    #: Whether to request the resources, or to claim the devices.
+    #: Whether the webhook requests the resources or claims the devices; else another injector does.
     inject_resources: bool = True
     libraries: frozenset[str] = frozenset({"nccl", "ucx", "gloo"})
     env: FabricEnv = field(default_factory=FabricEnv)

@@ -165,10 +165,10 @@ class Facts:
 
     def with_complete_templates(self, namespaces: Iterable[str]) -> Facts:
         """Return a copy where these namespaces have no other ResourceClaimTemplates."""
-        listed = {name: self.namespace(name) for name in namespaces}
+        facts_by_namespace = {name: self.namespace(name) for name in namespaces}
         complete = {
             name: replace(facts, claim_facts=replace(facts.claim_facts, complete=True))
-            for name, facts in listed.items()
+            for name, facts in facts_by_namespace.items()
         }
         return replace(self, namespaces={**self.namespaces, **complete})
 

@@ -97,8 +97,8 @@ def non_root_user(image: str, defaults: Defaults) -> str:
 
     Return "" for any other image, which may run as root.
     """
-    site = defaults.non_root_images
-    if site.configured and any(map(site.match, image_name_forms(image))):
+    non_root_images = defaults.non_root_images
+    if non_root_images.texts and any(map(non_root_images.match, image_name_forms(image))):
         return "another user"
     if not any(map(image.__contains__, _MARKS)):
         return ""

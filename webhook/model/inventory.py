@@ -101,7 +101,7 @@ def _lacks(group: NodeGroup, fabric: Fabric, configuration: CompiledConfiguratio
             yield f"label {key} is missing (expected: {expected})"
         elif not _fits_label(group, key, fabric, configuration):
             yield f"label {key} is {group.labels[key]}, not {expected}"
-    resources = _sufficient(fabric, configuration)
+    resources = _identifying_resources(fabric, configuration)
     if resources and not _offers(group, resources):
         yield _not_offered(resources)
 
@@ -119,10 +119,10 @@ def _met_conditions(group: NodeGroup, name: str, configuration: CompiledConfigur
     """Count the conditions of a fabric that nodes meet."""
     fabric = configuration.fabrics[name]
     labels = sum(_fits_label(group, key, fabric, configuration) for key in fabric.node_labels)
-    return labels + _offers(group, _sufficient(fabric, configuration))
+    return labels + _offers(group, _identifying_resources(fabric, configuration))
 
 
-def _sufficient(fabric: Fabric, configuration: CompiledConfiguration) -> list[str]:
+def _identifying_resources(fabric: Fabric, configuration: CompiledConfiguration) -> list[str]:
     """Return the resources that nodes must offer at least one of; [] if labels are enough."""
     if fabric.node_labels and not fabric.gpu_resources:
         return []
@@ -201,7 +201,8 @@ class FabricInventory(NamedTuple):
 
     fabrics: tuple[FabricCapacity, ...]
     unassigned_nodes: tuple[UnassignedNodes, ...]
-    #: The number of nodes, and of nodes without a resource or label that the configuration names.
+    #: The number of all nodes, and of those that `may_belong_to_fabric` rejects: they offer no GPU
+    #: and no RDMA resource, listed in the configuration or not, and fit no label of a fabric.
     nodes: int
     unrelated_nodes: int
 

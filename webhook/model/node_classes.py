@@ -68,12 +68,12 @@ class _Table(NamedTuple):
 
 def refine(coarse: Collection[NodeClass], labels: Labels) -> NodeClasses:
     """Divide coarse classes, each with nodes of any labels, by the labels of the nodes."""
-    listed = [one_class for one_class in coarse if one_class.fabric_names]
-    tables = _tables(listed, labels)
+    classes_of_fabrics = [one_class for one_class in coarse if one_class.fabric_names]
+    tables = _tables(classes_of_fabrics, labels)
     values = _values_by_key(tables)
     for limit in _MAX_VALUES:
         individual = frozenset(key for key, distinct in values.items() if len(distinct) > limit)
-        classes = _divide(listed, tables, individual)
+        classes = _divide(classes_of_fabrics, tables, individual)
         if len(classes) <= MAX_CLASSES:
             if HOSTNAME in individual:
                 hosts = _host_names(tables)
@@ -158,4 +158,4 @@ def _by_fabric(classes: Iterable[NodeClass]) -> dict[str, tuple[NodeClass, ...]]
     for nodes in classes:
         for fabric in nodes.fabric_names:
             by_fabric.setdefault(fabric, []).append(nodes)
-    return {fabric: tuple(listed) for fabric, listed in by_fabric.items()}
+    return {fabric: tuple(classes_of_fabric) for fabric, classes_of_fabric in by_fabric.items()}

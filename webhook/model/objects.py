@@ -105,8 +105,8 @@ class ResourceClaim(ClusterObject):
         """Its requests for devices."""
         is_template = "spec" in self._spec
         path = ("spec", *_REQUESTS) if is_template else _REQUESTS
-        listed = self._template_requests if is_template else self._claim_requests
-        return (DeviceRequest(request, (*path, index)) for index, request in enumerate(listed))
+        requests = self._template_requests if is_template else self._claim_requests
+        return (DeviceRequest(request, (*path, index)) for index, request in enumerate(requests))
 
 
 class DeviceRequest:

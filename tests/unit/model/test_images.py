@@ -92,7 +92,7 @@ def test_the_sites_list_comes_first() -> None:
 
 def test_each_known_image_is_searched_for() -> None:
     """Its name has a text that is looked for first."""
-    globs = [glob for images in NON_ROOT_IMAGES for glob in images.globs.configured]
+    globs = [glob for images in NON_ROOT_IMAGES for glob in images.globs.texts]
     assert all(non_root_user(glob.replace("*", "x"), Defaults()) for glob in globs)
 
 

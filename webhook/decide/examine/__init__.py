@@ -139,12 +139,14 @@ def examine(
     claims = claims_of(pod, decision_input.namespace.claim_facts)
     selection = select(pod, container_devices, annotations, commands, configuration, claims=claims)
     from_other_configuration = earlier.config not in ("", configuration.config_hash)
-    before = None if from_other_configuration else fabric_shown_by(pod, earlier, configuration)
+    earlier_fabric = (
+        None if from_other_configuration else fabric_shown_by(pod, earlier, configuration)
+    )
     if selection.reason:
         resolution = _NOT_RESOLVED
     else:
         resolution = resolve(
-            pod, container_devices, annotations, decision_input, before, claims=claims
+            pod, container_devices, annotations, decision_input, earlier_fabric, claims=claims
         )
     reader = CommandReader(pod)
     analysis = PodAnalysis(

@@ -87,7 +87,8 @@ class _Search:
 
     def __init__(self, configuration: CompiledConfiguration) -> None:
         self.candidates = frozenset(configuration.fabrics)
-        self.naming_evidence: list[_Evidence] = []
+        #: The evidence for certain fabrics; other evidence only excludes some.
+        self.positive_evidence: list[_Evidence] = []
         self.winner: _Evidence | None = None
 
     def narrow(self, evidence: list[_Evidence]) -> Resolution | None:
@@ -95,16 +96,16 @@ class _Search:
         for piece in evidence:
             remaining = piece.constraint.filter(self.candidates)
             if not remaining:
-                if self.naming_evidence and piece.constraint.allowed:
-                    raise _conflict(self.naming_evidence, piece)
-                if self.naming_evidence and self.naming_evidence[0].explicit:
+                if self.positive_evidence and piece.constraint.allowed:
+                    raise _conflict(self.positive_evidence, piece)
+                if self.positive_evidence and self.positive_evidence[0].explicit:
                     continue
                 remedy = f"correct the pod's node selection, or set {FABRIC_ANNOTATION}"
                 return _unknown(f"no fabric matches {piece.source}: {remedy}")
             self.candidates = remaining
             if piece.constraint.allowed:
-                self.naming_evidence.append(piece)
-            if self.winner is None and self.naming_evidence and len(remaining) == 1:
+                self.positive_evidence.append(piece)
+            if self.winner is None and self.positive_evidence and len(remaining) == 1:
                 self.winner = piece
         return None
 
@@ -148,7 +149,7 @@ def resolve(
         resolution = Resolution(configuration.fabrics[name], search.winner.source)
     else:
         resolution = _by_default(
-            search.candidates, search.naming_evidence, decision_input, container_devices
+            search.candidates, search.positive_evidence, decision_input, container_devices
         )
     named = annotations.fabric is not None
     conflict = gpu_conflict(container_devices, resolution.fabric, decision_input, named=named)
@@ -162,7 +163,7 @@ def _with_conflict(
 
     A pod is not denied at a second call: an earlier one may have added the resource.
     """
-    if conflict.is_final and STATUS_ANNOTATION not in pod.annotations:
+    if conflict.is_permanent and STATUS_ANNOTATION not in pod.annotations:
         raise Denial(FABRIC_CONFLICT, f"{conflict.message}: remove one of the two")
     if named:
         return resolution
@@ -246,7 +247,10 @@ def _resource_evidence(
 def _template_evidence(
     claims: Iterable[Claim], configuration: CompiledConfiguration
 ) -> list[_Evidence]:
-    """Return evidence for the fabrics whose templates the pod claims, with any author."""
+    """Return evidence for the fabrics whose templates the pod claims.
+
+    The claims may be the user's, or an earlier call may have added them.
+    """
     return [
         _Evidence(
             _claim_text(claim),
@@ -296,7 +300,7 @@ def _unlisted_device(container_devices: ContainerDevices, gpu_remedy: str) -> st
 
 def _by_default(
     candidates: frozenset[str],
-    naming_evidence: list[_Evidence],
+    positive_evidence: list[_Evidence],
     decision_input: DecisionInput,
     container_devices: ContainerDevices,
 ) -> Resolution:
@@ -314,13 +318,13 @@ def _by_default(
             return Resolution(configuration.fabrics[name], source)
     if not configuration.fabrics:
         return _unknown("no fabric is configured")
-    if not naming_evidence:
+    if not positive_evidence:
         names = " or ".join(", ".join(configuration.fabrics).rsplit(", ", 1))
         remedy = f"set {FABRIC_ANNOTATION} to the fabric of its nodes, {names}"
         message = f"the pod's fabric cannot be determined: {remedy}"
         return _unknown(_unlisted_device(container_devices, remedy) or message)
     several = " and ".join(sorted(candidates))
-    message = f"{naming_evidence[0].source} matches {several}: set {FABRIC_ANNOTATION}"
+    message = f"{positive_evidence[0].source} matches {several}: set {FABRIC_ANNOTATION}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
 
 
@@ -328,12 +332,12 @@ def _unknown(message: str) -> Resolution:
     return Resolution(reason=FABRIC_UNKNOWN, message=message)
 
 
-def _conflict(naming_evidence: list[_Evidence], last: _Evidence) -> Denial:
+def _conflict(positive_evidence: list[_Evidence], last: _Evidence) -> Denial:
     """Return a Denial that names the last evidence and the first evidence that it contradicts."""
     allowed = last.constraint.allowed
     first = next(
-        (piece for piece in naming_evidence if piece.constraint.allowed.isdisjoint(allowed)),
-        naming_evidence[0],
+        (piece for piece in positive_evidence if piece.constraint.allowed.isdisjoint(allowed)),
+        positive_evidence[0],
     )
     fabric, other = (" or ".join(sorted(evidence.constraint.allowed)) for evidence in (first, last))
     msg = f"{first.source} implies fabric {fabric}, but {last.source} implies fabric {other}"

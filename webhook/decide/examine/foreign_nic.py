@@ -105,7 +105,7 @@ def _by_annotation(analysis: PodAnalysis) -> str:
     annotations, globs = analysis.original.annotations, analysis.configuration.foreign_annotations
     if GKE_INTERFACES in annotations and _attaches(annotations[GKE_INTERFACES]):
         return f"annotation {GKE_INTERFACES} attaches {_NIC}"
-    for key in annotations if globs.configured else ():
+    for key in annotations if globs.texts else ():
         if globs.match(key):
             return f"annotation {key} attaches {_NIC}"
     return ""
@@ -185,10 +185,10 @@ def _efa(analysis: PodAnalysis, path: Path) -> str:
 def _by_claim(analysis: PodAnalysis, chosen: Collection[Path]) -> str:
     fabrics, facts = analysis.configuration.fabrics, analysis.namespace.claim_facts
     for claim in analysis.claims:
-        homes = fabrics_of(claim, analysis.configuration)
+        fabric_names = fabrics_of(claim, analysis.configuration)
         if analysis.fabric is not None:
-            homes |= {analysis.fabric.name}
-        if any(has_nic_of(claim, fabrics[name], facts) for name in homes):
+            fabric_names |= {analysis.fabric.name}
+        if any(has_nic_of(claim, fabrics[name], facts) for name in fabric_names):
             continue
         if claim.is_nic and claim.container is None:
             return f"resource claim {claim.name} of the pod is {_NIC}"

@@ -41,8 +41,8 @@ class GpuConflict(NamedTuple):
     """A GPU that contradicts the pod's evidence for a fabric."""
 
     message: str
-    #: Whether the pod is denied: no node will ever offer both.
-    is_final: bool
+    #: Whether no node will ever offer both; the pod is then denied.
+    is_permanent: bool
 
 
 def lacks_gpu(fabric: Fabric, gpu: str, fabric_index: FabricIndex) -> bool:
@@ -84,14 +84,14 @@ def gpu_conflict(
         source = f"annotation {FABRIC_ANNOTATION}={fabric.name}"
     else:
         return None
-    final = _is_final(fabric, decision_input)
+    is_permanent = _is_permanent(fabric, decision_input)
     for gpu, container in _gpus(container_devices, decision_input.configuration):
         if lacks_gpu(fabric, gpu, decision_input.fabric_index):
             nodes = f"whose nodes do not offer {gpu} (container {container})"
-            return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", final)
-        if final and _are_apart(gpu, evidence, fabric, decision_input.fabric_index):
+            return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", is_permanent)
+        if is_permanent and _are_apart(gpu, evidence, fabric, decision_input.fabric_index):
             nodes = f"where no node offers it beside {gpu} (container {container})"
-            return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", final)
+            return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", is_permanent)
     return None
 
 
@@ -135,7 +135,7 @@ def _are_apart(
     return offered and fabric.name not in fabric_index.offering_with_rdma.get(pair, ())
 
 
-def _is_final(fabric: Fabric, decision_input: DecisionInput) -> bool:
-    """Return whether the fabric's nodes are known, and never change."""
+def _is_permanent(fabric: Fabric, decision_input: DecisionInput) -> bool:
+    """Return whether a contradiction stays: the fabric's nodes are known, and never change."""
     static = decision_input.configuration.defaults.nodes == "static"
     return static and fabric.name in decision_input.fabric_index.inhabited

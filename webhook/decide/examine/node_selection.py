@@ -76,9 +76,11 @@ def from_fabric_index(
     """
     if not fabric_index.by_node:
         return
-    homes = [fabric_index.by_node[name] for name in pod.node_names if name in fabric_index.by_node]
-    if homes:
-        fabric_names = frozenset[str]().union(*homes)
+    fabrics_of_nodes = [
+        fabric_index.by_node[name] for name in pod.node_names if name in fabric_index.by_node
+    ]
+    if fabrics_of_nodes:
+        fabric_names = frozenset[str]().union(*fabrics_of_nodes)
         yield "the node that the pod names", _only(fabric_names, configuration)
     for gpu in gpus:
         if configuration.by_gpu[gpu] <= fabric_index.with_gpus and fabric_index.by_gpu.get(gpu):
@@ -123,10 +125,10 @@ def _names_product(values: list[str], configuration: CompiledConfiguration) -> b
     return any(glob.match(product_of(PRODUCT, value)) for value in values for glob in globs)
 
 
-def _only(homes: frozenset[str], configuration: CompiledConfiguration) -> FabricConstraint:
+def _only(fabric_names: frozenset[str], configuration: CompiledConfiguration) -> FabricConstraint:
     return (
-        FabricConstraint(allowed=homes)
-        if homes
+        FabricConstraint(allowed=fabric_names)
+        if fabric_names
         else FabricConstraint(excluded=frozenset(configuration.fabrics))
     )
 
@@ -164,19 +166,22 @@ def _label(
     key: str, values: Iterable[object], configuration: CompiledConfiguration
 ) -> FabricConstraint | None:
     """Compare the permitted values of a label with the fabrics that list it; None if none does."""
-    listing = configuration.by_label.get(key)
-    if not listing:
+    globs_by_fabric = configuration.by_label.get(key)
+    if not globs_by_fabric:
         return None
     products = [product_of(key, str(value)) for value in values]
     allowed = {
-        name for product in products for name, globs in listing.items() if globs.match(product)
+        name
+        for product in products
+        for name, globs in globs_by_fabric.items()
+        if globs.match(product)
     }
-    return FabricConstraint(frozenset(allowed), frozenset(listing.keys() - allowed))
+    return FabricConstraint(frozenset(allowed), frozenset(globs_by_fabric.keys() - allowed))
 
 
 def _literally(key: str, values: list[str], configuration: CompiledConfiguration) -> frozenset[str]:
     """Return the fabrics whose globs for the label are all literally among the values."""
-    listing, permitted = configuration.by_label.get(key), frozenset(values)
+    globs_by_fabric, permitted = configuration.by_label.get(key), frozenset(values)
     return frozenset(
-        name for name, globs in (listing or {}).items() if permitted.issuperset(globs.configured)
+        name for name, globs in (globs_by_fabric or {}).items() if permitted.issuperset(globs.texts)
     )

@@ -35,7 +35,7 @@ PRESENT = Reason(
 )
 NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", reportable=False)
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no claims.", remedy="", reportable=False)
-ELSEWHERE = Reason(
+OTHER_INJECTOR = Reason(
     "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", reportable=False
 )
 NOT_APP = Reason(
@@ -62,7 +62,7 @@ BY_TEMPLATE = Reason(
     remedy="Remove rdma.lab/devices.",
 )
 
-_LISTED, _TEMPLATE = ("spec", "resourceClaims"), ("resourceClaimTemplateName",)
+_RESOURCE_CLAIMS, _TEMPLATE = ("spec", "resourceClaims"), ("resourceClaimTemplateName",)
 
 
 def mutate(draft: Draft, analysis: PodAnalysis) -> None:
@@ -115,7 +115,7 @@ def _second_gpu(analysis: PodAnalysis, target: Target, claims: list[Claim], fabr
 def _equip(draft: Draft, analysis: PodAnalysis, target: Target, pod_claims: _PodClaims) -> None:
     devices = analysis.annotations.devices
     if not pod_claims.fabric.inject_resources:
-        draft.skipped(target.name, ELSEWHERE, "another injector adds the claim")
+        draft.skipped(target.name, OTHER_INJECTOR, "another injector adds the claim")
     elif devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif conflict := pod_claims.conflict:
@@ -137,7 +137,7 @@ def _claim(draft: Draft, target: Target, pod_claims: _PodClaims) -> None:
         name = pod_claims.shared_name(reference)
         if not name:
             name = pod_claims.add(reference)
-            draft.append(_LISTED, {"name": name, "resourceClaimTemplateName": template})
+            draft.append(_RESOURCE_CLAIMS, {"name": name, "resourceClaimTemplateName": template})
         use = {"name": name, "request": request} if request else {"name": name}
         draft.append((*target.path, "resources", "claims"), use)
         claimed.append(f"{template} as {name}")
@@ -147,12 +147,12 @@ def _claim(draft: Draft, target: Target, pod_claims: _PodClaims) -> None:
 class _PodClaims:
     """The entries of the pod's `spec.resourceClaims`, present and future, with their names."""
 
-    def __init__(self, fabric: Fabric, listed: list[dict[str, object]]) -> None:
+    def __init__(self, fabric: Fabric, pod_claims: list[dict[str, object]]) -> None:
         self.fabric = fabric
         self._prefix = f"{CLAIM_PREFIX}{fabric.name}-"
         self._template_of = {
-            str(claim.get("name")): text(claim, _TEMPLATE, (*_LISTED, index))
-            for index, claim in enumerate(listed)
+            str(claim.get("name")): text(claim, _TEMPLATE, (*_RESOURCE_CLAIMS, index))
+            for index, claim in enumerate(pod_claims)
         }
         self._first = {template: name for name, template in reversed(self._template_of.items())}
         self._numbers = count()
@@ -189,7 +189,7 @@ MUTATION = Mutation(
         PRESENT,
         NO_DEVICES,
         NOT_CONFIGURED,
-        ELSEWHERE,
+        OTHER_INJECTOR,
         NOT_APP,
         NAME_TAKEN,
         GPU_TWICE,

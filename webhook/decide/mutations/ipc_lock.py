@@ -126,7 +126,7 @@ def _allow_locking(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
     elif capabilities.grants(CAPABILITY):
         _leave(draft, analysis, target, PRESENT, "the container already has IPC_LOCK")
     elif analysis.namespace.enforced_pod_security:
-        _refuse(draft, analysis, target, analysis.namespace.enforced_pod_security)
+        _without_capability(draft, analysis, target, analysis.namespace.enforced_pod_security)
     else:
         _add(draft, analysis, target, misspelled="CAP_IPC_LOCK" in capabilities.added)
 
@@ -161,7 +161,7 @@ def _leave(
         _warn(draft, analysis, target, no_effect_reason)
 
 
-def _refuse(draft: Draft, analysis: PodAnalysis, target: Target, level: str) -> None:
+def _without_capability(draft: Draft, analysis: PodAnalysis, target: Target, level: str) -> None:
     memlock = analysis.configuration.defaults.memlock
     if memlock == "unlimited":
         message = f"not added: Pod Security {level} forbids it, and memlock is unlimited"

@@ -232,11 +232,11 @@ def _env_reader(pod: Pod) -> str:
 def _volume_reader(pod: Pod) -> str:
     read = 0
     for volume in pod.volumes("downwardAPI", "projected"):
-        for listed in volume.projected_item_lists():
-            read += len(listed)
+        for items in volume.projected_item_lists():
+            read += len(items)
             if read > MAX_ENTRIES:
                 raise too_many({"projected volume items": read})
-            for item in listed:
+            for item in items:
                 if "resourceFieldRef" in item and _is_limit(item):
                     return f"volume {volume.name}"
     return ""
@@ -289,8 +289,8 @@ def drop_limit(draft: Draft, path: Path, request: str | None = None) -> str:
     draft.remove((*path, "limits", "memory"))
     is_pod = path == POD_LEVEL
     owner, its = ("the pod's ", "its ") if is_pod else ("", "")
-    counted = is_pod or not _limits_or_requests_memory(draft)
-    remark = "" if counted else "; the scheduler counts the pod's"
+    is_counted_by_scheduler = is_pod or not _limits_or_requests_memory(draft)
+    remark = "" if is_counted_by_scheduler else "; the scheduler counts the pod's"
     verb = "stays" if has_request else "is now"
     return f"removed {owner}limits.memory {limit}; {its}requests.memory {verb} {remaining}{remark}"
 

@@ -34,7 +34,7 @@ NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="
 NOT_CONFIGURED = Reason(
     "NotConfigured", "The fabric has no resources.", remedy="", reportable=False
 )
-ELSEWHERE = Reason(
+OTHER_INJECTOR = Reason(
     "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", reportable=False
 )
 NOT_APP = Reason(
@@ -89,7 +89,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 def _add(draft: Draft, analysis: PodAnalysis, target: Target, fabric: Fabric) -> None:
     requested = devices_for(target, fabric, analysis.annotations.devices)
     if not fabric.inject_resources:
-        draft.skipped(target.name, ELSEWHERE, "another injector adds the resource")
+        draft.skipped(target.name, OTHER_INJECTOR, "another injector adds the resource")
     elif analysis.annotations.devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif not requested:
@@ -169,7 +169,7 @@ MUTATION = Mutation(
         PRESENT,
         NO_DEVICES,
         NOT_CONFIGURED,
-        ELSEWHERE,
+        OTHER_INJECTOR,
         NOT_APP,
         OTHER,
         FEW_DEVICES,

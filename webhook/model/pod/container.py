@@ -154,30 +154,30 @@ def _merge(requests: JsonObject, limits: JsonObject) -> JsonObject:
 # The variables that `env` spells out.
 
 
-def env_of(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
+def env_of(env_items: list[JsonObject], path: Path) -> dict[str, str | None]:
     """Return the variables in the `env` of the container at `path`: name → value, in its order.
 
     None marks a value that only the kubelet can determine: a `valueFrom`, or a value that
     `literal_or_none` rejects. As in Kubernetes, an absent or null value is "", and of several
     entries with the same name the last one wins.
     """
-    env = _plain(listed)
-    return _read_items(listed, (*path, "env")) if env is None else env
+    env = _plain(env_items)
+    return _read_items(env_items, (*path, "env")) if env is None else env
 
 
-def _plain(listed: list[JsonObject]) -> dict[str, str | None] | None:
+def _plain(env_items: list[JsonObject]) -> dict[str, str | None] | None:
     """Read items if each is a unique name with a literal string, as usual; else return None."""
     try:
-        env = {item["name"]: item["value"] for item in listed}
-        complete = len(listed) == len(env) and sum(map(len, listed)) == 2 * len(env)
+        env = {item["name"]: item["value"] for item in env_items}
+        complete = len(env_items) == len(env) and sum(map(len, env_items)) == 2 * len(env)
         return env if complete and "$" not in "".join((*env, *env.values())) else None
     except (KeyError, TypeError):  # a key is missing, or something is not a string
         return None
 
 
-def _read_items(listed: list[JsonObject], path: Path) -> dict[str, str | None]:
+def _read_items(env_items: list[JsonObject], path: Path) -> dict[str, str | None]:
     env: dict[str, str | None] = {}
-    for index, item in enumerate(listed):
+    for index, item in enumerate(env_items):
         name, value = (text(item, (key,), (*path, index)) for key in ("name", "value"))
         if name is None:
             continue  # the API server rejects it, with a better message

@@ -42,18 +42,24 @@ class NodeTerm:
         if "matchExpressions" not in self._manifest:
             return ()
         path = (*self._path, "matchExpressions")
-        listed = items(self._manifest, ("matchExpressions",), self._path)
+        expressions = items(self._manifest, ("matchExpressions",), self._path)
         return tuple(
-            [_requirement(expression, (*path, index)) for index, expression in enumerate(listed)]
+            [
+                _requirement(expression, (*path, index))
+                for index, expression in enumerate(expressions)
+            ]
         )
 
     @derived
     def field_requirements(self) -> tuple[Requirement, ...]:
         """Its requirements on the name of the node, the `matchFields`."""
         path = (*self._path, "matchFields")
-        listed = items(self._manifest, ("matchFields",), self._path)
+        expressions = items(self._manifest, ("matchFields",), self._path)
         return tuple(
-            [_requirement(expression, (*path, index)) for index, expression in enumerate(listed)]
+            [
+                _requirement(expression, (*path, index))
+                for index, expression in enumerate(expressions)
+            ]
         )
 
     @property
@@ -87,12 +93,12 @@ def acceptance(requirement: Requirement) -> Acceptance | None:
     Source: k8s.io/apimachinery, pkg/labels/selector.go (NewRequirement, Requirement.Matches).
     """
     _, operator, values = requirement
-    listed = frozenset(values)
+    expected_values = frozenset(values)
     match operator:
         case "In" if values:
-            return listed.__contains__
+            return expected_values.__contains__
         case "NotIn" if values:
-            return lambda value: value not in listed
+            return lambda value: value not in expected_values
         case "Exists" if not values:
             return lambda value: value is not None
         case "DoesNotExist" if not values:

@@ -167,8 +167,8 @@ class Pod:
         """The terms of its required node affinity; a node must satisfy one of them."""
         if "affinity" not in self.spec:
             return ()
-        listed = items(self.manifest, NODE_TERMS)
-        return tuple([NodeTerm(term, (*NODE_TERMS, index)) for index, term in enumerate(listed)])
+        terms = items(self.manifest, NODE_TERMS)
+        return tuple([NodeTerm(term, (*NODE_TERMS, index)) for index, term in enumerate(terms)])
 
     @property
     def node_name(self) -> str:

@@ -54,10 +54,10 @@ class Volume:
     @property
     def downward_api_files(self) -> list[tuple[Json, Json]]:
         """The files of a downwardAPI volume, and the fields of the pod that they contain."""
-        listed = at(self.manifest, ("downwardAPI", "items"))
+        file_items = at(self.manifest, ("downwardAPI", "items"))
         return [
             (at(item, ("path",)), at(item, ("fieldRef", "fieldPath")))
-            for item in (listed if isinstance(listed, list) else ())
+            for item in (file_items if isinstance(file_items, list) else ())
         ]
 
     def projected_item_lists(self) -> Iterator[list[JsonObject]]:

@@ -105,7 +105,7 @@ class FabricsForm(TypedDict):
     nodes: int
     """The number of all nodes."""
     otherNodes: int
-    """The number of nodes without GPUs, RDMA resources or labels that the configuration names."""
+    """The number of nodes that offer no GPU or RDMA resource, and have no label of a fabric."""
 
 
 def fabrics_form(inventory: FabricInventory) -> FabricsForm:
