@@ -202,12 +202,12 @@ class BundleContents:
         return b"".join(content.pem for content in self.contents)
 
     @property
-    def roots(self) -> tuple[bytes, ...]:
+    def distinct_bundles(self) -> tuple[bytes, ...]:
         """The distinct bundles that API servers trust; a single empty one if none is readable."""
         return tuple(dict.fromkeys(content.pem for content in self.readable)) or (b"",)
 
     @property
-    def missing(self) -> str:
+    def missing_problem(self) -> str:
         """The problem of a configuration that does not exist; "" if none is missing."""
         return _first(
             content.problem for content in self.contents if not content.uid and not content.failed
@@ -258,7 +258,7 @@ class CaBundles:
         )
         first = next((content for content in after.contents if content.uid or content.failed), None)
         if first is None or first.failed:
-            raise ApiError(first.problem if first else after.missing)
+            raise ApiError(first.problem if first else after.missing_problem)
         return after
 
 

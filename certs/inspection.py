@@ -186,13 +186,14 @@ def _handshakes(
     name = installation.server_name
     targets = addresses or endpoints(api, installation)
     return tuple(
-        _handshake(_probe_all_roots(address, name, bundles.roots), roles) for address in targets
+        _handshake(_probe_with_each_bundle(address, name, bundles.distinct_bundles), roles)
+        for address in targets
     )
 
 
-def _probe_all_roots(address: str, name: str, roots: Iterable[bytes]) -> ProbeResult:
+def _probe_with_each_bundle(address: str, name: str, pems: Iterable[bytes]) -> ProbeResult:
     """Do a handshake for each set of trusted CAs; return a failed one if there is one."""
-    results = [probe(address, name, pem) for pem in roots]
+    results = [probe(address, name, pem) for pem in pems]
     return next((probe_result for probe_result in results if probe_result.problem), results[0])
 
 

@@ -43,8 +43,9 @@ class Keeper:
         self._clock = clock
         self._secret = CaSecret(api, installation)
         self._bundles = CaBundles(api, installation, clock)
-        gap = durations.drain
-        self._published_since, self._draining_since = SeenSince(clock, gap), SeenSince(clock, gap)
+        longest_gap = durations.drain
+        self._published_since = SeenSince(clock, longest_gap)
+        self._draining_since = SeenSince(clock, longest_gap)
         self.served = ServedLeaf(installation, serving, durations, clock)
         #: The CAs in the Secret, as last known; None before the first round.
         self.authorities: Authorities | None = None
@@ -75,7 +76,7 @@ class Keeper:
         if self.served.issuer is None:
             self.served.serve(authorities.current)
         bundles = self._bundles.publish(authorities.trusted, bundles, self.notes.append)
-        self.failure, self.warning = bundles.failure, self.warning or bundles.missing
+        self.failure, self.warning = bundles.failure, self.warning or bundles.missing_problem
         self._published_since.observe(bundles.fingerprints, bundles.revision)
         self.served.follow(authorities.current, bundles, self._published_since)
 
@@ -114,7 +115,7 @@ class Keeper:
         )
 
     def _base_authorities(self, content: SecretContent) -> Authorities:
-        """Return the CAs in the Secret, else its earlier CAs, else a new one."""
+        """Return the CAs in the Secret, else those last known to this replica, else a new one."""
         authorities = content.authorities or self.authorities
         if authorities is not None:
             return authorities

@@ -62,7 +62,8 @@ def step(authorities: Authorities, context: RotationContext) -> Authorities:
         return _promote_next(authorities, following, context)
     if authorities.previous and _is_drained(authorities, context):
         return replace(authorities, previous=(), retire_after=None)
-    return replace(authorities, requested=None)  # a rotation is already under way
+    # Nothing is due yet. A rotation that is under way also fulfills a request for one.
+    return replace(authorities, requested=None)
 
 
 def step_imminent(authorities: Authorities, now: datetime) -> bool:

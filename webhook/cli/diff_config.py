@@ -162,7 +162,7 @@ def _read_cluster(
         reads,
         live.namespaces if live else namespaces_of(documents, default_namespace),
         read_fabrics=not arguments.config,
-        fallback_clause="pass them with -c",
+        unread_clause="pass them with -c",
         claims=any(
             configuration.uses_claims
             for configuration in file_configurations
@@ -172,8 +172,10 @@ def _read_cluster(
     )
     arguments.namespace = default_namespace
     configuration = reading.configuration.compiled if reading.configuration else None
-    notes = reading.facts.notes if live is None else workloads.notes
-    return workloads._replace(live_facts=reading.facts, configuration=configuration, notes=notes)
+    notes = reading.live_facts.notes if live is None else workloads.notes
+    return workloads._replace(
+        live_facts=reading.live_facts, configuration=configuration, notes=notes
+    )
 
 
 def _live_workloads(templates: LiveTemplates) -> _Workloads:

@@ -121,7 +121,9 @@ def _configuration(arguments: argparse.Namespace, reads: HttpReads) -> CompiledC
         return read_configuration(arguments.config)
     from webhook.preview.live import read_live  # noqa: PLC0415 -- slow to import
 
-    reading = read_live(reads, (), read_fabrics=True, fallback_clause=_FABRICS_ADVICE)
+    reading = read_live(reads, (), read_fabrics=True, unread_clause=_FABRICS_ADVICE)
     if reading.configuration is None:
-        raise DocumentError("\n".join(["the cluster's fabrics are unknown", *reading.facts.notes]))
+        raise DocumentError(
+            "\n".join(["the cluster's fabrics are unknown", *reading.live_facts.notes])
+        )
     return reading.configuration.compiled

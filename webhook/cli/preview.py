@@ -155,12 +155,12 @@ def _read_cluster(
         HttpReads(client),
         namespaces_of(documents, arguments.namespace, enable=arguments.enable),
         read_fabrics=not arguments.config,
-        fallback_clause=f"using the fabrics of {path}" if path else "using example fabrics",
+        unread_clause=f"using the fabrics of {path}" if path else "using example fabrics",
         claims=bool(file_configuration and file_configuration.uses_claims),
         config_maps=variable_sources_of(documents, arguments.namespace, enable=arguments.enable),
     )
     if reading.configuration is None:
-        _refuse_example(arguments, reading.facts.notes)
+        _refuse_example(arguments, reading.live_facts.notes)
     return reading
 
 
@@ -176,7 +176,7 @@ def _options(
         configuration=configuration or read_configuration(path or str(EXAMPLE)),
         example=cluster_configuration is None and path is None,
         facts=read_facts(arguments.facts) if arguments.facts else None,
-        live_facts=reading.facts if reading else LiveFacts(),
+        live_facts=reading.live_facts if reading else LiveFacts(),
         namespace=arguments.namespace or "default",
         namespace_labels=dict(arguments.namespace_label),
         enable=arguments.enable,

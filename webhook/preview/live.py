@@ -43,7 +43,7 @@ _REGISTERED = "assumed to be as in the webhook's manifests"
 class LiveReading(NamedTuple):
     """The facts and the configuration of a cluster; None if not requested or unreadable."""
 
-    facts: LiveFacts
+    live_facts: LiveFacts
     configuration: LoadedConfiguration | None = None
 
 
@@ -77,7 +77,7 @@ def read_live(
     namespaces: Sequence[str],
     *,
     read_fabrics: bool = False,
-    fallback_clause: str = "",
+    unread_clause: str = "",
     claims: bool = False,
     config_maps: Iterable[ConfigMapKey] = (),
 ) -> LiveReading:
@@ -88,63 +88,67 @@ def read_live(
     `config_maps`: the ConfigMaps from which their containers get variables; no more are read than
     namespaces.
     `read_fabrics`: also read the cluster's fabrics; if they cannot be read, the note about that
-    ends with the `fallback_clause`, which names the fabrics in their place. Each namespace is read
+    ends with the `unread_clause`: the fabrics in their place, or what to do. Each namespace is read
     once. No request follows one without an answer. Raises InvalidConfiguration if the cluster's
     fabrics cannot be used.
     """
-    facts = BestEffortFacts(reads)
-    registrations = _read_registrations(facts)
-    configuration = _read_configuration(facts, fallback_clause) if read_fabrics else None
+    collector = BestEffortFacts(reads)
+    registrations = _read_registrations(collector)
+    configuration = _read_configuration(collector, unread_clause) if read_fabrics else None
     for name in namespaces[:MAX_NAMESPACES]:
-        facts.read_namespace(name)
+        collector.read_namespace(name)
     if len(namespaces) > MAX_NAMESPACES:
         excess = len(namespaces) - MAX_NAMESPACES
         unread = (
             f"{counted(excess, 'more namespace')}: not read, since the limit is {MAX_NAMESPACES}"
         )
-        facts.notes.append(f"{unread}; {UNRESTRICTED}")
+        collector.notes.append(f"{unread}; {UNRESTRICTED}")
     if claims or (configuration is not None and configuration.compiled.uses_claims):
         for name in namespaces[:MAX_NAMESPACES]:
-            facts.read_claims(name)
+            collector.read_claims(name)
     for key in sorted(config_maps)[:MAX_NAMESPACES]:
-        facts.read_config_map(*key)
+        collector.read_config_map(*key)
     if namespaces:
-        facts.read_nodes()
-    return LiveReading(_facts(facts, registrations), configuration)
+        collector.read_nodes()
+    return LiveReading(_live_facts(collector, registrations), configuration)
 
 
-def _facts(facts: BestEffortFacts, registrations: tuple[Registration, ...] | None) -> LiveFacts:
+def _live_facts(
+    collector: BestEffortFacts, registrations: tuple[Registration, ...] | None
+) -> LiveFacts:
     return LiveFacts(
-        objects=tuple(facts.objects),
-        nodes=facts.nodes,
+        objects=tuple(collector.objects),
+        nodes=collector.nodes,
         registrations=registrations,
-        notes=tuple(facts.notes),
-        namespaces_with_complete_templates=tuple(facts.namespaces_with_complete_templates),
+        notes=tuple(collector.notes),
+        namespaces_with_complete_templates=tuple(collector.namespaces_with_complete_templates),
     )
 
 
-def _read_registrations(facts: BestEffortFacts) -> tuple[Registration, ...] | None:
+def _read_registrations(collector: BestEffortFacts) -> tuple[Registration, ...] | None:
     """Return the registrations of our webhook; None if they cannot be read."""
-    items = facts.best_effort.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
+    items = collector.best_effort.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
     if items is None:
-        facts.note(f"list {_REGISTRATIONS}", _REGISTERED)
+        collector.note(f"list {_REGISTRATIONS}", _REGISTERED)
         return None
     registrations = registrations_in(items)
-    facts.notes += filter(None, map(_missing_bundle_note, registrations))
+    collector.notes += filter(None, map(_missing_bundle_note, registrations))
     return registrations
 
 
-def _read_configuration(facts: BestEffortFacts, fallback_clause: str) -> LoadedConfiguration | None:
+def _read_configuration(
+    collector: BestEffortFacts, unread_clause: str
+) -> LoadedConfiguration | None:
     """Return the configuration of the cluster; None if it cannot be read."""
-    if facts.is_unreachable():
+    if collector.is_unreachable():
         return None
-    manifest = facts.best_effort.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
+    manifest = collector.best_effort.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
     if manifest is None:
-        facts.note(f"get {CONFIGURATIONS.resource}", fallback_clause)
+        collector.note(f"get {CONFIGURATIONS.resource}", unread_clause)
         return None
     loaded = parse_object(manifest, CONFIGURATION_TITLE)
     names = ", ".join(loaded.compiled.fabrics) or "none"
-    facts.notes.append(f"fabrics from the cluster ({CONFIGURATION_TITLE}): {names}")
+    collector.notes.append(f"fabrics from the cluster ({CONFIGURATION_TITLE}): {names}")
     return loaded
 
 

@@ -66,7 +66,7 @@ def test_both_configurations_get_the_cas() -> None:
         CA,
     ]
     assert after.trusted_by_all(CA)
-    assert (after.missing, after.failure) == ("", "")
+    assert (after.missing_problem, after.failure) == ("", "")
     assert notes == [
         f"wrote caBundle of {MUTATING}: it was empty",
         f"wrote caBundle of {VALIDATING}: it had other CAs",
@@ -86,7 +86,7 @@ def test_a_missing_configuration_does_not_stop_the_other(there: Any, missing: An
     after, _ = _publish(api, CA)
 
     assert after.trusted_by_all(CA)
-    assert (after.missing, after.failure) == (MISSING.format(missing), "")
+    assert (after.missing_problem, after.failure) == (MISSING.format(missing), "")
     assert set(api.stored) == {there.path}
 
 
@@ -96,7 +96,7 @@ def test_without_a_configuration_nothing_is_written() -> None:
     with pytest.raises(ApiError, match=f"^{MISSING.format(MUTATING)}$"):
         _publish(api, CA)
     contents = CaBundles(api, INSTALLATION, Ticking()).read()
-    assert (contents.trusted_by_all(CA), contents.fingerprints, contents.roots) == (
+    assert (contents.trusted_by_all(CA), contents.fingerprints, contents.distinct_bundles) == (
         False,
         frozenset(),
         (b"",),
@@ -114,7 +114,7 @@ def test_a_ca_is_trusted_if_all_configurations_have_it() -> None:
     assert len(contents.fingerprints) == 1
     assert contents.trusted_by_any(OTHER)
     assert not contents.trusted_by_any(issue_ca().certificate)
-    assert contents.roots == (CA + OTHER, CA)
+    assert contents.distinct_bundles == (CA + OTHER, CA)
     assert contents.pem == CA + OTHER + CA
 
 
@@ -140,7 +140,7 @@ def test_reading_the_second_configuration_is_forbidden() -> None:
     api.configure()
     after, _ = _publish(api, CA)
     assert after.trusted_by_all(CA)
-    assert (after.missing, after.failure) == ("", "the API server answered 403: no read")
+    assert (after.missing_problem, after.failure) == ("", "the API server answered 403: no read")
     assert api.trusted(VALIDATING) == ""
 
 

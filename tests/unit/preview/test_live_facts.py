@@ -31,7 +31,7 @@ NODES = "/api/v1/nodes"
 RESOURCE = "/apis/resource.k8s.io/v1/namespaces/lab"
 TEMPLATES, CLAIMS = f"{RESOURCE}/resourceclaimtemplates", f"{RESOURCE}/resourceclaims"
 FABRICS = "/apis/rdma.lab/v1alpha1/fabricconfigurations/default"
-FALLBACK_CLAUSE = "using the fabrics of mine.yaml"
+UNREAD_CLAUSE = "using the fabrics of mine.yaml"
 
 
 class PreparedReads:
@@ -94,49 +94,53 @@ def listed(*items: Any, after: str = "") -> dict[str, Any]:
 
 
 def read(
-    answers: dict[str, Any], *namespaces: str, fallback_clause: str = FALLBACK_CLAUSE
+    answers: dict[str, Any], *namespaces: str, unread_clause: str = UNREAD_CLAUSE
 ) -> LiveReading:
     """Read the facts of the namespaces, by default of lab."""
     return read_live(
         PreparedReads(answers),
         namespaces or ("lab",),
         read_fabrics=True,
-        fallback_clause=fallback_clause,
+        unread_clause=unread_clause,
     )
 
 
 def test_with_all_rights() -> None:
     """Everything is read once, and a note names the source of the fabrics."""
     api = PreparedReads(everything())
-    reading = read_live(api, ["lab"], read_fabrics=True, fallback_clause=FALLBACK_CLAUSE)
-    assert [manifest["kind"] for manifest in reading.facts.objects] == [
+    reading = read_live(api, ["lab"], read_fabrics=True, unread_clause=UNREAD_CLAUSE)
+    assert [manifest["kind"] for manifest in reading.live_facts.objects] == [
         "Namespace",
         "LimitRange",
         "ResourceQuota",
     ]
     assert [
         registration.webhook_configuration_name
-        for registration in reading.facts.registrations or ()
+        for registration in reading.live_facts.registrations or ()
     ] == ["zz"]
     assert reading.configuration is not None
     assert list(reading.configuration.compiled.fabrics) == ["v100-ib", "a100-ib"]
-    assert reading.facts.notes == (
+    assert reading.live_facts.notes == (
         ("fabrics from the cluster (fabricconfigurations.rdma.lab/default): v100-ib, a100-ib"),
     )
-    assert dict(reading.facts.nodes) == {"n1": node_of(node("n1"))}
+    assert dict(reading.live_facts.nodes) == {"n1": node_of(node("n1"))}
     assert api.asked == [HOOKS, FABRICS, LAB, f"{LAB}/limitranges", f"{LAB}/resourcequotas", NODES]
 
 
 def test_with_no_rights() -> None:
     """One line names each missing right, with what is assumed."""
     api = PreparedReads(dict.fromkeys(everything(), 403))
-    reading = read_live(api, ["lab"], read_fabrics=True, fallback_clause=FALLBACK_CLAUSE)
-    assert (reading.facts.objects, reading.facts.registrations, reading.configuration) == (
+    reading = read_live(api, ["lab"], read_fabrics=True, unread_clause=UNREAD_CLAUSE)
+    assert (
+        reading.live_facts.objects,
+        reading.live_facts.registrations,
+        reading.configuration,
+    ) == (
         (),
         None,
         None,
     )
-    assert reading.facts.notes == (
+    assert reading.live_facts.notes == (
         (
             "mutatingwebhookconfigurations: not read, as you lack the right to list "
             "mutatingwebhookconfigurations; assumed to be as in the webhook's manifests"
@@ -162,15 +166,15 @@ def test_with_no_rights() -> None:
             "fabrics remain unknown"
         ),
     )
-    assert reading.facts.nodes == {}
+    assert reading.live_facts.nodes == {}
 
 
 def test_missing_objects() -> None:
     """A namespace that will be created, and a cluster without fabrics, get their own notes."""
     empty_lists = {f"{LAB}/limitranges": {}, f"{LAB}/resourcequotas": {}, NODES: listed()}
     reading = read({HOOKS: {"items": []}, **empty_lists})
-    assert reading.facts.registrations == ()
-    assert reading.facts.notes == (
+    assert reading.live_facts.registrations == ()
+    assert reading.live_facts.notes == (
         "fabricconfigurations.rdma.lab/default: does not exist; using the fabrics of mine.yaml",
         (
             "namespace lab: does not exist; assumed to set no Pod Security level and no "
@@ -182,12 +186,12 @@ def test_missing_objects() -> None:
 def test_an_error_of_the_api_server() -> None:
     """A note has its message, and the other requests follow."""
     reading = read(everything() | {LAB: 500})
-    (_, note) = reading.facts.notes
+    (_, note) = reading.live_facts.notes
     assert note == (
         "namespace lab: not read (the API server answered 500: no); assumed to set no Pod "
         "Security level and no fabric; the labels remain unknown"
     )
-    assert [manifest["kind"] for manifest in reading.facts.objects] == [
+    assert [manifest["kind"] for manifest in reading.live_facts.objects] == [
         "LimitRange",
         "ResourceQuota",
     ]
@@ -205,13 +209,13 @@ def test_no_request_follows_a_request_without_an_answer(at: str, silence: Any) -
     """Waiting for many timeouts would not help, and neither would requests without credentials."""
     api = PreparedReads(everything() | {at: silence})
     reading = read_live(
-        api, ["lab", "other"], read_fabrics=True, fallback_clause=FALLBACK_CLAUSE, claims=True
+        api, ["lab", "other"], read_fabrics=True, unread_clause=UNREAD_CLAUSE, claims=True
     )
     assert api.asked[-1] == at
     message = "the API server answered 401: no" if silence == 401 else "it is silent"
     expected = f"{message}; everything else is treated as if there were no cluster"
-    assert [note for note in reading.facts.notes if message in note] == [expected]
-    assert reading.facts.notes[-1] == expected
+    assert [note for note in reading.live_facts.notes if message in note] == [expected]
+    assert reading.live_facts.notes[-1] == expected
 
 
 def test_fabrics_that_are_not_needed() -> None:
@@ -227,7 +231,7 @@ def test_a_configuration_without_fabrics() -> None:
     reading = read({**everything(), FABRICS: without})
     assert reading.configuration is not None
     assert dict(reading.configuration.compiled.fabrics) == {}
-    assert reading.facts.notes[0] == (
+    assert reading.live_facts.notes[0] == (
         "fabrics from the cluster (fabricconfigurations.rdma.lab/default): none"
     )
 
@@ -242,7 +246,7 @@ def test_fabrics_that_cannot_be_used() -> None:
 def test_a_webhook_that_cannot_be_called() -> None:
     """Without a caBundle the API server trusts no certificate of it."""
     reading = read({**everything(), HOOKS: hook(caBundle="")})
-    assert reading.facts.notes[0] == (
+    assert reading.live_facts.notes[0] == (
         "zz: the API server cannot call pods.rdma.lab, which has no caBundle; this report "
         "assumes that the cluster administrator will fix that (rdma-webhook certs status)"
     )
@@ -252,11 +256,11 @@ def test_an_object_that_no_cluster_has() -> None:
     """It is left out, with a note."""
     odd = {"metadata": {"name": "odd", "namespace": "lab"}, "spec": {"limits": 7}}
     reading = read(everything() | {f"{LAB}/limitranges": {"items": [odd]}})
-    assert [manifest["kind"] for manifest in reading.facts.objects] == [
+    assert [manifest["kind"] for manifest in reading.live_facts.objects] == [
         "Namespace",
         "ResourceQuota",
     ]
-    assert reading.facts.notes[1] == (
+    assert reading.live_facts.notes[1] == (
         "LimitRange odd: not taken into account, since spec.limits must be a list, "
         "but is a number (7)"
     )
@@ -268,12 +272,12 @@ def test_a_bound() -> None:
     api = PreparedReads({HOOKS: hook(), NODES: listed()})
     reading = read_live(api, names)
     assert len(api.asked) == 2 + 3 * MAX_NAMESPACES
-    assert reading.facts.notes[-1] == (
+    assert reading.live_facts.notes[-1] == (
         "2 more namespaces: not read, since the limit is 100; assumed to set no Pod Security level "
         "and no fabric; the labels remain unknown"
     )
-    assert "1 more namespace: not" in read_live(api, names[:-1]).facts.notes[-1]
-    assert "more namespace" not in str(read_live(api, names[:MAX_NAMESPACES]).facts.notes)
+    assert "1 more namespace: not" in read_live(api, names[:-1]).live_facts.notes[-1]
+    assert "more namespace" not in str(read_live(api, names[:MAX_NAMESPACES]).live_facts.notes)
 
 
 POD = """\
@@ -322,11 +326,11 @@ def test_config_maps_are_read() -> None:
     config_map = {"metadata": {"name": "site", "namespace": "lab"}, "data": {"A": "1"}}
     wanted = {("lab", "site"), ("lab", "other")}
     api = PreparedReads(everything() | {SITE: config_map})
-    facts = read_live(api, ["lab"], config_maps=wanted).facts
+    facts = read_live(api, ["lab"], config_maps=wanted).live_facts
     assert facts.objects[-1] == {**config_map, "kind": "ConfigMap"}
     assert facts.notes == ("ConfigMap lab/other: does not exist; its variables remain unknown",)
     refused = read_live(PreparedReads(everything() | {SITE: 403}), ["lab"], config_maps=wanted)
-    assert refused.facts.notes[-1] == (
+    assert refused.live_facts.notes[-1] == (
         "ConfigMap lab/site: not read, as you lack the right to get configmaps; its variables "
         "remain unknown"
     )
@@ -352,19 +356,19 @@ def test_templates_and_claims_are_read_where_a_fabric_has_claims() -> None:
     """The fabrics come from the caller's file, or from the cluster."""
     answers = everything() | {TEMPLATES: listed(claim("nics")), CLAIMS: listed(claim("mine"))}
     reading = read_live(PreparedReads(answers), ["lab"], claims=True)
-    assert reading.facts.objects[-2:] == (
+    assert reading.live_facts.objects[-2:] == (
         {**claim("nics"), "kind": "ResourceClaimTemplate"},
         {**claim("mine"), "kind": "ResourceClaim"},
     )
-    assert reading.facts.namespaces_with_complete_templates == ("lab",)
+    assert reading.live_facts.namespaces_with_complete_templates == ("lab",)
     text = (
         "apiVersion: rdma.lab/v1alpha1\nkind: FabricConfiguration\nmetadata: {name: default}\n"
         "spec:\n  fabrics:\n"
         "  - {name: ib, mode: dra, claims: [{template: nics}]}\n"
     )
     reading_by_cluster = read(answers | {FABRICS: yaml.safe_load(text)})
-    assert reading_by_cluster.facts.namespaces_with_complete_templates == ("lab",)
-    assert read(answers).facts.namespaces_with_complete_templates == ()
+    assert reading_by_cluster.live_facts.namespaces_with_complete_templates == ("lab",)
+    assert read(answers).live_facts.namespaces_with_complete_templates == ()
 
 
 def test_claims_of_pods_do_not_count() -> None:
@@ -374,15 +378,18 @@ def test_claims_of_pods_do_not_count() -> None:
     of_jobset = claim("mine", ownerReferences=[{**owner, "kind": "JobSet"}])
     answers = everything() | {TEMPLATES: listed(), CLAIMS: listed(of_pod, of_jobset)}
     reading = read_live(PreparedReads(answers), ["lab"], claims=True)
-    assert [key_of(manifest)[1] for manifest in reading.facts.objects[-2:]] == ["quota", "mine"]
+    assert [key_of(manifest)[1] for manifest in reading.live_facts.objects[-2:]] == [
+        "quota",
+        "mine",
+    ]
 
 
 def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:
     """There is a note; an API server without an answer gets no more requests."""
     refused = everything() | {TEMPLATES: 403, CLAIMS: 403}
     reading = read_live(PreparedReads(refused), ["lab"], claims=True)
-    assert reading.facts.namespaces_with_complete_templates == ()
-    assert reading.facts.notes == (
+    assert reading.live_facts.namespaces_with_complete_templates == ()
+    assert reading.live_facts.notes == (
         (
             "resourceclaimtemplates of namespace lab: not read, as you lack the right to list "
             "resourceclaimtemplates; whether the fabrics' templates exist remains unknown"
@@ -393,7 +400,9 @@ def test_templates_and_claims_that_are_not_readable_stay_unknown() -> None:
         ),
     )
     silent = PreparedReads(everything() | {LAB: 0})
-    assert read_live(silent, ["lab"], claims=True).facts.namespaces_with_complete_templates == ()
+    assert (
+        read_live(silent, ["lab"], claims=True).live_facts.namespaces_with_complete_templates == ()
+    )
     assert TEMPLATES not in silent.asked
 
 
@@ -404,10 +413,10 @@ def test_nodes_come_in_pages() -> None:
         f"{NODES}2": listed(node("n2")),
     }
     api = PreparedReads(answers)
-    assert list(read_live(api, ["lab", "web"]).facts.nodes) == ["n1", "n2"]
+    assert list(read_live(api, ["lab", "web"]).live_facts.nodes) == ["n1", "n2"]
     assert api.asked[-2:] == [NODES, f"{NODES}2"]
     assert api.asked.count(NODES) == 1
-    assert read_live(PreparedReads(answers), ()).facts.nodes == {}
+    assert read_live(PreparedReads(answers), ()).live_facts.nodes == {}
 
 
 GPU = """\
@@ -434,7 +443,7 @@ def test_a_preview_decides_as_the_webhook(gpu: str, nodes: list[Any], because: s
     reading = read(everything() | {NODES: listed(*nodes)})
     assert reading.configuration is not None
     configuration = reading.configuration.compiled
-    options = PreviewOptions(configuration=configuration, live_facts=reading.facts)
+    options = PreviewOptions(configuration=configuration, live_facts=reading.live_facts)
     (previewed,) = preview_documents(read_documents(document), options).previews
 
     space = {**everything()[LAB], "kind": "Namespace"}

@@ -47,11 +47,11 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     if config:
         return _read_source(config)
     path = config_name(None)
-    fallback_clause = f"using the fabrics of {path}" if path else _FABRICS_ADVICE
-    reading = read_live(reads, (), read_fabrics=True, fallback_clause=fallback_clause)
+    unread_clause = f"using the fabrics of {path}" if path else _FABRICS_ADVICE
+    reading = read_live(reads, (), read_fabrics=True, unread_clause=unread_clause)
     if reading.configuration is not None:
         return FabricSource(reading.configuration.compiled, reading.configuration.name)
-    for note in reading.facts.notes:
+    for note in reading.live_facts.notes:
         print_message("note", note)
     if path is None:
         raise ConfigError(f"the cluster's fabrics are unknown: {_FABRICS_ADVICE}")
