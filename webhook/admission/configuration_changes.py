@@ -26,22 +26,22 @@ FABRIC_WITH_NODES_REMOVED = Code(
 )
 FABRICS_REMOVED_BY_APPLY = Code(
     "FabricsRemovedByApply",
-    "A server-side apply removes fabrics that its field manager had applied before, perhaps from "
-    "another file, or that kubectl had transferred to it from a client-side apply.",
-    "To undo this, apply the file that contains them with kubectl apply --server-side "
-    "--field-manager=NAME, and use another NAME for each file.",
+    "A server-side apply removes fabrics that the same field manager applied earlier, perhaps from "
+    "another file, or took over from a client-side kubectl apply.",
+    "To undo this, apply the file that contains those fabrics with kubectl apply --server-side "
+    "--field-manager=NAME, and use a different NAME for each file.",
 )
 FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
     "FabricOfOtherManagerRemoved",
-    "An update removes a fabric that another field manager had applied.",
+    "An update removes a fabric that a different field manager applied earlier.",
     "To undo this, apply the file that contains the fabric again. Use kubectl apply "
-    "--server-side with a --field-manager of its own for each file: it keeps the fabrics of other "
-    "files.",
+    "--server-side with a different --field-manager for each file: each apply then keeps the "
+    "fabrics of the other files.",
 )
 OWNERSHIP_CHANGED = Code(
     "OwnershipChanged",
-    "An update changes fields that another field manager had applied.",
-    "The next apply of the other manager's file will report a conflict or restore the old values: "
+    "An update changes fields that a different field manager applied earlier.",
+    "The next apply of that manager's file will report a conflict or restore the old values: "
     "make the same change in that file.",
 )
 CODES = (

@@ -161,7 +161,8 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
         type=request_timeout,
         default=0.0,
         metavar="TIME",
-        help="longest time for a request, such as 5s (default: 10s to 30s)",
+        help="longest time for a request, such as 5s (default: 10s to 30s, depending on the "
+        "request)",
     )
 
 

@@ -65,7 +65,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "-n",
         "--namespace",
-        help="namespace of the pods (default: the context's, or in a pod its own)",
+        help="namespace of the pods (default: the context's; inside a pod, that pod's)",
     )
     add(
         "--logs", action="store_true", help="also search the pods' logs for lines from NCCL and UCX"

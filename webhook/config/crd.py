@@ -31,7 +31,10 @@ _KEEP = {
 _RULES = (
     {
         "rule": f"self.metadata.name == '{CONFIGURATION_NAME}'",
-        "message": f"must be {CONFIGURATION_NAME}: the webhook reads only the object of that name",
+        "message": (
+            f"must be {CONFIGURATION_NAME}: the webhook reads only the object named "
+            f"{CONFIGURATION_NAME}"
+        ),
         "fieldPath": ".metadata.name",
     },
     {

@@ -106,7 +106,7 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
     elif (name := metadata.get("name", CONFIGURATION_NAME)) != CONFIGURATION_NAME:
         message = (
             f"name must be {CONFIGURATION_NAME}, not {show_value(name)}: the webhook reads only "
-            "the object with that name"
+            f"the object named {CONFIGURATION_NAME}"
         )
         yield ObjectError(("metadata", "name"), INVALID_VALUE, message)
 

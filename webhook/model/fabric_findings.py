@@ -66,7 +66,8 @@ _WHERE_NODES_ARE_NAMED = (
 )
 NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
-    "Nodes with GPUs, RDMA resources or labels of a fabric belong to no fabric.",
+    "Some nodes offer GPUs or RDMA resources, or have a label that a fabric requires, but belong "
+    "to no fabric.",
     "If the nearest fabric is the right one, give the node the missing label or resource, or "
     "extend the fabric's `match`.",
 )

@@ -93,13 +93,13 @@ _MAX_PARTS = 4
 
 
 def non_root_user(image: str, defaults: Defaults) -> str:
-    """Return whom an image runs as: "uid 1000" if known, "another user" if the site lists it.
+    """Return whom an image runs as: "uid 1000" if known, "a non-root user" if the site lists it.
 
     Return "" for any other image, which may run as root.
     """
     non_root_images = defaults.non_root_images
     if non_root_images.texts and any(map(non_root_images.match, image_name_forms(image))):
-        return "another user"
+        return "a non-root user"
     if not any(map(image.__contains__, _MARKS)):
         return ""
     parts = _untagged(_split(image)[1]).rsplit("/", _MAX_PARTS - 1)

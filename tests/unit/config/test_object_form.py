@@ -60,12 +60,12 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         (
             below_spec("fabrics: []\n") + "metadata: {name: site}\n",
             "metadata.name",
-            "name must be default, not 'site': the webhook reads only the object with that name",
+            "name must be default, not 'site': the webhook reads only the object named default",
         ),
         (
             below_spec("fabrics: []\n") + "metadata: {name: }\n",
             "metadata.name",
-            "name must be default, not nothing: the webhook reads only the object with that name",
+            "name must be default, not nothing: the webhook reads only the object named default",
         ),
         (
             below_spec("fabrics: []\n") + "metadata: []\n",

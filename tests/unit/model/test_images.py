@@ -87,7 +87,7 @@ def test_the_sites_list_comes_first() -> None:
         non_root_user(image, site)
         for image in ("lab/a", "rayproject/ray:2.9", "rayproject/ray:1", "lab2/a")
     ]
-    assert users == ["another user", "another user", "uid 1000", ""]
+    assert users == ["a non-root user", "a non-root user", "uid 1000", ""]
 
 
 def test_each_known_image_is_searched_for() -> None:

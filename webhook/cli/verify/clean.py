@@ -39,7 +39,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         type=namespace_name,
-        help="namespace of the pods (default: the context's, or in a pod its own)",
+        help="namespace of the pods (default: the context's; inside a pod, that pod's)",
     )
     scope.add_argument(
         "-A", "--all-namespaces", action="store_true", help="delete the pods in all namespaces"

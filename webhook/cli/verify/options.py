@@ -26,7 +26,7 @@ def add_pod_options(command: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         type=namespace_name,
-        help="namespace of the pods (default: the context's, or in a pod its own)",
+        help="namespace of the pods (default: the context's; inside a pod, that pod's)",
     )
     add(
         "--image-pull-secret",

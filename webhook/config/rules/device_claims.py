@@ -102,7 +102,7 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     "name of at most 50 characters.",
 )
 def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject more than 10 claims, or a longer name than 50 characters in mode `dra`.
+    """Reject more than 10 claims, or a fabric name of more than 50 characters in mode `dra`.
 
     An error: `rdma-lab-NAME-NUMBER` is the name of a pod's claim, which may have 63 characters.
     """

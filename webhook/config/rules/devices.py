@@ -21,8 +21,8 @@ _NETWORK_MODES: tuple[Mode, ...] = ("sr-iov", "host-device")
 
 @rule(
     "error",
-    "List a Multus network (macvlan on the device's interface) in networks for each device, or set "
-    "mode to host-network or sr-iov.",
+    "In networks, list one Multus network (macvlan on the device's interface) for each device, or "
+    "set mode to host-network or sr-iov.",
 )
 def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject RoCE in mode `shared-device` with fewer networks than devices.

@@ -167,7 +167,7 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write letters, digits, -, _, . and wildcards (a space in a GPU's name becomes a - "
+    "Use only letters, digits, `-`, `_`, `.` and wildcards (a space in a GPU's name becomes `-` "
     "in its label).",
     tolerates_other_errors=True,
 )

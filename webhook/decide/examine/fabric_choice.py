@@ -167,7 +167,7 @@ def _with_conflict(
         raise Denial(FABRIC_CONFLICT, f"{conflict.message}: remove one of the two")
     if named:
         return resolution
-    message = f"{conflict.message}: if the fabric has such nodes, set {FABRIC_ANNOTATION}"
+    message = f"{conflict.message}: if some do, set {FABRIC_ANNOTATION}"
     return Resolution(reason=GPU_NOT_ON_FABRIC, message=message)
 
 

@@ -119,7 +119,7 @@ def _equip(draft: Draft, analysis: PodAnalysis, target: Target, pod_claims: _Pod
     elif devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif conflict := pod_claims.conflict:
-        message = f"rename claim {conflict}, which has another template"
+        message = f"rename the pod's own claim {conflict}: the webhook uses that name"
         draft.skipped(target.name, NAME_TAKEN, message)
     else:
         _claim(draft, target, pod_claims)

@@ -274,8 +274,11 @@ def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> boo
             "", ANNOTATION_KEPT, f"annotation {NCCL_CONF_ANNOTATION} from an earlier call is kept"
         )
     elif not obstacle and present not in (None, conf):
-        requirement = f"must be absent or {conf!r}, as the webhook writes it"
-        draft.failed("", DIFFERS, f"annotation {NCCL_CONF_ANNOTATION} {requirement}")
+        message = (
+            f"remove the annotation {NCCL_CONF_ANNOTATION}, or set it to exactly what the webhook "
+            f"writes: {conf!r}"
+        )
+        draft.failed("", DIFFERS, message)
     elif not obstacle and add_file_to_pod(draft, conf):
         draft.applied("", MOUNTED, f"added {FILE} to the pod, as an annotation and a volume")
     elif not obstacle:

@@ -71,7 +71,7 @@ LAUNCHER = Reason(
 ROOT_ASSUMED = Reason(
     "RootAssumed",
     "The pod does not set its user, so its image is assumed to run as root. If kubectl exec POD -- "
-    "id -u prints another number than 0, IPC_LOCK has no effect.",
+    "id -u prints a number other than 0, IPC_LOCK has no effect.",
     remedy="",
 )
 #: The end of the sentence of a `yes` with this assumption.

@@ -38,7 +38,7 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
         return Verdict.of(LOWERED, f"container {name} {obstacle}, and {limit}")
     if obstacle or settings.user is None or _is_raised(pod, name):
         return None
-    message = f"container {name} may change to another user, for whom IPC_LOCK has no effect"
+    message = f"container {name} may change to a non-root user, for whom IPC_LOCK has no effect"
     return Verdict.of(USER_POSSIBLE, f"{message} ({settings.user.source})")
 
 

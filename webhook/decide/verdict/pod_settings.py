@@ -50,8 +50,7 @@ def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
         return None
     memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
     if memlock == "unknown":
-        message = f"{subject} {obstacle}: it needs nodes with LimitMEMLOCK=infinity"
-        return Verdict.of(MEMLOCK_UNKNOWN, message)
+        return Verdict.of(MEMLOCK_UNKNOWN, f"{subject} {obstacle}: {_way_out(obstacle)}")
     if memlock == "limited":
         return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and the nodes limit memlock")
     if memlock == "unlimited" or raised_by(pod.view.annotations, name):
@@ -73,15 +72,24 @@ def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
     defaults = pod.analysis.configuration.defaults
     reason = ineffective_reason(pod.view, target, defaults)
     if reason is NON_ROOT and patched.settings.user is not None:
-        return f"runs its process as another user ({patched.settings.user.source})"
+        return f"runs its process as a non-root user ({patched.settings.user.source})"
     if reason is NON_ROOT and target.user == "image":
         return f"has an image that runs as {non_root_user(container.image, defaults)}"
     if reason is not None:
         return _INERT[reason.code]
-    has = container.privileged or container.capabilities.grants(CAPABILITY)
-    return "" if has else "lacks IPC_LOCK"
+    if container.privileged or container.capabilities.grants(CAPABILITY):
+        return ""
+    return _DROPS if CAPABILITY in container.capabilities.dropped else "lacks IPC_LOCK"
 
 
+def _way_out(obstacle: str) -> str:
+    if obstacle != _DROPS:
+        return "it needs nodes with LimitMEMLOCK=infinity"
+    nodes = "use nodes whose containerd has LimitMEMLOCK=infinity"
+    return f"remove it from capabilities.drop, or {nodes}"
+
+
+_DROPS = f"drops {CAPABILITY}"
 _INERT = {
     USER_NAMESPACE.code: "has a user namespace (hostUsers: false)",
     NON_ROOT.code: "does not run as root",

@@ -22,7 +22,7 @@ from webhook.model.resources import scheduler_requests
 
 UNSCHEDULABLE = Code(
     "Unschedulable",
-    "The pod is pending for another reason than resources, claims, taints or node selection.",
+    "The pod is pending for a reason other than resources, claims, taints or node selection.",
     "Do as the scheduler's message says: kubectl describe pod shows all of it.",
 )
 INSUFFICIENT = Code(

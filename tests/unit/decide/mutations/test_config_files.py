@@ -241,7 +241,10 @@ def test_the_users_own_text_must_be_ours() -> None:
         (
             "",
             "AnnotationDiffers",
-            f"annotation rdma.lab/nccl-conf must be absent or {CONF!r}, as the webhook writes it",
+            (
+                "remove the annotation rdma.lab/nccl-conf, or set it to exactly what the webhook "
+                f"writes: {CONF!r}"
+            ),
         )
     ]
 

@@ -28,8 +28,8 @@ def secured(security: dict[str, Any], **spec: Any) -> PodManifest:
         (secured({"runAsUser": 1000}), "does not run as root"),
         (secured({"runAsNonRoot": True, "privileged": True}), "does not run as root"),
         (pod(hostUsers=False), "has a user namespace (hostUsers: false)"),
-        (secured({"capabilities": {"drop": ["IPC_LOCK"]}}), "lacks IPC_LOCK"),
-        (secured({"capabilities": {"add": ["ALL"], "drop": ["IPC_LOCK"]}}), "lacks IPC_LOCK"),
+        (secured({"capabilities": {"drop": ["IPC_LOCK"]}}), "drops IPC_LOCK"),
+        (secured({"capabilities": {"add": ["ALL"], "drop": ["IPC_LOCK"]}}), "drops IPC_LOCK"),
         (pod(annotations={"rdma.lab/skip": "ipc-lock"}), "lacks IPC_LOCK"),
     ],
     ids=("user", "privileged user", "user namespace", "dropped", "all but dropped", "skipped"),
@@ -39,9 +39,13 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
 ) -> None:
     """The message has the obstacle; the verdict is certain if the nodes' memlock is known."""
     assert judged(manifest) == UNKNOWN
-    assert verdict_on(manifest).message == (
-        f"container trainer {obstacle}: it needs nodes with LimitMEMLOCK=infinity"
-    )
+    way_out = "it needs nodes with LimitMEMLOCK=infinity"
+    if obstacle == "drops IPC_LOCK":
+        way_out = (
+            "remove it from capabilities.drop, or use nodes whose containerd has "
+            "LimitMEMLOCK=infinity"
+        )
+    assert verdict_on(manifest).message == f"container trainer {obstacle}: {way_out}"
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"}))
     assert (limited.rdma, limited.because.code) == ("no", "MemlockLimited")
@@ -150,7 +154,7 @@ def test_an_image_of_another_user_is_in_the_message() -> None:
     """Its name is the evidence; the pod's securityContext takes precedence."""
     manifest = pod(gpu(image="lab/ray"))
     assert verdict_on(manifest, images("lab/ray")).message == (
-        "container trainer has an image that runs as another user: it needs nodes with "
+        "container trainer has an image that runs as a non-root user: it needs nodes with "
         "LimitMEMLOCK=infinity"
     )
     assert judged(manifest, images("lab/ray", memlock="limited")) == ("no", "MemlockLimited")
@@ -184,7 +188,9 @@ def test_some_images_are_known_not_to_run_as_root(image: str, uid: str) -> None:
 def test_what_the_site_says_of_an_image_comes_first() -> None:
     """It may have built its own."""
     verdict = verdict_on(pod(gpu(image="rayproject/ray")), images("rayproject/*"))
-    assert verdict.message.startswith("container trainer has an image that runs as another user:")
+    assert verdict.message.startswith(
+        "container trainer has an image that runs as a non-root user:"
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,7 +206,7 @@ def test_a_command_that_leaves_root(words: list[str], source: str) -> None:
     manifest = pod(gpu(command=words))
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
-        f"container trainer runs its process as another user ({source} in its command): "
+        f"container trainer runs its process as a non-root user ({source} in its command): "
         "it needs nodes with LimitMEMLOCK=infinity"
     )
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
@@ -214,7 +220,7 @@ def test_a_command_that_may_leave_root() -> None:
     verdict = verdict_on(manifest)
     assert (verdict.rdma, verdict.because.code) == ("unsure", "UserMayChange")
     assert verdict.message == (
-        "container trainer may change to another user, for whom IPC_LOCK has no effect "
+        "container trainer may change to a non-root user, for whom IPC_LOCK has no effect "
         "(gosu worker in its command)"
     )
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
@@ -249,6 +255,6 @@ def test_the_message_about_a_lowered_limit() -> None:
     """It names the obstacle and the limit."""
     words = ["sh", "-c", "ulimit -l 64; exec gosu 1000 torchrun a"]
     assert verdict_on(pod(gpu(command=words))).message == (
-        "container trainer runs its process as another user (gosu 1000 in its command), "
+        "container trainer runs its process as a non-root user (gosu 1000 in its command), "
         "and its command limits memlock to 64 KiB: remove ulimit -l"
     )

@@ -321,8 +321,8 @@ def test_the_gpu_of_another_vendor_beside_the_fabric_s_resource() -> None:
     verdict = verdict_on(asking)
     assert (verdict.rdma, verdict.because.code) == ("unsure", "GPUNotOnFabric")
     assert verdict.message == (
-        "rdma/hca in container trainer implies fabric v100-ib, whose nodes do not offer "
-        "amd.com/gpu (container trainer): if the fabric has such nodes, set rdma.lab/fabric"
+        "rdma/hca in container trainer implies fabric v100-ib, but no known node of the fabric "
+        "offers amd.com/gpu (container trainer): if some do, set rdma.lab/fabric"
     )
 
 

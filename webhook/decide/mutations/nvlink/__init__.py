@@ -35,7 +35,7 @@ NOT_REQUESTED = Reason(
 PART_OF_NODE = Reason(
     "PartOfNode",
     "With GPUs injected by CDI (the default), the remap script exits with 1 unless the container "
-    "has all GPUs of the node, since it cannot tell which are its own.",
+    "has all GPUs of the node, since the script cannot tell which GPUs belong to the container.",
     remedy=(
         "Request all GPUs of the node. If your nodes do not use CDI, no action is needed "
         "(docs/nvlink.md)."
@@ -71,7 +71,8 @@ def _share(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> None:
     for target in targets:
         _wrap(draft, analysis, target)
     message = (
-        "if GPUs are injected by CDI (the default), a pod without all GPUs of its node exits with 1"
+        "if CDI injects GPUs (the default), a container that lacks any of its node's GPUs exits "
+        "with 1"
     )
     draft.warned("", PART_OF_NODE, message)
     for target in targets:

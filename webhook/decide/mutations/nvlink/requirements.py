@@ -199,7 +199,7 @@ def lacking(
             yield target.name, SHM_MOUNT, message
         if not analysis.original.host_network and not _shares_sockets(pod, target):
             message = (
-                f"without hostNetwork, NCCL needs 2.29+, a hostPath at {_TMP} "
+                f"without hostNetwork, use NCCL >= 2.29, a hostPath at {_TMP} "
                 f"and {ABSTRACT_SOCKET}=0"
             )
             yield target.name, SOCKETS, message

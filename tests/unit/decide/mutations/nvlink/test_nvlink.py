@@ -86,7 +86,8 @@ def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
 def test_the_limits_of_todays_toolkits_are_warned_of() -> None:
     """Under CDI, nothing identifies a part of a node's GPUs, and the script fails closed."""
     assert share(ready()).outcomes[-1].message == (
-        "if GPUs are injected by CDI (the default), a pod without all GPUs of its node exits with 1"
+        "if CDI injects GPUs (the default), a container that lacks any of its node's GPUs exits "
+        "with 1"
     )
 
 
@@ -179,7 +180,7 @@ def test_values_of_the_user_stay() -> None:
         (
             alone(),
             (
-                "without hostNetwork, NCCL needs 2.29+, a hostPath at /tmp and "
+                "without hostNetwork, use NCCL >= 2.29, a hostPath at /tmp and "
                 "NCCL_IPC_USE_ABSTRACT_SOCKET=0"
             ),
         ),
