@@ -3,5 +3,5 @@
 `commands` finds them in a container's command, `launches` reads their hosts, `openmpi` their
 options, and `roles` recognizes the pods of operators. The words of a script come from
 `webhook.decide.shell`; the mutations decide what to do about a launcher. The table of launchers is
-`FAMILIES`. Start with `commands`.
+`MPI_BY_LAUNCHER`. Start with `commands`.
 """

@@ -61,7 +61,9 @@ class LauncherCommand(NamedTuple):
         words = [
             part for word in self.command_words for part in (word.split() if word else (word,))
         ]
-        first = next(index for index, word in enumerate(words) if basename(word or "") in FAMILIES)
+        first = next(
+            index for index, word in enumerate(words) if basename(word or "") in MPI_BY_LAUNCHER
+        )
         return tuple(words[first:])
 
 
@@ -151,7 +153,7 @@ class Commands:
         while index is not None:
             script = script_at(argv, index)
             if script is None:
-                problem = "" if search.scripts.charge(len(argv)) else TOO_MANY
+                problem = "" if search.scripts.spend_steps(len(argv)) else TOO_MANY
                 words = () if problem else tuple(argv)
                 yield _Run(_word_path(index, split), None, words[:index], words[index:], problem)
                 return
@@ -178,7 +180,7 @@ def _launch(run: _Run) -> LauncherCommand | None:
     if problem:
         return LauncherCommand(path, script_offset, front, words, problem=problem)
     name = basename(words[0] or "")
-    if name in FAMILIES:
+    if name in MPI_BY_LAUNCHER:
         only_prints = len(words) == 1 or words[1] in _PRINTING
         return None if only_prints else LauncherCommand(path, script_offset, front, words)
     if name in _OTHER_USER and any(word and _launches(word) for word in words):
@@ -197,7 +199,7 @@ def _is_other_launcher(run: _Run) -> bool:
 
 def _launches(word: str) -> bool:
     """Return whether a word is a launcher or, as for `su -c`, a script that seems to run one."""
-    return any(basename(part) in FAMILIES for part in word.split())
+    return any(basename(part) in MPI_BY_LAUNCHER for part in word.split())
 
 
 def _word_path(index: int, split: int) -> Path:
@@ -211,9 +213,9 @@ def _word_path(index: int, split: int) -> Path:
 # only `--export` is read (settings/launch_options.py).
 
 #: "" if the name is ambiguous: `mpirun` is Open MPI's, MPICH's, Intel MPI's or a site's script.
-Family = Literal["", "Open MPI", "another MPI"]
+MpiImplementation = Literal["", "Open MPI", "another MPI"]
 
-FAMILIES: Mapping[str, Family] = {
+MPI_BY_LAUNCHER: Mapping[str, MpiImplementation] = {
     "mpirun": "",
     "mpiexec": "",
     "mpirun.real": "",
@@ -241,7 +243,9 @@ SSHD = "sshd"
 
 #: The names that contain no other name: a text without any of these contains no launcher.
 LAUNCHER_TERMS = tuple(
-    word for word in FAMILIES if not any(other in word for other in FAMILIES if other != word)
+    word
+    for word in MPI_BY_LAUNCHER
+    if not any(other in word for other in MPI_BY_LAUNCHER if other != word)
 )
 #: The words that a script is searched for.
 SEARCH_TERMS = (*LAUNCHER_TERMS, SSHD)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.decide.launchers.commands import FAMILIES
+from webhook.decide.launchers.commands import MPI_BY_LAUNCHER
 from webhook.decide.shell.argv import Word, basename
 
 #: The variable that the mutation `hcoll` sets; it is therefore never evidence.
@@ -130,7 +130,7 @@ def check_open_mpi(
     the container.
     """
     name = basename(words[0] or "")
-    if FAMILIES.get(name) == "another MPI":
+    if MPI_BY_LAUNCHER.get(name) == "another MPI":
         return OpenMpiCheck()
     options = _options(words)
     evidence = _evidence(front, words[0] or "", env, options)
@@ -140,7 +140,7 @@ def check_open_mpi(
 
 
 def _evidence(front: Sequence[Word], word: str, env: Collection[str], options: _Options) -> str:
-    if FAMILIES.get(basename(word)) == "Open MPI":
+    if MPI_BY_LAUNCHER.get(basename(word)) == "Open MPI":
         return basename(word)
     if any(sign in part for part in word.split("/")[:-1] if "$" not in part for sign in _PATHS):
         return word

@@ -232,8 +232,8 @@ def _warn_dropped(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
         for name, _ in desired_env(fabric, {}, host_network=analysis.original.host_network)
         if name in env and name not in settings.certain and not name.startswith("NCCL_")
     ]
-    if settings.drops and dropped:
-        message = f"{settings.dropped_by} drops {', '.join(dropped)}: set them after it"
+    if settings.drops_env and dropped:
+        message = f"{settings.env_dropped_by} drops {', '.join(dropped)}: set them after it"
         draft.warned(target.name, ENV_DROPPED, message)
 
 
@@ -254,7 +254,7 @@ def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[R
 def _is_needed(analysis: PodAnalysis, target: Target) -> bool:
     container = analysis.containers[target.path]
     return bool(
-        container.env_from or analysis.command_reader.settings(target.path).dropped_by
+        container.env_from or analysis.command_reader.settings(target.path).env_dropped_by
     ) or may_lack_env(analysis.original, target.path, analysis.commands, container.env)
 
 

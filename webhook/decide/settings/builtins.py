@@ -31,7 +31,10 @@ class Shell:
         self._exported: set[str] = set()  #: names that `export` got without a value
 
     def assign(self, words: Iterable[Word], exported: Iterable[str]) -> None:
-        """Assign variables: `exported`, those of the container's env, and earlier ones stay so."""
+        """Assign variables; those of the environment get their new value there.
+
+        `exported` are the names in the container's env.
+        """
         for name, value in assignments(words):
             current = self.process.current(name)
             is_exported = name in exported if current is None else not current.removed

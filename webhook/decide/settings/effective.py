@@ -32,9 +32,9 @@ def effective_env(
 
     `present` are the variables after the patch: a default in the command applies to none of these.
     """
-    if not settings.certain and not settings.drops:
+    if not settings.certain and not settings.drops_env:
         return env
-    effective = {} if settings.drops else dict(env)
+    effective = {} if settings.drops_env else dict(env)
     for setting in applied(settings, present):
         if setting.removed:
             effective.pop(setting.name, None)
@@ -46,7 +46,7 @@ def effective_env(
 def applied(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:
     """Yield the certain settings, without the defaults of variables that are present."""
     for setting in settings.certain.values():
-        if settings.drops or not (setting.default and setting.name in present):
+        if settings.drops_env or not (setting.default and setting.name in present):
             yield setting
 
 

@@ -104,7 +104,7 @@ class Export(NamedTuple):
     """The environment that srun gives its tasks."""
 
     variables: tuple[tuple[str, str], ...]
-    drops: bool  #: whether they get nothing else of srun's environment
+    drops_env: bool  #: whether they get nothing else of srun's environment
 
 
 def srun_export(words: Sequence[Word]) -> Export:
@@ -114,4 +114,4 @@ def srun_export(words: Sequence[Word]) -> Export:
         if name == "--export":
             parts = (value if equals else following or "").split(",")
             return Export(tuple(assignments(parts)), "ALL" not in parts)
-    return Export((), drops=False)
+    return Export((), drops_env=False)

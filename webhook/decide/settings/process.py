@@ -8,29 +8,35 @@ from webhook.decide.settings.setting import Memlock, Setting, assigned, is_recor
 class Process:
     """What commands change in a process, compared with the container's first process."""
 
-    __slots__ = ("drops", "memlock", "parent", "ranks", "settings", "user")
+    __slots__ = ("env_dropped_by", "memlock", "parent", "rank_settings", "settings", "user")
 
     def __init__(self, parent: Process | None = None) -> None:
         self.parent = parent
         self.settings: dict[str, Setting] = {}  #: by name
-        self.drops = ""  #: the source of what removes the inherited environment, or ""
+        self.env_dropped_by = ""  #: the source of what removes the inherited environment, or ""
         self.user = ""  #: the source of the change to a user other than root, or ""
         self.memlock: Memlock | None = None
-        self.ranks: dict[str, Setting] = {}  #: the settings of ranks that it starts over ssh
+        #: The settings of ranks that it starts over ssh.
+        self.rank_settings: dict[str, Setting] = {}
 
     @property
     def changed(self) -> bool:
         """Whether anything differs from the parent."""
-        return bool(self.settings or self.drops or self.user or self.memlock or self.ranks)
+        return bool(
+            self.settings or self.env_dropped_by or self.user or self.memlock or self.rank_settings
+        )
 
     def current(self, name: str) -> Setting | None:
-        """Return the setting of a variable in this process; None if the container's env has it."""
+        """Return what commands made of a variable, or None if no command changed it.
+
+        If one removed it, alone or with the environment, the setting is `removed`.
+        """
         process: Process | None = self
         while process is not None:
             if name in process.settings:
                 return process.settings[name]
-            if process.drops:
-                return Setting(name, None, process.drops, removed=True)
+            if process.env_dropped_by:
+                return Setting(name, None, process.env_dropped_by, removed=True)
             process = process.parent
         return None
 
@@ -57,13 +63,13 @@ class Process:
     def drop(self, source: str) -> None:
         """Remove all that is inherited."""
         self.settings.clear()
-        self.drops = source
+        self.env_dropped_by = source
 
     def absorb(self, child: Process) -> None:
         """Take over the changes of a child: it is the process that carries the traffic."""
-        if child.drops:
-            self.drop(child.drops)
+        if child.env_dropped_by:
+            self.drop(child.env_dropped_by)
         self.settings.update(child.settings)
         self.user = child.user or self.user
         self.memlock = child.memlock or self.memlock
-        self.ranks = child.ranks or self.ranks
+        self.rank_settings = child.rank_settings or self.rank_settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from webhook.decide.launchers.commands import FAMILIES, RAY_HEAD, Commands
+from webhook.decide.launchers.commands import MPI_BY_LAUNCHER, RAY_HEAD, Commands
 from webhook.decide.launchers.openmpi import shows_other_mpi
 from webhook.decide.launchers.roles import launchers_of
 from webhook.decide.settings.reader import CommandReader
@@ -30,7 +30,7 @@ def rank_settings(
         return settings
     if _passes_all_on(pod, path, commands):
         return CommandSettings(settings.certain, settings.possible)
-    return CommandSettings(settings.ranks, settings.possible_ranks)
+    return CommandSettings(settings.rank_settings, settings.possible_rank_settings)
 
 
 def settings_of_launchers(pods: Sequence[PodManifest]) -> CommandSettings:
@@ -77,11 +77,11 @@ def _relocated(setting: Setting) -> Setting:
 
 def _passes_all_on(pod: Pod, path: Path, commands: Commands) -> bool:
     """Return whether ranks get all variables of the launcher."""
-    frameworks = commands.other_launcher_commands(path)
-    if any(basename(words[0] or "") != RAY_HEAD[0] for words in frameworks):
+    launcher_commands = commands.other_launcher_commands(path)
+    if any(basename(words[0] or "") != RAY_HEAD[0] for words in launcher_commands):
         return True
     launches = [launch for launch in commands.launches(path) if not launch.problem]
     names = (basename(launch.launcher_words[0] or "") for launch in launches)
-    if any(FAMILIES[name] == "another MPI" for name in names):
+    if any(MPI_BY_LAUNCHER[name] == "another MPI" for name in names):
         return True
     return bool(launches) and shows_other_mpi(commands.text(path), pod.container(path).env)

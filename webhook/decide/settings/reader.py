@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from webhook.decide.launchers.commands import FAMILIES, HANDS_OVER
+from webhook.decide.launchers.commands import HANDS_OVER, MPI_BY_LAUNCHER
 from webhook.decide.settings.builtins import BUILTINS, Shell, assignments, possible_settings
 from webhook.decide.settings.engine_options import engine_settings
 from webhook.decide.settings.launch_options import rank_variables, srun_export
@@ -96,7 +96,7 @@ class _Reading:
 
     def run_container(self, argv: Sequence[Word]) -> None:
         """Read the words of `command` and `args`, also after a script that ends in `exec "$@"`."""
-        if not self._scripts.charge(len(argv)):
+        if not self._scripts.spend_steps(len(argv)):
             return
         words: Sequence[Word] = argv
         while words:
@@ -116,17 +116,21 @@ class _Reading:
         explained = {*process.settings, *(setting.name for setting in possible)}
         explained |= self._harmless
         possible += mentions(text, explained)
-        drops = process.drops or next((other.drops for other in side if other.drops), "")
+        env_dropped_by = process.env_dropped_by or next(
+            (other.env_dropped_by for other in side if other.env_dropped_by), ""
+        )
         user = next((other.user for other in side if other.user), "")
         return CommandSettings(
             certain=process.settings,
             possible=tuple(dict.fromkeys(possible)),
-            dropped_by=drops,
-            drops=bool(process.drops),
+            env_dropped_by=env_dropped_by,
+            drops_env=bool(process.env_dropped_by),
             user=_other_user(process.user, user),
             memlock=process.memlock,
-            ranks=process.ranks,
-            possible_ranks=tuple(setting for other in side for setting in other.ranks.values()),
+            rank_settings=process.rank_settings,
+            possible_rank_settings=tuple(
+                setting for other in side for setting in other.rank_settings.values()
+            ),
         )
 
     def _run(self, words: Sequence[Word], process: Process, depth: int) -> bool:
@@ -149,7 +153,7 @@ class _Reading:
         if change is not None:
             return self._run_as(change, words, process, depth)
         program = basename(words[index] or "")
-        if program in FAMILIES:
+        if program in MPI_BY_LAUNCHER:
             return self._run_ranks(words[index:], process, depth)
         if program == "srun":
             _apply_srun(words[index:], process)
@@ -160,7 +164,7 @@ class _Reading:
         self, change: UserChange, words: Sequence[Word], process: Process, depth: int
     ) -> bool:
         source = f"{change.description} in its command"
-        if change.drops:
+        if change.drops_env:
             preserved = [process.current(name) for name in change.keeps]
             process.drop(source)
             for setting in filter(None, preserved):
@@ -182,26 +186,26 @@ class _Reading:
                     source = f"{option} in its command"
                     self._possible.append(Setting(name, literal(value or "$"), source))
             return True
-        remote = Process()
+        ssh_rank = Process()
         for name in options.forwarded:
-            self._forward(name, process, remote)
-        rank = Process(process)
+            self._forward(name, process, ssh_rank)
+        rank_changes = Process(process)
         for name, value, option in options.variables:
-            rank.assign(name, "$" if value is None else value, f"{option} in its command")
+            rank_changes.assign(name, "$" if value is None else value, f"{option} in its command")
         if options.program is not None:
-            self._run(words[options.program :], rank, depth + 1)
-        remote.absorb(rank)
-        process.absorb(rank)
-        process.ranks = remote.settings
+            self._run(words[options.program :], rank_changes, depth + 1)
+        ssh_rank.absorb(rank_changes)
+        process.absorb(rank_changes)
+        process.rank_settings = ssh_rank.settings
         return True
 
-    def _forward(self, name: str, process: Process, rank: Process) -> None:
+    def _forward(self, name: str, process: Process, ssh_rank: Process) -> None:
         """Give a rank in another pod the launcher's own value of a variable."""
         setting = process.current(name)
         if setting is None and name in self._env:
             setting = Setting(name, self._env[name], "mpirun -x in its command")
         if setting is not None and not setting.removed and is_recorded(name):
-            rank.put(setting)
+            ssh_rank.put(setting)
 
     def _run_script(self, script: Word, process: Process, depth: int) -> None:
         """Apply a script to the process of its shell, as its main command gets it."""
@@ -209,7 +213,8 @@ class _Reading:
             return
         shell = Shell(process)
         for command in self._scripts.read(script).commands:
-            if not self._scripts.charge(1):  # a script that several containers run is read once
+            # A script that several containers run is read once, so its commands count here.
+            if not self._scripts.spend_steps(1):
                 break
             if self._run_command(script, command, shell, depth):
                 break
@@ -233,8 +238,8 @@ class _Reading:
         if not (carries and child.changed):
             return False
         replaces = any(layer.program == "exec" for layer in front_of(words).layers)
-        ends = replaces or _ENDING.match(script, command.ends[-1]) is not None
-        if ends and not command.conditional:
+        is_last = replaces or _ENDING.match(script, command.ends[-1]) is not None
+        if is_last and not command.conditional:
             process.absorb(child)
             return True
         self._side_processes.append(child)
@@ -273,7 +278,7 @@ def _unset_by_env(words: Sequence[Word]) -> Iterator[str]:
 
 def _apply_srun(words: Sequence[Word], process: Process) -> None:
     export = srun_export(words)
-    if export.drops:
+    if export.drops_env:
         process.drop("srun --export in its command")
     for name, value in export.variables:
         process.assign(name, value, "srun --export in its command")

@@ -51,14 +51,14 @@ class CommandSettings(NamedTuple):
     #: Settings that apply if a branch is taken, or that only some processes get.
     possible: tuple[Setting, ...] = ()
     #: What keeps `env` from the process, or may do so: "su - in its command"; "" if nothing.
-    dropped_by: str = ""
+    env_dropped_by: str = ""
     #: Whether that is certain.
-    drops: bool = False
+    drops_env: bool = False
     user: OtherUser | None = None
     memlock: Memlock | None = None
     #: The certain and the possible settings of ranks that the command starts over ssh.
-    ranks: Mapping[str, Setting] = MappingProxyType({})
-    possible_ranks: tuple[Setting, ...] = ()
+    rank_settings: Mapping[str, Setting] = MappingProxyType({})
+    possible_rank_settings: tuple[Setting, ...] = ()
 
 
 #: The settings of most commands.

@@ -43,7 +43,7 @@ class UserChange(NamedTuple):
     description: str  #: "su - worker"
     command: int | None = None  #: the index of the command's first word
     script: Word = None  #: or the script that the user's shell runs
-    drops: bool = False  #: whether it drops the environment
+    drops_env: bool = False  #: whether it drops the environment
     keeps: tuple[str, ...] = ()  #: the variables that it keeps nevertheless
     assignments: tuple[Word, ...] = ()  #: variables that it sets
 
@@ -125,7 +125,7 @@ def _su(program: str, words: Sequence[Word], read: _Read) -> UserChange:
         user,
         _described(f"{program} -" if login else program, user),
         script=options.get("c"),
-        drops=login,
+        drops_env=login,
         keeps=tuple((options.get("w") or "").split(",")),
     )
 
@@ -144,7 +144,7 @@ def _sudo(program: str, words: Sequence[Word], read: _Read) -> UserChange:
         user,
         _described(f"{program} -u", user) if "u" in options else program,
         command,
-        drops=preserved != "" or "i" in options,
+        drops_env=preserved != "" or "i" in options,
         keeps=tuple((preserved or "").split(",")),
         assignments=tuple(assigned),
     )
@@ -167,7 +167,7 @@ def _setpriv(read: _Read) -> UserChange:
         user,
         _described("setpriv --reuid", user),
         next(iter(read.operands), None),
-        drops="reset-env" in options,
+        drops_env="reset-env" in options,
     )
 
 

@@ -244,8 +244,8 @@ class Scripts:
             reading = self._results[script] = self._read(script)
         return reading
 
-    def charge(self, words: int) -> bool:
-        """Charge a list of words to the limits; return False if that exceeds them."""
+    def spend_steps(self, words: int) -> bool:
+        """Take a list of words from the pod's remaining steps; return False if too few remain."""
         if words > self._steps:
             return False
         self._steps -= words

@@ -13,7 +13,7 @@ from webhook.model.pod import Pod
 FIRST = ("spec", "containers", 0)
 
 
-@pytest.mark.parametrize("word", commands.FAMILIES)
+@pytest.mark.parametrize("word", commands.MPI_BY_LAUNCHER)
 @pytest.mark.parametrize("command", [["{} -np 2 a"], ["{}", "-np", "2", "a"]], ids=["sh", "list"])
 def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) -> None:
     """Each is recognized in a list of words and in a script, without any other table."""
@@ -23,18 +23,18 @@ def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) ->
     assert launch.command_words[0] == word
 
 
-@pytest.mark.parametrize("word", commands.FAMILIES)
+@pytest.mark.parametrize("word", commands.MPI_BY_LAUNCHER)
 def test_a_word_proves_what_its_family_is(word: str) -> None:
     """Open MPI's own words are evidence; a word of another MPI overrides all evidence."""
-    family = commands.FAMILIES[word]
-    assert bool(check_open_mpi((), (word, "a"), ()).evidence) == (family == "Open MPI")
+    implementation = commands.MPI_BY_LAUNCHER[word]
+    assert bool(check_open_mpi((), (word, "a"), ()).evidence) == (implementation == "Open MPI")
     assert bool(check_open_mpi((), (word, "-x", "A", "a"), ()).evidence) == (
-        family != "another MPI"
+        implementation != "another MPI"
     )
 
 
 def test_every_word_holds_a_stem() -> None:
     """A text without a stem is not searched for launchers."""
-    assert all(map(commands.may_launch, commands.FAMILIES))
+    assert all(map(commands.may_launch, commands.MPI_BY_LAUNCHER))
     assert not commands.may_launch("torchrun --nproc-per-node 8 train.py")
     assert set(commands.LAUNCHER_TERMS) == {"mpirun", "mpiexec", "orterun", "prterun"}

@@ -6,9 +6,9 @@ from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Settin
 ENV = {"NCCL_NET": "IB", "A": "b"}
 
 
-def settings(*members: Setting, drops: bool = False) -> CommandSettings:
+def settings(*members: Setting, drops_env: bool = False) -> CommandSettings:
     """Make certain settings."""
-    return CommandSettings({setting.name: setting for setting in members}, drops=drops)
+    return CommandSettings({setting.name: setting for setting in members}, drops_env=drops_env)
 
 
 def test_commands_override_the_containers_env() -> None:
@@ -26,8 +26,10 @@ def test_commands_override_the_containers_env() -> None:
 def test_a_dropped_environment() -> None:
     """Only what commands set afterwards is left."""
     change = Setting("UCX_TLS", "tcp", "x", default=True)
-    assert effective_env(ENV, settings(change, drops=True), {"UCX_TLS": "rc"}) == {"UCX_TLS": "tcp"}
-    assert effective_env(ENV, settings(drops=True), ENV) == {}
+    assert effective_env(ENV, settings(change, drops_env=True), {"UCX_TLS": "rc"}) == {
+        "UCX_TLS": "tcp"
+    }
+    assert effective_env(ENV, settings(drops_env=True), ENV) == {}
 
 
 def test_defaults_apply_to_absent_variables() -> None:

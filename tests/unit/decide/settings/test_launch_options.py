@@ -67,14 +67,14 @@ def test_the_program(line: str, program: int | None) -> None:
 @pytest.mark.parametrize(
     ("line", "export"),
     [
-        ("srun a", Export((), drops=False)),
-        ("srun --export=ALL a", Export((), drops=False)),
-        ("srun --export=NONE a", Export((), drops=True)),
-        ("srun --export NONE a", Export((), drops=True)),
-        ("srun -N 2 --export=ALL,A=1,B=2 a", Export((("A", "1"), ("B", "2")), drops=False)),
-        ("srun --export=A=1 a", Export((("A", "1"),), drops=True)),
-        ("srun --export ?", Export((), drops=True)),
-        ("srun ? --export", Export((), drops=True)),
+        ("srun a", Export((), drops_env=False)),
+        ("srun --export=ALL a", Export((), drops_env=False)),
+        ("srun --export=NONE a", Export((), drops_env=True)),
+        ("srun --export NONE a", Export((), drops_env=True)),
+        ("srun -N 2 --export=ALL,A=1,B=2 a", Export((("A", "1"), ("B", "2")), drops_env=False)),
+        ("srun --export=A=1 a", Export((("A", "1"),), drops_env=True)),
+        ("srun --export ?", Export((), drops_env=True)),
+        ("srun ? --export", Export((), drops_env=True)),
     ],
 )
 def test_srun(line: str, export: Export) -> None:

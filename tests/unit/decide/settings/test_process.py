@@ -50,4 +50,4 @@ def test_a_parent_takes_over_a_childs_changes() -> None:
     dropping = Process()
     dropping.drop("su -")
     parent.absorb(dropping)
-    assert (parent.settings, parent.drops) == ({}, "su -")
+    assert (parent.settings, parent.env_dropped_by) == ({}, "su -")

@@ -185,7 +185,7 @@ def test_words_without_a_script(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "source", "drops"),
+    ("words", "source", "drops_env"),
     [
         (("su", "-", "worker", "-c", "torchrun a"), "su - worker", True),
         (("sh", "-c", "exec env -i PATH=/bin torchrun a"), "env -i", True),
@@ -196,11 +196,11 @@ def test_words_without_a_script(words: tuple[str, ...]) -> None:
         (("sh", "-c", "if true; then sudo torchrun a; fi; torchrun b"), "sudo", False),
     ],
 )
-def test_dropped_environments(words: tuple[str, ...], source: str, drops: bool) -> None:
+def test_dropped_environments(words: tuple[str, ...], source: str, drops_env: bool) -> None:
     """What starts the process with another environment is named."""
     settings = settings_of(*words)
-    assert settings.dropped_by == f"{source} in its command"
-    assert settings.drops is drops
+    assert settings.env_dropped_by == f"{source} in its command"
+    assert settings.drops_env is drops_env
 
 
 def test_what_a_program_keeps_of_the_environment() -> None:

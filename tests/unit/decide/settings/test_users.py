@@ -68,7 +68,7 @@ def test_scripts_of_su(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "drops", "keeps"),
+    ("line", "drops_env", "keeps"),
     [
         ("su worker -c a", False, ("",)),
         ("su -p worker -c a", False, ("",)),
@@ -88,11 +88,13 @@ def test_scripts_of_su(line: str) -> None:
         ("setpriv --reuid 1 a", False, ()),
     ],
 )
-def test_what_is_left_of_the_environment(line: str, drops: bool, keeps: tuple[str, ...]) -> None:
+def test_what_is_left_of_the_environment(
+    line: str, drops_env: bool, keeps: tuple[str, ...]
+) -> None:
     """A login, `sudo` without -E and --reset-env drop it."""
     read = change(line)
     assert read is not None
-    assert (read.drops, read.keeps) == (drops, keeps)
+    assert (read.drops_env, read.keeps) == (drops_env, keeps)
 
 
 @pytest.mark.parametrize(

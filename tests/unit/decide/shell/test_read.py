@@ -390,7 +390,7 @@ def test_the_bounds_are_the_pods() -> None:
     assert scripts.read(long_script).commands
     assert scripts.read(long_script + "#") == ScriptReading(problem=TOO_MANY)
     assert scripts.read("mpirun b") == ScriptReading(problem=TOO_MANY)
-    assert not scripts.charge(2)
+    assert not scripts.spend_steps(2)
 
 
 def test_only_short_scripts_are_remembered() -> None:

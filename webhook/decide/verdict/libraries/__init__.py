@@ -100,7 +100,7 @@ def with_libraries(pod: PatchedPod) -> PatchedPod:
 
 def _user_env(pod: PatchedPod, patched: PatchedTarget) -> Mapping[str, str | None]:
     """Return a target's variables; a command that drops the environment drops ConfigMaps' too."""
-    if not pod.analysis.namespace.config_maps or patched.settings.drops:
+    if not pod.analysis.namespace.config_maps or patched.settings.drops_env:
         return patched.user_env
     return _read(pod, patched).variables
 
