@@ -16,6 +16,7 @@ from webhook.decide.examine.targets import (
     GPU_BY_CLAIM,
     NO_TARGET,
     NODE_DEVICES,
+    PRIVILEGED_WITH_GPU,
     TAKEN_FOR_LAUNCHER,
 )
 from webhook.decide.limits import POD_TOO_LARGE
@@ -68,6 +69,7 @@ DECISION_REASONS = (
     WINDOWS_POD,
     NO_TARGET,
     NODE_DEVICES,
+    PRIVILEGED_WITH_GPU,
     GPU_BY_CLAIM,
     FABRIC_UNKNOWN,
     GPU_NOT_ON_FABRIC,

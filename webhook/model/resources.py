@@ -27,6 +27,9 @@ SHARED_GPU = "nvidia.com/gpu.shared"
 #: MIG slices of the mixed strategy: `nvidia.com/mig-1g.5gb`.
 MIG = "nvidia.com/mig-"
 
+#: A TPU, whose network between chips is its own (docs of GKE, "About TPUs in GKE").
+TPU = "google.com/tpu"
+
 #: GPUs and other accelerators of other vendors, by the names of the vendors' device plugins. They
 #: make no container a target, but no node has them beside the GPU of another vendor. Sources:
 #: ROCm/k8s-device-plugin, intel/intel-device-plugins-for-kubernetes, and the documentation of GKE,
@@ -37,7 +40,7 @@ OTHER_ACCELERATORS = frozenset(
         "aws.amazon.com/neuron",
         "aws.amazon.com/neuroncore",
         "aws.amazon.com/neurondevice",
-        "google.com/tpu",
+        TPU,
         "gpu.intel.com/i915",
         "gpu.intel.com/xe",
         "habana.ai/gaudi",

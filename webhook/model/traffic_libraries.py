@@ -13,11 +13,13 @@
 An image may contain a library and not use it, so few images are signs. Comments are no signs, nor
 are variables that this webhook may have set, nor folders (`/opt/nixl/lib`). NCCL needs no sign: it
 moves the data of a container with a GPU, unless another library does; MPI does so without GPUs.
+Scripts of PyTorch choose Gloo or MPI in place of NCCL, mostly by an option `--backend`.
 
 Sources: vLLM docs/features/nixl_connector_usage.md and mooncake_connector_usage.md; SGLang
 docs/advanced_features/pd_disaggregation.md (Mooncake is the default) and
 expert_parallelism.md; Dynamo 0.7, components/src/dynamo/vllm/args.py (NIXL is the default);
-Mooncake docs/source/deployment; ROCm/mori docs; BytePS docs/env.md.
+Mooncake docs/source/deployment; ROCm/mori docs; BytePS docs/env.md; PyTorch 2.9,
+docs/source/distributed.md (backends).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from typing import Literal, NamedTuple
 
 from webhook.model.libraries import VARIABLE_NAMES
 
-TrafficLibrary = Literal["NCCL", "NIXL", "Mooncake", "MoRI", "NVSHMEM", "MPI", "ps-lite"]
+TrafficLibrary = Literal["NCCL", "NIXL", "Mooncake", "MoRI", "NVSHMEM", "MPI", "ps-lite", "Gloo"]
 UserEnv = Mapping[str, str | None]
 
 
@@ -129,6 +131,20 @@ def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[Traf
         or (signs.library == "Mooncake" and _is_sglang_default(text))
         or (signs.library == "NIXL" and _is_dynamo_default(text))
     )
+
+
+def torch_backend(command: str) -> TrafficLibrary | None:
+    """Return the library that a command chooses for PyTorch in place of NCCL; None if none."""
+    if "backend" not in command:
+        return None
+    chosen = _TORCH_BACKEND.search(_uncommented(command.lower()))
+    return _TORCH_BACKENDS[chosen[1]] if chosen else None
+
+
+_TORCH_BACKENDS: dict[str, TrafficLibrary] = {"gloo": "Gloo", "mpi": "MPI"}
+_TORCH_BACKEND = re.compile(
+    rf"--(?:dist(?:ributed)?[-_])?backend[=\s]++[\"']?+({'|'.join(_TORCH_BACKENDS)})(?![\w,:.-])"
+)
 
 
 def _connectors(user_env: UserEnv) -> Iterator[str]:

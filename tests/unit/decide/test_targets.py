@@ -11,6 +11,7 @@ from webhook.decide.examine.targets import (
     GPU_BY_CLAIM,
     NO_TARGET,
     NODE_DEVICES,
+    PRIVILEGED_WITH_GPU,
     Selection,
     select,
 )
@@ -268,6 +269,40 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
         "add it to gpuResources of the fabric that has it"
     )
     assert chosen(manifest) == Selection(reason=NO_TARGET, message=message)
+
+
+def test_accelerators_of_other_vendors() -> None:
+    """They are GPUs for sure, or certainly none."""
+    amd = pod(container(resources=quantities({"amd.com/gpu": "1"})))
+    assert chosen(amd) == Selection(
+        reason=NO_TARGET,
+        message=(
+            "container trainer requests amd.com/gpu, which no fabric lists: add it to gpuResources "
+            "of the fabric that has it"
+        ),
+    )
+    tpu = privileged("google.com/tpu")
+    message = "container trainer requests google.com/tpu: TPUs do not use RDMA NICs"
+    assert chosen(tpu) == Selection(reason=NO_TARGET, message=message)
+
+
+def privileged(resource: str, **context: Any) -> PodManifest:
+    """Make a pod with a privileged container that requests a resource."""
+    context = {"privileged": True, **context}
+    return pod(container(resources=quantities({resource: "1"}), securityContext=context))
+
+
+def test_a_privileged_container_with_a_gpu_of_no_fabric_may_have_rdma() -> None:
+    """It can open the node's devices; as another user, or with another device, no."""
+    assert chosen(privileged("amd.com/gpu")) == Selection(
+        reason=PRIVILEGED_WITH_GPU,
+        message=(
+            "container trainer requests amd.com/gpu, which no fabric lists, and is privileged: add "
+            "it to gpuResources of the fabric that has it"
+        ),
+    )
+    for other in (privileged("amd.com/gpu", runAsUser=1000), privileged("example.com/npu")):
+        assert chosen(other).reason is NO_TARGET
 
 
 def test_a_device_beside_a_claim_is_not_to_be_listed() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from webhook.model.traffic_libraries import libraries_in, spans_nodes
+from webhook.model.traffic_libraries import libraries_in, spans_nodes, torch_backend
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,28 @@ def test_groups_over_several_nodes(fields: dict[str, Any], *, group: bool) -> No
         fields.get("env", {}),
     )
     assert spans_nodes(*given) is group
+
+
+@pytest.mark.parametrize(
+    ("command", "library"),
+    [
+        ("python train.py --backend gloo", "Gloo"),
+        ("python\ntrain.py\n--backend=mpi", "MPI"),
+        ("torchrun train.py --backend='GLOO'", "Gloo"),
+        ('python train.py --dist-backend "gloo"', "Gloo"),
+        ("python train.py --distributed_backend=gloo --x", "Gloo"),
+        ("python train.py --dist_backend gloo; sleep 1", "Gloo"),
+        ("python train.py --backend nccl", None),
+        ("python train.py --backend cpu:gloo,cuda:nccl", None),
+        ("python train.py --backend gloo,nccl", None),
+        ("python train.py --backend mpich", None),
+        ("python train.py --rdzv-backend gloo", None),
+        ("# --backend gloo\npython train.py", None),
+        ("horovodrun --gloo python train.py", None),
+        ("serve --backend-gloo", None),
+    ],
+    ids=case_name,
+)
+def test_the_backend_of_pytorch(command: str, library: str | None) -> None:
+    """An option of the script chooses it in place of NCCL; several are for several devices."""
+    assert torch_backend(command) == library

@@ -23,7 +23,13 @@ from webhook.model.decision import Denial, Reason
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.images import non_root_user
 from webhook.model.pod import Container, Path, Pod
-from webhook.model.resources import ContainerDevices, RequestedDevices, other_extended_resources
+from webhook.model.resources import (
+    OTHER_ACCELERATORS,
+    TPU,
+    ContainerDevices,
+    RequestedDevices,
+    other_extended_resources,
+)
 
 NO_TARGET = Reason(
     "NoTarget",
@@ -41,6 +47,13 @@ NODE_DEVICES = Reason(
     "it has RDMA as it stands, and nothing was added.",
     remedy="",
     rdma="yes",
+)
+PRIVILEGED_WITH_GPU = Reason(
+    "PrivilegedWithGPU",
+    "A privileged container requests a GPU that no fabric lists: it may use the node's RDMA "
+    "devices, but nothing was added.",
+    remedy="Add the GPU's resource to gpuResources of the fabric that has it.",
+    rdma="unsure",
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
@@ -196,7 +209,7 @@ def _no_targets(
         for name in other_extended_resources(container, configuration):
             if container.path in with_claims:
                 return Selection(reason=GPU_BY_CLAIM, message=_claim_message(name, container))
-            return Selection(reason=NO_TARGET, message=_unlisted_device_message(name, container))
+            return _unlisted_device(pod, name, container, configuration)
     shared = _shared_gpu(pod, apps)
     if shared:
         return Selection(reason=NO_TARGET, message=shared)
@@ -252,9 +265,19 @@ _SHARES = ("gpu-fraction", "gpu-memory")
 _SHARE_USER = "gpu-fraction-container-name"
 
 
-def _unlisted_device_message(name: str, container: Container) -> str:
-    remedy = f"if {name} is a GPU, add it to gpuResources of the fabric that has it"
-    return f"container {container.name} requests {name}, which no fabric lists: {remedy}"
+def _unlisted_device(
+    pod: Pod, name: str, container: Container, configuration: CompiledConfiguration
+) -> Selection:
+    """Return the selection without targets for a container with a device that no fabric lists."""
+    subject = f"container {container.name} requests {name}"
+    if name == TPU:
+        return Selection(reason=NO_TARGET, message=f"{subject}: TPUs do not use RDMA NICs")
+    condition = "" if name in OTHER_ACCELERATORS else f"if {name} is a GPU, "
+    remedy = f"{condition}add it to gpuResources of the fabric that has it"
+    if not condition and container.privileged and _is_root(pod, container, configuration):
+        message = f"{subject}, which no fabric lists, and is privileged: {remedy}"
+        return Selection(reason=PRIVILEGED_WITH_GPU, message=message)
+    return Selection(reason=NO_TARGET, message=f"{subject}, which no fabric lists: {remedy}")
 
 
 def _claim_message(name: str, container: Container) -> str:

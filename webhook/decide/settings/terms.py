@@ -44,6 +44,7 @@ SWITCHES: dict[TrafficLibrary, dict[str, str]] = {
     "NVSHMEM": {"NVSHMEM_REMOTE_TRANSPORT": "ucx", "NVSHMEM_HCA_LIST": "none"},
     "MPI": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "UCX_TLS": "tcp"},
     "ps-lite": {"DMLC_ENABLE_RDMA": "0", "DMLC_ENABLE_UCX": "0", "DMLC_PS_VAN_TYPE": "zmq"},
+    "Gloo": {},
 }
 #: The same without the libraries.
 OFF_VALUES = {name: value for switches in SWITCHES.values() for name, value in switches.items()}

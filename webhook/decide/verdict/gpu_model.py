@@ -97,8 +97,8 @@ def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
         if not values or key not in GPU_MODEL_LABELS or _is_listed(key, fabric):
             continue
         if not any(_is_on(fabric, key, value, pod) for value in values):
-            selection = f"selects GPU {values[0]:.30}, which may not be on fabric {fabric.name}"
-            message = f"the pod {selection}: set {FABRIC_ANNOTATION} (label {key})"
+            selection = f"selects GPU {values[0]:.30}, maybe not on fabric {fabric.name}"
+            message = f"the pod {selection}: if it is, set {FABRIC_ANNOTATION} (by label {key})"
             return Verdict.of(GPU_MODEL_UNKNOWN, message)
     return None
 

@@ -31,6 +31,7 @@ NIXL = ["vllm", "serve", "--kv-transfer-config", '{"kv_connector": "NixlConnecto
 MOONCAKE = ["sglang", "serve", "--disaggregation-mode", "prefill"]
 MORI = ["sglang", "serve", "--disaggregation-transfer-backend", "mori"]
 DEEPEP = ["sglang", "serve", "--moe-a2a-backend", "deepep"]
+TORCH = ["torchrun", "train.py"]
 GROUP = {"leaderworkerset.sigs.k8s.io/name": "server"}
 OFF = {"NCCL_IB_DISABLE": "1"}
 
@@ -68,6 +69,10 @@ def named(manifest: PodManifest) -> tuple[str, ...]:
             ("NCCL", "MPI"),
         ),
         (pod(container(command=["ib_write_bw"]), annotations=ON_V100), ("NCCL",)),
+        (server([*TORCH, "--backend", "gloo"]), ("Gloo",)),
+        (server([*TORCH, "--backend=mpi"]), ("MPI",)),
+        (server([*NIXL, "--dist-backend=gloo"]), ("NIXL",)),
+        (pod(gpu(command=[*TORCH, "--backend=gloo"], env=env(**OFF)), labels=GROUP), ("Gloo",)),
         (pod(container()), ()),
     ],
 )
@@ -86,6 +91,17 @@ def test_nccl_may_be_off_where_another_library_moves_the_data(command: list[str]
         off = f"; NCCL's RDMA is switched off by {setting}"
         assert verdict.message == f"{SENTENCE}: {library}{off}{ASSUMED}"
     assert verdict_on(server(command)).message == f"{SENTENCE}: {library}{ASSUMED}"
+
+
+def test_gloo_has_no_rdma() -> None:
+    """In PyTorch it uses TCP, whatever else the pod has; MPI may use RDMA."""
+    verdict = verdict_on(server([*TORCH, "--backend=gloo"]))
+    assert (verdict.rdma, verdict.because.code) == ("no", "GlooOverTcp")
+    assert verdict.message == (
+        "container trainer chooses PyTorch's backend gloo, which uses TCP: choose nccl"
+    )
+    by_mpi = verdict_on(server([*TORCH, "--backend=mpi"]))
+    assert by_mpi.message == f"{SENTENCE}: MPI{ASSUMED}"
 
 
 def test_a_group_over_several_nodes_needs_nccl_too() -> None:

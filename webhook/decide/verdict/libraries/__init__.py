@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from webhook.decide.settings.terms import SWITCHES
+from webhook.decide.verdict.libraries.gloo import GLOO_OVER_TCP, judge_gloo
 from webhook.decide.verdict.libraries.mpi import MPI_REASONS, judge_mpi_transport
 from webhook.decide.verdict.libraries.nccl import (
     NCCL_REASONS,
@@ -63,6 +64,7 @@ _JUDGES: dict[TrafficLibrary, Callable[[PatchedPod, PatchedTarget], Verdict | No
     "NVSHMEM": judge_nvshmem,
     "MPI": judge_mpi_transport,
     "ps-lite": judge_parameter_server,
+    "Gloo": judge_gloo,
 }
 LIBRARY_REASONS = (
     *NCCL_REASONS,
@@ -71,6 +73,7 @@ LIBRARY_REASONS = (
     *TRANSFER_REASONS,
     *MPI_REASONS,
     *PARAMETER_SERVER_REASONS,
+    GLOO_OVER_TCP,
 )
 
 

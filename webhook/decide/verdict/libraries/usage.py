@@ -1,7 +1,7 @@
 """Which libraries move a target's data between nodes: the verdict is theirs.
 
 NCCL does, unless the target shows that another library does; in a group over several nodes, both
-do. MPI does for ranks without GPUs.
+do. MPI does for ranks without GPUs, and the backend that a command chooses for PyTorch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from webhook.decide.launchers.roles import mentions_mpi
 from webhook.decide.verdict.libraries.transfers import NVSHMEM_TRANSPORT
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.libraries import VARIABLE_NAMES
-from webhook.model.traffic_libraries import TrafficLibrary, libraries_in, spans_nodes
+from webhook.model.traffic_libraries import TrafficLibrary, libraries_in, spans_nodes, torch_backend
 
 #: The variables that an earlier call may have set.
 _OWN = VARIABLE_NAMES | {HCOLL_VARIABLE}
@@ -37,6 +37,9 @@ def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, 
         for library in libraries_in(command, user_env, patched.container.image)
         if library != "NVSHMEM" or not _stays_in_node(patched)
     ]
+    backend = None if libraries else torch_backend(command)
+    if backend is not None:
+        return (backend,)
     mpi = not pod.has_gpu and _mentions_mpi(pod, patched, user_env)
     names_nccl = any(name.startswith("NCCL_") for name in user_env)
     if (not libraries and (names_nccl or not mpi)) or (libraries and _spans_nodes(pod, patched)):
