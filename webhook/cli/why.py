@@ -10,7 +10,7 @@ from webhook.cli.config_files import read_configuration
 from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import add_cluster_options, add_output_format, cluster_client
 from webhook.cli.output import color, print_message, terminal, width, write, write_json
-from webhook.cli.why_targets import Target, read_targets
+from webhook.cli.why_words import NamedWorkload, read_words
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.code_output import (
     CodeExplanation,
@@ -113,10 +113,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _report(arguments: argparse.Namespace, names: Sequence[str]) -> _Report:
     """Explain each name; a pod's name is a code, too, if there is no such pod."""
-    codes, targets = read_targets(names)
+    codes, named_workloads = read_words(names)
     configuration = read_configuration(arguments.config) if arguments.config else None
     explained_codes = _explain_codes(codes)
-    pods, failures = _explain(arguments, targets, configuration)
+    pods, failures = _explain(arguments, named_workloads, configuration)
     lower_codes = _print_failures(failures)
     return _Report(
         codes=[*explained_codes, *_explain_codes(lower_codes)],
@@ -178,10 +178,10 @@ def _failure(name: str, error: WebhookError) -> str:
 
 def _explain(
     arguments: argparse.Namespace,
-    targets: Sequence[Target],
+    named_workloads: Sequence[NamedWorkload],
     configuration: CompiledConfiguration | None,
 ) -> tuple[list[Explanation], dict[str, WebhookError]]:
-    """Explain the pods in files and the targets; return the error for each unreadable target."""
+    """Explain the pods in files, and the named workloads; return the errors by name."""
     explanations: list[Explanation] = []
     if arguments.files:
         objects = [
@@ -191,18 +191,18 @@ def _explain(
         if not evidence:
             raise DocumentError(_no_pod(arguments.files))
         explanations += map(explain_pod, evidence)
-    if not targets:
+    if not named_workloads:
         return explanations, {}
     try:
         explainer = _explainer(arguments, configuration)
     except ClusterError as error:
-        return explanations, {target.written: error for target in targets}
+        return explanations, {named_workload.written: error for named_workload in named_workloads}
     failures: dict[str, WebhookError] = {}
-    for target in targets:
+    for named_workload in named_workloads:
         try:
-            explanations += explainer.explain(target)
+            explanations += explainer.explain(named_workload)
         except NoPodError as error:
-            failures[target.written] = error
+            failures[named_workload.written] = error
     return explanations, failures
 
 
@@ -227,11 +227,11 @@ class _Explainer(NamedTuple):
     workloads: WorkloadReads
     namespace: str
 
-    def explain(self, target: Target) -> list[Explanation]:
+    def explain(self, named_workload: NamedWorkload) -> list[Explanation]:
         """Explain a pod, or the newest pods of a controller; raise NoPodError without either."""
-        if not target.kinds:
-            return [self._pod(target.name)]
-        workload = self.workloads.of(target.kinds, target.name)
+        if not named_workload.kinds:
+            return [self._pod(named_workload.name)]
+        workload = self.workloads.of(named_workload.kinds, named_workload.name)
         if not workload.pods:
             return [explain_without_pods(workload)]
         if (count := len(workload.pods)) > MAX_PODS:

@@ -185,16 +185,16 @@ class OwnerChain:
 
 # Read the facts of a decision, as far as a person may.
 #
-# These are a namespace, its LimitRanges and quotas, its ResourceClaimTemplates and
-# ResourceClaims, and the nodes. For each failed read, a note has the assumption made instead;
-# once a request goes unanswered, no more are sent.
+# These are a namespace, its LimitRanges and quotas, its ResourceClaimTemplates and ResourceClaims,
+# the ConfigMaps with variables of containers, and the nodes. For each failed read, a note has the
+# assumption made instead; once a request goes unanswered, no more are sent.
 
 #: The assumption about a namespace that was not read.
 UNRESTRICTED = "assumed to set no Pod Security level and no fabric; the labels remain unknown"
 _NO_MEMORY_LIMIT = "assumed to require no memory limit"
-_TEMPLATE = "whether the fabrics' templates exist remains unknown"
-_CLAIM = "their requests are guessed from the names in the pod"
-_CONFIG_MAP = "its variables remain unknown"
+_TEMPLATES_UNREAD = "whether the fabrics' templates exist remains unknown"
+_CLAIMS_UNREAD = "their requests are guessed from the names in the pod"
+_CONFIG_MAP_UNREAD = "its variables remain unknown"
 _NODES_UNREAD = "the nodes' resources and fabrics remain unknown"
 _REMAINING = "everything else is treated as if there were no cluster"
 _MEMORY_LIMIT_KINDS = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
@@ -237,9 +237,9 @@ class BestEffortFacts:
 
     def read_claims(self, name: str) -> None:
         """Read the ResourceClaimTemplates and ResourceClaims of a namespace."""
-        if self._claims(CLAIM_TEMPLATES, TEMPLATE_KIND, name, _TEMPLATE):
+        if self._claims(CLAIM_TEMPLATES, TEMPLATE_KIND, name, _TEMPLATES_UNREAD):
             self.namespaces_with_complete_templates.append(name)
-        self._claims(CLAIMS, CLAIM_KIND, name, _CLAIM)
+        self._claims(CLAIMS, CLAIM_KIND, name, _CLAIMS_UNREAD)
 
     def read_config_map(self, namespace: str, name: str) -> None:
         """Read a ConfigMap from which containers get variables."""
@@ -248,7 +248,7 @@ class BestEffortFacts:
         path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
         config_map = self.best_effort.get(path, f"ConfigMap {namespace}/{name}")
         if config_map is None:
-            self.note("get configmaps", _CONFIG_MAP)
+            self.note("get configmaps", _CONFIG_MAP_UNREAD)
         else:
             self._keep("ConfigMap", [config_map])
 
@@ -280,17 +280,17 @@ class BestEffortFacts:
             self.notes.append(f"{subject}: not read ({message}); {assumed}")
 
     def _claims(
-        self, kind: WatchedResource[object], name: str, namespace: str, assumed: str
+        self, watched: WatchedResource[object], kind: str, namespace: str, assumed: str
     ) -> bool:
         """Read the objects of a kind in a namespace; return whether that worked."""
         if self.is_unreachable():
             return False
-        path = replace(kind, namespace=namespace).path
-        items = self.best_effort.list(path, f"{kind.resource} of namespace {namespace}")
+        path = replace(watched, namespace=namespace).path
+        items = self.best_effort.list(path, f"{watched.resource} of namespace {namespace}")
         if items is None:
-            self.note(f"list {kind.resource}", assumed)
+            self.note(f"list {watched.resource}", assumed)
             return False
-        self._keep(name, [claim for claim in items if not is_made_for_pod(claim)])
+        self._keep(kind, [claim for claim in items if not is_made_for_pod(claim)])
         return True
 
     def _keep(self, kind: str, items: list[Manifest]) -> None:

@@ -105,7 +105,7 @@ class FactsStore:
 
     def __init__(self) -> None:
         self.facts = Facts(unlisted_is_unknown=True)
-        self._spaces: dict[str, NamespaceFacts] = {}
+        self._namespaces: dict[str, NamespaceFacts] = {}
         self._memory_limit_rejections: dict[str, dict[tuple[str, str], str]] = {}
 
     def take(self, batches: Iterable[Batch]) -> set[str]:
@@ -122,32 +122,35 @@ class FactsStore:
 
     def _keep(self, kind: WatchedResource[object], key: Key, projection: object) -> str:
         """Store or drop the projection of one object; return its namespace."""
-        space, name = key
+        namespace, name = key
         match kind.part:
             case FactsPart.NAMESPACE:
                 assert projection is None or isinstance(projection, NamespaceFacts)
-                _put(self._spaces, name, projection)
+                _put(self._namespaces, name, projection)
                 return name
             case FactsPart.MEMORY_LIMIT:
                 assert projection is None or isinstance(projection, str)
-                self._keep_rejection(space, (kind.resource, name), projection)
-                return space
+                self._keep_rejection(namespace, (kind.resource, name), projection)
+                return namespace
             case None:
                 raise LookupError(f"{kind.resource} are not part of the facts")
             case unknown:
                 assert_never(unknown)
 
-    def _keep_rejection(self, space: str, source: tuple[str, str], rejection: str | None) -> None:
-        rejections = self._memory_limit_rejections.setdefault(space, {})
+    def _keep_rejection(
+        self, namespace: str, source: tuple[str, str], rejection: str | None
+    ) -> None:
+        rejections = self._memory_limit_rejections.setdefault(namespace, {})
         _put(rejections, source, rejection)
         if not rejections:
-            del self._memory_limit_rejections[space]
+            del self._memory_limit_rejections[namespace]
 
     def _facts_of(self, name: str) -> NamespaceFacts | None:
-        space, rejections = self._spaces.get(name), self._memory_limit_rejections.get(name)
-        if space is None or not rejections:
-            return space
-        return space.with_memory_limit_rejections(rejections.values())
+        namespace_facts = self._namespaces.get(name)
+        rejections = self._memory_limit_rejections.get(name)
+        if namespace_facts is None or not rejections:
+            return namespace_facts
+        return namespace_facts.with_memory_limit_rejections(rejections.values())
 
 
 def _put(facts: dict[_Name, _Fact], key: _Name, fact: _Fact | None) -> None:

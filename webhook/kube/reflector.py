@@ -287,7 +287,7 @@ def read_list(
             return Listing(projections, str(after["resourceVersion"]))
         query = {**first, "continue": after["continue"]}
         del page  # before the wait, since it takes much more memory than the projections
-        if wait(watched.pace):
+        if wait(watched.page_pause):
             raise StoppedError("stopped")
 
 

@@ -68,7 +68,7 @@ class WatchedResource(Generic[_Projection_co]):
     #: Objects per page of a list. 500 namespaces are half a megabyte.
     page: int = 500
     #: Seconds between two pages of a list: parsing a page delays all other threads.
-    pace: float = 0.0
+    page_pause: float = 0.0
     #: The requested duration of a watch in seconds; random, so that they do not all end at once.
     #: Source: client-go, tools/cache/reflector.go (minWatchTimeout).
     watch_seconds: tuple[int, int] = (300, 600)
@@ -170,12 +170,14 @@ CLAIM_TEMPLATES: WatchedResource[tuple[RequestedClasses, ...]] = WatchedResource
 )
 #: Watched with the templates. There may be several for each pod, but those are dropped; a page of
 #: 100 has 0.2 MB, like a page of nodes.
-CLAIMS = replace(CLAIM_TEMPLATES, resource="resourceclaims", project=_claim, page=100, pace=0.05)
+CLAIMS = replace(
+    CLAIM_TEMPLATES, resource="resourceclaims", project=_claim, page=100, page_pause=0.05
+)
 
 #: The kinds in all facts.
 KINDS = (NAMESPACES, LIMIT_RANGES, QUOTAS)
 #: Evidence, and perhaps forbidden: decisions do not wait for the nodes.
-NODES = WatchedResource(resource="nodes", project=_node, page=10, pace=0.05, optional=True)
+NODES = WatchedResource(resource="nodes", project=_node, page=10, page_pause=0.05, optional=True)
 
 
 # The labels of thousands of nodes in little memory.

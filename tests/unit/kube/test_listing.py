@@ -33,7 +33,7 @@ def cluster_of(count: int, page: int = 500) -> Cluster:
 
 def test_between_pages_is_a_pause() -> None:
     """The kind has its length; none follows the last page."""
-    kind, waits = replace(watched_resources.NODES, pace=0.5), Waits()
+    kind, waits = replace(watched_resources.NODES, page_pause=0.5), Waits()
     listing = read_list(cluster_of(5, page=2), kind, waits)
     assert [name for _, name in listing.projections] == ["n0", "n1", "n2", "n3", "n4"]
     assert waits.seconds == [0.5, 0.5]
@@ -44,7 +44,7 @@ def test_nodes_come_in_small_pages_with_pauses() -> None:
     cluster = cluster_of(1)
     read_list(cluster, watched_resources.NODES, Waits())
     assert int(cluster.asked[0][1]["limit"]) <= 50
-    assert watched_resources.NODES.pace >= 0.05
+    assert watched_resources.NODES.page_pause >= 0.05
 
 
 def test_a_page_is_requested_again_when_the_api_server_says() -> None:
@@ -59,8 +59,8 @@ def test_a_page_is_requested_again_when_the_api_server_says() -> None:
 
     cluster.get = busy_once  # type: ignore[method-assign]
     assert len(read_list(cluster, watched_resources.NODES, waits).projections) == 3
-    pace = watched_resources.NODES.pace
-    assert waits.seconds == [pace, 7.0, pace]
+    page_pause = watched_resources.NODES.page_pause
+    assert waits.seconds == [page_pause, 7.0, page_pause]
     assert len(cluster.asked) == 3
 
 

@@ -205,7 +205,7 @@ def _raise(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
 def _is_raised(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
     annotations = draft.view.annotations
     is_read = analysis.configuration.defaults.memlock == "nri"
-    return is_read and bool(raised_by(annotations, target.name))
+    return is_read and bool(memlock_annotation_key(annotations, target.name))
 
 
 def _warn(draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason) -> None:
@@ -264,7 +264,7 @@ def missing_annotations(annotations: Mapping[str, object], container: str) -> di
     return added
 
 
-def raised_by(annotations: Mapping[str, object], container: str) -> str:
+def memlock_annotation_key(annotations: Mapping[str, object], container: str) -> str:
     """Return the key of the annotation that sets memlock for a container; "" if none does."""
     for key in memlock_annotations(container):
         if "MEMLOCK" in str(annotations.get(key, "")).upper():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.decide.mutations.ipc_lock import RUN_AS_ROOT, raised_by
+from webhook.decide.mutations.ipc_lock import RUN_AS_ROOT, memlock_annotation_key
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.decide.verdict.pod_settings import pinned_memory_obstacle
 from webhook.model.decision import Reason, Verdict
@@ -49,5 +49,5 @@ def _is_low(limit: str) -> bool:
 def _is_raised(pod: PatchedPod, container: str) -> bool:
     memlock = pod.analysis.configuration.defaults.memlock
     return memlock == "unlimited" or (
-        memlock == "nri" and bool(raised_by(pod.view.annotations, container))
+        memlock == "nri" and bool(memlock_annotation_key(pod.view.annotations, container))
     )

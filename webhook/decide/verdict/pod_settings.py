@@ -10,7 +10,7 @@ from webhook.decide.mutations.ipc_lock import (
     RUN_AS_ROOT,
     USER_NAMESPACE,
     ineffective_reason,
-    raised_by,
+    memlock_annotation_key,
 )
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
@@ -53,7 +53,7 @@ def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
         return Verdict.of(MEMLOCK_UNKNOWN, f"{subject} {obstacle}: {_way_out(obstacle)}")
     if memlock == "limited":
         return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and the nodes limit memlock")
-    if memlock == "unlimited" or raised_by(pod.view.annotations, name):
+    if memlock == "unlimited" or memlock_annotation_key(pod.view.annotations, name):
         return None
     return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and no annotation raises memlock")
 
@@ -63,7 +63,7 @@ def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
     memlock = pod.analysis.configuration.defaults.memlock
     if memlock == "unlimited" or patched.target.user != "image":
         return False
-    return memlock != "nri" or not raised_by(pod.view.annotations, patched.target.name)
+    return memlock != "nri" or not memlock_annotation_key(pod.view.annotations, patched.target.name)
 
 
 def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:

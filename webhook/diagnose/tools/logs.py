@@ -38,12 +38,12 @@ class MatchedLine(NamedTuple):
 
 
 class LogReport(NamedTuple):
-    """The known lines and the transport of a log."""
+    """The known lines of a log, and whether it shows RDMA."""
 
     #: In the order of the table.
     line_counts: tuple[LineCount, ...]
     #: Whether traffic to other nodes went over RDMA: "yes", "no", "mixed", or "" if unknown.
-    transport: str
+    over_rdma: str
     #: Whether NCCL wrote anything, and whether it did so at level INFO.
     nccl: bool
     info: bool
@@ -70,7 +70,7 @@ def read_log(text: str) -> LogReport:
     channels = lines_by_code.get(TRANSPORTS[0].code)
     return LogReport(
         matched,
-        _transport(lines_by_code.keys()),
+        _over_rdma(lines_by_code.keys()),
         nccl=any(word in text for word in _NCCL),
         info=_NCCL_INFO in text,
         gpu_direct=any("/GDRDMA" in line for line in channels) if channels else None,
@@ -102,7 +102,7 @@ def _lines_with(text: str, clue: str) -> Iterator[tuple[int, str]]:
         position = text.find(clue, end)
 
 
-def _transport(codes: Collection[str]) -> str:
+def _over_rdma(codes: Collection[str]) -> str:
     for rdma, sockets in _PAIRS:
         if rdma.code in codes and sockets.code in codes:
             return "mixed"

@@ -82,11 +82,11 @@ def _lowest_first(causes: Iterable[KnownLine]) -> list[KnownLine]:
 
 def grade_log(log: LogReport) -> BenchmarkResult | None:
     """Grade the log of a job that ran no benchmark; None if the text is not such a log."""
-    if log.transport == "no":
+    if log.over_rdma == "no":
         return _result_over_sockets(log)
-    if log.transport == "mixed":
+    if log.over_rdma == "mixed":
         return BenchmarkResult(MIXED_TRANSPORTS.finding("warning", MIXED_TRANSPORTS.meaning))
-    if log.transport == "yes":
+    if log.over_rdma == "yes":
         return _result_over_rdma(log)
     if log.nccl:
         text = "The log does not show which network NCCL uses."

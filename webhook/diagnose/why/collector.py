@@ -46,7 +46,8 @@ from webhook.model.facts import Facts
 from webhook.model.nodes import Node as NodeFacts
 from webhook.model.nodes import node_of
 
-#: Bytes of a log: NCCL and UCX write transports at the start, and failures at the end.
+#: Of a log, the bytes at its start and the lines at its end that are read: NCCL and UCX write their
+#: transports at the start, and failures at the end.
 HEAD, TAIL_LINES = 4 << 20, 3000
 #: Finds the processes that have an RDMA device open; only `ls` is not built into the shell.
 SCRIPT = """\
@@ -129,7 +130,7 @@ class Collector:
             installed=self._installed(pod_only.status) if pod_only.status else None,
             facts=live_facts.facts(Facts()) if live_facts else Facts(),
         )
-        evidence = replace(evidence, placed_pods=pending.placed_pods(evidence))
+        evidence = replace(evidence, unfinished_pods=pending.unfinished_pods(evidence))
         evidence = with_config_maps(evidence, BestEffortFacts(self._reads, self._best_effort))
         if compare(evidence).changes:
             later = mutators_after(self._reads, self._best_effort, evidence)

@@ -22,7 +22,7 @@ from webhook.decide.mutations.memory_limit import MUTATION as MEMORY_LIMIT
 from webhook.decide.verdict.devices import DEVICE_REASONS
 from webhook.decide.verdict.pod_settings import PINNED_MEMORY_REASONS
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
-from webhook.diagnose.why.leaves import Leaf, leaves
+from webhook.diagnose.why.field_changes import FieldChange, field_changes
 from webhook.diagnose.why.stand_in import stand_in
 from webhook.diagnose.why.traces import TRACES
 from webhook.errors import ShapeError
@@ -171,12 +171,12 @@ def _undone(inspection: Inspection, status: StatusAnnotation, *, certain: bool) 
 
 
 def _changes(inspection: Inspection, outcome: Outcome) -> Iterator[Change]:
-    different = leaves(outcome, inspection.analysis.original.manifest)
+    different = field_changes(outcome, inspection.analysis.original.manifest)
     if outcome.mutation == MEMORY_LIMIT.name:  # the request that it adds was not missing before
-        different = (leaf for leaf in different if leaf.name.endswith("limits.memory"))
+        different = (change for change in different if change.name.endswith("limits.memory"))
     subject = f"Container {outcome.container}" if outcome.container else "The pod"
-    for leaf in different:
-        yield Change(outcome.mutation, f"{subject}: {leaf}")
+    for field_change in different:
+        yield Change(outcome.mutation, f"{subject}: {field_change}")
 
 
 def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[Change]:
@@ -192,8 +192,8 @@ def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[
         env = analysis.containers[container.path].env
         for name, value in of_fabric:
             if env.get(name) not in (None, value):
-                leaf = Leaf(f"env {name}", value, f"{env[name]}")
-                yield Change(ENV.name, f"Container {container.name}: {leaf}")
+                field_change = FieldChange(f"env {name}", value, f"{env[name]}")
+                yield Change(ENV.name, f"Container {container.name}: {field_change}")
 
 
 def _worse_verdict(
@@ -208,4 +208,4 @@ def _worse_verdict(
 
 def _without_trace(name: str) -> Change:
     trace = TRACES[name]
-    return Change(name, f"No container of the pod has {trace.leaf}, which {name} added")
+    return Change(name, f"No container of the pod has {trace.description}, which {name} added")

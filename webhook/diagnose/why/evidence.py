@@ -56,7 +56,7 @@ class VolumeClaim(NamedTuple):
     is_class_missing: bool = False
 
 
-class PlacedPod(NamedTuple):
+class UnfinishedPod(NamedTuple):
     """A pod of the cluster that has not ended: its node, and its requests."""
 
     #: NAMESPACE/NAME.
@@ -106,7 +106,7 @@ class PodEvidence:
     #: The facts of the nodes by name, for the placement of the pod.
     node_facts: Mapping[str, Node] = field(default_factory=dict)
     #: The pods that may hold what it waits for; None if they were not read.
-    placed_pods: tuple[PlacedPod, ...] | None = None
+    unfinished_pods: tuple[UnfinishedPod, ...] | None = None
     processes: tuple[ContainerProcesses, ...] | None = None
     logs: tuple[ContainerLog, ...] | None = None
     #: The configuration for a decision today.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from webhook.diagnose.why.evidence import PlacedPod, PodEvidence
+from webhook.diagnose.why.evidence import PodEvidence, UnfinishedPod
 from webhook.diagnose.why.pending_placement import Candidates, message_findings, placement_findings
 from webhook.errors import ShapeError
 from webhook.model.finding import Code, Finding
@@ -172,9 +172,9 @@ def _full(evidence: PodEvidence, name: str, nodes: Collection[str], report: str)
     return INSUFFICIENT.finding("error", text, remedy)
 
 
-def _holders(evidence: PodEvidence, name: str, nodes: Collection[str]) -> list[PlacedPod]:
+def _holders(evidence: PodEvidence, name: str, nodes: Collection[str]) -> list[UnfinishedPod]:
     """Return the pods that hold a resource on these nodes, the largest amounts first."""
     holders = [
-        pod for pod in evidence.placed_pods or () if pod.node in nodes and pod.amounts.get(name)
+        pod for pod in evidence.unfinished_pods or () if pod.node in nodes and pod.amounts.get(name)
     ]
     return sorted(holders, key=lambda pod: (-pod.amounts[name], pod.name))

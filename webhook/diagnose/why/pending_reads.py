@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from threading import Event as Interrupt
 
-from webhook.diagnose.why.evidence import MissingClaim, PlacedPod, PodEvidence, VolumeClaim
+from webhook.diagnose.why.evidence import MissingClaim, PodEvidence, UnfinishedPod, VolumeClaim
 from webhook.diagnose.why.pending_scheduler import DEFAULT_SCHEDULER, preemptor_uid
 from webhook.errors import ClusterError, ShapeError
 from webhook.kube.api import ObjectReads, StatusError
@@ -79,7 +79,7 @@ class PendingReads:
             self._best_effort.record_failure(title, error)
             return {}
 
-    def placed_pods(self, evidence: PodEvidence) -> tuple[PlacedPod, ...] | None:
+    def unfinished_pods(self, evidence: PodEvidence) -> tuple[UnfinishedPod, ...] | None:
         """Return the pods that may explain what a pod waits for; None if they are not needed.
 
         Without the right to list all pods, those of the namespace are listed.
@@ -87,7 +87,7 @@ class PendingReads:
         if not _needs_pods(evidence):
             return None
         for namespace in ("", self._namespace):
-            pods = WatchedResource(resource="pods", project=_placed_pod, namespace=namespace)
+            pods = WatchedResource(resource="pods", project=_unfinished_pod, namespace=namespace)
             try:
                 listed = read_list(self._reads, pods, Interrupt().wait).projections
             except ClusterError as error:
@@ -112,7 +112,7 @@ def _needs_pods(evidence: PodEvidence) -> bool:
     return "Insufficient " in scheduled.message
 
 
-def _placed_pod(manifest: Item) -> PlacedPod | None:
+def _unfinished_pod(manifest: Item) -> UnfinishedPod | None:
     """Return what is of interest about a pod; None for a pod that has ended."""
     pod = PodRecord.read(manifest)
     if pod.status.has_ended:
@@ -123,7 +123,7 @@ def _placed_pod(manifest: Item) -> PlacedPod | None:
         amounts = {}
     metadata, spec = pod.metadata, pod.spec
     name = f"{metadata.namespace}/{metadata.name}"
-    return PlacedPod(name, metadata.uid, spec.node_name, spec.scheduler_name, amounts)
+    return UnfinishedPod(name, metadata.uid, spec.node_name, spec.scheduler_name, amounts)
 
 
 class _VolumeClaimSpec(LenientObject):

@@ -84,14 +84,14 @@ def scheduler_findings(evidence: PodEvidence) -> Iterator[Finding]:
         remedy = "If this lasts, check that kube-scheduler is running, and read its log."
         yield NO_SCHEDULER.finding("error", f"{start}.", remedy)
         return
-    others = evidence.placed_pods or ()
+    others = evidence.unfinished_pods or ()
     served = [other.name for other in others if other.scheduler == name and other.node]
     if served:
         text = f"{start}, although it has placed other pods ({shortened_list(served)})."
         remedy = f"Check that {name} is running now, and read its log."
         yield NO_SCHEDULER.finding("error", text, remedy)
         return
-    also = "" if evidence.placed_pods is None else ", nor placed any other pod"
+    also = "" if evidence.unfinished_pods is None else ", nor placed any other pod"
     yield NO_SCHEDULER.finding("error", f"{start}{also}. There may be no such scheduler.")
 
 
@@ -130,7 +130,7 @@ def preemptor_uid(evidence: PodEvidence) -> str:
 
 def _for_whom(evidence: PodEvidence) -> str:
     uid = preemptor_uid(evidence)
-    for other in evidence.placed_pods or () if uid else ():
+    for other in evidence.unfinished_pods or () if uid else ():
         if other.uid == uid:
             on_node = f" on node {other.node}" if other.node else ""
             return f" to make room for pod {other.name}{on_node}, which has a higher priority"

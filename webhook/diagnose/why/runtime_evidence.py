@@ -128,7 +128,7 @@ def _findings_on_log(log: ContainerLog) -> Iterator[Finding]:
     report = log.report
     suffix = " from before its last restart" if log.previous else ""
     title = f"The log of container {log.container}{suffix}"
-    if report.transport or report.nccl or not report.line_counts:
+    if report.over_rdma or report.nccl or not report.line_counts:
         yield _finding_on_transport(report, title)
     for line in report.line_counts:
         known_line = line.known_line
@@ -146,13 +146,13 @@ _LEVELS: dict[LineKind, Level] = {
 
 
 def _finding_on_transport(report: LogReport, title: str) -> Finding:
-    if report.transport == "yes":
+    if report.over_rdma == "yes":
         suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
         text = f"{title} shows RDMA{suffixes[report.gpu_direct]}."
         return RDMA_IN_USE.finding("ok", text)
-    if report.transport == "no":
+    if report.over_rdma == "no":
         return SOCKETS_IN_USE.finding("error", f"{title} shows TCP sockets, not RDMA.")
-    if report.transport == "mixed":
+    if report.over_rdma == "mixed":
         return MIXED_TRANSPORTS.finding("unsure", f"{title} shows both RDMA and TCP sockets.")
     if report.nccl and not report.info:
         text = f"{title} does not show which network NCCL uses, since NCCL_DEBUG is not INFO."
@@ -171,12 +171,12 @@ def transport_evidence(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
     for inspection in evidence.processes or ():
         if any(process.registered_kib for process in inspection.rdma_processes):
             return "yes", MEMORY_REGISTERED
-    transports = [log.report.transport for log in evidence.logs or () if not log.previous]
-    if "no" in transports:
+    over_rdma = [log.report.over_rdma for log in evidence.logs or () if not log.previous]
+    if "no" in over_rdma:
         return "no", SOCKETS_IN_USE
-    if "mixed" in transports:
+    if "mixed" in over_rdma:
         return "unsure", MIXED_TRANSPORTS
-    return ("yes", RDMA_IN_USE) if "yes" in transports else None
+    return ("yes", RDMA_IN_USE) if "yes" in over_rdma else None
 
 
 #: Layers whose failures come before any RDMA traffic.

@@ -15,7 +15,7 @@ from webhook.decide.mutations.config_files import MUTATION as CONFIG_FILES
 from webhook.decide.mutations.config_files import VOLUME_NAME
 from webhook.decide.mutations.env import MUTATION as ENV
 from webhook.decide.mutations.hcoll import MUTATION as HCOLL
-from webhook.decide.mutations.ipc_lock import CAPABILITY, raised_by
+from webhook.decide.mutations.ipc_lock import CAPABILITY, memlock_annotation_key
 from webhook.decide.mutations.ipc_lock import MUTATION as IPC_LOCK
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
 from webhook.decide.mutations.nvlink import MUTATION as NVLINK
@@ -32,8 +32,8 @@ from webhook.model.pod import Container, Pod
 class Trace(NamedTuple):
     """What a mutation leaves on a pod."""
 
-    #: The leaf, after "No container has" or "The pod has no".
-    leaf: str
+    #: A noun phrase, after "No container of the pod has".
+    description: str
     is_left: Callable[[Pod], bool]
 
 
@@ -45,7 +45,7 @@ def _may_lock_memory(pod: Pod) -> bool:
     return any(
         container.privileged
         or container.capabilities.grants(CAPABILITY)
-        or raised_by(pod.annotations, container.name)
+        or memlock_annotation_key(pod.annotations, container.name)
         for container in pod.containers
     )
 

@@ -64,7 +64,7 @@ class WorkloadKind(NamedTuple):
 def _all_kinds() -> tuple[WorkloadKind, ...]:
     written = sorted(kind for controller in CONTROLLERS for kind in controller.kinds)
     kinds = (WorkloadKind(*text.split(" ")) for text in written)
-    # Newer versions first: of an object, the API server serves each.
+    # Alpha versions last: an object is read in the first version that the API server serves.
     listed = [kind for kind in kinds if kind.kind not in _NO_CONTROLLERS]
     return tuple(sorted(listed, key=lambda kind: "alpha" in kind.api_version))
 

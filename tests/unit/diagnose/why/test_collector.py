@@ -34,9 +34,9 @@ from webhook.diagnose.why.collector import (
 from webhook.diagnose.why.evidence import (
     ContainerProcesses,
     MissingClaim,
-    PlacedPod,
     PodEvidence,
     RdmaProcess,
+    UnfinishedPod,
     VolumeClaim,
 )
 from webhook.errors import ClusterError
@@ -578,7 +578,7 @@ def test_logs() -> None:
         log=lambda query: TRANSPORTS[1 if "previous" in query else 0].example,
     )
     logs = collect(api, logs=True).logs or ()
-    assert [(log.container, log.previous, log.report.transport) for log in logs] == [
+    assert [(log.container, log.previous, log.report.over_rdma) for log in logs] == [
         ("main", False, "yes"),
         ("main", True, "no"),
         ("done", False, "yes"),
@@ -592,7 +592,7 @@ def test_long_logs() -> None:
         return TRANSPORTS[1].example if "tailLines" in query else "x\n" * (HEAD // 2)
 
     (log, _) = collect(FakeCluster(everything(running()), log=long), logs=True).logs or ()
-    assert log.report.transport == "no"
+    assert log.report.over_rdma == "no"
 
 
 def test_logs_that_may_not_be_read() -> None:
@@ -687,10 +687,10 @@ def test_the_pods_on_nodes(pod: dict[str, Any], is_needed: bool) -> None:
         | {"/api/v1/pods": listed(placed("a"), placed("b", phase="Succeeded"), broken)}
     )
     expected = (
-        PlacedPod("other/a", "uid-a", "n", "s", {"nvidia.com/v100": 2}),
-        PlacedPod("other/broken", "uid-broken", "n", "s", {}),
+        UnfinishedPod("other/a", "uid-a", "n", "s", {"nvidia.com/v100": 2}),
+        UnfinishedPod("other/broken", "uid-broken", "n", "s", {}),
     )
-    assert collect(api).placed_pods == (expected if is_needed else None)
+    assert collect(api).unfinished_pods == (expected if is_needed else None)
 
 
 def test_the_pod_that_it_was_preempted_for() -> None:
@@ -701,9 +701,9 @@ def test_the_pod_that_it_was_preempted_for() -> None:
         f"{LAB}/events": listed(event("Preempted", message)),
         "/api/v1/pods": listed(placed("a")),
     }
-    placed_pods = collect(FakeCluster(answers)).placed_pods
-    assert placed_pods is not None
-    assert [pod.name for pod in placed_pods] == ["other/a"]
+    unfinished_pods = collect(FakeCluster(answers)).unfinished_pods
+    assert unfinished_pods is not None
+    assert [pod.name for pod in unfinished_pods] == ["other/a"]
 
 
 def test_pods_without_the_right_to_list_them() -> None:
@@ -711,14 +711,14 @@ def test_pods_without_the_right_to_list_them() -> None:
     pod = unplaced("0/1 nodes are available: 1 Insufficient nvidia.com/v100.")
     answers = everything(pod) | {"/api/v1/pods": 403, f"{LAB}/pods": listed(placed("a"))}
     evidence = collect(FakeCluster(answers))
-    assert evidence.placed_pods is not None
-    assert len(evidence.placed_pods) == 1
+    assert evidence.unfinished_pods is not None
+    assert len(evidence.unfinished_pods) == 1
     assert evidence.unread == ("You do not have the right to read pods of all namespaces.",)
     evidence = collect(FakeCluster(answers | {f"{LAB}/pods": 403}))
-    assert evidence.placed_pods is None
+    assert evidence.unfinished_pods is None
     assert "You do not have the right to read pods of namespace lab." in evidence.unread
     evidence = collect(FakeCluster(answers | {"/api/v1/pods": 500}))
-    assert evidence.placed_pods is None
+    assert evidence.unfinished_pods is None
 
 
 def test_the_facts_of_nodes() -> None:

@@ -76,7 +76,7 @@ def test_a_pod_as_it_was_left(pod: Item, installed: CompiledConfiguration | None
 
 @each_knowledge
 def test_a_capability_that_was_removed(installed: CompiledConfiguration | None) -> None:
-    """The leaf is named, with what it was and is; without it RDMA is not certain."""
+    """The field is named, with what it was and is; without it RDMA is not certain."""
     pod = equipped()
     main(pod)["securityContext"] = {}
     explanation = compared(pod, installed)
@@ -183,7 +183,7 @@ def test_an_own_value_is_no_change() -> None:
 
 @each_knowledge
 def test_networks_that_were_removed(installed: CompiledConfiguration | None) -> None:
-    """The annotation is a leaf of the pod."""
+    """The annotation is a field of the pod."""
     amounts = {"limits": {"nvidia.com/h100": "1"}, "requests": {"nvidia.com/h100": "1"}}
     pod = equipped({"name": "main", "image": "x", "resources": amounts})
     del pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"]

@@ -9,7 +9,7 @@ import pytest
 from tests.builders import READY
 from tests.unit.diagnose.why.pods import OWNED, chapter_findings, explain, job
 from tests.unit.diagnose.why.test_pod_status import SCHEDULER_MESSAGE, pending
-from webhook.diagnose.why.evidence import PlacedPod
+from webhook.diagnose.why.evidence import UnfinishedPod
 from webhook.model.finding import Finding
 from webhook.model.nodes import node_of
 
@@ -31,7 +31,7 @@ def now(
     message: str,
     *nodes: dict[str, Any],
     limits: dict[str, str] | None = None,
-    pods: tuple[PlacedPod, ...] | None = None,
+    pods: tuple[UnfinishedPod, ...] | None = None,
     **spec: Any,
 ) -> list[Finding]:
     """Explain a pod that requests GPUs, and is pending with this message, among these nodes."""
@@ -40,7 +40,7 @@ def now(
     pod = pending(message, containers=[{"name": "main", "resources": resources}], **spec)
     pod["metadata"].update(OWNED)
     facts = {item["metadata"]["name"]: node_of(item) for item in nodes}
-    explanation = explain(pod, nodes=nodes, node_facts=facts, placed_pods=pods, owners=[job()])
+    explanation = explain(pod, nodes=nodes, node_facts=facts, unfinished_pods=pods, owners=[job()])
     assert not explanation.well
     return chapter_findings(explanation, "podStatus")
 
@@ -85,10 +85,10 @@ def test_resources_that_no_node_offers_together() -> None:
 def test_a_resource_in_use() -> None:
     """The pods that hold it are named, the largest first, and only on nodes that it may use."""
     pods = (
-        PlacedPod("lab/small", node="a", amounts={V100: 1}),
-        PlacedPod("lab/large", node="a", amounts={V100: 7}),
-        PlacedPod("lab/away", node="c", amounts={V100: 8}),
-        PlacedPod("lab/none", node="a", amounts={"rdma/rdma_v100": 1}),
+        UnfinishedPod("lab/small", node="a", amounts={V100: 1}),
+        UnfinishedPod("lab/large", node="a", amounts={V100: 7}),
+        UnfinishedPod("lab/away", node="c", amounts={V100: 8}),
+        UnfinishedPod("lab/none", node="a", amounts={"rdma/rdma_v100": 1}),
     )
     (finding,) = now(FULL, node("a", gpus="8"), pods=pods)
     assert "no node that the pod may use (a) has enough of it free." in finding.text

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.diagnose.why.pods import chapter_findings, event, explain, live
 from tests.unit.diagnose.why.test_pod_status import pending
-from webhook.diagnose.why.evidence import PlacedPod
+from webhook.diagnose.why.evidence import UnfinishedPod
 from webhook.model.finding import Finding
 
 UID = "8b8f5a46-8f4d-4a0e-9e5c-0123456789ab"
@@ -59,17 +59,17 @@ def test_a_scheduler_that_does_not_exist() -> None:
     )
     assert "Correct schedulerName" in finding.remedy
     strangers = (
-        PlacedPod("lab/a", node="n", scheduler="other"),
-        PlacedPod("lab/b", "", "", "volcano"),
+        UnfinishedPod("lab/a", node="n", scheduler="other"),
+        UnfinishedPod("lab/b", "", "", "volcano"),
     )
-    (finding,) = now(unseen_by_scheduler("volcano"), placed_pods=strangers)
+    (finding,) = now(unseen_by_scheduler("volcano"), unfinished_pods=strangers)
     assert "has not looked at it, nor placed any other pod." in finding.text
 
 
 def test_a_scheduler_that_has_placed_other_pods() -> None:
     """It exists, so the question is whether it runs now."""
-    served = (PlacedPod("lab/a", node="n", scheduler="volcano"),)
-    (finding,) = now(unseen_by_scheduler("volcano"), placed_pods=served)
+    served = (UnfinishedPod("lab/a", node="n", scheduler="volcano"),)
+    (finding,) = now(unseen_by_scheduler("volcano"), unfinished_pods=served)
     assert "although it has placed other pods (lab/a)" in finding.text
     assert finding.remedy == "Check that volcano is running now, and read its log."
 
@@ -101,17 +101,17 @@ def test_pods_are_stopped_for_this_pod() -> None:
     [
         ((), f"a pod of higher priority (the one with the UID {UID})"),
         (
-            (PlacedPod("lab/x", "other", "n"), PlacedPod("prod/big", UID, "n1")),
+            (UnfinishedPod("lab/x", "other", "n"), UnfinishedPod("prod/big", UID, "n1")),
             "pod prod/big on node n1, which has a higher priority",
         ),
-        ((PlacedPod("prod/big", UID),), "pod prod/big, which has a higher priority"),
+        ((UnfinishedPod("prod/big", UID),), "pod prod/big, which has a higher priority"),
     ],
 )
-def test_by_whom_a_pod_was_preempted(placed: tuple[PlacedPod, ...], whom: str) -> None:
+def test_by_whom_a_pod_was_preempted(placed: tuple[UnfinishedPod, ...], whom: str) -> None:
     """The Event has the UID of the other pod, and the pods its name."""
     earlier = event("Preempted", f"Preempted by pod {UID.replace('8', '9')} on node n0")
     events = [earlier, event("Preempted", f"Preempted by pod {UID} on node n1")]
-    finding = now(live(phase="Failed"), events=events, placed_pods=placed)[1]
+    finding = now(live(phase="Failed"), events=events, unfinished_pods=placed)[1]
     assert (finding.code, finding.text) == (
         "Preempted",
         f"The scheduler stopped the pod to make room for {whom}.",

@@ -1,4 +1,4 @@
-"""The leaves of a pod that a call now would change: what each was, and what it is."""
+"""The fields of a pod that a call now would change: what each was, and what it is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.decide.mutations.placement import MUTATION
-from webhook.diagnose.why.leaves import leaves
+from webhook.diagnose.why.field_changes import field_changes
 from webhook.model.decision import Outcome
 
 POD: dict[str, Any] = {
@@ -18,9 +18,9 @@ MAIN = "/spec/containers/0"
 
 
 def changed(**operation: Any) -> list[str]:
-    """Return the leaves of one operation as text."""
+    """Return the changes of fields by one operation, as text."""
     outcome = Outcome("x", "main", "applied", MUTATION.reasons[0], "", (operation,))  # type: ignore[arg-type] # any operation
-    return [str(leaf) for leaf in leaves(outcome, POD)]
+    return [str(field_change) for field_change in field_changes(outcome, POD)]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,6 @@ def changed(**operation: Any) -> list[str]:
     ],
     ids=str,
 )
-def test_leaves(operation: dict[str, Any], texts: list[str]) -> None:
-    """A path within the container, without indices; a variable or a mount is one leaf."""
+def test_field_changes(operation: dict[str, Any], texts: list[str]) -> None:
+    """A path within the container, without indices; a variable or a mount is one field."""
     assert changed(**operation) == texts

@@ -9,7 +9,7 @@ from webhook.diagnose.why.workload_kinds import POD_WORDS, WorkloadKind, kinds_o
 from webhook.errors import DocumentError
 
 
-class Target(NamedTuple):
+class NamedWorkload(NamedTuple):
     """A pod, or a controller."""
 
     #: The name as written, or KIND/NAME: for messages, and for a code in lower case.
@@ -19,14 +19,14 @@ class Target(NamedTuple):
     kinds: tuple[WorkloadKind, ...] = ()
 
 
-def read_targets(words: Sequence[str]) -> tuple[list[str], list[Target]]:
-    """Return the codes and the targets; raise DocumentError for an unknown kind.
+def read_words(words: Sequence[str]) -> tuple[list[str], list[NamedWorkload]]:
+    """Return the codes and the workloads; raise DocumentError for an unknown kind.
 
     `KIND NAME…` is as for kubectl. Otherwise a word with a slash is KIND/NAME, a word with capitals
     is a code, and any other word a pod.
     """
     if len(words) > 1 and _is_kind(words[0]) and not any("/" in word for word in words):
-        return [], [_target(words[0], name) for name in words[1:]]
+        return [], [_named_workload(words[0], name) for name in words[1:]]
     codes = [word for word in words if word != word.lower() and "/" not in word]
     return codes, [_read(word) for word in words if word not in codes]
 
@@ -35,15 +35,15 @@ def _is_kind(word: str) -> bool:
     return word.lower() in POD_WORDS or bool(kinds_of(word))
 
 
-def _read(word: str) -> Target:
+def _read(word: str) -> NamedWorkload:
     if "/" not in word:
-        return Target(word, word)
+        return NamedWorkload(word, word)
     kind, _, name = word.partition("/")
     if not name or "/" in name:
         raise DocumentError(f"{word!r:.80} is not of the form KIND/NAME")
-    return _target(kind, name)
+    return _named_workload(kind, name)
 
 
-def _target(kind: str, name: str) -> Target:
+def _named_workload(kind: str, name: str) -> NamedWorkload:
     kinds = () if kind.lower() in POD_WORDS else required_kinds(kind)
-    return Target(f"{kind}/{name}", name, kinds)
+    return NamedWorkload(f"{kind}/{name}", name, kinds)

@@ -1,4 +1,4 @@
-"""The leaves of a pod that an outcome would change: what each was, and what it is now.
+"""The fields of a pod that an outcome would change: what each was, and what it is now.
 
 The outcome is that of a call now, on a pod to which the mutation was applied before. So what an
 operation would add was there and is not; what it would remove is there and was not.
@@ -17,8 +17,8 @@ ABSENT = "absent"
 _MAX_VALUE = 80
 
 
-class Leaf(NamedTuple):
-    """A leaf of the pod or of a container."""
+class FieldChange(NamedTuple):
+    """The change of a field of the pod or of a container."""
 
     #: "resources.limits.memory", "env NCCL_IB_HCA".
     name: str
@@ -29,24 +29,24 @@ class Leaf(NamedTuple):
         return f"{self.name} was {self.was}, is {self.now}"
 
 
-def leaves(outcome: Outcome, manifest: PodManifest) -> Iterator[Leaf]:
-    """Yield the leaves that the operations of an outcome would change in a pod."""
+def field_changes(outcome: Outcome, manifest: PodManifest) -> Iterator[FieldChange]:
+    """Yield the changes of fields by the operations of an outcome."""
     for operation in outcome.ops:
         path = [_unescaped(step) for step in operation["path"].split("/")[1:]]
         present = _shown(at(manifest, tuple(map(_index, path))))
         if operation["op"] == "remove":
-            yield Leaf(_dotted(_within(path)), ABSENT, present)
+            yield FieldChange(_dotted(_within(path)), ABSENT, present)
         else:
             yield from _added(operation, path, ABSENT if operation["op"] == "add" else present)
 
 
-def _added(operation: PatchOp, path: list[str], now: str) -> Iterator[Leaf]:
+def _added(operation: PatchOp, path: list[str], now: str) -> Iterator[FieldChange]:
     for steps, value in _flat(_within(path), operation.get("value")):
-        yield Leaf(_dotted(steps), _shown(value), now)
+        yield FieldChange(_dotted(steps), _shown(value), now)
 
 
 def _flat(path: list[str], value: object) -> Iterator[tuple[list[str], object]]:
-    """Yield the leaves of a value with their paths; a variable or a mount is one leaf."""
+    """Yield the fields in a value with their paths; a variable or a mount is one field."""
     if isinstance(value, list):
         for entry in value:
             yield from _flat(path, entry)
