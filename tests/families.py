@@ -30,7 +30,7 @@ def busy_decision_input() -> DecisionInput:
         V100,
         networks=("rails/a@net1", "rails/b@eth9"),
         shared_memory="16Gi",
-        pin={"site.lab/fabric": "ib"},
+        pin_selector={"site.lab/fabric": "ib"},
     )
     rail = RdmaResource(name="nvidia.com/rail0", network="rails/rail0@net1")
     return decision_input(

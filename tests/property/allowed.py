@@ -44,8 +44,8 @@ def names_of(configuration: CompiledConfiguration) -> WritableNames:
         templates=frozenset(
             reference.template for fabric in members for reference in fabric.claim_templates
         ),
-        selectors=frozenset(key for fabric in members for key in fabric.pin or ()),
-        variables=frozenset(name for fabric in members for name, _ in fabric.env.site),
+        selectors=frozenset(key for fabric in members for key in fabric.pin_selector or ()),
+        variables=frozenset(name for fabric in members for name, _ in fabric.env.site_variables),
     )
 
 

@@ -93,7 +93,7 @@ def _fabric(entry: FabricEntry) -> Fabric:
         host_socket_interface=entry.host_socket_interface,
         networks=tuple(entry.networks),
         shared_memory=entry.shared_memory,
-        pin=dict(entry.node_selector) if entry.pin == "always" else None,
+        pin_selector=dict(entry.node_selector) if entry.pin == "always" else None,
     )
 
 

@@ -31,7 +31,7 @@ def fabric_env(fabric: FabricEntry) -> FabricEnv:
             pair for pair in library_variables(fabric) if pair[0] not in fabric.env
         ),
         ucx_devices="" if "UCX_NET_DEVICES" in fabric.env else ucx_devices(fabric),
-        site=tuple(fabric.env.items()),
+        site_variables=tuple(fabric.env.items()),
     )
 
 

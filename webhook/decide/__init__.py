@@ -190,7 +190,7 @@ def _note_launchers(draft: Draft, analysis: PodAnalysis, applicability: Applicab
         detail = "its ranks run in other pods"
         if applicability.uses_foreign_nic:
             detail = applicability.message
-        elif not launcher.elsewhere:
+        elif not launcher.ranks_in_other_pods:
             detail = f"if its ranks run in this pod, set {FABRIC_ANNOTATION}"
         message = f"treated as a launcher because of the {launcher.evidence}; {detail}"
         draft.skipped(launcher.name, TAKEN_FOR_LAUNCHER, message)

@@ -46,7 +46,7 @@ class Launcher(NamedTuple):
     #: The evidence for a launcher, such as "label mpi-job-role".
     evidence: str = ""
     #: Whether its ranks certainly run in other pods; else it may run them itself.
-    elsewhere: bool = True
+    ranks_in_other_pods: bool = True
 
 
 class RdmaAccess(IntEnum):

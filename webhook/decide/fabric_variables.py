@@ -75,17 +75,17 @@ def desired_env(
     `excludes_interfaces`: whether its command gives Open MPI a list of interfaces to exclude.
     """
     interface = fabric.host_socket_interface if host_network else fabric.socket_interface
-    site = fabric.env.site
-    if site:
-        site = _without_sockets(site, user_env)
+    site_variables = fabric.env.site_variables
+    if site_variables:
+        site_variables = _without_sockets(site_variables, user_env)
         # UCX uses the site's interface too: a second call sees it in the container's `env`,
         # and must come to the same result.
-        user_env = {**dict(site), **user_env}
+        user_env = {**dict(site_variables), **user_env}
     mpi = not (host_network or excludes_interfaces) and _may_include(user_env)
     pod_values = _pod_values(fabric.env.ucx_devices, user_env, interface, mpi=mpi)
-    names = {name for name, _ in site}
+    names = {name for name, _ in site_variables}
     settings = ((name, pod_values.get(source, value)) for name, source, value in fabric.variables)
-    return (*(pair for pair in settings if pair[1] and pair[0] not in names), *site)
+    return (*(pair for pair in settings if pair[1] and pair[0] not in names), *site_variables)
 
 
 def _pod_values(
@@ -121,15 +121,17 @@ def ignored_variables(fabric: Fabric) -> frozenset[str]:
 
     An earlier call may have added them: those of the site's `env`, and Open MPI's.
     """
-    names = frozenset(name for name, _ in fabric.env.site)
+    names = frozenset(name for name, _ in fabric.env.site_variables)
     return names.union(OPEN_MPI) if "openmpi" in fabric.libraries else names
 
 
-def _without_sockets(site: EnvPairs, user_env: Mapping[str, str | None]) -> EnvPairs:
-    """If the container sets one socket variable, drop the other from the site's."""
+def _without_sockets(site_variables: EnvPairs, user_env: Mapping[str, str | None]) -> EnvPairs:
+    """Drop the socket variables of the site that the container lacks, if it has one itself."""
     if NCCL_SOCKET not in user_env and GLOO_SOCKET not in user_env:
-        return site
-    return tuple(pair for pair in site if pair[0] not in SOCKET_VARIABLES or pair[0] in user_env)
+        return site_variables
+    return tuple(
+        pair for pair in site_variables if pair[0] not in SOCKET_VARIABLES or pair[0] in user_env
+    )
 
 
 def _uses_rdma(user_env: Mapping[str, str | None]) -> bool:
@@ -152,6 +154,6 @@ def fabric_by_setting(configuration: CompiledConfiguration) -> Mapping[tuple[str
     for fabric in configuration.fabrics.values():
         for host_network in (False, True):
             for pair in desired_env(fabric, {}, host_network=host_network):
-                if pair not in fabric.env.site:
+                if pair not in fabric.env.site_variables:
                     writers.setdefault(pair, fabric.name)
     return writers

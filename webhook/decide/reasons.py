@@ -20,7 +20,7 @@ from webhook.decide.examine.targets import (
     TAKEN_FOR_LAUNCHER,
 )
 from webhook.decide.limits import POD_TOO_LARGE
-from webhook.decide.mutations.env import USER_REASONS
+from webhook.decide.mutations.env import USER_VALUE_REASONS
 from webhook.decide.mutations.memory_limit import UNKNOWN as LIMITS_UNKNOWN
 from webhook.decide.verdict import JUDGE_REASONS, ROOT_ASSUMED
 from webhook.model.annotations import INVALID_ANNOTATION
@@ -128,7 +128,7 @@ VERDICT_REASONS = tuple(
             *JUDGE_REASONS,
             *DECISION_REASONS,
             HOST_NETWORK_MISSING,
-            *USER_REASONS,
+            *USER_VALUE_REASONS,
             *HAZARD_REASONS,
         )
         if reason.rdma is not None

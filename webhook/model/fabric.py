@@ -106,7 +106,7 @@ class FabricEnv:
     #: `mlx5_0:1,mlx5_1:1`, the RDMA part of UCX_NET_DEVICES; "" if the names are not exact.
     ucx_devices: str = ""
     #: The site's own `env`.
-    site: EnvPairs = ()
+    site_variables: EnvPairs = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class Fabric:
     networks: tuple[str, ...] = ()
     shared_memory: str | None = None
     #: The nodeSelector to add; None for `pin: never`.
-    pin: Mapping[str, str] | None = None
+    pin_selector: Mapping[str, str] | None = None
     #: The libraries' variables in their order: name, kind of value, and value ("" if it depends on
     #: the pod).
     variables: tuple[tuple[str, ValueSource, str], ...] = field(

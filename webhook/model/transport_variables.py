@@ -29,7 +29,7 @@ def nccl_net_socket(user_env: UserEnv) -> str:
     return value if value.lower() == "socket" else ""
 
 
-def nccl_ib_hca_elsewhere(user_env: UserEnv, fabric_value: str | None) -> str:
+def nccl_ib_hca_not_of_fabric(user_env: UserEnv, fabric_value: str | None) -> str:
     """Return the value of NCCL_IB_HCA if it selects no device of the fabric.
 
     `fabric_value` is the fabric's own value; None or "" if the fabric names no devices.
@@ -91,10 +91,10 @@ def lists_no_device_of(value: str, fabric_value: str | None) -> bool:
     It is the value of UCX_NET_DEVICES and of others with exact names, each with an optional port.
     `fabric_value` is the fabric's NCCL_IB_HCA. Return False for patterns, exclusions and JSON.
     """
-    listed = value[:_MAX_HCA_LIST_LENGTH].replace(" ", "")
-    if not fabric_value or listed.lower() in _ANY_DEVICE or not _NAMES.fullmatch(listed):
+    devices = value[:_MAX_HCA_LIST_LENGTH].replace(" ", "")
+    if not fabric_value or devices.lower() in _ANY_DEVICE or not _NAMES.fullmatch(devices):
         return False
-    return selects_none(f"={listed}", fabric_value)
+    return selects_none(f"={devices}", fabric_value)
 
 
 # NCCL_IB_HCA: the RDMA devices that a value selects, compared with a fabric's devices.
@@ -151,10 +151,10 @@ def _read(value: str) -> _Filter:
 
 _RC, _UD, _DC = ("rc_verbs", "rc_mlx5"), ("ud_verbs", "ud_mlx5"), ("dc_mlx5",)
 #: The transports that use an HCA, without those of one cloud or one card (`srd`, `gga_mlx5`).
-_EVERYWHERE = frozenset({*_RC, *_UD, *_DC})
+_COMMON_TRANSPORTS = frozenset({*_RC, *_UD, *_DC})
 _ALIASES = {
-    "all": _EVERYWHERE,
-    "ib": _EVERYWHERE,
+    "all": _COMMON_TRANSPORTS,
+    "ib": _COMMON_TRANSPORTS,
     "rc": frozenset(_RC),
     "rc_v": frozenset({"rc_verbs"}),
     "rc_x": frozenset({"rc_mlx5"}),
@@ -164,7 +164,7 @@ _ALIASES = {
     "dc": frozenset(_DC),
     "dc_x": frozenset(_DC),
 }
-_RDMA = frozenset({*_EVERYWHERE, "srd", "gga_mlx5"})
+_RDMA = frozenset({*_COMMON_TRANSPORTS, "srd", "gga_mlx5"})
 #: Characters that are read; UCX has about thirty names for transports.
 _MAX_TRANSPORT_LIST_LENGTH = 4096
 
@@ -173,7 +173,7 @@ def allows_rdma(tls: str) -> bool:
     """Return whether a value of UCX_TLS leaves a transport that uses an RDMA device."""
     read = tls[:_MAX_TRANSPORT_LIST_LENGTH]
     named = frozenset[str]().union(*map(_transports, read.removeprefix("^").split(",")))
-    return not named >= _EVERYWHERE if read.startswith("^") else bool(named)
+    return not named >= _COMMON_TRANSPORTS if read.startswith("^") else bool(named)
 
 
 def _transports(written: str) -> frozenset[str]:

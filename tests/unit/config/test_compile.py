@@ -123,12 +123,12 @@ def test_every_field_reaches_its_record() -> None:
             ),
             inject_resources=False,
             libraries=frozenset({"nccl"}),
-            env=FabricEnv(site=(("NCCL_DEBUG", "WARN"),)),
+            env=FabricEnv(site_variables=(("NCCL_DEBUG", "WARN"),)),
             socket_interface="net1",
             host_socket_interface="bond0",
             networks=("lab/extra@net9",),
             shared_memory="64Gi",
-            pin={"zone": "a"},
+            pin_selector={"zone": "a"},
         )
     }
     assert loaded.defaults == Defaults(
@@ -278,7 +278,7 @@ def test_claims_are_compiled_and_found_by_their_template() -> None:
                     ("NCCL_IB_HCA", "=mlx5_0"),
                     ("UCX_IB_SL", "1"),
                 ),
-                site=(("NCCL_IB_SL", "2"), ("UCX_NET_DEVICES", "all"), ("A", "b")),
+                site_variables=(("NCCL_IB_SL", "2"), ("UCX_NET_DEVICES", "all"), ("A", "b")),
             ),
         ),
     ],

@@ -579,7 +579,7 @@ def test_scalars_are_strings_where_strings_are_wanted() -> None:
         fabric("100", env={"A": 1, "B": True}, match={"nodeLabels": {"gpu": True}}),
     )
     loaded = parse_fabrics(written.replace('"100"', "100"), "f.yaml").compiled
-    assert loaded.fabrics["100"].env.site == (("A", "1"), ("B", "true"))
+    assert loaded.fabrics["100"].env.site_variables == (("A", "1"), ("B", "true"))
     assert loaded.fabrics["100"].node_labels == {"gpu": ("true",)}
 
 

@@ -635,7 +635,9 @@ def test_two_containers_of_equal_name_both_get_the_set() -> None:
 @pytest.mark.parametrize("command", [["train"], ["/usr/sbin/sshd", "-D"], ["mpirun", "-version"]])
 def test_what_the_site_writes_makes_no_launcher(variable: str, command: list[str]) -> None:
     """A pod that names its fabric has the same target on the second call."""
-    env = FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0"),), site=((variable, "launcher"),))
+    env = FabricEnv(
+        library_variables=(("NCCL_IB_HCA", "=mlx5_0"),), site_variables=((variable, "launcher"),)
+    )
     cluster = decision_input(fabric("lab", env=env))
     manifest = pod(
         container(command=command),

@@ -132,7 +132,9 @@ def test_ucx_devices_follow_the_transports_of_the_pod(tls: str | None, *, writte
 
 def test_ucx_devices_follow_the_transports_of_the_site() -> None:
     """The site's UCX_TLS counts, unless the pod has its own."""
-    with_site_tls = full(env=FabricEnv(ucx_devices="mlx5_0:1", site=(("UCX_TLS", "tcp"),)))
+    with_site_tls = full(
+        env=FabricEnv(ucx_devices="mlx5_0:1", site_variables=(("UCX_TLS", "tcp"),))
+    )
     assert "UCX_NET_DEVICES" not in variables(with_site_tls)
     assert variables(with_site_tls, {"UCX_TLS": "rc"})["UCX_NET_DEVICES"] == "mlx5_0:1,eth0"
 
@@ -174,7 +176,7 @@ def test_other_names_of_the_container_are_listed_too() -> None:
 def test_the_site_adds_its_own_variables() -> None:
     """The site's variables come last, in the site's order."""
     site = (("NCCL_DEBUG", "WARN"), ("A", "b"))
-    assert desired_env(fabric(env=FabricEnv(site=site)), {}, host_network=False) == site
+    assert desired_env(fabric(env=FabricEnv(site_variables=site)), {}, host_network=False) == site
 
 
 def test_ucx_uses_the_sites_interface() -> None:
@@ -182,7 +184,7 @@ def test_ucx_uses_the_sites_interface() -> None:
 
     The second call reads it as the pod's own, and UCX must get the same value then.
     """
-    env = FabricEnv(ucx_devices="mlx5_0:1", site=(("NCCL_SOCKET_IFNAME", "=eth1"),))
+    env = FabricEnv(ucx_devices="mlx5_0:1", site_variables=(("NCCL_SOCKET_IFNAME", "=eth1"),))
     with_site_socket = fabric(env=env)
     first = variables(with_site_socket)
     assert first == {"UCX_NET_DEVICES": "mlx5_0:1,eth1", "NCCL_SOCKET_IFNAME": "=eth1"}
@@ -192,7 +194,7 @@ def test_ucx_uses_the_sites_interface() -> None:
 def test_the_sites_interface_gives_way_to_the_group_of_the_pod() -> None:
     """A user who sets Gloo's interface has chosen for NCCL too."""
     site = (("NCCL_SOCKET_IFNAME", "=eth1"), ("A", "b"))
-    with_site_socket = fabric(env=FabricEnv(ucx_devices="mlx5_0:1", site=site))
+    with_site_socket = fabric(env=FabricEnv(ucx_devices="mlx5_0:1", site_variables=site))
     assert variables(with_site_socket, {"GLOO_SOCKET_IFNAME": "eth2"}) == {
         "UCX_NET_DEVICES": "mlx5_0:1,eth2",
         "A": "b",
@@ -220,7 +222,9 @@ def test_open_mpi_gets_no_interface_with_an_exclusion(name: str) -> None:
     """Open MPI aborts if it gets a list of each kind, be the other the user's or the site's."""
     open_mpi_only = full(libraries=frozenset({"openmpi"}))
     assert variables(open_mpi_only, {name: "docker0"}) == {}
-    site = full(libraries=frozenset({"openmpi"}), env=FabricEnv(site=((name, "docker0"),)))
+    site = full(
+        libraries=frozenset({"openmpi"}), env=FabricEnv(site_variables=((name, "docker0"),))
+    )
     assert variables(site) == {name: "docker0"}
 
 
@@ -234,13 +238,13 @@ def test_open_mpi_gets_no_interface_where_it_may_be_absent() -> None:
 def test_the_sites_own_value_is_not_repeated() -> None:
     """A name in the site's `env` is not written a second time, for any library."""
     site_env = {"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "net1", "PRTE_MCA_prte_if_include": "net2"}
-    values = variables(full(env=FabricEnv(site=tuple(site_env.items()))))
+    values = variables(full(env=FabricEnv(site_variables=tuple(site_env.items()))))
     assert site_env.items() <= values.items()
 
 
 def test_what_a_fabric_writes_is_not_evidence() -> None:
     """The site's names, and Open MPI's if the fabric writes them, may be ours in a pod."""
-    plain = fabric(env=FabricEnv(site=(("A", "b"),)))
+    plain = fabric(env=FabricEnv(site_variables=(("A", "b"),)))
     assert ignored_variables(plain) == {"A"}
     assert ignored_variables(full()) == set(OPEN_MPI)
     configuration = build_configuration((plain, full(name="full")))
@@ -249,7 +253,7 @@ def test_what_a_fabric_writes_is_not_evidence() -> None:
 
 def test_each_value_has_the_first_fabric_that_writes_it() -> None:
     """In either network, the first fabric counts; a site's `env` identifies no fabric."""
-    site = fabric("site", env=FabricEnv(site=(("NCCL_DEBUG", "INFO"),)))
+    site = fabric("site", env=FabricEnv(site_variables=(("NCCL_DEBUG", "INFO"),)))
     first, second = (full(name=name, libraries=frozenset({"gloo"})) for name in ("one", "two"))
     assert fabric_by_setting(build_configuration((site, first, second))) == {
         ("GLOO_SOCKET_IFNAME", "eth0"): "one",

@@ -275,7 +275,7 @@ def test_a_node_name_of_another_type_is_refused() -> None:
 def sentences_on(manifest: PodManifest, *keys: str, fabric_known: bool = False) -> list[str]:
     """List the sentences on a pod's labels, for nodes with these label keys."""
     fabric_index = FabricIndex(label_keys=frozenset(keys))
-    pinning = fabric("west", pin={"site.lab/pool": "west"})
+    pinning = fabric("west", pin_selector={"site.lab/pool": "west"})
     members = fabrics(NORTH, SOUTH, EAST, pinning)
     return list(
         unknown_label_messages(Pod(manifest), members, fabric_index, fabric_known=fabric_known)

@@ -122,7 +122,7 @@ def test_ranks_that_a_container_starts_for_itself_make_it_a_target() -> None:
     """The pod names the fabric; a sidecar does not matter."""
     manifest = pod(container("proxy"), container("b", command=MPIRUN))
     assert chosen(manifest, FABRIC) == Selection((app("b", 1),))
-    here = launcher("b", "mpirun in its command", 1)._replace(elsewhere=False)
+    here = launcher("b", "mpirun in its command", 1)._replace(ranks_in_other_pods=False)
     assert chosen(manifest) == Selection(launchers=(here,))
 
 
@@ -141,7 +141,7 @@ def test_a_launcher_of_other_pods_makes_all_of_a_pods_launchers_such() -> None:
     manifest = pod(
         container("a", command=MPIRUN), container("b", command=["ray", "start", "--head"])
     )
-    first = launcher("a", "mpirun in its command")._replace(elsewhere=False)
+    first = launcher("a", "mpirun in its command")._replace(ranks_in_other_pods=False)
     expected = Selection(launchers=(first, launcher("b", "ray start --head in its command", 1)))
     assert chosen(manifest, FABRIC) == expected
 
@@ -321,9 +321,9 @@ def test_a_device_beside_a_claim_is_not_to_be_listed() -> None:
 def test_a_variable_that_the_site_sets_is_no_evidence_of_a_launcher() -> None:
     """Every target has it after the first call."""
     manifest = pod(container(env=[{"name": "OMPI_MCA_btl", "value": "tcp,self"}]))
-    here = launcher("trainer", "OMPI_MCA_btl in env")._replace(elsewhere=False)
+    here = launcher("trainer", "OMPI_MCA_btl in env")._replace(ranks_in_other_pods=False)
     assert chosen(manifest).launchers == (here,)
-    site = fabrics(fabric(env=FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))))
+    site = fabrics(fabric(env=FabricEnv(site_variables=(("OMPI_MCA_btl", "tcp,self"),))))
     assert chosen(manifest, site=site).launchers == ()
 
 

@@ -49,7 +49,7 @@ def test_devices_are_compared_with_the_fabrics(
     value: str | None, fabrics: str | None, blamed: str
 ) -> None:
     """If either is unknown, nothing is to blame."""
-    assert transport_variables.nccl_ib_hca_elsewhere({"NCCL_IB_HCA": value}, fabrics) == blamed
+    assert transport_variables.nccl_ib_hca_not_of_fabric({"NCCL_IB_HCA": value}, fabrics) == blamed
 
 
 def test_ucx_may_lack_a_transport() -> None:

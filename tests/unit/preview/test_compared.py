@@ -143,7 +143,7 @@ def test_a_long_list_is_cut_and_notes_are_shown_once() -> None:
     """A pod has at most twelve differences, and a value at most sixty characters."""
     variables = tuple((f"NCCL_X{number}", "x" * 99) for number in range(20))
     comparison = comparing(
-        fabrics(replace(V100, env=FabricEnv(site=variables)), H100), job("train", pod())
+        fabrics(replace(V100, env=FabricEnv(site_variables=variables)), H100), job("train", pod())
     )
     (change,) = comparison.changes
     text = changes_text(replace(comparison, notes=("read", "little")), width=300)

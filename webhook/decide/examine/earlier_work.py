@@ -65,7 +65,7 @@ def _own_settings(
         for other in configuration.fabrics.values()
         if other is not fabric
         for pair in plan_for(other, host_network=pod.host_network).settings
-    }.union(fabric.env.site)
+    }.union(fabric.env.site_variables)
     settings = plan_for(fabric, host_network=pod.host_network).settings
     return [pair for pair in settings if pair not in others]
 
@@ -83,5 +83,5 @@ def _has_claim(pod: Pod, fabric: Fabric) -> bool:
 
 
 def _has_node_label(pod: Pod, fabric: Fabric) -> bool:
-    pinned = (fabric.pin or {}).items()
+    pinned = (fabric.pin_selector or {}).items()
     return bool(pinned) and pinned <= pod.node_selector.items()

@@ -101,7 +101,7 @@ def unknown_label_messages(
     required = list(pod.required_labels())
     if not required:
         return ()
-    pinned = {key for fabric in configuration.fabrics.values() for key in fabric.pin or ()}
+    pinned = {key for fabric in configuration.fabrics.values() for key in fabric.pin_selector or ()}
     required = [label for label in required if label[0] not in pinned]
     if fabric_index.label_keys:
         missing = [key for key, _ in required if key not in fabric_index.label_keys]

@@ -160,7 +160,7 @@ def _ranks(
     A container that requests 0 of an RDMA resource needs none. It is left out if there are others,
     and it is also left out once these have their resource.
     """
-    if annotations.fabric is None or any(launcher.elsewhere for launcher in launchers):
+    if annotations.fabric is None or any(launcher.ranks_in_other_pods for launcher in launchers):
         return Selection(launchers=launchers)
     paths = {launcher.path for launcher in launchers}
     running = [pair for pair in container_devices if pair[0].path in paths]

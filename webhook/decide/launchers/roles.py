@@ -49,7 +49,8 @@ class LauncherEvidence(NamedTuple):
     """The evidence that a container is a launcher."""
 
     evidence: str  #: such as "label mpi-job-role" or "mpirun --hostfile in its command"
-    elsewhere: bool  #: whether the ranks run in other pods; else they run here, as far as is known
+    #: Whether the ranks run in other pods; else they run here, as far as is known.
+    ranks_in_other_pods: bool
 
 
 def may_lack_env(
@@ -97,7 +98,7 @@ def launchers_of(
             evidence_by_index[index] = evidence
     role, label = _role_from_labels(pod)
     if role == "launcher" and roles:
-        of_label = LauncherEvidence(f"label {label}", elsewhere=True)
+        of_label = LauncherEvidence(f"label {label}", ranks_in_other_pods=True)
         evidence_by_index = dict.fromkeys(evidence_by_index or (0,), of_label)
     return {
         index: evidence
@@ -139,18 +140,20 @@ def _evidence(
     launchers = [launch.launcher_words for launch in commands.launches(path) if not launch.problem]
     launchers += commands.other_launcher_commands(path)
     if user_env.get(_ROLE_ENV) == "launcher":
-        yield LauncherEvidence(f"{_ROLE_ENV} in env", elsewhere=True)
+        yield LauncherEvidence(f"{_ROLE_ENV} in env", ranks_in_other_pods=True)
     naming = [name for name in parameters if sets_hosts(name, user_env[name])]
     for name in (*_HOSTFILE_ENV, *naming):
         if name in user_env:
-            yield LauncherEvidence(f"{name} in env", elsewhere=True)
+            yield LauncherEvidence(f"{name} in env", ranks_in_other_pods=True)
     for description in filter(None, map(_description, launchers)):
-        yield LauncherEvidence(f"{description} in its command", elsewhere=True)
+        yield LauncherEvidence(f"{description} in its command", ranks_in_other_pods=True)
     for words in launchers:
-        yield LauncherEvidence(f"{basename(words[0] or '')} in its command", elsewhere=False)
+        yield LauncherEvidence(
+            f"{basename(words[0] or '')} in its command", ranks_in_other_pods=False
+        )
     for name in parameters:
         if name.startswith(MCA_PREFIX):
-            yield LauncherEvidence(f"{name} in env", elsewhere=False)
+            yield LauncherEvidence(f"{name} in env", ranks_in_other_pods=False)
 
 
 def _description(words: Sequence[Word]) -> str:

@@ -41,7 +41,7 @@ OTHER_FABRIC = Reason(
     "The value belongs to another fabric, or to the other kind of pod network, and is kept.",
     remedy="Remove the value; the webhook then sets that of the pod's fabric.",
 )
-HCA_ELSEWHERE = Reason(
+HCA_NOT_OF_FABRIC = Reason(
     "NcclIbHcaElsewhere",
     "NCCL_IB_HCA selects no device of the fabric, so NCCL would use sockets.",
     remedy=(
@@ -78,7 +78,15 @@ NIXL = Reason(
 )
 #: The names that the functions below read, besides the fabric's.
 _SWITCHES = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "UCX_TLS"})
-USER_REASONS = (USER_VALUE, OTHER_FABRIC, HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET, UCX_TLS, NIXL)
+USER_VALUE_REASONS = (
+    USER_VALUE,
+    OTHER_FABRIC,
+    HCA_NOT_OF_FABRIC,
+    IB_DISABLED,
+    NET_SOCKET,
+    UCX_TLS,
+    NIXL,
+)
 
 
 def warn_user_values(
@@ -111,15 +119,15 @@ def _warn_kept(
         if variable not in user_env or user_env[variable] == value:
             continue
         origin, reason = _origin(analysis, variable, user_env[variable])
-        if variable == transport_variables.IB_HCA and transport_variables.nccl_ib_hca_elsewhere(
+        if variable == transport_variables.IB_HCA and transport_variables.nccl_ib_hca_not_of_fabric(
             user_env, value
         ):
             message = (
                 f"{origin} selects no device of fabric {analysis.fabric.name}, whose value is "
                 f"{variable}={value}"
             )
-            draft.warned(name, HCA_ELSEWHERE, message)
-        elif (variable, value) not in analysis.fabric.env.site:
+            draft.warned(name, HCA_NOT_OF_FABRIC, message)
+        elif (variable, value) not in analysis.fabric.env.site_variables:
             draft.warned(name, reason, f"kept {origin}; the fabric has {value}")
 
 
@@ -257,7 +265,7 @@ MUTATION = Mutation(
     name="env",
     summary=f"sets the fabric's variables for any of {', '.join(_LIBRARIES)} and {_LAST}",
     required_access=RdmaAccess.FABRIC,
-    reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_REASONS, NOT_FORWARDED),
+    reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_VALUE_REASONS, NOT_FORWARDED),
     mutate=mutate,
     on_launchers=True,
 )

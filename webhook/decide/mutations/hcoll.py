@@ -133,10 +133,10 @@ def _mentions_mpi(analysis: PodAnalysis, path: Path) -> bool:
 
 def _env_may_configure_hcoll(analysis: PodAnalysis, path: Path) -> bool:
     """Return whether the user's or the site's environment has a variable that configures hcoll."""
-    site = analysis.fabric.env.site if analysis.fabric is not None else ()
-    return any(name in _HCOLL_VARIABLES for name, _ in site) or not _HCOLL_VARIABLES.isdisjoint(
-        analysis.containers[path].env
-    )
+    site_variables = analysis.fabric.env.site_variables if analysis.fabric is not None else ()
+    return any(
+        name in _HCOLL_VARIABLES for name, _ in site_variables
+    ) or not _HCOLL_VARIABLES.isdisjoint(analysis.containers[path].env)
 
 
 def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:

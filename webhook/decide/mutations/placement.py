@@ -24,23 +24,23 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     """Add the nodeSelector unless the pod uses one of its keys."""
     fabric = analysis.fabric
     assert fabric is not None
-    if not fabric.pin:
+    if not fabric.pin_selector:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.clause)
         return
     selector = draft.view.node_selector
-    if all(selector.get(key) == value for key, value in fabric.pin.items()):
+    if all(selector.get(key) == value for key, value in fabric.pin_selector.items()):
         draft.already("", PRESENT, PRESENT.clause)
         return
     affinity_keys = {
         requirement.key for term in draft.view.node_terms for requirement in term.requirements
     }
-    used = [key for key in fabric.pin if key in selector or key in affinity_keys]
+    used = [key for key in fabric.pin_selector if key in selector or key in affinity_keys]
     if used:
         draft.skipped("", SELECTED, f"the pod itself selects nodes by {', '.join(used)}")
         return
-    for key, value in fabric.pin.items():
+    for key, value in fabric.pin_selector.items():
         draft.set((*_PATH, key), value)
-    listed = ", ".join(f"{key}={value}" for key, value in fabric.pin.items())
+    listed = ", ".join(f"{key}={value}" for key, value in fabric.pin_selector.items())
     draft.applied("", PINNED, f"added nodeSelector {listed}")
 
 

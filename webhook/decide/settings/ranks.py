@@ -57,7 +57,7 @@ def settings_of_launchers(pods: Sequence[PodManifest]) -> CommandSettings:
 def _settings_of_pod(pod: Pod) -> Iterable[CommandSettings]:
     commands, reader = Commands(pod), CommandReader(pod)
     for index, evidence in launchers_of(pod, commands).items():
-        if evidence.elsewhere:
+        if evidence.ranks_in_other_pods:
             yield rank_settings(pod, ("spec", "containers", index), commands, reader)
 
 

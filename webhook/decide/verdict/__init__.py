@@ -143,7 +143,7 @@ def _assumption(pod: PatchedPod) -> str:
 
 def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
     for launcher in launchers:
-        if not launcher.elsewhere:
+        if not launcher.ranks_in_other_pods:
             message = f"if the ranks run in this pod, set {FABRIC_ANNOTATION} ({launcher.evidence})"
             return Verdict.of(RANKS_UNKNOWN, message)
     return Verdict.of(LAUNCHER, f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}")

@@ -31,7 +31,7 @@ HOST_PATH = Reason(
     ),
     rdma="no",
 )
-DEVICES_ELSEWHERE = Reason(
+DEVICES_ZERO = Reason(
     "DevicesElsewhere",
     'rdma.lab/devices is "0", and whether the pod gets a device in another way is unknown.',
     remedy=(
@@ -48,7 +48,7 @@ RESOURCE_UNKNOWN = Reason(
     ),
     rdma="unsure",
 )
-DEVICE_REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ELSEWHERE, RESOURCE_UNKNOWN)
+DEVICE_REASONS = (DEVICE_MISSING, HOST_PATH, DEVICES_ZERO, RESOURCE_UNKNOWN)
 
 
 #: The modes in which a pod cannot use a device of the node, even if it sees the device.
@@ -106,7 +106,7 @@ def _missing_device_verdict(pod: PatchedPod, patched: PatchedTarget, fabric: Fab
     target = patched.target
     mutation = CLAIMS.name if fabric.claim_templates else RDMA_RESOURCES.name
     if pod.analysis.annotations.devices == 0:
-        return Verdict.of(DEVICES_ELSEWHERE, DEVICES_ELSEWHERE.sentence)
+        return Verdict.of(DEVICES_ZERO, DEVICES_ZERO.sentence)
     paths = pod.hazard_evidence.infiniband_volumes
     volume = next(patched.container.mounted_volumes(paths), None)
     if volume is not None:

@@ -105,7 +105,7 @@ def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
 
 def _is_listed(key: str, fabric: Fabric) -> bool:
     """Return whether the fabric itself names the label, which was then evidence for the fabric."""
-    return key in fabric.node_labels or key in (fabric.pin or ())
+    return key in fabric.node_labels or key in (fabric.pin_selector or ())
 
 
 def _is_on(fabric: Fabric, key: str, value: str, pod: PatchedPod) -> bool:

@@ -90,8 +90,8 @@ def judge_node_capacity(pod: PatchedPod) -> Verdict | None:
     demand = _Demand.of(pod, fabric)
     classes = fabric_index.classes.by_fabric.get(fabric.name)
     if classes is None:  # too many classes to compare with the pod's selection
-        unselected = _shortage_of_index(demand, fabric.name, fabric_index)
-        return _verdict(pod, unselected) if unselected else None
+        shortage = _shortage_of_index(demand, fabric.name, fabric_index)
+        return _verdict(pod, shortage) if shortage else None
     return _compared_with_classes(pod, demand, fabric.name, classes)
 
 

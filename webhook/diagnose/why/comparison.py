@@ -16,7 +16,7 @@ from webhook.decide.analysis import DecisionInput, Launcher, RdmaAccess, Target
 from webhook.decide.fabric_variables import plan_for
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.mutations.env import MUTATION as ENV
-from webhook.decide.mutations.env import USER_REASONS
+from webhook.decide.mutations.env import USER_VALUE_REASONS
 from webhook.decide.mutations.ipc_lock import MUTATION as IPC_LOCK
 from webhook.decide.mutations.memory_limit import MUTATION as MEMORY_LIMIT
 from webhook.decide.verdict.devices import DEVICE_REASONS
@@ -182,11 +182,11 @@ def _changes(inspection: Inspection, outcome: Outcome) -> Iterator[Change]:
 def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[Change]:
     """Yield the fabric's variables whose values differ now, and did not at admission."""
     analysis = inspection.analysis
-    fabric, known = analysis.fabric, {reason.code for reason in USER_REASONS}
+    fabric, known = analysis.fabric, {reason.code for reason in USER_VALUE_REASONS}
     if fabric is None or ENV.name not in _names(status) or not known.isdisjoint(_codes(status)):
         return
     plan = plan_for(fabric, host_network=analysis.original.host_network)
-    of_fabric = [pair for pair in plan.settings if pair not in fabric.env.site]
+    of_fabric = [pair for pair in plan.settings if pair not in fabric.env.site_variables]
     containers: list[Target | Launcher] = [*analysis.targets, *analysis.launchers]
     for container in containers:
         env = analysis.containers[container.path].env

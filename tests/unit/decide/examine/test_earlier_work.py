@@ -18,8 +18,10 @@ NORTH = fabric(
     resources=(RdmaResource(name="rdma/north", network="rails/rail0@net1"),),
     networks=("lab/north-net",),
     claim_templates=(ClaimTemplateReference(template="north-nics"),),
-    pin={"fabric": "north"},
-    env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0"), ("NCCL_IB_TC", "106")), site=SITE),
+    pin_selector={"fabric": "north"},
+    env=FabricEnv(
+        library_variables=(("NCCL_IB_HCA", "=mlx5_0"), ("NCCL_IB_TC", "106")), site_variables=SITE
+    ),
     socket_interface="eth0",
 )
 SOUTH = fabric(

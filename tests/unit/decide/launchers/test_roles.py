@@ -65,7 +65,7 @@ def launching(*containers: dict[str, Any], **labels: str) -> list[str]:
 )
 def test_what_operators_say(labels: Any, env: dict[str, str], evidence: str | None) -> None:
     """They set labels or a variable; PyTorchJob workers are not MPI workers."""
-    expected = {"main": LauncherEvidence(evidence, elsewhere=True)} if evidence else {}
+    expected = {"main": LauncherEvidence(evidence, ranks_in_other_pods=True)} if evidence else {}
     assert launchings(container(env=env), labels=labels) == expected
 
 
@@ -122,7 +122,9 @@ def test_what_operators_say(labels: Any, env: dict[str, str], evidence: str | No
 )
 def test_ranks_that_run_in_other_pods(fields: dict[str, Any], evidence: str) -> None:
     """Hosts, or a launcher that needs them, are evidence of ranks in other pods."""
-    assert launchings(container(**fields)) == {"main": LauncherEvidence(evidence, elsewhere=True)}
+    assert launchings(container(**fields)) == {
+        "main": LauncherEvidence(evidence, ranks_in_other_pods=True)
+    }
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,9 @@ def test_ranks_that_run_in_other_pods(fields: dict[str, Any], evidence: str) -> 
 )
 def test_ranks_that_may_run_here(fields: dict[str, Any], evidence: str) -> None:
     """Without hosts, a launcher starts all ranks in its own container."""
-    assert launchings(container(**fields)) == {"main": LauncherEvidence(evidence, elsewhere=False)}
+    assert launchings(container(**fields)) == {
+        "main": LauncherEvidence(evidence, ranks_in_other_pods=False)
+    }
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,7 @@ def test_a_label_marks_a_single_container() -> None:
 def test_with_a_label_the_ranks_run_elsewhere() -> None:
     """An operator writes the hostfile, regardless of the command."""
     mpi = container("mpi", command=["mpirun", "a"])
-    expected = {"mpi": LauncherEvidence(f"label {ROLE}", elsewhere=True)}
+    expected = {"mpi": LauncherEvidence(f"label {ROLE}", ranks_in_other_pods=True)}
     assert launchings(container("proxy"), mpi, labels={ROLE: "launcher"}) == expected
 
 

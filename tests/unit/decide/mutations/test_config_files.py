@@ -15,7 +15,7 @@ FABRIC = Fabric(
     env=FabricEnv(
         library_variables=(("NCCL_IB_HCA", "=mlx5_0,mlx5_1"),),
         ucx_devices="mlx5_0:1,mlx5_1:1",
-        site=(("NCCL_DEBUG", "WARN"), ("OMP_NUM_THREADS", "8")),
+        site_variables=(("NCCL_DEBUG", "WARN"), ("OMP_NUM_THREADS", "8")),
     ),
     socket_interface="eth0",
     host_socket_interface="bond0",

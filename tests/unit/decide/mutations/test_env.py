@@ -309,14 +309,14 @@ def test_a_launchers_env_from_may_hold_all_names() -> None:
 
 def test_the_sites_own_variables_are_added() -> None:
     """They are added even if the fabric itself sets none."""
-    site = fabric(gpu_resources=GPU, env=FabricEnv(site=(("NCCL_DEBUG", "WARN"),)))
+    site = fabric(gpu_resources=GPU, env=FabricEnv(site_variables=(("NCCL_DEBUG", "WARN"),)))
     decision = decide_on(pod(), site)
     assert outcomes(decision) == [("trainer", "applied", "Added", "set NCCL_DEBUG")]
 
 
 SITE_SOCKET = fabric(
     gpu_resources=GPU,
-    env=FabricEnv(ucx_devices="mlx5_0:1", site=(("NCCL_SOCKET_IFNAME", "eth3"),)),
+    env=FabricEnv(ucx_devices="mlx5_0:1", site_variables=(("NCCL_SOCKET_IFNAME", "eth3"),)),
 )
 
 
@@ -360,7 +360,7 @@ def test_devices_of_no_fabric_are_warned_of() -> None:
     assert warned(decide_on(trainer(NCCL_IB_HCA="mlx5_9"))) == [
         ("NcclIbHcaElsewhere", f"{message}NCCL_IB_HCA==mlx5_0,mlx5_1")
     ]
-    site = fabric(gpu_resources=GPU, env=FabricEnv(site=(("NCCL_IB_HCA", "=mlx5_0"),)))
+    site = fabric(gpu_resources=GPU, env=FabricEnv(site_variables=(("NCCL_IB_HCA", "=mlx5_0"),)))
     assert [code for code, _ in warned(decide_on(trainer(NCCL_IB_HCA="ibp"), site))] == [
         "NcclIbHcaElsewhere"
     ]

@@ -238,7 +238,7 @@ def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, pr
 
 def test_the_sites_variables_prove_nothing() -> None:
     """The webhook writes a fabric's env, so on a second call it would look like evidence."""
-    site = FabricEnv(site=(("OMPI_MCA_btl", "tcp,self"),))
+    site = FabricEnv(site_variables=(("OMPI_MCA_btl", "tcp,self"),))
     cluster = decision_input(
         fabric(
             "lab",
@@ -277,7 +277,7 @@ def test_deciding_again_changes_nothing(command: list[str]) -> None:
 
 def test_a_sites_own_switch_settles_it() -> None:
     """It does if `env` wrote it; a container with envFrom lacks it, and is reported as usual."""
-    site = FabricEnv(site=(("OMPI_MCA_coll_hcoll_enable", "1"),))
+    site = FabricEnv(site_variables=(("OMPI_MCA_coll_hcoll_enable", "1"),))
     cluster = decision_input(
         fabric("ib", gpu_resources=frozenset({"nvidia.com/gpu"}), env=site),
     )

@@ -11,7 +11,7 @@ from webhook.model.pod import PodManifest
 NAME = "placement"
 GPU = frozenset({"nvidia.com/v100"})
 PINNED = decision_input(
-    fabric(gpu_resources=GPU, pin={"site.lab/fabric": "ib", "site.lab/rail": "r1"})
+    fabric(gpu_resources=GPU, pin_selector={"site.lab/fabric": "ib", "site.lab/rail": "r1"})
 )
 
 
@@ -25,7 +25,7 @@ def affine(*keys: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("pin", [None, {}], ids=repr)
 def test_a_fabric_may_pin_nothing(pin: Any) -> None:
     """The RDMA resource keeps the pod on the right nodes."""
-    decision = decide_on(pod(), decision_input(fabric(gpu_resources=GPU, pin=pin)))
+    decision = decide_on(pod(), decision_input(fabric(gpu_resources=GPU, pin_selector=pin)))
     assert outcomes_of(decision, NAME) == [
         ("", "skipped", "NotConfigured", "the fabric has pin: never")
     ]

@@ -89,7 +89,7 @@ def test_affinity_counts_too(affinity: dict[str, Any], expected: tuple[str, str]
         decision_input(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
                        node_labels={GKE: ("nvidia-l4",)})),
         decision_input(fabric("x", gpu_resources=ANY.gpu_resources, resources=RESOURCES,
-                       pin={GKE: "nvidia-l4"})),
+                       pin_selector={GKE: "nvidia-l4"})),
         decision_input(ANY, fabric_index=FabricIndex(
             by_gpu_model={(GKE, "nvidia-l4"): frozenset({"any"})})),
     ],

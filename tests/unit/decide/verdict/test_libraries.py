@@ -259,7 +259,7 @@ def test_what_the_site_sets_is_no_sign() -> None:
         "site",
         gpu_resources=V100.gpu_resources,
         resources=(RdmaResource(name="rdma/x"),),
-        env=FabricEnv(site=(("NVSHMEM_QP_DEPTH", "1024"),)),
+        env=FabricEnv(site_variables=(("NVSHMEM_QP_DEPTH", "1024"),)),
     )
     verdict = verdict_on(pod(), decision_input(site))
     assert (verdict.because.code, verdict.libraries) == ("Equipped", ("NCCL",))

@@ -260,7 +260,7 @@ def test_a_status_without_room_for_names() -> None:
 
 def test_the_sites_own_variables_are_no_change() -> None:
     """A user may well set another value for these, and the status has no code for it."""
-    env_of_site = FabricEnv(site=(("NCCL_DEBUG", "WARN"),))
+    env_of_site = FabricEnv(site_variables=(("NCCL_DEBUG", "WARN"),))
     site = replace(V100, env=env_of_site)
     manifest = new_pod(gpu("trainer", env=env(NCCL_DEBUG="INFO")))
     pod = deepcopy(decide_on(manifest, decision_input(site)).pod)

@@ -6,7 +6,7 @@ from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
 from webhook.model.transport_variables import IB_HCA, lists_no_device_of
 
-DEVICES_ELSEWHERE = Reason(
+DEVICES_NOT_OF_FABRIC = Reason(
     "DevicesOfNoFabric",
     "A variable that lists devices for a library (UCX_NET_DEVICES, MOONCAKE_DEVICE, MC_TE_FILTERS, "
     "MC_MS_FILTERS, MORI_RDMA_DEVICES, NVSHMEM_HCA_LIST) names none of the fabric's.",
@@ -30,7 +30,7 @@ def judge_devices(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdi
         if value and lists_no_device_of(value, devices):
             setting = f"container {patched.target.name} sets {name}={value:.60}"
             message = f"{setting}, but the fabric has {devices}{place_of(patched, name)}"
-            return Verdict.of(DEVICES_ELSEWHERE, message)
+            return Verdict.of(DEVICES_NOT_OF_FABRIC, message)
     return None
 
 

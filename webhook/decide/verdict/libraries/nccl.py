@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.decide.mutations.env import HCA_ELSEWHERE, IB_DISABLED, NET_SOCKET
+from webhook.decide.mutations.env import HCA_NOT_OF_FABRIC, IB_DISABLED, NET_SOCKET
 from webhook.decide.verdict.libraries.fabric_devices import fabric_devices, place_of
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
@@ -67,11 +67,11 @@ def _switch(pod: PatchedPod, patched: PatchedTarget) -> _Switch | None:
         removal = f": {patched.removal('NCCL_IB_DISABLE')}"
         return _Switch(IB_DISABLED, f"NCCL_IB_DISABLE={disabled}", removal)
     devices = fabric_devices(pod)
-    elsewhere = transport_variables.nccl_ib_hca_elsewhere(user_env, devices)
-    if elsewhere:
-        setting = f"NCCL_IB_HCA={elsewhere:.60}"
+    hca_list = transport_variables.nccl_ib_hca_not_of_fabric(user_env, devices)
+    if hca_list:
+        setting = f"NCCL_IB_HCA={hca_list:.60}"
         remedy = f", but the fabric has {devices}{place_of(patched, transport_variables.IB_HCA)}"
-        return _Switch(HCA_ELSEWHERE, setting, remedy)
+        return _Switch(HCA_NOT_OF_FABRIC, setting, remedy)
     return None
 
 

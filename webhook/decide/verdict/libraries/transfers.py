@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from webhook.decide.mutations.env import NIXL
 from webhook.decide.verdict.libraries.fabric_devices import (
-    DEVICES_ELSEWHERE,
+    DEVICES_NOT_OF_FABRIC,
     judge_devices,
     place_of,
 )
@@ -42,7 +42,7 @@ NVSHMEM_OVER_UCX = Reason(
     remedy="Add rc to UCX_TLS, or remove the variable.",
     rdma="no",
 )
-TRANSFER_REASONS = (NIXL_BACKEND, MOONCAKE_OVER_TCP, NVSHMEM_OVER_UCX, DEVICES_ELSEWHERE)
+TRANSFER_REASONS = (NIXL_BACKEND, MOONCAKE_OVER_TCP, NVSHMEM_OVER_UCX, DEVICES_NOT_OF_FABRIC)
 #: The variable with NVSHMEM's transport between nodes.
 NVSHMEM_TRANSPORT = "NVSHMEM_REMOTE_TRANSPORT"
 

@@ -28,8 +28,8 @@ def with_user_env(
 
 
 def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, ...]:
-    site = pod.used_fabric.env.site if pod.used_fabric else ()
-    ignored = _OWN.union(name for name, _ in site)
+    site_variables = pod.used_fabric.env.site_variables if pod.used_fabric else ()
+    ignored = _OWN.union(name for name, _ in site_variables)
     user_env = {name: value for name, value in patched.user_env.items() if name not in ignored}
     command = patched.command
     libraries = [
