@@ -52,7 +52,7 @@ def operators() -> str:
         for row in POD_METADATA
     ]
     head = (
-        "| operator | kinds | fields with the pods' annotations | besides |",
+        "| operator | kinds | fields with the pods' annotations | another way |",
         "|---|---|---|---|",
     )
     return "\n".join((*head, *rows, ""))

@@ -32,7 +32,7 @@ _OUR_WORDS = (
 COMMANDS = {
     "serve": "run the webhook server",
     "preview": "show how the webhook would change pods, and whether they would have RDMA",
-    "why": "explain why a pod has RDMA or not, and what to do",
+    "why": "explain why a pod has RDMA, or why it has none, and what to do",
     "fabrics": "show the nodes of each fabric, their resources and problems",
     "discover": "derive fabrics from the output of tools run on the nodes",
     "verify": "measure the network between nodes, and grade benchmark output",

@@ -1,4 +1,4 @@
-"""`rdma-webhook why`: explain why a pod has RDMA or not, and what to do."""
+"""`rdma-webhook why`: explain why a pod has RDMA, or why it has none, and what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _EXAMPLES = """examples:
   rdma-webhook why --codes                     a list of all codes
 
 exit codes: 0 every pod has RDMA or is a launcher, and nothing prevents it from running (always for
-codes), 1 a pod has no RDMA, may have none, or cannot run, or a controller has no pods, 2 wrong
+codes), 1 a pod has no RDMA, might have none, or cannot run, or a controller has no pods, 2 wrong
 usage or unreadable input
 """
 

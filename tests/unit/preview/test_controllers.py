@@ -229,7 +229,7 @@ def test_an_unknown_kind_is_noted(kind: str) -> None:
     word = kind.rpartition(" ")[2]
     note = (
         f"{word} job: judged as written; if a controller adds a command, labels or "
-        "variables, the live pods may get different decisions"
+        "variables, the actual pods may get different decisions"
     )
     assert report.notes == (note,)
 
@@ -240,7 +240,7 @@ def test_a_runtime_gets_its_gpus_from_a_trainjob() -> None:
     _, report = previewed(workload(kind, {"template": template()}))
     note = (
         "ClusterTrainingRuntime job: judged as written; a TrainJob may add GPUs, a command and"
-        " variables, so the live pods may get different decisions"
+        " variables, so the actual pods may get different decisions"
     )
     assert report.notes == (note,)
 

@@ -263,7 +263,7 @@ def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher)
 *_LIBRARIES, _LAST = LIBRARIES.values()
 MUTATION = Mutation(
     name="env",
-    summary=f"sets the fabric's variables for any of {', '.join(_LIBRARIES)} and {_LAST}",
+    summary=f"sets the fabric's variables, such as those for {', '.join(_LIBRARIES)} and {_LAST}",
     required_access=RdmaAccess.FABRIC,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_VALUE_REASONS, NOT_FORWARDED),
     mutate=mutate,

@@ -120,8 +120,8 @@ class DecisionForm(TypedDict):
     evidence: str
     """The evidence for the fabric; may be empty."""
     outcomes: list[OutcomeForm]
-    """For each mutation and container, one that is applied, already, skipped or failed, then any
-    number that are warned."""
+    """For each mutation and container, one outcome with the status applied, already, skipped or
+    failed, then any number with the status warned."""
     warnings: list[str]
     """The warnings that the user sees when the pod is created."""
     patch: list[OperationForm]

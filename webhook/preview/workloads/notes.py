@@ -236,7 +236,7 @@ def unknown_controller_note(template: Template) -> str:
     else:
         condition = "if a controller adds a command, labels or variables,"
     return (
-        f"{template.kind} {template.name}: judged as written; {condition} the live pods may get "
+        f"{template.kind} {template.name}: judged as written; {condition} the actual pods may get "
         "different decisions"
     )
 

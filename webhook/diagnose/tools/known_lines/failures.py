@@ -169,8 +169,8 @@ FAILURES = (
         "Two nodes could not connect. On RoCE, the GID does not belong to the pod's network "
         "namespace, or NCCL_IB_GID_INDEX is wrong for one of the nodes.",
         "On RoCE: give the pod a secondary network of the fabric, or hostNetwork; use NCCL 2.26 "
-        "or newer, and do not set NCCL_IB_GID_INDEX; for perftest, choose another GID with -x. On "
-        "InfiniBand: check that both nodes are on the same fabric.",
+        "or newer, and do not set NCCL_IB_GID_INDEX; for perftest, choose a different GID with "
+        "-x. On InfiniBand: check that both nodes are on the same fabric.",
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     KnownLine(
@@ -178,9 +178,9 @@ FAILURES = (
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
         "An RDMA transfer failed. Error 12 means that the other node did not answer in time.",
-        "Read the other rank's log first: that rank may have ended. If it is running, the two may "
-        "use devices on different networks (compare NCCL_IB_HCA), or packets are lost (RoCE "
-        "without flow control). Error 4 points to GPUDirect on the node.",
+        "Read the log of the other rank first: that rank may have exited. If it is running, the "
+        "two ranks may use devices on different networks (compare NCCL_IB_HCA), or packets are "
+        "lost (RoCE without flow control). Error 4 points to a problem with GPUDirect on the node.",
         NET_IB,
     ),
     KnownLine(
@@ -197,7 +197,7 @@ FAILURES = (
         "PeerClosed", "failure", "nccl", "Connection closed by remote peer", None,
         "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
         "remote peer node-1<35396>",
-        "Another rank ended, and this rank lost its connection to it.",
+        "Another rank exited, so this rank lost its connection to it.",
         "Look for the cause in the log of the rank that the line names; often, a pod of the job "
         "lacks IPC_LOCK.",
         "nccl, src/misc/socket.cc",
@@ -221,8 +221,8 @@ FAILURES = (
     KnownLine(
         "PeerFailedFirst", "failure", "socket", "Couldn't read remote address", None,
         "ethernet_read_keys: Couldn't read remote address",
-        "The other end of perftest ended first.",
-        "Look for the cause in the output of the other end.",
+        "The perftest process on the other side exited first.",
+        "Look for the cause in the output of that process.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     KnownLine(
@@ -246,7 +246,7 @@ FAILURES = (
         "IbResourcesMissing", "failure", "verbs", "Couldn't create IB resources", None,
         "Couldn't create IB resources",
         "perftest could not create the queue pairs and other resources of the RDMA device.",
-        "Read the lines above it. If there are none, read the output of the other end.",
+        "Read the lines above it. If there are none, read the output of the other side.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     KnownLine(
@@ -254,8 +254,9 @@ FAILURES = (
         re.compile(r"Failed status \d{1,2}: wr_id"),
         "Failed status 12: wr_id 0 syndrom 0x81",
         "An RDMA transfer failed. Status 12 means that the other node did not answer in time.",
-        "Read the other end's output first: that end may have ended. If it is running, the two "
-        "may use devices on different networks, or packets are lost (RoCE without flow control).",
+        "Read the output of the other side first: that process may have exited. If it is running, "
+        "the two sides may use devices on different networks, or packets are lost (RoCE without "
+        "flow control).",
         "linux-rdma/perftest, src/perftest_resources.h",
     ),
     KnownLine(
