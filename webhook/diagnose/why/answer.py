@@ -6,8 +6,17 @@ only the view of admission.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
-from webhook.diagnose.why.comparison import Comparison, compare, worse
+from webhook.diagnose.why.bound_node import (
+    SETTLED_REMARKS,
+    BoundNode,
+    bound_node,
+    doubt_that_stays,
+    outside_fabric,
+)
+from webhook.diagnose.why.comparison import Comparison, compare, verdict_with, worse
 from webhook.diagnose.why.config_map_values import verdict_with_config_maps
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
@@ -64,7 +73,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
         "requested": tuple(request_findings(evidence)),
         "webhookCall": (called,),
-        "applied": (*applied_findings(evidence, called), *changed),
+        "applied": (*_applied(evidence, called), *changed),
         "podStatus": tuple(status_findings(evidence)),
         "processes": tuple(process_findings(evidence)),
         "log": tuple(log_findings(evidence)),
@@ -79,6 +88,15 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         libraries=traffic_of(status, comparison.current).libraries,
         answer=answer,
         chapters=tuple(Chapter(name, findings) for name, findings in chapters.items() if findings),
+    )
+
+
+def _applied(evidence: PodEvidence, called: Finding) -> Iterator[Finding]:
+    """Yield the findings on the status, without the remarks that the pod's node disproves."""
+    node = bound_node(evidence)
+    settled = SETTLED_REMARKS if node and node.is_of_fabric else ()
+    return (
+        finding for finding in applied_findings(evidence, called) if finding.code not in settled
     )
 
 
@@ -120,14 +138,24 @@ def _answer(
         remedy = cause.remedy if status else called.remedy
         text = f"RDMA did not work ({_verdict_clause(status)}). {cause.meaning}"
         return "no", cause.finding("error", text, remedy)
-    is_worse = status is not None and worse(comparison.rdma, status.rdma) != status.rdma
-    if status is not None and changed and is_worse and not in_use:
+    if status is None:
+        return _by_call(called, requests)
+    is_worse = worse(comparison.rdma, status.rdma) != status.rdma
+    if changed and is_worse and not in_use:
         return comparison.rdma, _by_change(status, comparison, changed)
-    if status is not None and not changed and (verdict := verdict_with_config_maps(evidence)):
+    later = None if changed else _by_later_facts(evidence, status)
+    if later is not None:
+        return later
+    return status.rdma, _by_status(status, traffic_of(status, comparison.current).clause)
+
+
+def _by_later_facts(evidence: PodEvidence, status: StatusAnnotation) -> tuple[Rdma, Finding] | None:
+    """Return the answer by what admission could not know: ConfigMaps, and the pod's node."""
+    if verdict := verdict_with_config_maps(evidence):
         return verdict.rdma, _by_config_maps(status, verdict)
-    if status is not None:
-        return status.rdma, _by_status(status, traffic_of(status, comparison.current).clause)
-    return _by_call(called, requests)
+    if node := bound_node(evidence):
+        return _by_node(evidence, status, node)
+    return None
 
 
 def _by_change(status: StatusAnnotation, comparison: Comparison, changed: list[Finding]) -> Finding:
@@ -182,6 +210,31 @@ def _equipped(status: StatusAnnotation) -> str:
 
 def _over_fabric(status: StatusAnnotation) -> str:
     return f" over {status.fabric}" if status.fabric else ""
+
+
+def _by_node(
+    evidence: PodEvidence, status: StatusAnnotation, node: BoundNode
+) -> tuple[Rdma, Finding]:
+    """Return the answer for a pod with a node, about which admission could only guess."""
+    verdict = verdict_with(evidence, status, evidence.config_maps)
+    traffic = traffic_of(status, verdict).clause
+    if node.fabrics is None or verdict is None:
+        sentence, remedy = doubt_that_stays(node)
+        finding = _by_status(status.model_copy(update={"rdma": "unsure"}), traffic)
+        return "unsure", finding._replace(text=f"{finding.text} {sentence}", remedy=remedy)
+    if not node.is_of_fabric:
+        return ("no" if node.fabrics else "unsure"), outside_fabric(node)
+    finding = _by_status(_with_verdict(status, verdict), traffic)
+    text = f"{finding.text} The pod is on node {node.name}, which belongs to the fabric."
+    return verdict.rdma, finding._replace(text=text)
+
+
+def _with_verdict(status: StatusAnnotation, verdict: Verdict) -> StatusAnnotation:
+    """Return a status with another verdict."""
+    assumed = verdict.assumption.code if verdict.assumption else ""
+    return status.model_copy(
+        update={"rdma": verdict.rdma, "verdict_reason": verdict.because.code, "assumed": assumed}
+    )
 
 
 def _by_status(status: StatusAnnotation, traffic: str) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.diagnose.why import (
     answer,
+    bound_node,
     container_status,
     no_pods,
     pending_claims,
@@ -32,6 +33,7 @@ _MODULES = (
     pending_volumes,
     runtime_evidence,
     redecide,
+    bound_node,
     answer,
 )
 CODES: tuple[Code, ...] = tuple(code for module in _MODULES for code in module.CODES)

@@ -17,6 +17,7 @@ from webhook.diagnose.why.admission_reads import (
     installed_configuration,
     mutators_after,
 )
+from webhook.diagnose.why.bound_node import node_in_doubt
 from webhook.diagnose.why.comparison import compare
 from webhook.diagnose.why.config_map_reads import with_config_maps
 from webhook.diagnose.why.evidence import (
@@ -28,7 +29,7 @@ from webhook.diagnose.why.evidence import (
 )
 from webhook.diagnose.why.file_collector import in_order
 from webhook.diagnose.why.pending_reads import PendingReads
-from webhook.errors import ClusterError, WebhookError
+from webhook.errors import ClusterError, ShapeError, WebhookError
 from webhook.kube.api import ObjectReads, Query, StatusError
 from webhook.kube.cluster_reads import (
     FORBIDDEN,
@@ -121,7 +122,7 @@ class Collector:
             registrations=None if has_status else self._registrations(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
-            node_facts=self._node_facts() if pod.waits_for_node else {},
+            node_facts=self._node_facts() if pod.waits_for_node else self._bound_node(pod_only),
             missing_claims=tuple(pending.missing_claims(pod)),
             volume_claims=tuple(pending.volume_claims(pod)),
             processes=self._processes(pod_only, namespace) if options.processes else None,
@@ -220,6 +221,15 @@ class Collector:
 
     def _node_facts(self) -> dict[str, NodeFacts]:
         return {name: node.facts for name, node in (self._nodes() or {}).items()}
+
+    def _bound_node(self, pod_only: PodEvidence) -> dict[str, NodeFacts]:
+        """Return the facts of the pod's node, if they settle the verdict of admission."""
+        name = node_in_doubt(pod_only)
+        manifest = self._best_effort.get(f"/api/v1/nodes/{name}", f"node {name}") if name else None
+        try:
+            return {} if manifest is None else {name: node_of(manifest)}
+        except ShapeError:
+            return {}  # no API server has such a node
 
     def _processes(self, pod_only: PodEvidence, namespace: str) -> tuple[ContainerProcesses, ...]:
         containers: list[ContainerProcesses] = []

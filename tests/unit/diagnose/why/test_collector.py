@@ -725,3 +725,37 @@ def test_the_facts_of_nodes() -> None:
     """A pod without a node is compared with their labels."""
     assert collect(FakeCluster(everything(unplaced()))).node_facts["n"].labels == {"a": "b"}
     assert collect(FakeCluster(everything(live()))).node_facts == {}
+
+
+IN_DOUBT = status("unsure", "NodesUnavailable")
+
+
+def test_the_node_that_settles_a_doubt() -> None:
+    """It is read for a verdict about nodes, and no other node; a verdict on the rest needs none."""
+    node = f"/api/v1/nodes/{live()['spec']['nodeName']}"
+    manifest = {"metadata": {"name": "node-1", "labels": {"a": "b"}}}
+    answers = everything(live(IN_DOUBT)) | {node: manifest}
+    api = FakeCluster(answers)
+    evidence = collect(api)
+    assert evidence.node_facts["node-1"].labels == {"a": "b"}
+    assert evidence.unread == ()
+    assert [path for path, _ in api.asked if "/nodes" in path] == [node]
+    api = FakeCluster(answers | everything(live(status("unsure", "MemlockUnknown"))))
+    assert collect(api).node_facts == {}
+    assert node not in [path for path, _ in api.asked]
+
+
+@pytest.mark.parametrize(
+    ("answer", "unread"),
+    [
+        (403, ("You do not have the right to read node node-1.",)),
+        (404, ("Could not read node node-1: not found.",)),
+        ({"metadata": {"labels": 5}}, ()),
+    ],
+    ids=str,
+)
+def test_a_node_that_cannot_be_read(answer: Any, unread: tuple[str, ...]) -> None:
+    """The node then settles nothing."""
+    answers = everything(live(IN_DOUBT)) | {"/api/v1/nodes/node-1": answer}
+    evidence = collect(FakeCluster(answers))
+    assert (evidence.node_facts, evidence.unread) == ({}, unread)

@@ -51,7 +51,13 @@ LEVELS = {
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended",
 }
-OF_A_VERDICT = {"WouldBe", "OtherToday", "ChangedAfterwards", "StatusNotOurs"}
+OF_A_VERDICT = {
+    "WouldBe",
+    "OtherToday",
+    "ChangedAfterwards",
+    "StatusNotOurs",
+    "NodeOutsideFabric",
+}
 #: Messages of the scheduler about claims.
 _CLAIMS = (
     "1 cannot allocate all claims",

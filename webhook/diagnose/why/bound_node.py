@@ -1,0 +1,105 @@
+"""The node that a pod is bound to: it settles a doubt of admission about nodes.
+
+A pod gets a node only if that has what it requests: the scheduler counts, and the kubelet rejects a
+pod that does not fit (kubernetes, pkg/kubelet/lifecycle/predicate.go). So on a node of its fabric,
+no verdict on the fabric's nodes is true any more, whatever they were like at admission.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
+from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
+from webhook.diagnose.why.comparison import configuration_of
+from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
+from webhook.kube.objects import PodRecord
+from webhook.model.finding import Code, Finding
+from webhook.model.names import shortened_list
+from webhook.model.nodes import build_fabric_index
+
+OUTSIDE_FABRIC = Code(
+    "NodeOutsideFabric",
+    "The pod is on a node that does not belong to the fabric that it was equipped for.",
+    "Create the pod again once nodes of the fabric take pods, with a nodeSelector for their "
+    "labels. If the node does belong to the fabric, ask the cluster administrator to correct the "
+    "fabric's `match`.",
+)
+CODES = (OUTSIDE_FABRIC,)
+
+_PLACEMENT = frozenset(reason.code for reason in CAPACITY_REASONS)
+#: The remarks on the pod's node selection that a node of the fabric disproves, too.
+SETTLED_REMARKS = (SELECTOR_UNKNOWN.code,)
+
+
+class BoundNode(NamedTuple):
+    """The node of a pod about which admission doubted that it gets one of its fabric."""
+
+    name: str
+    fabric: str
+    #: The fabrics that the node may belong to; None if unknown.
+    fabrics: frozenset[str] | None = None
+    #: Why they are unknown, as a clause.
+    unknown: str = ""
+
+    @property
+    def is_of_fabric(self) -> bool:
+        """Whether the node is known to belong to the pod's fabric."""
+        return self.fabrics is not None and self.fabric in self.fabrics
+
+
+def node_in_doubt(evidence: PodEvidence) -> str:
+    """Return the node of a pod whose verdict at admission is about nodes; "" for other pods."""
+    status = evidence.status
+    if status is None or status.verdict_reason not in _PLACEMENT or _is_rejected(evidence.pod):
+        return ""
+    return evidence.pod.spec.node_name
+
+
+def _is_rejected(pod: PodRecord) -> bool:
+    """Return whether a pod failed before a container started, as if the kubelet rejected it."""
+    return pod.status.phase == "Failed" and not pod.status.container_statuses
+
+
+def bound_node(evidence: PodEvidence) -> BoundNode | None:
+    """Return the node that settles the verdict of admission; None if that is about other things."""
+    name, status = node_in_doubt(evidence), evidence.status
+    if not name or status is None:
+        return None
+    return _judged(evidence, status, name)
+
+
+def _judged(evidence: PodEvidence, status: StatusAnnotation, name: str) -> BoundNode:
+    facts, configuration = evidence.node_facts.get(name), configuration_of(evidence, status)
+    if facts is None:
+        return BoundNode(name, status.fabric, unknown="the node could not be read")
+    if configuration is None:
+        unknown = "the configuration of the admission could not be read, or has changed since"
+        return BoundNode(name, status.fabric, unknown=unknown)
+    return BoundNode(
+        name, status.fabric, build_fabric_index({name: facts}, configuration).by_node[name]
+    )
+
+
+def doubt_that_stays(node: BoundNode) -> tuple[str, str]:
+    """Return the sentence on a node whose fabrics are unknown, and the remedy."""
+    sentence = (
+        f"The pod is on node {node.name} by now, but whether that belongs to the fabric is "
+        f"unknown, since {node.unknown}."
+    )
+    remedy = (
+        f"Ask the cluster administrator whether node {node.name} belongs to fabric {node.fabric}: "
+        f"kubectl get node {node.name} --show-labels. If it does, no action is needed."
+    )
+    return sentence, remedy
+
+
+def outside_fabric(node: BoundNode) -> Finding:
+    """Return the answer for a node outside of the fabric: `no` if it belongs to another one."""
+    start = f"the pod is on node {node.name}, which"
+    if node.fabrics:
+        others = shortened_list(sorted(node.fabrics))
+        text = f"No RDMA: {start} belongs to {others}, not to fabric {node.fabric}."
+        return OUTSIDE_FABRIC.finding("error", text)
+    text = f"RDMA over {node.fabric} is not certain: {start} belongs to no fabric."
+    return OUTSIDE_FABRIC.finding("unsure", text)
