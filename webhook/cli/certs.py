@@ -29,7 +29,7 @@ _NAMESPACE = "rdma-webhook"
 _EXAMPLES = """examples:
   rdma-webhook certs status                    with your kubeconfig
   rdma-webhook certs status -o json | jq .healthy
-  rdma-webhook certs rotate                    start a new CA now, without interrupting calls
+  rdma-webhook certs rotate                    begin to replace the CA, without interrupting calls
   rdma-webhook certs rotate --revoke           the same, if the Secret has leaked
   kubectl -n rdma-webhook port-forward svc/rdma-webhook 8443:443 &
   rdma-webhook certs verify --address 127.0.0.1:8443

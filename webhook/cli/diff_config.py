@@ -42,7 +42,7 @@ _EXAMPLES = """examples:
   rdma-webhook diff-config new.yaml -c old.yaml      against a file, for the pods of the cluster
   rdma-webhook diff-config new.yaml -c old.yaml -f workloads.yaml      without a cluster
 
-It compares the decisions on the pod templates of the workloads. A new configuration does not change
+This compares the decisions on the workloads' pod templates. A new configuration does not change
 running pods, only pods that are created later.
 
 exit codes: 0 no decision changes, 1 a decision changes, 2 wrong usage or unreadable input

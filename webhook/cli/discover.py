@@ -69,7 +69,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=input_name,
         metavar="FILE",
         help="file or directory with the output of tools on a node, or - for standard input; or "
-        "`script` or `daemonset`, to print what collects that output",
+        "`script` or `daemonset`, to print a script or a DaemonSet that collects such output",
     )
     add(
         "--dir",

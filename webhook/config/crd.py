@@ -51,7 +51,7 @@ _COLUMNS = {
     "Ready": (
         "string",
         '.status.conditions[?(@.type=="Ready")].status',
-        "Whether this configuration decides on pods, on every replica.",
+        "Whether this configuration is in effect on every replica.",
     ),
     "Problems": ("integer", ".status.problems", "Number of problems that keep pods from a fabric."),
     "Age": ("date", ".metadata.creationTimestamp", "Time since the object was created."),
@@ -158,7 +158,7 @@ _CONDITION = _mapping(
     {
         "type": _field(
             "string",
-            "`Ready`: this spec decides on pods, on every replica. `Valid`: the webhook can use "
+            "`Ready`: this spec is in effect on every replica. `Valid`: the webhook can use "
             "the spec. `Active`: the replica that wrote this uses it for its decisions. `Called`: "
             "the API server calls the webhook.",
         ),

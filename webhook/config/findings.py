@@ -29,12 +29,13 @@ YAML_UNSUPPORTED = Code(
 )
 NOT_A_CONFIGURATION = Code(
     "NotAConfiguration",
-    "The file is not a single FabricConfiguration: it is empty, or has other or several documents.",
+    "The file is not a single FabricConfiguration: it is empty, has a document of a different "
+    "kind, or has several documents.",
     "Begin the file with apiVersion: rdma.lab/v1alpha1 and kind: FabricConfiguration.",
 )
 CONFIGURATION_TOO_LARGE = Code(
     "ConfigurationTooLarge",
-    "The file is larger, has more values or fabrics, or is nested deeper than the webhook reads.",
+    "The file is larger, has more values or fabrics, or is nested deeper than the webhook accepts.",
     "Remove what the cluster does not need.",
 )
 UNKNOWN_FIELD = Code(
@@ -48,7 +49,7 @@ INVALID_VALUE = Code(
 )
 REJECTED_BY_API_SERVER = Code(
     "RejectedByAPIServer",
-    "The webhook reads the value, but the API server rejects it in kubectl apply.",
+    "The webhook accepts the value, but the API server would reject it.",
     "Write the value with the type that the message names.",
 )
 INVALID_FACTS = Code(

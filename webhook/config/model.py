@@ -236,7 +236,7 @@ class ResourceEntry(Entry):
     """With `per-gpu`: the maximum number of devices per container."""
 
     aliases: list[Text] = _shared_default([])
-    """Other names that users or tools have for this resource, e.g. `rdma/hca`. In a pod, `name`
+    """Other names that users or tools use for this resource, e.g. `rdma/hca`. In a pod, `name`
     replaces them."""
 
     network: Text | None = None

@@ -108,7 +108,7 @@ OTHER_INJECTOR = Reason(
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",
-    "The pod's rdma.lab/status is from another configuration; everything in the pod counts as "
+    "The pod's rdma.lab/status is from a different configuration; everything in the pod counts as "
     "yours.",
     remedy=(
         "If the pod was created from the manifest of an older pod, remove rdma.lab/status and "

@@ -30,8 +30,8 @@ EFFECTS: dict[Rdma | None, str] = {
     "yes": "The pod is equipped for RDMA, as far as admission can see.",
     "no": "The pod has no RDMA: its traffic uses TCP sockets, or the job fails.",
     "unsure": "Whether the pod has RDMA depends on something that admission cannot see.",
-    "none": "The pod itself needs no RDMA: it starts ranks in other pods, which use it.",
-    None: "This code alone does not decide whether the pod has RDMA.",
+    "none": "The pod itself needs no RDMA: it starts ranks in other pods, which use RDMA.",
+    None: "This code alone does not determine whether the pod has RDMA.",
 }
 _DENIED = "The webhook denies the pod: it is not created until this is corrected."
 #: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.

@@ -39,7 +39,7 @@ _NODE_NOT_READY = Code(
 )
 _NODE_TAINTED_BY_KUBERNETES = Code(
     "NodeTaintedByKubernetes",
-    "Kubernetes keeps pods away from nodes of the fabric by a taint, such as "
+    "Kubernetes keeps pods away from nodes of the fabric with a taint, such as "
     "`node.kubernetes.io/disk-pressure`.",
     "Correct the cause, which `kubectl describe node NODE` shows. Kubernetes then removes the "
     "taint.",

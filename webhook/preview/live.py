@@ -240,7 +240,7 @@ class _TemplateReader:
             yield from owners[-1:]
         if ownerless:
             self._notes.append(
-                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since live "
+                f"{counted(ownerless, 'pod')} of {namespace}: not compared, since existing "
                 "pods are already patched, and no template of theirs could be read"
             )
 

@@ -240,7 +240,8 @@ class ConfigurationMetrics:
         )
         self.configured = gauge(
             "rdma_webhook_configured",
-            "1 if the webhook has fabrics, 0 if failurePolicy decides on each pod that opted in.",
+            "1 if the webhook has fabrics; 0 if it has none, so failurePolicy applies to each pod "
+            "that opted in.",
         )
         self._info = gauge(
             "rdma_webhook_config_info",

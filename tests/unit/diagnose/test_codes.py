@@ -175,7 +175,7 @@ def test_the_text_of_a_code() -> None:
     row = explain_code("GuaranteedLost").rows[0].code
     assert code_text(explain_code("GuaranteedLost"), width=300) == (
         "GuaranteedLost\n"
-        "  This code alone does not decide whether the pod has RDMA.\n"
+        "  This code alone does not determine whether the pod has RDMA.\n"
         f"  In the mutation memory-limit: {row.meaning}\n"
         f"    → {row.remedy}\n"
     )

@@ -98,7 +98,7 @@ def test_a_pod_of_no_template_is_counted() -> None:
     templates = read({PODS: listed(bare)})
     assert templates.objects == []
     assert templates.notes[0] == (
-        "1 pod of lab: not compared, since live pods are already patched, and no template of "
+        "1 pod of lab: not compared, since existing pods are already patched, and no template of "
         "theirs could be read"
     )
     assert read({PODS: listed(bare, bare)}).notes[0].startswith("2 pods of lab: ")

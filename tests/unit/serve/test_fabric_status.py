@@ -108,7 +108,7 @@ def test_a_configuration_that_cannot_be_used() -> None:
             "Active",
             False,
             "NothingInUse",
-            "No fabrics are in use, so failurePolicy decides on pods that opted in.",
+            "No fabrics are in use, so failurePolicy applies to pods that opted in.",
         ),
     }
     active = conditions(observed, prepared(fabrics()))["Active"]

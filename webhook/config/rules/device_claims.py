@@ -70,7 +70,7 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `resources` in mode `dra`.
 
     An error: the pod would get each NIC twice. Where a DRA driver offers its NICs as an extended
-    resource (KEP-5004), pods request that resource, in another mode.
+    resource (KEP-5004), pods request that resource, in a different mode.
     """
     if fabric.mode == "dra" and fabric.resources:
         yield Violation(("resources",), "mode dra already claims the NICs")

@@ -97,7 +97,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Correct the name of the variable in env.", tolerates_other_errors=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a variable in `env` whose name is a letter off a known one, or in the wrong case.
+    """Warn about a variable in `env` that differs from a known one by a letter, or only by case.
 
     A warning: no library reads `NCCL_DEUBG` or `nccl_debug`; but a site's own program may.
     """
@@ -217,7 +217,7 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a variable in `env` that `hcas`, `excludeHcas`, `hcaPrefixes` or `qos` also sets.
 
-    A warning, if the values differ: the one in `env` wins, so the field has no effect on that
+    A warning: if the values differ, the one in `env` wins, so the field has no effect on that
     library.
     """
     for name, value in library_variables(fabric):
@@ -267,7 +267,7 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an NCCL_IB_HCA in `env` that NCCL reads differently than it looks.
+    """Reject an NCCL_IB_HCA in `env` that NCCL reads differently from how it looks.
 
     An error: NCCL then matches no device and silently falls back to sockets.
     """

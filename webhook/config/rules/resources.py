@@ -52,7 +52,7 @@ def aliases_of_two(spec: ParsedSpec) -> Iterator[Violation]:
 def alias_is_resource(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject an alias that is the real resource of a fabric.
 
-    An error: a pod that requests the real resource would get another one.
+    An error: a pod that requests the real resource would get a different one.
     """
     real = {resource.name: f for _, f in spec.fabrics() for resource in f.resources}
     for path, fabric in spec.fabrics():

@@ -27,10 +27,10 @@ from webhook.model.resources import (
 
 GPU_NOT_ON_FABRIC = Reason(
     "GPUNotOnFabric",
-    "The pod requests a GPU that the nodes of its fabric do not offer.",
+    "The pod requests a GPU that no known node of its fabric offers.",
     remedy=(
         "Request the GPU of the fabric's nodes. If the pod is meant for other nodes, remove the "
-        "annotation rdma.lab/fabric; an RDMA resource of these nodes' own device plugin stays "
+        "annotation rdma.lab/fabric; an RDMA resource of those nodes' own device plugin stays "
         "unchanged."
     ),
     rdma="unsure",

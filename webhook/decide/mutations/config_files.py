@@ -154,7 +154,7 @@ MENTIONED = Reason(
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
-    f"The pod has another volume named {VOLUME_NAME}.",
+    f"The pod has its own volume named {VOLUME_NAME}.",
     remedy="Rename your volume.",
 )
 NO_ROOM = Reason(

@@ -38,7 +38,7 @@ USER_VALUE = Reason(
 )
 OTHER_FABRIC = Reason(
     "OtherFabricsValue",
-    "The value belongs to another fabric, or to the other kind of pod network, and is kept.",
+    "The value belongs to a different fabric, or to the other kind of pod network, and is kept.",
     remedy="Remove the value; the webhook then sets that of the pod's fabric.",
 )
 HCA_NOT_OF_FABRIC = Reason(
@@ -54,15 +54,18 @@ IB_DISABLED = Reason(
     "NcclIbDisabled",
     "The container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL, not that of other libraries.",
     remedy=(
-        "If NCCL connects nodes, remove NCCL_IB_DISABLE from the container's env and command, or "
-        "set it to 0."
+        "If the job uses NCCL between nodes, remove NCCL_IB_DISABLE from the container's env and "
+        "command, or set it to 0."
     ),
     rdma="no",
 )
 NET_SOCKET = Reason(
     "NcclNetSocket",
     "The container's NCCL_NET=Socket turns off the RDMA of NCCL, not that of other libraries.",
-    remedy="If NCCL connects nodes, remove NCCL_NET=Socket from the container's env and command.",
+    remedy=(
+        "If the job uses NCCL between nodes, remove NCCL_NET=Socket from the container's env and "
+        "command."
+    ),
     rdma="no",
 )
 UCX_TLS = Reason(

@@ -38,7 +38,7 @@ NVLINK = Reason(
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
-    f"The pod has another volume named {VOLUME}.",
+    f"The pod has its own volume named {VOLUME}.",
     remedy="Rename your volume.",
 )
 

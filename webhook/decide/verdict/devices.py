@@ -41,7 +41,7 @@ DEVICES_ZERO = Reason(
 )
 RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
-    "A container's RDMA resource belongs to no fabric, or to another one.",
+    "A container's RDMA resource belongs to no fabric, or to a different one from the pod's.",
     remedy=(
         "Correct the name of the RDMA resource; or remove the resource, so that the webhook "
         "requests that of the pod's fabric."

@@ -29,7 +29,8 @@ GPU_MODEL_UNKNOWN = Reason(
 )
 RESOURCE_AS_LABEL = Reason(
     "ResourceAsLabel",
-    "The pod's node selection has the name of a resource as a label, with a GPU's product.",
+    "The pod selects nodes by a label that has the name of a resource, with a GPU product as its "
+    "value.",
     remedy=(
         "Select nodes by the label nvidia.com/gpu.product, which has the product. A node offers "
         "nvidia.com/gpu as a resource, not as a label."
@@ -52,7 +53,7 @@ def judge_gpu(pod: PatchedPod) -> Verdict | None:
         return None
     for gpu in _accelerators(pod):
         if lacks_gpu(fabric, gpu, pod.fabric_index):
-            message = f"the pod requests {gpu}, which the nodes of fabric {fabric.name} do not have"
+            message = f"the pod requests {gpu}, which no known node of fabric {fabric.name} offers"
             return Verdict.of(GPU_NOT_ON_FABRIC, message)
     return None
 
@@ -97,7 +98,7 @@ def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
         if not values or key not in GPU_MODEL_LABELS or _is_listed(key, fabric):
             continue
         if not any(_is_on(fabric, key, value, pod) for value in values):
-            selection = f"selects GPU {values[0]:.30}, maybe not on fabric {fabric.name}"
+            selection = f"selects GPU {values[0]:.30}, perhaps not on fabric {fabric.name}"
             message = f"the pod {selection}: if it is, set {FABRIC_ANNOTATION} (by label {key})"
             return Verdict.of(GPU_MODEL_UNKNOWN, message)
     return None

@@ -110,7 +110,7 @@ HOST_NETWORK_WRONG = Reason(
 ROCE_WITHOUT_NETWORKS = Reason(
     "RoceWithoutNetworks",
     "A RoCE device is shared, and the fabric has no networks: with OFED drivers, the pod sees no "
-    "GID; with the kernel's own, it uses the node's.",
+    "GID; with the kernel's own drivers, it uses the node's GIDs.",
     remedy=(
         "Ask the cluster administrator to configure a secondary network (`networks`). Until then, "
         "check NCCL's log for NET/IB: rdma-webhook why POD --logs."
@@ -194,8 +194,8 @@ KATA = Reason(
     "KataSandbox",
     "In a Kata virtual machine, only a passed-through NIC works.",
     remedy=(
-        "Remove runtimeClassName, or ask the cluster administrator whether its virtual machines "
-        "get their own NIC."
+        "Remove runtimeClassName, or ask the cluster administrator whether Kata virtual machines "
+        "get a NIC of their own."
     ),
     rdma="unsure",
 )

@@ -45,7 +45,7 @@ LINK_LAYER_UNKNOWN = Code(
 )
 CARD_WITHOUT_RDMA_DEVICE = Code(
     "CardWithoutRdmaDevice",
-    "A network card of a node with RDMA devices has none itself.",
+    "A network card has no RDMA device, although other cards of its node have one.",
     "Load its RDMA driver (mlx5_ib for NVIDIA), unless the card is not meant for RDMA.",
 )
 NODES_SLOWER = Code(

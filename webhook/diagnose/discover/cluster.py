@@ -72,7 +72,7 @@ DEVICE_PLUGIN_CONFIGURED = Code(
 )
 DRA_DEVICES_NOT_RDMA = Code(
     "DraDevicesNotRdma",
-    "A DRA driver offers devices, but none that is known as an RDMA device.",
+    "A DRA driver offers devices, but none of them is known to be an RDMA device.",
 )
 DRA_DRIVER_WITHOUT_CLASS = Code(
     "DraDriverWithoutClass",

@@ -144,8 +144,8 @@ PORTS_NEVER_UP = Code(
 PORT_STATE_UNKNOWN = Code(
     "PortStateUnknown",
     "No tool shows the state of a port.",
-    "Add the output of ibstat, ibv_devinfo or rdma link. (Up) and (Down) of ibdev2netdev are the "
-    "state of the network interface, not of the port.",
+    "Add the output of ibstat, ibv_devinfo or rdma link. In the output of ibdev2netdev, (Up) and "
+    "(Down) are the state of the network interface, not of the port.",
 )
 PORT_SLOW = Code(
     "PortSlow",

@@ -135,7 +135,7 @@ def _exclusion_reason(
         bond = " bond" if "_bond_" in port.device else ""
         return f"{port.link_layer}{bond}, {rate}; the fabric is {fabric_card_kind.link_layer}"
     if card_kind_of(port) != fabric_card_kind:
-        return f"{port.model or 'another model'}, {rate}; the fabric uses other cards"
+        return f"{port.model or 'a different model'}, {rate}; the fabric uses other cards"
     return f"not near a GPU (nvidia-smi topo -m: {distances.get(port.device)})"
 
 

@@ -79,8 +79,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "The latency is above the limit of NVIDIA's own test, or that test has none for it, and fewer "
-    "than three runs can be compared.",
+    "The latency is above the limit of NVIDIA's own test, or that test has no limit for it; and "
+    "fewer than three runs can be compared.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 OVER_RDMA = Code(

@@ -55,10 +55,10 @@ NOT_READ = Code(
 )
 CHANGED_AFTERWARDS = Code(
     "ChangedAfterwards",
-    "The pod no longer is as rdma.lab/status says: another webhook, a policy or a person changed "
-    "it after the webhook's call.",
-    "Find out what changed it: kubectl get mutatingwebhookconfigurations lists the webhooks, which "
-    "are called in the order of these names. Then create the pod again.",
+    "The pod no longer matches its rdma.lab/status: another webhook, a policy or a person changed "
+    "the pod after the webhook's call.",
+    "Find out what changed the pod: kubectl get mutatingwebhookconfigurations lists the webhook "
+    "configurations, which are called in the order of their names. Then create the pod again.",
 )
 CODES = (NOT_READ, CHANGED_AFTERWARDS)
 

@@ -35,7 +35,7 @@ CLAIM_MISSING = Code(
     "ClaimMissing",
     "The pod is pending: a ResourceClaim that it names does not exist, or is being deleted. The "
     "scheduler does not report this.",
-    "Create the claim, or create the pod again with another resourceClaimName.",
+    "Create the claim, or create the pod again with a different resourceClaimName.",
 )
 CLAIM_NOT_CREATED = Code(
     "ClaimNotCreated",
@@ -136,9 +136,9 @@ def _missing_claim(claim: MissingClaim) -> Finding:
         f"The pod is pending: its ResourceClaim {claim.name} {predicate}. The scheduler does not "
         "report this."
     )
-    action = "Once it is gone, create it again" if claim.is_ending else "Create it"
+    action = "Once the claim is gone, create it again" if claim.is_ending else "Create the claim"
     remedy = (
-        f"{action}; the pod then starts by itself. Or create the pod again with another "
+        f"{action}; the pod then starts by itself. Or create the pod again with a different "
         "resourceClaimName in its resourceClaims."
     )
     return CLAIM_MISSING.finding("error", text, remedy)

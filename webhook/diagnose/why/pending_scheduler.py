@@ -17,14 +17,16 @@ from webhook.model.names import shortened_list
 SCHEDULING_GATED = Code(
     "SchedulingGated",
     "The pod is pending until its scheduling gates are removed.",
-    "Find the controller that sets the gate, and the reason why it does not remove it. For Kueue: "
-    "kubectl get workloads. If the controller no longer exists, create the pod again without it.",
+    "Find the controller that owns the gate, and the reason why it does not remove the gate. For "
+    "Kueue: kubectl get workloads. If the controller no longer exists, create the pod again "
+    "without the gate.",
 )
 NO_SCHEDULER = Code(
     "NoScheduler",
-    "The pod is pending: no scheduler has looked at it. There may be none with its schedulerName.",
+    "The pod is pending: no scheduler has looked at it. Perhaps there is none with its "
+    "schedulerName.",
     "Correct schedulerName in the pod template, or remove it to use the scheduler of Kubernetes, "
-    "and create the pod again. Or check that this scheduler is running.",
+    "and create the pod again. If the name is right, check that the scheduler is running.",
 )
 PREEMPTING = Code(
     "Preempting",

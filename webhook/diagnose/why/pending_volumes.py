@@ -27,7 +27,7 @@ VOLUME_CLAIM_UNBOUND = Code(
 )
 VOLUME_ELSEWHERE = Code(
     "VolumeElsewhere",
-    "The pod is pending: a volume that it mounts can be reached from other nodes only.",
+    "The pod is pending: only other nodes can reach a volume that it mounts.",
     "Let the pod run on the volume's nodes (kubectl get pv -o yaml: nodeAffinity), or give it a "
     "claim whose volume the nodes with its devices can reach.",
 )
@@ -60,8 +60,8 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     if _ELSEWHERE.search(message):
         names = shortened_list(evidence.pod.spec.volume_claim_names)
         text = (
-            f"The pod is pending: the volume of one of its claims ({names}) can be reached from "
-            f"other nodes only. The scheduler reports: {message}"
+            f"The pod is pending: only other nodes can reach the volume of one of its claims "
+            f"({names}). The scheduler reports: {message}"
         )
         yield VOLUME_ELSEWHERE.finding("error", text)
 
@@ -69,7 +69,8 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
 def _missing(claim: VolumeClaim) -> Finding:
     predicate = "is being deleted" if claim.state == "ending" else "does not exist"
     text = f"The pod is pending: its PersistentVolumeClaim {claim.name} {predicate}."
-    action = "Once it is gone, create it again" if claim.state == "ending" else "Create it"
+    is_ending = claim.state == "ending"
+    action = "Once the claim is gone, create it again" if is_ending else "Create the claim"
     remedy = f"{action}; the pod then starts by itself. Or correct claimName in the pod template."
     return VOLUME_CLAIM_MISSING.finding("error", text, remedy)
 
@@ -85,8 +86,9 @@ def _unbound(claim: VolumeClaim) -> Finding:
         return VOLUME_CLAIM_UNBOUND.finding("error", text, remedy)
     if not claim.storage_class:
         remedy = (
-            "It names no StorageClass, and got no default one: create the claim again with one of "
-            f"kubectl get storageclasses. kubectl describe pvc {claim.name} shows its Events."
+            "The claim names no StorageClass, and the cluster has set no default one: create the "
+            "claim again with one of those that kubectl get storageclasses lists. kubectl describe "
+            f"pvc {claim.name} shows its Events."
         )
         return VOLUME_CLAIM_UNBOUND.finding("error", f"{start}.", remedy)
     remedy = (

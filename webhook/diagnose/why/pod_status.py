@@ -43,7 +43,7 @@ FAILED_CREATE = Code(
     "Correct what the message names. Until then, the controller cannot create pods.",
 )
 OTHER_EVENT = Code(
-    "Event", "Another Event of type Warning is about the pod or one of its controllers."
+    "Event", "There is another Event of type Warning about the pod or one of its controllers."
 )
 CODES = (
     TERMINATING,

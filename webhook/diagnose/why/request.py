@@ -139,7 +139,7 @@ def applied_findings(evidence: PodEvidence, called: Finding) -> Iterator[Finding
         yield called._replace(text=f"Unknown: {STATUS_ANNOTATION} proves nothing here.")
         return
     if status is None or called.code == STATUS_NOT_OURS.code:
-        yield NOTHING.finding("info", "Nothing, since it was not called.")
+        yield NOTHING.finding("info", "Nothing, since the webhook was not called.")
         return
     yield from _mutation_findings(status.applied)
     reported = {status.verdict_reason}

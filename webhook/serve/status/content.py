@@ -121,7 +121,7 @@ def _warnings(loaded: LoadedConfiguration) -> Iterator[str]:
 
 def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Condition:
     if used is None:
-        message = "No fabrics are in use, so failurePolicy decides on pods that opted in."
+        message = "No fabrics are in use, so failurePolicy applies to pods that opted in."
         return Condition("Active", False, "NothingInUse", message)
     in_use = f"config {used.config_hash}"
     if observed.loaded is None:

@@ -91,7 +91,7 @@ def test_another_backend_of_nixl_leaves_it_open() -> None:
     verdict = verdict_on(running(script, UCX_TLS="tcp"))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "NixlBackend")
     assert verdict.message == (
-        "container trainer makes NIXL use LIBFABRIC instead of UCX, which may not use the fabric "
+        "container trainer makes NIXL use LIBFABRIC instead of UCX, perhaps without the fabric "
         "(--kv-transfer-config in its command)"
     )
     assert judged(running(script.replace("LIBFABRIC", "UCX"))) == EQUIPPED

@@ -332,7 +332,7 @@ def test_a_fabric_by_default_does_not_have_the_gpu() -> None:
     verdict = verdict_on(requesting("nvidia.com/gpu"), site)
     assert (verdict.rdma, verdict.because.code) == ("unsure", "GPUNotOnFabric")
     assert verdict.message == (
-        "the pod requests nvidia.com/gpu, which the nodes of fabric v100-ib do not have"
+        "the pod requests nvidia.com/gpu, which no known node of fabric v100-ib offers"
     )
     assert judged(requesting("nvidia.com/mig-1g.5gb"), site) == EQUIPPED
 

@@ -204,7 +204,7 @@ def test_the_hash_tells_the_configuration_of_the_admission() -> None:
 @pytest.mark.parametrize(
     ("later", "remedy"),
     [
-        (None, "Find out what changed it"),
+        (None, "Find out what changed the pod"),
         ((), "No webhook or policy that selects the pod runs after rdma-webhook, so somebody"),
         (("webhook a of b",), "Check what may change the pod after rdma-webhook: webhook a of b."),
     ],

@@ -98,11 +98,11 @@ def test_claims_that_are_missing() -> None:
         "report this."
     )
     assert findings[0].remedy == (
-        "Create it; the pod then starts by itself. Or create the pod again with another "
+        "Create the claim; the pod then starts by itself. Or create the pod again with a different "
         "resourceClaimName in its resourceClaims."
     )
     assert "its ResourceClaim yours is being deleted." in findings[1].text
-    assert findings[1].remedy.startswith("Once it is gone, create it again; the pod then starts")
+    assert findings[1].remedy.startswith("Once the claim is gone, create it again; the pod then ")
     codes = {
         finding.code
         for finding in chapter_findings(

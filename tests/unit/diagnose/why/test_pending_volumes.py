@@ -32,7 +32,7 @@ def test_a_missing_claim(claims: tuple[VolumeClaim, ...], message: str) -> None:
     (finding,) = now(message, *claims)
     assert (finding.code, finding.level) == ("VolumeClaimMissing", "error")
     assert finding.text == "The pod is pending: its PersistentVolumeClaim data does not exist."
-    assert finding.remedy.startswith("Create it; the pod then starts by itself.")
+    assert finding.remedy.startswith("Create the claim; the pod then starts by itself.")
 
 
 def test_a_claim_that_is_being_deleted() -> None:
@@ -41,7 +41,7 @@ def test_a_claim_that_is_being_deleted() -> None:
     for findings in (now(message), now("", VolumeClaim("data", "ending"))):
         (finding,) = findings
         assert "its PersistentVolumeClaim data is being deleted." in finding.text
-        assert finding.remedy.startswith("Once it is gone, create it again;")
+        assert finding.remedy.startswith("Once the claim is gone, create it again;")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,11 @@ def test_a_claim_that_is_being_deleted() -> None:
             "data has no volume from fast.",
             "check that the provisioner of the StorageClass fast is running",
         ),
-        ((VolumeClaim("data", "unbound"),), "data has no volume.", "It names no StorageClass"),
+        (
+            (VolumeClaim("data", "unbound"),),
+            "data has no volume.",
+            "The claim names no StorageClass",
+        ),
     ],
 )
 def test_an_unbound_claim(claims: tuple[VolumeClaim, ...], says: str, remedy: str) -> None:
@@ -92,7 +96,7 @@ def test_a_volume_elsewhere(reason: str) -> None:
     """The volume's own nodes are the remedy."""
     finding = now(f"0/1 nodes are available: {reason}.")[0]
     assert finding.code == "VolumeElsewhere"
-    assert "the volume of one of its claims (data) can be reached from other nodes" in finding.text
+    assert "only other nodes can reach the volume of one of its claims (data)" in finding.text
 
 
 def test_a_pod_with_a_node() -> None:

@@ -131,7 +131,7 @@ def test_facts_count() -> None:
     labeled = namespace()
     labeled["metadata"]["annotations"] = {"rdma.lab/fabric": "v100-ib"}
     pod = unseen(limits={"nvidia.com/gpu": "1"})
-    assert "which the nodes of fabric v100-ib do not have" in today(pod, labeled).text
+    assert "which no known node of fabric v100-ib offers" in today(pod, labeled).text
     assert "equipped" not in today(pod).text
     both = {"nvidia.com/gpu": "8", "rdma/v100": "1"}
     metadata = {"name": "node-1", "labels": {"nvidia.com/gpu.product": "Tesla-V100-SXM2"}}

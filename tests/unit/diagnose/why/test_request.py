@@ -122,7 +122,7 @@ def test_an_unreadable_status_leaves_the_changes_unknown() -> None:
 def test_nothing() -> None:
     """Nothing was done to a pod that the webhook was not called for."""
     assert [finding.text for finding in chapter_findings(explain(unseen()), "applied")] == [
-        "Nothing, since it was not called."
+        "Nothing, since the webhook was not called."
     ]
 
 

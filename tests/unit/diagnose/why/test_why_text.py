@@ -32,7 +32,7 @@ Whether the webhook was called
   ✘ No: namespace lab lacks the label rdma.lab/enable: "true". [NamespaceNotLabeled]
 
 What the webhook changed
-  · Nothing, since it was not called.
+  · Nothing, since the webhook was not called.
 
 What the cluster reports
   ✔ The pod is running on node node-1.

@@ -77,7 +77,7 @@ def _share(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> None:
     draft.warned("", PART_OF_NODE, message)
     for target in targets:
         if analysis.commands.mentions_sshd(target.path):
-            message = "if the command starts sshd, its children see all GPUs of the node"
+            message = "if the command starts sshd, sshd's children see all GPUs of the node"
             draft.warned(target.name, SSHD, message)
 
 

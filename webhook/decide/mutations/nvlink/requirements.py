@@ -48,7 +48,7 @@ NO_COMMAND = Reason(
 )
 OTHER_COUNT = Reason(
     "WrappedDifferently",
-    "The command has a remap for another number of GPUs.",
+    "The command has a remap for a different number of GPUs.",
     remedy="Remove the remap from the command; the webhook adds a new one.",
 )
 OWN_REMAP = Reason("OwnRemap", "The user's command assigns CUDA_VISIBLE_DEVICES itself.", remedy="")

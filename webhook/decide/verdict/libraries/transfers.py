@@ -23,7 +23,8 @@ from webhook.model.decision import Reason, Verdict
 
 NIXL_BACKEND = Reason(
     "NixlBackend",
-    "NIXL uses another backend than UCX, and whether that uses the fabric's devices is unknown.",
+    "NIXL uses a backend other than UCX, and whether that backend uses the fabric's devices is "
+    "unknown.",
     remedy=(
         "Let NIXL use UCX, its default: remove the backend from --kv-transfer-config, or the "
         "variable (SGLANG_DISAGGREGATION_NIXL_BACKEND, TRTLLM_NIXL_KVCACHE_BACKEND)."
@@ -70,8 +71,8 @@ def _other_backend(
         return None
     origin = place_of(patched, variable) or f" ({variable})"
     message = (
-        f"container {patched.target.name} makes NIXL use {backend:.40} instead of UCX, which may "
-        f"not use the fabric{origin}"
+        f"container {patched.target.name} makes NIXL use {backend:.40} instead of UCX, perhaps "
+        f"without the fabric{origin}"
     )
     return Verdict.of(NIXL_BACKEND, message)
 

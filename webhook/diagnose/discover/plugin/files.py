@@ -148,11 +148,11 @@ def operator_policy(
         spec["ofedDriver"] = _OFED
         comments.append(_OFED_WARNING)
     else:
-        comments.append("Without ofedDriver, so the nodes keep the RDMA driver that they have.")
+        comments.append("ofedDriver is omitted, so the nodes keep the RDMA driver that they have.")
     if not fit_one_configuration(entries):
         comments.append(
-            "Without rdmaSharedDevicePlugin, since one configuration cannot distinguish the nodes "
-            "of the fabrics; see the ConfigMaps."
+            "rdmaSharedDevicePlugin is omitted, since one configuration cannot distinguish the "
+            "nodes of the fabrics; see the ConfigMaps."
         )
     elif entries:
         spec["rdmaSharedDevicePlugin"] = {

@@ -42,7 +42,7 @@ NOT_ENDED = Code(
 )
 POD_GONE = Code(
     "PodGone",
-    "Something else deleted a pod during the run.",
+    "A pod was deleted during the run, but not by the run.",
     "Check what deletes pods there: a user, a controller, or an eviction by the node.",
 )
 LOG_UNREADABLE = Code(

@@ -190,7 +190,7 @@ def test_values_of_the_user_stay() -> None:
         ),
         (
             ready(server(command=["/entry.sh", "bash", "-c", "service ssh start; serve"])),
-            "if the command starts sshd, its children see all GPUs of the node",
+            "if the command starts sshd, sshd's children see all GPUs of the node",
         ),
     ],
 )
