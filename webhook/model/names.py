@@ -31,6 +31,11 @@ def first_names(names: Sequence[str], *, max_names: int) -> str:
     return ", ".join(names[:max_names]) + suffix
 
 
+def enumerated(names: Sequence[str]) -> str:
+    """Join names as in a sentence: "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: "1 node", "1,200 nodes"; the plural must end with -s."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.model.names import counted, natural_key, shortened_list
+from webhook.model.names import counted, enumerated, natural_key, shortened_list
 
 
 def test_names_are_sorted_as_people_count() -> None:
@@ -44,3 +44,11 @@ def test_a_shortened_list_has_a_limited_number_of_names(
 def test_a_count_has_its_noun_in_the_right_form(number: int, text: str) -> None:
     """Only one is singular; thousands have a comma."""
     assert counted(number, "node") == text
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(0, ""), (1, "n1"), (2, "n1 and n2"), (3, "n1, n2 and n3")]
+)
+def test_names_are_enumerated_as_in_a_sentence(count: int, expected: str) -> None:
+    """The last one has "and" in front of it."""
+    assert enumerated([f"n{number}" for number in range(1, count + 1)]) == expected

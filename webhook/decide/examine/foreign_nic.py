@@ -26,7 +26,11 @@ from webhook.decide.analysis import PodAnalysis
 from webhook.model.claims import fabrics_of, has_nic_of, shows_gpu_and_nic
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Path
-from webhook.model.resources import ContainerDevices, other_extended_resources
+from webhook.model.resources import (
+    ContainerDevices,
+    other_extended_resources,
+    requested_devices,
+)
 
 FOREIGN_NIC = Reason(
     "ForeignNIC",
@@ -70,23 +74,50 @@ def foreign_nic(analysis: PodAnalysis, container_devices: ContainerDevices) -> s
     """
     if analysis.annotations.fabric is not None and analysis.annotations.devices == 0:
         return ""
+    chosen = _chosen(analysis, container_devices)
+    return (
+        _by_resource(analysis, container_devices, chosen)
+        or _by_annotation(analysis)
+        or _by_variable(analysis)
+        or _by_daemon(analysis)
+        or _by_claim(analysis, chosen)
+    )
+
+
+def requests_foreign_nic(analysis: PodAnalysis) -> bool:
+    """Return whether a pod gets a NIC that no fabric lists, even if it is declared as a fabric's.
+
+    Variables and daemons are no evidence for that: they bring no device.
+    """
+    container_devices = [
+        (container, requested_devices(container, analysis.configuration))
+        for container in analysis.containers.values()
+    ]
+    chosen = _chosen(analysis, container_devices)
+    return bool(
+        _by_resource(analysis, container_devices, chosen)
+        or _by_annotation(analysis)
+        or _by_claim(analysis, chosen)
+    )
+
+
+def _chosen(analysis: PodAnalysis, container_devices: ContainerDevices) -> set[Path]:
     chosen = {target.path for target in analysis.targets}
     chosen.update(launcher.path for launcher in analysis.launchers)
-    if not chosen:
-        chosen.update(
-            container.path for container, _ in container_devices if container.kind == "app"
-        )
+    return chosen or {
+        container.path for container, _ in container_devices if container.kind == "app"
+    }
+
+
+def _by_resource(
+    analysis: PodAnalysis, container_devices: ContainerDevices, chosen: Collection[Path]
+) -> str:
     for container, requested in container_devices:
         if requested.foreign_resources and container.path in chosen:
             return f"{requested.foreign_resources[0]} in container {container.name} is {_NIC}"
         for name in _pairs(analysis, container) if container.path in chosen else ():
             return f"{name} in container {container.name} is a GPU with {_NIC}"
-    return (
-        _by_annotation(analysis)
-        or _by_variable(analysis)
-        or _by_daemon(analysis)
-        or _by_claim(analysis, chosen)
-    )
+    return ""
 
 
 def _pairs(analysis: PodAnalysis, container: Container) -> list[str]:

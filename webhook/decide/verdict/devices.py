@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.decide.analysis import Target
 from webhook.decide.examine.fabric_choice import UNLISTED_RDMA_REMEDY
+from webhook.decide.examine.foreign_nic import requests_foreign_nic
 from webhook.decide.mutations.claims import MUTATION as CLAIMS
 from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
@@ -101,12 +102,19 @@ def _verdict_without_fabric(
     return Verdict.of(reason, pod.applicability.message)
 
 
-def _missing_device_verdict(pod: PatchedPod, patched: PatchedTarget, fabric: Fabric) -> Verdict:
-    """Return the verdict on a target without a device."""
+def _missing_device_verdict(
+    pod: PatchedPod, patched: PatchedTarget, fabric: Fabric
+) -> Verdict | None:
+    """Return the verdict on a target without a device of the fabric.
+
+    None if the user declares that the NIC that the pod requests is the fabric's: `ForeignNIC` asks
+    for this declaration.
+    """
     target = patched.target
     mutation = CLAIMS.name if fabric.claim_templates else RDMA_RESOURCES.name
     if pod.analysis.annotations.devices == 0:
-        return Verdict.of(DEVICES_ZERO, DEVICES_ZERO.sentence)
+        elsewhere = Verdict.of(DEVICES_ZERO, DEVICES_ZERO.sentence)
+        return None if requests_foreign_nic(pod.analysis) else elsewhere
     paths = pod.hazard_evidence.infiniband_volumes
     volume = next(patched.container.mounted_volumes(paths), None)
     if volume is not None:

@@ -135,7 +135,7 @@ POD_METADATA: tuple[PodMetadata, ...] = (
         (f"spec.runtimePatches.*.{_JOB}.metadata.annotations",),
         "kubeflow/trainer, commit 0015772, pkg/apis/trainer/v1alpha1/trainjob_types.go "
         "(PodTemplatePatch)",
-        "or set it in the pod template of the runtime",
+        "you can also set it in the pod template of the runtime",
     ),
     PodMetadata(
         "OME",

@@ -68,7 +68,8 @@ def named(manifest: PodManifest) -> tuple[str, ...]:
             ),
             ("NCCL", "MPI"),
         ),
-        (pod(container(command=["ib_write_bw"]), annotations=ON_V100), ("NCCL",)),
+        (pod(container(command=["ib_write_bw"]), annotations=ON_V100), ()),
+        (pod(container(env=env(NCCL_DEBUG="INFO")), annotations=ON_V100), ("NCCL",)),
         (server([*TORCH, "--backend", "gloo"]), ("Gloo",)),
         (server([*TORCH, "--backend=mpi"]), ("MPI",)),
         (server([*NIXL, "--dist-backend=gloo"]), ("NIXL",)),
@@ -91,6 +92,14 @@ def test_nccl_may_be_off_where_another_library_moves_the_data(command: list[str]
         off = f"; NCCL's RDMA is switched off by {setting}"
         assert verdict.message == f"{SENTENCE}: {library}{off}{ASSUMED}"
     assert verdict_on(server(command)).message == f"{SENTENCE}: {library}{ASSUMED}"
+
+
+def test_no_library_is_named_where_none_is_visible() -> None:
+    """NCCL needs a GPU, so a list of devices for it does not matter without one."""
+    tool = container(command=["ib_write_bw"], env=env(NCCL_IB_HCA="mlx5_9"))
+    assert verdict_on(pod(tool, annotations=ON_V100)).message == f"{SENTENCE}{ASSUMED}"
+    three = [*NIXL, "--all2all-backend", "deepep", "--nnodes", "2"]
+    assert verdict_on(server(three)).message == f"{SENTENCE}: NIXL, NVSHMEM and NCCL{ASSUMED}"
 
 
 def test_gloo_has_no_rdma() -> None:

@@ -55,5 +55,6 @@ def test_a_value_that_only_the_kubelet_knows_is_not_certain() -> None:
 def test_the_message_names_the_variable_to_set() -> None:
     """It is BytePS's variable."""
     assert verdict_on(pod(gpu(env=env(**WORKER)))).message == (
-        "container trainer uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs"
+        "container trainer uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs in "
+        "all pods"
     )

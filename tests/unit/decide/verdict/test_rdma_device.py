@@ -7,6 +7,7 @@ import pytest
 from tests.builders import V100, container, decision_input, fabric, gpu, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.fabric import RdmaResource
+from webhook.model.pod import PodManifest
 
 EQUIPPED = ("yes", "Equipped")
 PRIVILEGED: dict[str, Any] = {"securityContext": {"privileged": True}}
@@ -100,6 +101,36 @@ def test_another_injector_is_trusted() -> None:
 def test_no_devices_on_purpose_is_not_certain() -> None:
     """The user declares that the device comes in another way."""
     assert judged(pod(annotations={"rdma.lab/devices": "0"})) == ("unsure", "DevicesElsewhere")
+
+
+DECLARED = {"rdma.lab/fabric": "v100-ib", "rdma.lab/devices": "0"}
+INTERFACES = {"networking.gke.io/interfaces": '[{"network": "rdma-0"}]'}
+CLAIM = [{"name": "rdma-nic", "resourceClaimTemplateName": "rdma-nic"}]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (pod(gpu(limits={"nvidia.com/rdma-vf": "1"}), annotations=DECLARED), EQUIPPED),
+        (pod(gpu(limits={"example.com/gpu-nic-pair": "1"}), annotations=DECLARED), EQUIPPED),
+        (pod(gpu(), annotations={**DECLARED, **INTERFACES}), EQUIPPED),
+        (pod(gpu(), annotations=DECLARED, resourceClaims=CLAIM), EQUIPPED),
+        (
+            pod(gpu(env=[{"name": "FI_PROVIDER", "value": "efa"}]), annotations=DECLARED),
+            ("unsure", "DevicesElsewhere"),
+        ),
+        (
+            pod(gpu(), gpu("b", limits={"nvidia.com/rdma-vf": "0"}), annotations=DECLARED),
+            ("unsure", "DevicesElsewhere"),
+        ),
+    ],
+    ids=("resource", "GPU and NIC", "annotation", "claim", "variable", "quantity 0"),
+)
+def test_a_nic_that_is_declared_as_the_fabrics(
+    manifest: PodManifest, expected: tuple[str, str]
+) -> None:
+    """`ForeignNIC` asks for these annotations, so they are believed where a NIC is visible."""
+    assert judged(manifest) == expected
 
 
 @pytest.mark.parametrize(

@@ -106,8 +106,8 @@ def test_similar_places_are_named_by_the_first() -> None:
 
 TRAINER = (
     "; Kubeflow Trainer copies annotations to them from spec.runtimePatches.*.trainingRuntimeSpec."
-    "template.spec.replicatedJobs.*.template.spec.template.metadata.annotations; or set it in the "
-    "pod template of the runtime"
+    "template.spec.replicatedJobs.*.template.spec.template.metadata.annotations; you can also set "
+    "it in the pod template of the runtime"
 )
 
 

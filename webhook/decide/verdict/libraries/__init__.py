@@ -32,6 +32,7 @@ from webhook.decide.verdict.libraries.usage import with_user_env
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.config_maps import ReadEnv, read_env
 from webhook.model.decision import Reason, Verdict
+from webhook.model.names import enumerated
 from webhook.model.traffic_libraries import TrafficLibrary
 
 ENV_UNSEEN = Reason(
@@ -145,7 +146,7 @@ def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
 
 def _able(names: list[TrafficLibrary]) -> str:
     """Return a clause on the libraries that can use RDMA although another cannot, or ""."""
-    return f"; {' and '.join(names)} can use RDMA" if names else ""
+    return f"; {enumerated(names)} can use RDMA" if names else ""
 
 
 def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:
@@ -155,9 +156,14 @@ def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:
 
 
 def traffic_of(pod: PatchedPod) -> str:
-    """Return the libraries as a clause, with what keeps NCCL off RDMA; "" for NCCL alone."""
+    """Return the libraries as a clause, with what keeps NCCL off RDMA.
+
+    "" for NCCL alone, and if none is visible.
+    """
     libraries = libraries_of(pod)
-    return "" if libraries == ("NCCL",) else f"{' and '.join(libraries)}{_switched_off(pod)}"
+    if libraries in ((), ("NCCL",)):
+        return ""
+    return f"{enumerated(libraries)}{_switched_off(pod)}"
 
 
 def _switched_off(pod: PatchedPod) -> str:

@@ -1,6 +1,6 @@
 """Parameter servers: ps-lite, under BytePS and MXNet, uses TCP unless its variables choose RDMA.
 
-Sources: BytePS docs/env.md; ps-lite include/ps/kv_app.h, src/van.cc.
+Sources: BytePS docs/env.md; ps-lite include/ps/kv_app.h, src/van.cc, src/rdma_van.h.
 
     DMLC_ENABLE_RDMA     absent, "", 0 or zmq is TCP; 1 and ibverbs are RDMA
     DMLC_ENABLE_UCX      1 is UCX
@@ -18,8 +18,9 @@ PS_LITE_OVER_TCP = Reason(
     "PsLiteOverTcp",
     "The container uses ps-lite (BytePS, MXNet), and no variable enables RDMA for it.",
     remedy=(
-        "Set DMLC_ENABLE_RDMA=ibverbs, with an image whose ps-lite is built with "
-        "RDMA, in the workers, the servers and the scheduler."
+        "Set DMLC_ENABLE_RDMA=ibverbs (BytePS) or DMLC_PS_VAN_TYPE=ibverbs (MXNet), with an image "
+        "whose ps-lite is built with RDMA, in the workers, the servers and the scheduler. ps-lite "
+        "connects by IP: the pods need a network of the fabric, or hostNetwork."
     ),
     rdma="no",
 )
@@ -39,7 +40,7 @@ def judge_parameter_server(_: PatchedPod, patched: PatchedTarget) -> Verdict | N
         return None
     message = (
         f"container {patched.target.name} uses ps-lite, whose default is TCP: set "
-        "DMLC_ENABLE_RDMA=ibverbs"
+        "DMLC_ENABLE_RDMA=ibverbs in all pods"
     )
     return Verdict.of(PS_LITE_OVER_TCP, message)
 

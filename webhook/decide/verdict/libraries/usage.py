@@ -1,7 +1,8 @@
 """Which libraries move a target's data between nodes: the verdict is theirs.
 
-NCCL does, unless the target shows that another library does; in a group over several nodes, both
-do. MPI does for ranks without GPUs, and the backend that a command chooses for PyTorch.
+NCCL does in a pod with GPUs, unless the target shows that another library does; in a group over
+several nodes, both do. MPI does for ranks without GPUs, and the backend that a command chooses for
+PyTorch.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, 
         return (backend,)
     mpi = not pod.has_gpu and _mentions_mpi(pod, patched, user_env)
     names_nccl = any(name.startswith("NCCL_") for name in user_env)
-    if (not libraries and (names_nccl or not mpi)) or (libraries and _spans_nodes(pod, patched)):
+    if _spans_nodes(pod, patched) if libraries else names_nccl or pod.has_gpu:
         libraries.append("NCCL")
     return (*libraries, "MPI") if mpi else tuple(libraries)
 
