@@ -164,14 +164,18 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "non-root",
             "unsure",
             [
-                "RDMA over v100-ib is not certain: a container has no effective IPC_LOCK",
+                "RDMA over v100-ib is not certain: container main does not run as root: it needs",
+                "A container has no effective IPC_LOCK",
                 "IPC_LOCK has no effect for a user other than root",
             ],
         ),
         (
             "disabled",
             "no",
-            ["No RDMA: the container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL"],
+            [
+                "No RDMA: container main sets NCCL_IB_DISABLE=1: remove the variable. The "
+                "container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL"
+            ],
         ),
     ],
 )
@@ -323,7 +327,7 @@ def test_with_the_right_to_read_pods_only(
     """The answer is the same; each missing right has a line."""
     flags = ("--logs", "--exec")
     explanation = explained(space, planted["disabled"], *flags, kubeconfig=researcher)
-    assert "the container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL" in texts(explanation)
+    assert "The container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL" in texts(explanation)
     unread = texts(explanation, "unread")
     assert f"You do not have the right to read the events of Pod {planted['disabled']}." in unread
     assert "You do not have the right to read Job disabled." in unread

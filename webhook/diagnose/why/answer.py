@@ -146,7 +146,7 @@ def _answer(
     later = None if changed else _by_later_facts(evidence, status)
     if later is not None:
         return later
-    return status.rdma, _by_status(status, traffic_of(status, comparison.current).clause)
+    return status.rdma, _by_status(status, comparison.current)
 
 
 def _by_later_facts(evidence: PodEvidence, status: StatusAnnotation) -> tuple[Rdma, Finding] | None:
@@ -217,14 +217,13 @@ def _by_node(
 ) -> tuple[Rdma, Finding]:
     """Return the answer for a pod with a node, about which admission could only guess."""
     verdict = verdict_with(evidence, status, evidence.config_maps)
-    traffic = traffic_of(status, verdict).clause
     if node.fabrics is None or verdict is None:
         sentence, remedy = doubt_that_stays(node)
-        finding = _by_status(status.model_copy(update={"rdma": "unsure"}), traffic)
+        finding = _by_status(status.model_copy(update={"rdma": "unsure"}), verdict)
         return "unsure", finding._replace(text=f"{finding.text} {sentence}", remedy=remedy)
     if not node.is_of_fabric:
         return ("no" if node.fabrics else "unsure"), outside_fabric(node)
-    finding = _by_status(_with_verdict(status, verdict), traffic)
+    finding = _by_status(_with_verdict(status, verdict), verdict)
     text = f"{finding.text} The pod is on node {node.name}, which belongs to the fabric."
     return verdict.rdma, finding._replace(text=text)
 
@@ -237,8 +236,12 @@ def _with_verdict(status: StatusAnnotation, verdict: Verdict) -> StatusAnnotatio
     )
 
 
-def _by_status(status: StatusAnnotation, traffic: str) -> Finding:
-    """Return the answer of admission; `traffic` has the libraries, unless NCCL alone."""
+def _by_status(status: StatusAnnotation, current: Verdict | None) -> Finding:
+    """Return the answer of admission; `current` is the verdict of what the pod carries now.
+
+    The status has only the code of its reason. If `current` has the same, it names the container
+    and the value, too.
+    """
     starts = {
         "yes": _equipped(status),
         "no": "No RDMA",
@@ -252,8 +255,11 @@ def _by_status(status: StatusAnnotation, traffic: str) -> Finding:
         text = f"{start}: this version of rdma-webhook does not know the reason{suffix}."
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
-    text = f"{start}: {_uncapitalize(reason.sentence)}{_details(status, traffic)}"
-    return Finding(level, reason.code, text, reason.remedy)
+    details = _details(status, traffic_of(status, current).clause)
+    sentence = f"{_uncapitalize(reason.sentence)}{details}"
+    if status.rdma in ("no", "unsure") and current and current.because.code == reason.code:
+        sentence = f"{current.message}. {reason.sentence}{details}"
+    return Finding(level, reason.code, f"{start}: {sentence}", reason.remedy)
 
 
 def _details(status: StatusAnnotation, traffic: str) -> str:

@@ -283,6 +283,60 @@ def test_a_launcher_is_compared_too() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("trainer", "known", "text"),
+    [
+        (
+            gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_7")),
+            KNOWN,
+            (
+                "No RDMA: container trainer sets NCCL_IB_HCA==mlx5_7, but the fabric has "
+                "=mlx5_0,mlx5_1. NCCL_IB_HCA selects no device of the fabric, so NCCL would use "
+                "sockets."
+            ),
+        ),
+        (
+            gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_7")),
+            None,
+            "No RDMA: NCCL_IB_HCA selects no device of the fabric, so NCCL would use sockets.",
+        ),
+        (
+            gpu("trainer", command=["sh", "-c", "export NCCL_IB_DISABLE=1; train"]),
+            None,
+            (
+                "No RDMA: container trainer sets NCCL_IB_DISABLE=1: remove it (export in its "
+                "command). The container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL, not that "
+                "of other libraries."
+            ),
+        ),
+        (
+            gpu("trainer", securityContext={"runAsUser": 1000}),
+            KNOWN,
+            (
+                "RDMA over v100-ib is not certain: container trainer does not run as root: it "
+                "needs nodes with LimitMEMLOCK=infinity. A container has no effective IPC_LOCK, "
+                "and whether the nodes raise memlock is unknown."
+            ),
+        ),
+    ],
+    ids=["HCA", "HCA, configuration unknown", "export", "user"],
+)
+def test_the_container_and_the_value(
+    trainer: Item, known: CompiledConfiguration | None, text: str
+) -> None:
+    """The status has only a code; what the pod carries has the names, if it explains the code."""
+    assert compared(equipped(trainer), known).answer.text == text
+
+
+def test_the_libraries_come_last() -> None:
+    """They are at the end of the answer, as without the names."""
+    serve = ["vllm", "serve", "m", "--kv-transfer-config", '{"kv_connector": "NixlConnector"}']
+    pod = equipped(gpu("trainer", command=serve, env=env(UCX_TLS="tcp")))
+    answer = compared(pod, KNOWN).answer
+    assert answer.text.startswith("No RDMA: container trainer uses NIXL with UCX_TLS=tcp,")
+    assert answer.text.endswith(". Libraries: NIXL.")
+
+
 def test_a_pod_of_another_cluster() -> None:
     """A manifest without the patch, in a namespace without the label: the status was copied."""
     bare = new_pod()
