@@ -28,14 +28,14 @@ def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level:
     assert answer.env()["NCCL_IB_HCA"] == "=mlx5_0"
     assert answer.containers[0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
     says = f"ipc-lock trainer: no IPC_LOCK: the namespace's label {LABEL}={level} forbids it"
-    assert answer.status["because"] == "MemlockUnknown"
-    assert answer.warnings == [
-        (
-            "RDMA not certain: container trainer does not run as root: it needs nodes with "
-            "LimitMEMLOCK=infinity"
-        ),
-        says,
-    ]
+    because, warning = (
+        ("PodSecurity", "lacks IPC_LOCK: Pod Security restricted of the namespace forbids it")
+        if level == "restricted"
+        else ("MemlockUnknown", "does not run as root: it needs nodes with LimitMEMLOCK=infinity")
+    )
+    assert answer.status["because"] == because
+    assert answer.warnings[0] == f"RDMA not certain: container trainer {warning}"
+    assert answer.warnings[1:] == ([] if because == "PodSecurity" else [says])
 
 
 def test_without_facts_of_the_label_the_pod_is_refused(

@@ -173,8 +173,10 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "disabled",
             "no",
             [
-                "No RDMA: container main sets NCCL_IB_DISABLE=1: remove the variable. The "
-                "container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL"
+                (
+                    "No RDMA: container main sets NCCL_IB_DISABLE=1: remove the variable. The "
+                    "container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL"
+                )
             ],
         ),
     ],

@@ -63,6 +63,7 @@ POD_SECURITY = Reason(
         "Run the pod in a namespace with the Pod Security level privileged: baseline and "
         f"restricted forbid IPC_LOCK. If that is not possible, {_RAISE_MEMLOCK}"
     ),
+    rdma="unsure",
 )
 MISSPELLED = Reason(
     "CapPrefix",

@@ -7,6 +7,7 @@ from webhook.decide.examine import HOST_NETWORK_MISSING
 from webhook.decide.mutations.ipc_lock import (
     CAPABILITY,
     NON_ROOT,
+    POD_SECURITY,
     RUN_AS_ROOT,
     USER_NAMESPACE,
     ineffective_reason,
@@ -37,7 +38,16 @@ MEMLOCK_UNKNOWN = Reason(
     ),
     rdma="unsure",
 )
-PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN)
+IPC_LOCK_FORBIDDEN = Reason(
+    "IpcLockForbidden",
+    (
+        "The namespace enforces a Pod Security level that forbids IPC_LOCK, and neither the nodes "
+        "nor an annotation raise memlock."
+    ),
+    remedy=POD_SECURITY.remedy,
+    rdma="no",
+)
+PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN, IPC_LOCK_FORBIDDEN, POD_SECURITY)
 
 
 def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
@@ -49,13 +59,32 @@ def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     if not obstacle:
         return None
     memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
-    if memlock == "unknown":
-        return Verdict.of(MEMLOCK_UNKNOWN, f"{subject} {obstacle}: {_way_out(obstacle)}")
-    if memlock == "limited":
-        return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and the nodes limit memlock")
-    if memlock == "unlimited" or memlock_annotation_key(pod.view.annotations, name):
+    if memlock == "unlimited" or _is_raised(pod, name):
         return None
-    return Verdict.of(MEMLOCK_LIMITED, f"{subject} {obstacle}, and no annotation raises memlock")
+    unknown, limited, way_out = MEMLOCK_UNKNOWN, MEMLOCK_LIMITED, f": {_way_out(obstacle)}"
+    if level := _forbidding_level(pod, obstacle):
+        unknown, limited, way_out = POD_SECURITY, IPC_LOCK_FORBIDDEN, ""
+        obstacle = f"lacks IPC_LOCK: Pod Security {level} of the namespace forbids it"
+    if memlock == "unknown":
+        return Verdict.of(unknown, f"{subject} {obstacle}{way_out}")
+    nodes = "the nodes limit memlock" if memlock == "limited" else "no annotation raises memlock"
+    return Verdict.of(limited, f"{subject} {obstacle}, and {nodes}")
+
+
+def _is_raised(pod: PatchedPod, container: str) -> bool:
+    """Return whether the nodes raise memlock by an annotation, and the pod has it."""
+    is_read = pod.analysis.configuration.defaults.memlock == "nri"
+    return is_read and bool(memlock_annotation_key(pod.view.annotations, container))
+
+
+def _forbidding_level(pod: PatchedPod, obstacle: str) -> str:
+    """Return the Pod Security level that is why IPC_LOCK is missing, "" if it is not.
+
+    `restricted` also forbids to run as root, without which IPC_LOCK would have no effect.
+    """
+    level = pod.analysis.namespace.enforced_pod_security
+    forbidden = (_LACKS, _INERT[NON_ROOT.code]) if level == "restricted" else (_LACKS,)
+    return level if obstacle in forbidden else ""
 
 
 def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
@@ -63,7 +92,7 @@ def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
     memlock = pod.analysis.configuration.defaults.memlock
     if memlock == "unlimited" or patched.target.user != "image":
         return False
-    return memlock != "nri" or not memlock_annotation_key(pod.view.annotations, patched.target.name)
+    return not _is_raised(pod, patched.target.name)
 
 
 def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
@@ -79,7 +108,7 @@ def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
         return _INERT[reason.code]
     if container.privileged or container.capabilities.grants(CAPABILITY):
         return ""
-    return _DROPS if CAPABILITY in container.capabilities.dropped else "lacks IPC_LOCK"
+    return _DROPS if CAPABILITY in container.capabilities.dropped else _LACKS
 
 
 def _way_out(obstacle: str) -> str:
@@ -89,7 +118,7 @@ def _way_out(obstacle: str) -> str:
     return f"remove it from capabilities.drop, or {nodes}"
 
 
-_DROPS = f"drops {CAPABILITY}"
+_LACKS, _DROPS = f"lacks {CAPABILITY}", f"drops {CAPABILITY}"
 _INERT = {
     USER_NAMESPACE.code: "has a user namespace (hostUsers: false)",
     NON_ROOT.code: "does not run as root",

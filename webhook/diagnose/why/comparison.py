@@ -91,7 +91,8 @@ def compare(evidence: PodEvidence) -> Comparison:
 
 def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Comparison:
     certain = configuration_of(evidence, status) is not None
-    inspection = _inspect(evidence, status)
+    # Facts do not count for changes: the namespace may have changed since.
+    inspection = _inspect(evidence, status, NamespaceFacts(name=evidence.namespace_name))
     changes: list[Change] = []
     verdict = None
     if inspection is not None:
@@ -103,7 +104,7 @@ def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Compa
     if inspection is None or not certain:
         changed = {change.mutation for change in changes}
         changes += [_without_trace(name) for name in gone if name not in changed]
-    current = inspection.verdict if inspection else None
+    current = verdict_with(evidence, status, _NO_CONFIG_MAPS) if inspection else None
     nothing_left = bool(applied) and gone == applied
     return Comparison(tuple(changes), verdict, current, nothing_left=nothing_left)
 
@@ -121,25 +122,27 @@ def configuration_of(
 def verdict_with(
     evidence: PodEvidence, status: StatusAnnotation, config_maps: ConfigMaps
 ) -> Verdict | None:
-    """Return the verdict of what a pod carries, if ConfigMaps have these values; never raise."""
+    """Return the verdict of what a pod carries, if ConfigMaps have these values; never raise.
+
+    The labels of the namespace count, since a Pod Security level may explain what the pod lacks.
+    """
+    labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
+    facts = NamespaceFacts(name=evidence.namespace_name, labels=labels, config_maps=config_maps)
     try:
-        inspection = _inspect(evidence, status, config_maps)
+        inspection = _inspect(evidence, status, facts)
     except (ShapeError, RecursionError):
         return None  # no API server has such a pod
     return inspection.verdict if inspection else None
 
 
 def _inspect(
-    evidence: PodEvidence, status: StatusAnnotation, config_maps: ConfigMaps = _NO_CONFIG_MAPS
+    evidence: PodEvidence, status: StatusAnnotation, facts: NamespaceFacts
 ) -> Inspection | None:
-    """Inspect a pod that was on a fabric; None for any other.
-
-    Facts do not count: the namespace and the nodes may have changed since.
-    """
+    """Inspect a pod that was on a fabric; None for any other. The nodes do not count."""
     configuration = configuration_of(evidence, status)
     decision_input = DecisionInput(
         configuration=configuration or stand_in(Pod(evidence.pod.manifest), status),
-        namespace=NamespaceFacts(name=evidence.namespace_name, config_maps=config_maps),
+        namespace=facts,
         fabric_index=FabricIndex(),
     )
     inspection = inspect(evidence.pod.manifest, decision_input)

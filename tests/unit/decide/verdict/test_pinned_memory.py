@@ -65,10 +65,58 @@ def test_an_annotation_may_raise_memlock() -> None:
     )
 
 
-def test_pod_security_may_refuse_the_capability() -> None:
-    """Then a root container has none either."""
-    namespace = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
-    assert judged(pod(), decision_input(namespace=namespace)) == UNKNOWN
+def in_namespace(level: str, memlock: str = "unknown") -> DecisionInput:
+    """Return the input for a namespace that enforces this level of Pod Security."""
+    namespace = NamespaceFacts(name="lab", labels={PSA_ENFORCE: level})
+    return decision_input(namespace=namespace, defaults={"memlock": memlock})
+
+
+FORBIDDEN = "container trainer lacks IPC_LOCK: Pod Security {} of the namespace forbids it"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "level", "forbids"),
+    [
+        (pod(), "baseline", True),
+        (pod(), "restricted", True),
+        (secured({"runAsUser": 1000}), "restricted", True),
+        (secured({"runAsUser": 1000}), "baseline", False),
+        (secured({"capabilities": {"drop": ["IPC_LOCK"]}}), "baseline", False),
+        (pod(hostUsers=False), "restricted", False),
+        (pod(), "privileged", None),
+        (secured({"privileged": True}), "baseline", None),
+    ],
+    ids=str,
+)
+def test_pod_security_may_refuse_the_capability(
+    manifest: PodManifest, level: str, forbids: bool | None
+) -> None:
+    """It is the cause, unless the pod itself leaves the capability without effect.
+
+    `restricted` forbids to run as root, too, so a user other than root is no fault of the pod.
+    """
+    verdict = verdict_on(manifest, in_namespace(level))
+    codes = {True: "PodSecurity", False: "MemlockUnknown", None: "Equipped"}
+    assert verdict.because.code == codes[forbids]
+    if forbids:
+        assert (verdict.rdma, verdict.message) == ("unsure", FORBIDDEN.format(level))
+
+
+@pytest.mark.parametrize(
+    ("memlock", "end"),
+    [("limited", "the nodes limit memlock"), ("nri", "no annotation raises memlock")],
+)
+def test_pod_security_where_memlock_is_known(memlock: str, end: str) -> None:
+    """Nodes that limit memlock make it certain; the remedy is the same."""
+    manifest = pod()
+    key = "ulimits.nri.containerd.io/container.trainer"
+    manifest["metadata"]["annotations"][key] = "[]"
+    verdict = verdict_on(manifest, in_namespace("baseline", memlock))
+    assert (verdict.rdma, verdict.because.code) == ("no", "IpcLockForbidden")
+    assert verdict.message == f"{FORBIDDEN.format('baseline')}, and {end}"
+    assert "privileged" in verdict.because.remedy
+    assert judged(pod(), in_namespace("baseline", "unlimited")) == EQUIPPED
+    assert judged(pod(), in_namespace("baseline", "nri")) == EQUIPPED
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ YES: dict[str, Row] = {
 NO: dict[str, Row] = {
     "non-root": (pod(gpu(**USER)), site(memlock="limited"), "MemlockLimited"),
     "user namespace": (pod(hostUsers=False), site(memlock="limited"), "MemlockLimited"),
-    "refused IPC_LOCK": (pod(), site(memlock="limited", namespace=RESTRICTED), "MemlockLimited"),
+    "refused IPC_LOCK": (pod(), site(memlock="limited", namespace=RESTRICTED), "IpcLockForbidden"),
     "hostPath alone": (pod(gpu(**MOUNTED), **HOST_DEVICES), site(BARE), "DeviceByHostPath"),
     "several fabrics": (
         pod(container(resources=quantities({"nvidia.com/gpu": "8"}))),
@@ -142,7 +142,7 @@ NO: dict[str, Row] = {
 UNSURE: dict[str, Row] = {
     "non-root": (pod(gpu(**USER)), None, "MemlockUnknown"),
     "user namespace": (pod(hostUsers=False), None, "MemlockUnknown"),
-    "refused IPC_LOCK": (pod(), site(namespace=RESTRICTED), "MemlockUnknown"),
+    "refused IPC_LOCK": (pod(), site(namespace=RESTRICTED), "PodSecurity"),
     "an image's own script": (
         pod(container(command=["/opt/start.sh"], env=env(OMPI_MCA_pml="ucx"))),
         None,

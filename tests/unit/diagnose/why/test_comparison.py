@@ -15,7 +15,7 @@ from tests.unit.diagnose.why.test_answer import RDMA, log
 from webhook.diagnose.why.explanation import Explanation
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference, CompiledConfiguration, FabricEnv
-from webhook.model.facts import NamespaceFacts
+from webhook.model.facts import PSA_ENFORCE, NamespaceFacts
 from webhook.model.finding import Finding
 
 Item = dict[str, Any]
@@ -326,6 +326,29 @@ def test_the_container_and_the_value(
 ) -> None:
     """The status has only a code; what the pod carries has the names, if it explains the code."""
     assert compared(equipped(trainer), known).answer.text == text
+
+
+@pytest.mark.parametrize("security", [{}, {"runAsUser": 1000}], ids=["root", "non-root"])
+def test_pod_security_is_the_cause(security: Item) -> None:
+    """A level that forbids IPC_LOCK is named, not the user of the container."""
+    place = namespace({"rdma.lab/enable": "true", PSA_ENFORCE: "restricted"})
+    cluster = decision_input(
+        namespace=NamespaceFacts(name="lab", labels=place["metadata"]["labels"])
+    )
+    manifest = new_pod(gpu("trainer", securityContext=security))
+    pod = deepcopy(decide_on(manifest, cluster).pod) | {"kind": "Pod"}
+    explanation = explain(pod, namespace=place, installed=KNOWN)
+    assert (explanation.rdma, explanation.answer.code) == ("unsure", "PodSecurity")
+    assert explanation.answer.text == (
+        "RDMA over v100-ib is not certain: container trainer lacks IPC_LOCK: Pod Security "
+        "restricted of the namespace forbids it. The namespace enforces a Pod Security level that "
+        "forbids IPC_LOCK."
+    )
+    assert explanation.answer.remedy.startswith("Run the pod in a namespace with the Pod Security")
+    codes = [finding.code for finding in chapter_findings(explanation, "applied")]
+    assert "PodSecurity" not in codes
+    unread = explain(pod, installed=KNOWN).answer
+    assert (unread.code, unread.remedy) == ("PodSecurity", explanation.answer.remedy)
 
 
 def test_the_libraries_come_last() -> None:
