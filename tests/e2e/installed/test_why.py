@@ -148,7 +148,10 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
         (
             "elsewhere",
             "no",
-            ["in Job elsewhere: rdma.lab/enable is in metadata.annotations of Job elsewhere"],
+            [
+                "rdma.lab/enable is in metadata.annotations of Job elsewhere",
+                "A Job's template cannot be changed, so delete Job elsewhere and create it again.",
+            ],
         ),
         (
             "no-fabric",

@@ -52,7 +52,7 @@ _NAMES = "|".join(OFF_VALUES)
 #: NAME=VALUE, as in a shell or a file, and "NAME": "VALUE", as in JSON or Python.
 _MENTION = re.compile(
     rf"(?<![\w${{-])(?P<name>{_NAMES})"
-    r"(?:=(?P<plain>[^\s\"';&|]++)|[\"']\]?[ ]?[:=](?!=)[ ]?[\"']?(?P<quoted>[^\s\"',}\]]++))"
+    r"(?:=(?P<plain>[^\s\"';&|\\]++)|[\"']\]?[ ]?[:=](?!=)[ ]?[\"']?(?P<quoted>[^\s\"',}\]]++))"
 )
 _COMMENT = re.compile(r"^[ \t]*+#[^\n]*+", re.MULTILINE)
 

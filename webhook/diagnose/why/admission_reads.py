@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from webhook.config.custom_resource import CONFIGURATION_TITLE
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_object
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.later_admission import later_mutators
+from webhook.diagnose.why.later_admission import later_mutators, other_mutators
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import NOT_FOUND, BestEffortReads
 from webhook.kube.objects import Manifest
@@ -32,17 +34,27 @@ def installed_configuration(
         return None
 
 
-def mutators_after(
+class Mutators(NamedTuple):
+    """What may have changed a pod, besides the webhook; None if the webhooks cannot be read."""
+
+    #: After the webhook.
+    later: tuple[str, ...] | None = None
+    #: Before or after it.
+    others: tuple[str, ...] | None = None
+
+
+def mutators_of(
     reads: ObjectReads, best_effort: BestEffortReads, evidence: PodEvidence
-) -> tuple[str, ...] | None:
-    """Return what may change the pod after the webhook; None if the webhooks cannot be read."""
+) -> Mutators:
+    """Return what may have changed the pod when it was created."""
     webhooks = best_effort.list(WEBHOOKS_PATH, "mutatingwebhookconfigurations")
     if webhooks is None:
-        return None
+        return Mutators()
     labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
     namespace = NamespaceFacts(name=evidence.namespace_name, labels=labels)
     policies = _policies(reads, best_effort)
-    return tuple(later_mutators(webhooks, policies, evidence.pod.manifest, namespace))
+    selected = (webhooks, policies, evidence.pod.manifest, namespace)
+    return Mutators(tuple(later_mutators(*selected)), tuple(other_mutators(*selected)))
 
 
 def _policies(reads: ObjectReads, best_effort: BestEffortReads) -> list[Manifest]:

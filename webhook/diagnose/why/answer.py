@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
+from webhook.diagnose.why.additions import additions_of
 from webhook.diagnose.why.bound_node import (
     SETTLED_REMARKS,
     BoundNode,
@@ -16,7 +17,7 @@ from webhook.diagnose.why.bound_node import (
     doubt_that_stays,
     outside_fabric,
 )
-from webhook.diagnose.why.comparison import Comparison, compare, verdict_with, worse
+from webhook.diagnose.why.comparison import Comparison, compare, verdict_of, worse
 from webhook.diagnose.why.config_map_values import verdict_with_config_maps
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
@@ -70,11 +71,15 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     changed = _change_findings(evidence, comparison) if called.code == CALLED.code else []
     status = evidence.status if called.code == CALLED.code else None
     rdma, answer = _answer(evidence, called, comparison, changed)
+    added = _additions(evidence, comparison, rdma)
+    if added:
+        answer = answer._replace(text=f"{answer.text} {added.text}", remedy=added.remedy)
+    state = tuple(status_findings(evidence, added.remedy if added else ""))
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
-        "requested": tuple(request_findings(evidence)),
+        "requested": tuple(request_findings(evidence, status)),
         "webhookCall": (called,),
-        "applied": (*_applied(evidence, called), *changed),
-        "podStatus": tuple(status_findings(evidence)),
+        "applied": (*_applied(evidence, called), *changed, *filter(None, [added])),
+        "podStatus": state,
         "processes": tuple(process_findings(evidence)),
         "log": tuple(log_findings(evidence)),
         "redecision": tuple(redecision_findings(evidence)),
@@ -86,7 +91,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         owners=tuple(owner.title for owner in evidence.owners),
         rdma=rdma,
         libraries=traffic_of(status, comparison.current).libraries,
-        answer=answer,
+        answer=_with_obstacle(answer, state),
         chapters=tuple(Chapter(name, findings) for name, findings in chapters.items() if findings),
     )
 
@@ -98,6 +103,24 @@ def _applied(evidence: PodEvidence, called: Finding) -> Iterator[Finding]:
     return (
         finding for finding in applied_findings(evidence, called) if finding.code not in settled
     )
+
+
+def _with_obstacle(answer: Finding, state: tuple[Finding, ...]) -> Finding:
+    """Return a good answer with what keeps the pod from running: then it is no tick."""
+    obstacle = next((finding for finding in state if finding.level == "error"), None)
+    if answer.level != "ok" or obstacle is None:
+        return answer
+    sentence, *_ = obstacle.text.split(". ")
+    text = f"{answer.text} But it does not run as it should: {sentence.rstrip('.')}."
+    return answer._replace(level="warning", text=text, remedy=answer.remedy or obstacle.remedy)
+
+
+def _additions(evidence: PodEvidence, comparison: Comparison, rdma: Rdma) -> Finding | None:
+    """Return the finding on what somebody else added, if the answer is that of the status."""
+    if evidence.status is None or evidence.status.rdma != rdma:
+        return None
+    additions = additions_of(evidence, comparison)
+    return additions.finding(VERDICT_LEVELS[rdma], evidence) if additions.titles else None
 
 
 def _change_findings(evidence: PodEvidence, comparison: Comparison) -> list[Finding]:
@@ -117,7 +140,10 @@ def _change_remedy(evidence: PodEvidence, comparison: Comparison) -> str:
         return f"Check what may change the pod after rdma-webhook: {names}. {_CREATE_AGAIN}"
     if evidence.later_mutators == () and comparison.changes:
         nobody = "No webhook or policy that selects the pod runs after rdma-webhook"
-        return f"{nobody}, so somebody changed the pod or its manifest. {_CREATE_AGAIN}"
+        return (
+            f"{nobody}, so somebody changed the pod or its manifest. Undo that change, and create "
+            "the pod again."
+        )
     return CHANGED_AFTERWARDS.remedy
 
 
@@ -216,7 +242,7 @@ def _by_node(
     evidence: PodEvidence, status: StatusAnnotation, node: BoundNode
 ) -> tuple[Rdma, Finding]:
     """Return the answer for a pod with a node, about which admission could only guess."""
-    verdict = verdict_with(evidence, status, evidence.config_maps)
+    verdict = verdict_of(evidence, status, config_maps=evidence.config_maps)
     if node.fabrics is None or verdict is None:
         sentence, remedy = doubt_that_stays(node)
         finding = _by_status(status.model_copy(update={"rdma": "unsure"}), verdict)

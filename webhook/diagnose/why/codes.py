@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from webhook.diagnose.why import (
+    additions,
     answer,
     bound_node,
     container_status,
+    missed_call,
     no_pods,
     pending_claims,
     pending_nodes,
@@ -14,6 +16,7 @@ from webhook.diagnose.why import (
     pending_volumes,
     pod_status,
     redecide,
+    refusals,
     request,
     runtime_evidence,
     webhook_call,
@@ -22,10 +25,13 @@ from webhook.model.finding import Code
 
 _MODULES = (
     webhook_call,
+    missed_call,
+    additions,
     request,
     pod_status,
     container_status,
     no_pods,
+    refusals,
     pending_claims,
     pending_nodes,
     pending_placement,

@@ -12,10 +12,11 @@ from typing import NamedTuple, Protocol
 
 from webhook.admission.registration import Registration, registrations_in
 from webhook.diagnose.tools.logs import read_log
+from webhook.diagnose.why.additions import depends_on_mutators
 from webhook.diagnose.why.admission_reads import (
     WEBHOOKS_PATH,
     installed_configuration,
-    mutators_after,
+    mutators_of,
 )
 from webhook.diagnose.why.bound_node import node_in_doubt
 from webhook.diagnose.why.comparison import compare
@@ -133,9 +134,9 @@ class Collector:
         )
         evidence = replace(evidence, unfinished_pods=pending.unfinished_pods(evidence))
         evidence = with_config_maps(evidence, BestEffortFacts(self._reads, self._best_effort))
-        if compare(evidence).changes:
-            later = mutators_after(self._reads, self._best_effort, evidence)
-            evidence = replace(evidence, later_mutators=later)
+        if depends_on_mutators(evidence, compare(evidence)):
+            later, others = mutators_of(self._reads, self._best_effort, evidence)
+            evidence = replace(evidence, later_mutators=later, other_mutators=others)
         unread = tuple(dict.fromkeys(map(unread_sentence, self._best_effort.unread)))
         return replace(evidence, unread=unread)
 

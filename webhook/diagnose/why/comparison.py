@@ -26,6 +26,7 @@ from webhook.diagnose.why.field_changes import FieldChange, field_changes
 from webhook.diagnose.why.stand_in import stand_in
 from webhook.diagnose.why.traces import TRACES
 from webhook.errors import ShapeError
+from webhook.kube.objects import Manifest
 from webhook.model.config_maps import ConfigMaps
 from webhook.model.decision import Outcome, Rdma, Verdict
 from webhook.model.fabric import CompiledConfiguration
@@ -119,24 +120,32 @@ def configuration_of(
     return None
 
 
-def verdict_with(
-    evidence: PodEvidence, status: StatusAnnotation, config_maps: ConfigMaps
+def verdict_of(
+    evidence: PodEvidence,
+    status: StatusAnnotation,
+    *,
+    config_maps: ConfigMaps = _NO_CONFIG_MAPS,
+    manifest: Manifest | None = None,
 ) -> Verdict | None:
-    """Return the verdict of what a pod carries, if ConfigMaps have these values; never raise.
+    """Return the verdict of what a pod carries, or another manifest in its place; never raise.
 
-    The labels of the namespace count, since a Pod Security level may explain what the pod lacks.
+    `config_maps`: the values from which its containers get variables. The labels of the namespace
+    count, since a Pod Security level may explain what the pod lacks.
     """
     labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
     facts = NamespaceFacts(name=evidence.namespace_name, labels=labels, config_maps=config_maps)
     try:
-        inspection = _inspect(evidence, status, facts)
+        inspection = _inspect(evidence, status, facts, manifest)
     except (ShapeError, RecursionError):
         return None  # no API server has such a pod
     return inspection.verdict if inspection else None
 
 
 def _inspect(
-    evidence: PodEvidence, status: StatusAnnotation, facts: NamespaceFacts
+    evidence: PodEvidence,
+    status: StatusAnnotation,
+    facts: NamespaceFacts,
+    manifest: Manifest | None = None,
 ) -> Inspection | None:
     """Inspect a pod that was on a fabric; None for any other. The nodes do not count."""
     configuration = configuration_of(evidence, status)
@@ -145,7 +154,7 @@ def _inspect(
         namespace=facts,
         fabric_index=FabricIndex(),
     )
-    inspection = inspect(evidence.pod.manifest, decision_input)
+    inspection = inspect(manifest or evidence.pod.manifest, decision_input)
     on_fabric = inspection and inspection.applicability.access is RdmaAccess.FABRIC
     return inspection if on_fabric else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.decide.verdict.libraries import ENV_UNSEEN, VALUE_UNSEEN
-from webhook.diagnose.why.comparison import configuration_of, verdict_with
+from webhook.diagnose.why.comparison import configuration_of, verdict_of
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.kube.objects import KubernetesObject, Manifest, PodRecord
 from webhook.model.config_maps import ConfigMaps, config_map_data
@@ -48,7 +48,7 @@ def verdict_with_config_maps(evidence: PodEvidence) -> Verdict | None:
     status = evidence.status
     if status is None or status.rdma != "unsure" or not evidence.config_maps:
         return None
-    verdict = verdict_with(evidence, status, evidence.config_maps)
+    verdict = verdict_of(evidence, status, config_maps=evidence.config_maps)
     if verdict is None or verdict.rdma == "no":
         return verdict
     is_known = configuration_of(evidence, status) is not None

@@ -46,7 +46,7 @@ _START_FAILURES = (
         Code(
             "CreateContainerConfigError",
             "A container refers to a ConfigMap, a Secret or a key that does not exist.",
-            "Create the object that the message names.",
+            "Create the object that the message names, or add the key that it lacks.",
         ),
         "a ConfigMap, a Secret or a key that it refers to does not exist",
     ),
@@ -111,8 +111,10 @@ _SIGKILL, _SIGSEGV = 137, 139
 def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield findings on each container that does not run as it should."""
     status = evidence.pod.status
-    for container in (*status.init_container_statuses, *status.container_statuses):
-        yield from _container(evidence, container)
+    for container in status.init_container_statuses:
+        yield from _container(evidence, container, f"Init container {container.name}")
+    for container in status.container_statuses:
+        yield from _container(evidence, container, f"Container {container.name}")
     for name in _ephemeral_without_capability(evidence.pod):
         text = (
             f"The ephemeral container {name} has no {CAPABILITY} and no RDMA device, so RDMA fails "
@@ -140,19 +142,20 @@ def _may_lock_memory(container: Container) -> bool:
     return container.privileged or container.capabilities.grants(CAPABILITY)
 
 
-def _container(evidence: PodEvidence, container: ContainerStatus) -> Iterator[Finding]:
-    name, restarts = container.name, container.restart_count
+def _container(evidence: PodEvidence, container: ContainerStatus, title: str) -> Iterator[Finding]:
+    restarts = container.restart_count
     waiting = container.state.waiting
     if waiting and waiting.reason in _CODES_AND_CAUSES:
         code, cause = _CODES_AND_CAUSES[waiting.reason]
-        text = f"Container {name} cannot start: {cause}: {cut(waiting.message)}"
+        text = f"{title} cannot start: {cause}: {cut(waiting.message)}"
         yield code.finding("error", text)
     ended = _end_of(container)
     if ended is not None and not _is_good_end(ended):
-        yield _end(evidence, name, ended, restarts)
+        yield _end(evidence, title, ended, restarts)
     elif restarts:
-        text = f"Container {name} has restarted {_times(restarts)}."
-        yield RESTARTED.finding("unsure", text)
+        text = f"{title} has restarted {_times(restarts)}."
+        remedy = _read_log(evidence, title, previous=True)
+        yield RESTARTED.finding("unsure", text, remedy)
 
 
 def log_remedy(evidence: PodEvidence) -> str:
@@ -161,7 +164,8 @@ def log_remedy(evidence: PodEvidence) -> str:
     if any(map(_has_not_started, map(_end_of, statuses))):
         return START_ERROR.remedy
     if evidence.logs is None:
-        return CONTAINER_FAILED.remedy
+        place = f"{evidence.name or 'POD'} -n {evidence.namespace_name}"
+        return f"Search the log for known errors: rdma-webhook why {place} --logs."
     return SEE_LOG_CHAPTER
 
 
@@ -190,29 +194,40 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _end(evidence: PodEvidence, name: str, ended: Terminated, restarts: int) -> Finding:
+def _end(evidence: PodEvidence, title: str, ended: Terminated, restarts: int) -> Finding:
     exit_code = ended.exit_code
     times = f", and has restarted {_times(restarts)}" if restarts else ""
     if ended.reason == "OOMKilled":
-        return _oom(evidence.pod, name, times)
+        return _oom(evidence.pod, title, times)
     if _has_not_started(ended):
-        text = f"Container {name} could not be started{times}: {cut(ended.message)}"
+        text = f"{title} could not be started{times}: {cut(ended.message)}"
         return START_ERROR.finding("error", text)
     if exit_code == _SIGKILL:
-        return KILLED.finding("error", f"Container {name} was killed (exit code 137){times}.")
+        return KILLED.finding("error", f"{title} was killed (exit code 137){times}.")
     crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""
     message = cut(ended.message)
-    text = f"Container {name} ended with exit code {exit_code}{crash}{times}."
+    text = f"{title} ended with exit code {exit_code}{crash}{times}."
     text = f"{text} {message}" if message else text
-    remedy = RESTARTED.remedy if restarts and evidence.logs is None else log_remedy(evidence)
+    is_searched = evidence.logs is not None
+    remedy = SEE_LOG_CHAPTER if is_searched else _read_log(evidence, title, previous=restarts > 0)
     return CONTAINER_FAILED.finding("error", text, remedy)
 
 
-def _oom(pod: PodRecord, name: str, times: str) -> Finding:
-    limit = _memory_limit(pod, name)
+def _read_log(evidence: PodEvidence, title: str, *, previous: bool) -> str:
+    """Return the commands that show why a container ended."""
+    place = f"{evidence.name or 'POD'} -n {evidence.namespace_name}"
+    before = " --previous" if previous else ""
+    return (
+        f"Read its log: kubectl logs {place} -c {title.rsplit(maxsplit=1)[-1]}{before}. "
+        f"rdma-webhook why {place} --logs searches it for known errors of RDMA."
+    )
+
+
+def _oom(pod: PodRecord, title: str, times: str) -> Finding:
+    limit = _memory_limit(pod, title.rsplit(maxsplit=1)[-1])
     if limit:
         text = (
-            f"Container {name} used more memory than its limit of {limit} and was killed "
+            f"{title} used more memory than its limit of {limit} and was killed "
             f"(OOMKilled){times}. Registered memory counts against the limit."
         )
         keeps = pod.metadata.annotations.get(MEMORY_LIMIT_ANNOTATION) == "keep"
@@ -222,7 +237,7 @@ def _oom(pod: PodRecord, name: str, times: str) -> Finding:
             "that does not require a limit."
         )
     else:
-        text = f"Container {name} was killed because the node ran out of memory (OOMKilled){times}."
+        text = f"{title} was killed because the node ran out of memory (OOMKilled){times}."
         remedy = "Request as much memory as the job uses."
     return OOM_KILLED.finding("error", text, remedy)
 

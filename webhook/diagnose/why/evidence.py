@@ -115,6 +115,8 @@ class PodEvidence:
     installed: CompiledConfiguration | None = None
     #: The webhooks and policies that may change the pod after the webhook: see `later_admission`.
     later_mutators: tuple[str, ...] | None = None
+    #: All others that may have changed it when it was created, before or after the webhook.
+    other_mutators: tuple[str, ...] | None = None
     #: The facts for a decision today: the namespace, its rules and claims, and the nodes.
     facts: Facts = _NO_FACTS
     #: The ConfigMaps that give the pod variables, as they were when it was created.

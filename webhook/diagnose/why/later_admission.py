@@ -1,4 +1,4 @@
-"""The webhooks and policies that may change a pod after this webhook has changed it.
+"""The webhooks and policies that may change a pod, and those that may do so after this webhook.
 
 The API server calls the webhooks by the names of their configurations, after all policies. If one
 changed the pod, those with `reinvocationPolicy: IfNeeded`, whatever their names, come once more
@@ -23,27 +23,62 @@ def later_mutators(
     pod: PodManifest,
     namespace: NamespaceFacts,
 ) -> list[str]:
-    """List the titles of those that may have changed the pod, in the order of their calls.
+    """List the titles of those that may have changed the pod after this webhook, in their order.
 
     A condition that needs CEL is not evaluated, so a webhook that has one is listed.
     """
-    webhooks = sorted(map(_webhooks, webhook_configurations), key=itemgetter(0))
-    registrations = [registration for _, listed in webhooks for registration in listed]
-    ours = {
-        registration.webhook_configuration_name
-        for registration in registrations
-        if registration.webhook.get("name") == WEBHOOK_NAME
-    }
+    registrations = _registrations(webhook_configurations)
+    ours = _ours(registrations)
     later = [
         *(registration for registration in registrations if _is_later(registration, ours)),
         *filter(_is_reinvoked, map(_of_policy, policies)),
     ]
+    return _titles(later, pod, namespace)
+
+
+def other_mutators(
+    webhook_configurations: Iterable[Mapping[str, object]],
+    policies: Iterable[Mapping[str, object]],
+    pod: PodManifest,
+    namespace: NamespaceFacts,
+) -> list[str]:
+    """List the titles of those that may have changed the pod at any time, as `later_mutators`."""
+    registrations = _registrations(webhook_configurations)
+    ours = _ours(registrations)
+    others = [
+        registration
+        for registration in registrations
+        if registration.webhook_configuration_name not in ours
+    ]
+    return _titles([*others, *map(_of_policy, policies)], pod, namespace)
+
+
+def _titles(
+    registrations: Iterable[Registration], pod: PodManifest, namespace: NamespaceFacts
+) -> list[str]:
+    """List the titles of those that may select the pod."""
     titles = [
         _title(registration)
-        for registration in later
+        for registration in registrations
         if predict_call(pod, namespace, [registration])[0] is not False
     ]
     return list(dict.fromkeys(titles))
+
+
+def _registrations(
+    webhook_configurations: Iterable[Mapping[str, object]],
+) -> list[Registration]:
+    """List the webhooks in the order of their calls."""
+    webhooks = sorted(map(_webhooks, webhook_configurations), key=itemgetter(0))
+    return [registration for _, listed in webhooks for registration in listed]
+
+
+def _ours(registrations: Iterable[Registration]) -> set[str]:
+    return {
+        registration.webhook_configuration_name
+        for registration in registrations
+        if registration.webhook.get("name") == WEBHOOK_NAME
+    }
 
 
 def _webhooks(configuration: Mapping[str, object]) -> tuple[str, list[Registration]]:

@@ -1,20 +1,19 @@
 """Why a controller has no pods: from its own fields, its conditions, and its Events.
 
 Sources, in Kubernetes 1.34 and 1.36: pkg/controller/replicaset and deployment (the condition
-ReplicaFailure), pkg/controller/job (the conditions Suspended, Complete, Failed), and
-staging/src/k8s.io/apiserver, admission/plugin/resourcequota (the message on an exceeded quota).
+ReplicaFailure), pkg/controller/job (the conditions Suspended, Complete, Failed; its
+growing pauses).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from webhook.diagnose.why.answer import NOT_READ
 from webhook.diagnose.why.collector import unread_sentence
 from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.explanation import Chapter, Explanation
-from webhook.diagnose.why.pod_status import FAILED_CREATE
+from webhook.diagnose.why.refusals import message_of_refusal, refusal, used_up_quotas
 from webhook.diagnose.why.workload_reads import Workload
 from webhook.kube.objects import Conditions, KubernetesObject
 from webhook.kube.records import LenientObject, Number
@@ -26,11 +25,10 @@ NO_PODS = Code(
     "Read its conditions and Events with kubectl describe, and check that the program that creates "
     "its pods is running.",
 )
-QUOTA_EXCEEDED = Code(
-    "QuotaExceeded",
-    "The controller cannot create a pod: a ResourceQuota of the namespace does not allow it.",
-    "Ask the cluster administrator to raise the quota, request less, or delete pods that use it: "
-    "kubectl describe quota. The controller then creates the pod by itself.",
+WAITS_TO_RETRY = Code(
+    "WaitsToRetry",
+    "A pod of the Job has failed or was deleted, and the Job waits before it creates the next one.",
+    "Wait: a Job tries again after 10 seconds, then 20, 40 and so on, up to six minutes.",
 )
 SUSPENDED = Code(
     "Suspended",
@@ -46,9 +44,10 @@ ENDED = Code(
     "The controller has ended, and its pods have been deleted.",
     "Create it again. Its conditions (kubectl describe) show how it ended.",
 )
-CODES = (NO_PODS, QUOTA_EXCEEDED, SUSPENDED, SCALED_TO_ZERO, ENDED)
+CODES = (NO_PODS, WAITS_TO_RETRY, SUSPENDED, SCALED_TO_ZERO, ENDED)
 
-_QUOTA = re.compile(r"exceeded quota: ([^,\s]{1,253}), (requested: .{1,1000})")
+#: The conditions of a Job that has ended.
+_ENDS = ("Complete", "Failed")
 _FAILED_CREATE = "FailedCreate"
 
 
@@ -59,6 +58,7 @@ class _Spec(LenientObject):
 
 class _Status(Conditions):
     desired_number_scheduled: Number = -1
+    failed: Number = 0
 
 
 class _Controller(KubernetesObject):
@@ -87,40 +87,26 @@ def explain_without_pods(workload: Workload) -> Explanation:
 def _findings(workload: Workload) -> Iterator[Finding]:
     """Yield the reasons, the answer first."""
     title = workload.controller.title
-    reasons = [*_refusals(workload), *_own_reasons(workload)]
+    reasons = [*_refusals(workload), *_own_reasons(workload)] or [*used_up_quotas(workload)]
     yield from reasons
     if not reasons:
         yield NO_PODS.finding("error", f"{title} has no pods, and reports no reason.")
 
 
 def _refusals(workload: Workload) -> Iterator[Finding]:
-    """Yield why the API server refused the pods: from conditions, or the newest Event of each."""
+    """Yield why the API server refused the pods: from the newest Event of each, or conditions."""
     messages: dict[str, str] = {}
     for event in workload.events:
         if event.reason == _FAILED_CREATE:
             messages[event.about.title] = event.text
-    for controller in (workload.controller, *workload.between):
+    for controller in (*workload.between, workload.controller):
         failure = _Controller.read(controller.manifest).status.condition("ReplicaFailure")
-        if failure.status == "True" and failure.message:
+        # A Deployment repeats the message of its ReplicaSet, about a pod of another name.
+        is_repeated = controller is workload.controller and messages
+        if failure.status == "True" and failure.message and not is_repeated:
             messages.setdefault(controller.title, failure.message)
-    # A Deployment repeats the message of its ReplicaSet.
-    by_message = {message: title for title, message in messages.items()}
-    yield from (_refusal(workload, by_message[message], message) for message in by_message)
-
-
-def _refusal(workload: Workload, title: str, message: str) -> Finding:
-    start = f"{workload.controller.title} has no pods: {title} could not create one"
-    quota = _QUOTA.search(message)
-    if quota is None:
-        return FAILED_CREATE.finding("error", f"{start}: {cut(message)}")
-    name, amounts = quota.groups()
-    text = f"{start}, since the ResourceQuota {name} is used up: {cut(amounts)}."
-    remedy = (
-        f"Ask the cluster administrator to raise the quota {name}, request less, or delete pods "
-        f"that use it: kubectl describe quota {name} -n {workload.namespace}. The controller then "
-        "creates the pod by itself."
-    )
-    return QUOTA_EXCEEDED.finding("error", text, remedy)
+    by_message = {message_of_refusal(message): title for title, message in messages.items()}
+    yield from (refusal(workload, by_message[message], message) for message in by_message)
 
 
 def _own_reasons(workload: Workload) -> Iterator[Finding]:
@@ -137,8 +123,15 @@ def _own_reasons(workload: Workload) -> Iterator[Finding]:
             text = f"{start}, since no node matches its nodeSelector and affinity."
             remedy = "Compare them with the labels of the nodes: kubectl get nodes --show-labels."
             yield SCALED_TO_ZERO.finding("error", text, remedy)
-        for condition in ("Complete", "Failed"):
+        if record.status.failed and not _has_ended(record.status):
+            text = f"{start} now: the last pod of {title} failed or was deleted, and {title} waits."
+            yield WAITS_TO_RETRY.finding("error", text)
+        for condition in _ENDS:
             state = record.status.condition(condition)
             if state.status == "True":
                 details = f": {cut(state.message)}" if state.message else ""
                 yield ENDED.finding("error", f"{start}: {title} is {condition}{details}.")
+
+
+def _has_ended(status: _Status) -> bool:
+    return any(status.condition(end).status == "True" for end in _ENDS)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
+from webhook.diagnose.why.additions import is_added_selector, mutators_remedy
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.pod_template import template_title
+from webhook.diagnose.why.pod_template import template_title, with_effect
 from webhook.errors import ShapeError
 from webhook.model.finding import Code, Finding
 from webhook.model.names import natural_key, shortened_list
@@ -140,20 +141,24 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
     start = f"The pod is pending: the nodes that offer what it requests ({names})"
     if candidates.unmet is None:
         text = f"{start} do not match its node affinity, nodeSelector or nodeName.{report}"
-        remedy = f"Correct them in {template}, and create the pod again."
+        remedy = with_effect(f"Correct them in {template}", evidence)
         return NOT_SELECTED.finding("error", text, remedy)
     key, value = candidates.unmet
     values = sorted({nodes.labels[key] for nodes in candidates.classes if key in nodes.labels})
     actual = f"they have {key}: {shortened_list(values, _MAX_VALUES)}" if values else "none has it"
     if value:
         text = f"{start} do not have the label {key}={value} of its nodeSelector; {actual}.{report}"
+        correction = with_effect(f"Correct nodeSelector in {template}", evidence)
+        if is_added_selector(evidence, key):
+            added = f"Another webhook or a policy added it: {template} does not have it."
+            correction = f"{added} {mutators_remedy(evidence)}"
         remedy = (
-            f"Correct nodeSelector in {template}, and create the pod again. If the label is "
-            f"missing by mistake, set it: kubectl label node NODE {key}={value}."
+            f"{correction} If the label is missing by mistake, set it: kubectl label node NODE "
+            f"{key}={value}."
         )
         return NOT_SELECTED.finding("error", text, remedy)
     text = f"{start} do not match its affinity for the label {key}; {actual}.{report}"
-    remedy = f"Correct the affinity for {key} in {template}, and create the pod again."
+    remedy = with_effect(f"Correct the affinity for {key} in {template}", evidence)
     return NOT_SELECTED.finding("error", text, remedy)
 
 

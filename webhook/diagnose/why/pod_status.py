@@ -15,7 +15,7 @@ from webhook.diagnose.why.pending_scheduler import (
     scheduler_findings,
 )
 from webhook.diagnose.why.pending_volumes import volume_findings
-from webhook.diagnose.why.pod_template import template_title
+from webhook.diagnose.why.pod_template import template_title, with_effect
 from webhook.kube.objects import Event
 from webhook.model.finding import Code, Finding
 
@@ -30,6 +30,12 @@ SUCCEEDED = Code("Succeeded", "The pod has completed.")
 FAILED = Code(
     "Failed", "The pod has failed.", "Search its log for known errors: rdma-webhook why POD --logs."
 )
+UNREADY = Code(
+    "Unready",
+    "The pod is running, but not ready: its readinessProbe fails, or a container has ended.",
+    "Look at the Events of the pod (kubectl describe pod) and at its readinessProbe. No Service "
+    "sends anything to the pod until it is ready.",
+)
 STARTING = Code("Starting", "The pod has a node, but not all of its containers have started.")
 NO_STATUS = Code("NoStatus", "The manifest has no status, so it does not come from a cluster.")
 NO_RDMA_EVENT = Code(
@@ -42,6 +48,18 @@ FAILED_CREATE = Code(
     "An Event reports that a controller could not create a pod.",
     "Correct what the message names. Until then, the controller cannot create pods.",
 )
+REJECTED_BY_NODE = Code(
+    "RejectedByNode",
+    "The kubelet refused the pod when it got its node, for example since a device was taken.",
+    "Create the pod again, unless its controller does. If that is refused too, ask the cluster "
+    "administrator about the node, and for UnexpectedAdmissionError about its device plugins.",
+)
+NOT_SET_UP = Code(
+    "NotSetUp",
+    "The node cannot set up the pod: its network, its volumes or its isolation.",
+    "Correct what the message names in the pod, or ask the cluster administrator about the node: "
+    "the network plugin, the storage, and what the container runtime supports.",
+)
 OTHER_EVENT = Code(
     "Event", "There is another Event of type Warning about the pod or one of its controllers."
 )
@@ -49,12 +67,15 @@ CODES = (
     TERMINATING,
     EVICTED,
     RUNNING,
+    UNREADY,
     SUCCEEDED,
     FAILED,
     STARTING,
     NO_STATUS,
     NO_RDMA_EVENT,
     FAILED_CREATE,
+    REJECTED_BY_NODE,
+    NOT_SET_UP,
     OTHER_EVENT,
 )
 
@@ -63,16 +84,21 @@ _REPEATED = frozenset(
     {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED, PREEMPTED_EVENT}
 )
 _EVENTS = {"NoRDMA": NO_RDMA_EVENT, "FailedCreate": FAILED_CREATE}
+#: Events of the kubelet about a pod that it cannot start (Kubernetes, pkg/kubelet/events).
+_SET_UP_EVENTS = ("FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "FailedMapVolume")
 #: The number of events to show, the newest ones.
 _MAX_EVENTS = 6
 
 
-def status_findings(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield findings on the pod's phase, its containers and its events."""
+def status_findings(evidence: PodEvidence, verdict_remedy: str = "") -> Iterator[Finding]:
+    """Yield findings on the pod's phase, its containers and its events.
+
+    `verdict_remedy`: what to do about the verdict, if not what the webhook's Events say.
+    """
     yield from _phase(evidence)
     yield from _scheduling(evidence)
     yield from container_findings(evidence)
-    yield from _events(evidence)
+    yield from _events(evidence, verdict_remedy)
 
 
 def _phase(evidence: PodEvidence) -> Iterator[Finding]:
@@ -85,14 +111,31 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
         yield EVICTED.finding("error", f"The pod was evicted: {cut(pod.status.message)}")
     elif phase == "Running":
         yield RUNNING.finding("ok", f"The pod is running{on_node}.")
+        yield from _unready(evidence)
     elif phase == "Succeeded":
         yield SUCCEEDED.finding("ok", f"The pod has completed{on_node}.")
     elif phase == "Failed":
-        yield FAILED.finding("error", f"The pod has failed{on_node}.", log_remedy(evidence))
+        yield _failed(evidence, on_node)
     elif phase == "Pending" and node:
         yield STARTING.finding("info", f"The pod is pending{on_node}.")
     elif not phase:
         yield NO_STATUS.finding("info", NO_STATUS.meaning)
+
+
+def _unready(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield a finding on a running pod that is not ready."""
+    ready = evidence.pod.status.condition("Ready")
+    if ready.status == "False" and not evidence.pod.metadata.is_deleted:
+        yield UNREADY.finding("unsure", f"It is not ready: {cut(ready.message)}.")
+
+
+def _failed(evidence: PodEvidence, on_node: str) -> Finding:
+    """Return the finding on a failed pod: one that its node refused has run no container."""
+    status = evidence.pod.status
+    if status.reason and status.message and not status.container_statuses:
+        text = f"The pod was refused{on_node} ({status.reason}): {cut(status.message)}"
+        return REJECTED_BY_NODE.finding("error", text)
+    return FAILED.finding("error", f"The pod has failed{on_node}.", log_remedy(evidence))
 
 
 def _scheduling(evidence: PodEvidence) -> Iterator[Finding]:
@@ -110,11 +153,12 @@ def _scheduling(evidence: PodEvidence) -> Iterator[Finding]:
         yield from node_findings(evidence, message, has_cause=bool(claims))
 
 
-def _events(evidence: PodEvidence) -> Iterator[Finding]:
+def _events(evidence: PodEvidence, verdict_remedy: str) -> Iterator[Finding]:
     """Yield the newest event with each reason, from the pod and from its owners."""
+    is_starting = evidence.pod.status.phase == "Pending" and evidence.pod.spec.node_name
     newest: dict[tuple[str, str], Event] = {}
     for event in evidence.events or ():
-        if event.type == "Warning":
+        if event.type == "Warning" and not _is_over(event, evidence):
             newest[_about(event), event.reason] = event
     warnings = [
         (about, reason, event)
@@ -123,13 +167,26 @@ def _events(evidence: PodEvidence) -> Iterator[Finding]:
     ]
     for about, reason, event in warnings[-_MAX_EVENTS:]:
         text = f"Event {reason} about {about}: {cut(event.text)}"
+        if about == "the pod" and reason in _SET_UP_EVENTS and is_starting:
+            yield NOT_SET_UP.finding("error", f"The node cannot set up the pod: {text}")
+            continue
         code = _EVENTS.get(reason, OTHER_EVENT)
-        yield code.finding("unsure", text, _event_remedy(code, evidence))
+        remedy = verdict_remedy if code is NO_RDMA_EVENT else ""
+        yield code.finding("unsure", text, remedy or _event_remedy(code, evidence))
+
+
+def _is_over(event: Event, evidence: PodEvidence) -> bool:
+    """Return whether an Event tells of an earlier time: before this pod, or before its start."""
+    pod = evidence.pod
+    if event.about.kind == "Pod":
+        return event.reason in _SET_UP_EVENTS and pod.status.phase in ("Running", "Succeeded")
+    created = pod.metadata.creation_timestamp
+    return event.reason == "FailedCreate" and event.time < created
 
 
 def _event_remedy(code: Code, evidence: PodEvidence) -> str:
     if code is NO_RDMA_EVENT:
-        return f"Change {template_title(evidence)} as the message says, and create the pod again."
+        return with_effect(f"Change {template_title(evidence)} as the message says", evidence)
     return code.remedy
 
 

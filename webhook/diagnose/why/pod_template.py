@@ -1,22 +1,70 @@
-"""The template that a pod was created from, as the place to edit."""
+"""The template that a pod was created from, as the place to edit, and how an edit takes effect."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.kube.objects import KubernetesObject
 from webhook.preview.workloads.templates import templates_of
 
 #: A controller writes its template into objects of these kinds, and undoes changes there.
 _KINDS_WITH_COPIES = ("ReplicaSet", "Job")
+#: Kind → how a change of its template takes effect, after the sentence about the change. Source:
+#: Kubernetes' docs, "Workload Management"; the API server rejects changes of a Job's template.
+_EFFECTS = {
+    "Deployment": "; the Deployment then replaces the pod.",
+    "DaemonSet": "; the DaemonSet then replaces the pod.",
+    "ReplicaSet": ", and delete the pod: the ReplicaSet creates it again.",
+    "StatefulSet": ", and delete the pod: the StatefulSet creates it again.",
+    "CronJob": "; the next Job of the CronJob then has it.",
+    "Job": ". A Job's template cannot be changed, so delete Job {0} and create it again.",
+}
+_OF_A_POD = ", and create the pod again."
+
+
+class _Editable(NamedTuple):
+    """The object whose template people edit."""
+
+    kind: str
+    name: str
+
+
+def editable_controller(controller: KubernetesObject) -> _Editable:
+    """Return a controller, or the controller that writes its template."""
+    above = controller.metadata.controller if controller.kind in _KINDS_WITH_COPIES else None
+    if above is not None:
+        return _Editable(above.kind, above.name)
+    return _Editable(controller.kind, controller.metadata.name)
+
+
+def _editable(evidence: PodEvidence) -> _Editable | None:
+    """Return the controller with the template; None for a pod without one that was read."""
+    for owner in reversed(evidence.owners):
+        if templates_of(owner.manifest):
+            return editable_controller(owner)
+    return None
 
 
 def template_title(evidence: PodEvidence) -> str:
     """Return "the pod template of Deployment train", or "the pod" if it has no controller."""
-    for owner in reversed(evidence.owners):
-        if templates_of(owner.manifest):
-            controller = owner.metadata.controller if owner.kind in _KINDS_WITH_COPIES else None
-            return f"the pod template of {(controller or owner).title}"
+    editable = _editable(evidence)
+    if editable is not None:
+        return f"the pod template of {editable.kind} {editable.name}"
     controller = evidence.pod.metadata.controller
     if controller is None:
         return "the pod"
     alternative = " or of its Deployment" if controller.kind == "ReplicaSet" else ""
     return f"the pod template of {controller.title}{alternative}"
+
+
+def with_effect(change: str, evidence: PodEvidence) -> str:
+    """Return a clause on a change of the template as sentences, with how it takes effect."""
+    editable = _editable(evidence)
+    return f"{change}{_OF_A_POD}" if editable is None else f"{change}{effect_on(editable)}"
+
+
+def effect_on(editable: _Editable) -> str:
+    """Return how a change of a controller's template reaches its pods, to end a sentence."""
+    kind, name = editable
+    return _EFFECTS.get(kind, ", and create {1} {0} again.").format(name, kind)

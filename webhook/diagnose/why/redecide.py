@@ -87,13 +87,21 @@ def _outcome_text(decision: Decision) -> str:
 
 def template_of(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
     """Return the pod before the webhook's changes, and its source; None if it cannot be read."""
+    owner, manifest = template_of_owner(evidence)
+    if manifest is not None:
+        return f"a pod from the template of {owner}", manifest
+    may_be_patched = evidence.has_opted_in and STATUS_ANNOTATION in evidence.annotations
+    return ("", None) if may_be_patched else ("this pod", evidence.pod.manifest)
+
+
+def template_of_owner(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
+    """Return the title of the nearest owner with the pod's template, and that; or "" and None."""
     for owner in evidence.owners:
         for template in templates_of(owner.manifest):
             for controller_pod in controller_pods(template):
                 if _is_made_from(PodRecord.read(controller_pod.pod), evidence.pod):
-                    return f"a pod from the template of {owner.title}", controller_pod.pod
-    may_be_patched = evidence.has_opted_in and STATUS_ANNOTATION in evidence.annotations
-    return ("", None) if may_be_patched else ("this pod", evidence.pod.manifest)
+                    return owner.title, controller_pod.pod
+    return "", None
 
 
 def _is_made_from(template: PodRecord, pod: PodRecord) -> bool:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 
 from webhook.decide.mutations import MUTATIONS
+from webhook.decide.mutations.memory_limit import REQUIRED
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.reasons import REASONS
 from webhook.diagnose.why.webhook_call import STATUS_NOT_OURS, STATUS_UNREADABLE
@@ -34,8 +35,11 @@ NO_ANNOTATIONS = Code("NoAnnotations", f"The pod has no annotation {ENABLE_ANNOT
 _MAX_VALUE = 120
 
 
-def request_findings(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield findings on the annotations, and on the extended resources of each container."""
+def request_findings(evidence: PodEvidence, status: StatusAnnotation | None) -> Iterator[Finding]:
+    """Yield findings on the annotations, and on the extended resources of each container.
+
+    `status`: that of the pod, if the webhook was called for it.
+    """
     yield _annotations(evidence)
     requests = [
         f"{container.name or field} requests {', '.join(amounts)}"
@@ -46,7 +50,7 @@ def request_findings(evidence: PodEvidence) -> Iterator[Finding]:
     if not requests:
         yield NO_DEVICE_REQUESTED.finding("info", NO_DEVICE_REQUESTED.meaning)
     for text in requests:
-        yield REQUESTS.finding("info", f"Container {text}{_addition_note(evidence, text)}.")
+        yield REQUESTS.finding("info", f"Container {text}{_addition_note(status, text)}.")
 
 
 def _containers(spec: PodSpec) -> Iterator[tuple[str, tuple[Container, ...]]]:
@@ -67,8 +71,8 @@ def _annotations(evidence: PodEvidence) -> Finding:
     return NO_ANNOTATIONS.finding("info", NO_ANNOTATIONS.meaning)
 
 
-def _addition_note(evidence: PodEvidence, text: str) -> str:
-    applied = evidence.status.applied if evidence.status else ()
+def _addition_note(status: StatusAnnotation | None, text: str) -> str:
+    applied = status.applied if status else ()
     if isinstance(applied, tuple) and "rdma-resources" in applied and "rdma" in text:
         return " (the webhook added the RDMA resource)"
     return ""
@@ -151,7 +155,20 @@ def applied_findings(evidence: PodEvidence, called: Finding) -> Iterator[Finding
         for code in codes:
             if code not in reported:
                 reported.add(code)
-                yield reason_finding(code, status)
+                finding = reason_finding(code, status)
+                yield finding._replace(text=f"{finding.text}{_limits_in_force(code, evidence)}")
+
+
+def _limits_in_force(code: str, evidence: PodEvidence) -> str:
+    """Return a sentence on the memory limits that the namespace requires, or ""."""
+    if code != REQUIRED.code:
+        return ""
+    limits = [
+        f"{container.name} {container.memory_limit}"
+        for container in evidence.pod.spec.containers
+        if container.memory_limit
+    ]
+    return f" In force: {', '.join(limits)}." if limits else ""
 
 
 def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:

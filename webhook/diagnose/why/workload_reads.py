@@ -48,6 +48,8 @@ class Workload(NamedTuple):
     pods: tuple[str, ...] = ()
     #: Events about the controller and the objects between, oldest first; () if it has pods.
     events: tuple[Event, ...] = ()
+    #: The ResourceQuotas of the namespace; () if it has pods.
+    quotas: tuple[KubernetesObject, ...] = ()
     unread: tuple[ReadFailure, ...] = ()
 
 
@@ -80,12 +82,14 @@ class WorkloadReads:
         owned = [child for child in between if child.metadata.uid in uids]
         names = _newest_pods([pod for pod in pods if pod.metadata.uid in uids])
         events = () if names else self._events([controller, *owned], best_effort)
+        quotas = () if names else self._quotas(best_effort)
         return Workload(
             self._namespace,
             controller,
             tuple(sorted(owned, key=_age, reverse=True)),
             names,
             events,
+            quotas,
             tuple(best_effort.unread),
         )
 
@@ -145,6 +149,11 @@ class WorkloadReads:
         titles = {subject.title for subject in about}
         events = map(Event.model_validate, listed or ())
         return in_order(event for event in events if event.about.title in titles)
+
+    def _quotas(self, best_effort: BestEffortReads) -> tuple[KubernetesObject, ...]:
+        path = f"/api/v1/namespaces/{self._namespace}/resourcequotas"
+        listed = best_effort.list(path, f"resourcequotas of namespace {self._namespace}")
+        return tuple(map(KubernetesObject.read, listed or ()))
 
 
 def _metadata(pod: Item) -> _Owned:

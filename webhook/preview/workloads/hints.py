@@ -70,14 +70,15 @@ class OptInHints:
         if not metadata:
             return None
         if id(metadata) not in self._keys:
-            likely = (key for key in islice(metadata, _MAX_KEYS) if _resembles_enable(key))
+            likely = (key for key in islice(metadata, _MAX_KEYS) if resembles_enable(key))
             self._keys[id(metadata)] = (
                 ENABLE_ANNOTATION if ENABLE_ANNOTATION in metadata else next(likely, None)
             )
         return self._keys[id(metadata)]
 
 
-def _resembles_enable(key: str) -> bool:
+def resembles_enable(key: str) -> bool:
+    """Return whether a key is that of the annotation, or a misspelling of it."""
     if key == ENABLE_ANNOTATION:
         return True
     parts = _KEY_PARTS.fullmatch(key.strip().lower()) if len(key) <= _MAX_KEY_LENGTH else None

@@ -81,6 +81,7 @@ def test_certain_settings(script: str, source: str) -> None:
         "ssh b NCCL_NET=Socket torchrun a",
         "echo NCCL_NET=Socket >> ~/.deepspeed_env; deepspeed a",
         "cat > /etc/nccl.conf <<E\nNCCL_NET=Socket\nE\ntorchrun a",
+        r"printf 'NCCL_NET=Socket\n' > /etc/nccl.conf; torchrun a",
         """python -c 'os.environ["NCCL_NET"] = "Socket"'""",
         """ray job submit --runtime-env-json '{"env_vars": {"NCCL_NET": "Socket"}}'""",
         "env -S 'NCCL_NET=Socket torchrun' a",

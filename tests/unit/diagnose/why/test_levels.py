@@ -21,7 +21,7 @@ from tests.unit.diagnose.why.pods import (
     unseen,
 )
 from tests.unit.diagnose.why.test_answer import HOLDS, IDLE, OPEN, RDMA, SOCKETS, log
-from tests.unit.diagnose.why.test_no_pods import without_pods
+from tests.unit.diagnose.why.test_no_pods import SILENT, TOO_MUCH, VIOLATES, without_pods
 from tests.unit.diagnose.why.test_pending_claims import MISSING, REASON, of_nodes
 from tests.unit.diagnose.why.test_pending_nodes import node as pool_node
 from tests.unit.diagnose.why.test_pending_scheduler import unseen_by_scheduler
@@ -39,7 +39,7 @@ LEVELS = {
     "Terminating Starting NoStatus NotComparable SameToday NotRead EphemeralWithoutIpcLock",
     "unsure": "StatusUnreadable Shortened UnknownCode Restarted NoRdma "
     "FailedCreate Event NotInspected NothingRegistered NoDeviceOpen MixedTransports "
-    "TransportUnknown NoChannel NothingLogged",
+    "TransportUnknown NoChannel NothingLogged Unready",
     "error": "OptedOut AnnotationMisspelled NamespaceExcluded NamespaceNotLabeled NotInstalled "
     "NoCaBundle CreatedBeforeWebhook AnnotatedLater CreatedBeforeLabel CreatedEarlier "
     "DidNotAnswer NotCalled Evicted Failed Unschedulable Insufficient OfferedNowhere "
@@ -49,7 +49,8 @@ LEVELS = {
     "ClaimElsewhere ClaimInUse SocketsInUse StartError SchedulingGated NoScheduler "
     "Preempting Preempted VolumeClaimMissing VolumeClaimUnbound VolumeElsewhere TooLarge "
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
-    "QuotaExceeded Suspended ScaledToZero Ended",
+    "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
+    "LimitRangeExceeded RejectedByNode NotSetUp",
 }
 OF_A_VERDICT = {
     "WouldBe",
@@ -57,6 +58,7 @@ OF_A_VERDICT = {
     "ChangedAfterwards",
     "StatusNotOurs",
     "NodeOutsideFabric",
+    "AddedAtAdmission",
 }
 #: Messages of the scheduler about claims.
 _CLAIMS = (
@@ -112,8 +114,11 @@ def _of_status() -> Iterator[Explanation]:
     yield explain(pending("0/1 nodes are available: 1 node(s) had untolerated taint(s)."))
     yield explain(pending())
     yield explain(pending(), nodes=[node("a")])
-    events = [event(reason, "x") for reason in ("NoRDMA", "FailedCreate", "FailedMount")]
-    yield explain(live(), events=events)
+    events = [event(reason, "x") for reason in ("NoRDMA", "FailedCreate", "Other", "FailedMount")]
+    yield explain(live(phase="Pending"), events=events)
+    unready = {"type": "Ready", "status": "False", "message": "x"}
+    yield explain(live(conditions=[unready]))
+    yield explain(live(phase="Failed", reason="UnexpectedAdmissionError", message="x"))
 
 
 def _of_containers() -> Iterator[Explanation]:
@@ -162,6 +167,9 @@ def _of_controllers() -> Iterator[Explanation]:
         "FailedCreate", "pods is forbidden: exceeded quota: q, requested: a=1", "Job", "a"
     )
     yield without_pods("Job", events=[quota])
+    for message in (SILENT, VIOLATES, TOO_MUCH):
+        yield without_pods("Job", events=[event("FailedCreate", message, "Job", "a")])
+    yield without_pods("Job", status={"failed": 1})
     yield without_pods("Job")
     yield without_pods("Job", spec={"suspend": True})
     yield without_pods("Deployment", spec={"replicas": 0})

@@ -22,6 +22,14 @@ QUOTA = (
 )
 
 
+SILENT = (
+    'Internal error occurred: failed calling webhook "pods.rdma.lab": failed to call webhook: Post '
+    '"https://rdma-webhook.rdma-system.svc:443/mutate?timeout=5s": dial tcp: connection refused'
+)
+VIOLATES = 'pods "a-b" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'
+TOO_MUCH = 'pods "a-b" is forbidden: maximum nvidia.com/v100 usage per Pod is 2, but limit is 4'
+
+
 def controller(kind: str, name: str = "a", **fields: Any) -> KubernetesObject:
     """Return a controller."""
     metadata = {"name": name, "namespace": "lab"}
@@ -74,12 +82,129 @@ def test_a_quota_on_the_replica_set() -> None:
         assert "kubectl describe quota nics -n lab" in finding.remedy
 
 
+def refused(message: str, kind: str = "Job", **fields: Any) -> Finding:
+    """Return the finding on a refusal of its pods."""
+    (finding,) = now(kind, events=[event("FailedCreate", message, kind, "a")], **fields)
+    assert finding.level == "error"
+    assert finding.text.startswith(f"{kind} a has no pods: {kind} a could not create one")
+    return finding
+
+
 def test_another_refusal() -> None:
-    """It is quoted."""
-    events = [event("FailedCreate", DENIED, "Job", "a")]
-    (finding,) = now("Job", events=events, status=failing("older"))
+    """It is quoted. A Job must be created again, since its template cannot be changed."""
+    finding = refused(DENIED, status=failing("older"))
     assert finding.code == "FailedCreate"
     assert finding.text == f"Job a has no pods: Job a could not create one: {DENIED}"
+    assert finding.remedy == (
+        "Correct what the message names. If that is in the pod template, delete Job a and create "
+        "it again: a Job's template cannot be changed. Otherwise, the Job creates the pod by "
+        "itself."
+    )
+    assert refused(DENIED, "StatefulSet").remedy == (
+        "Correct what the message names. StatefulSet a then creates the pod by itself."
+    )
+
+
+def test_the_template_of_a_copy() -> None:
+    """The Job of a CronJob is not created again by people."""
+    owner = {"kind": "CronJob", "name": "c", "controller": True}
+    metadata = {"name": "a", "ownerReferences": [owner]}
+    owned = controller("Job", metadata=metadata, status=failing(DENIED))
+    finding = explain_without_pods(Workload("lab", owned)).answer
+    assert finding.remedy.endswith("CronJob c then creates the pod by itself.")
+
+
+@pytest.mark.parametrize(
+    ("message", "subject", "command"),
+    [
+        (SILENT, "rdma-webhook", ": kubectl get pods -n rdma-system."),
+        (
+            'failed calling webhook "a.example": Post "https://a.b.svc:443/": EOF',
+            "the webhook a.example",
+            ": kubectl get pods -n b.",
+        ),
+        (
+            'failed calling webhook "a.example": Post "https://10.0.0.1/": EOF',
+            "the webhook a.example",
+            ".",
+        ),
+        ('failed calling webhook "a.example": no', "the webhook a.example", "."),
+    ],
+)
+def test_a_webhook_that_does_not_answer(message: str, subject: str, command: str) -> None:
+    """Users can correct nothing then."""
+    finding = refused(message)
+    assert finding.code == "WebhookSilent"
+    assert finding.text.endswith(f": {message}")
+    assert finding.remedy == (
+        f"The API server must ask {subject}, and got no answer. Ask the cluster administrator to "
+        f"check its pods{command} The controller then creates the pod by itself."
+    )
+
+
+def test_pod_security() -> None:
+    """To do what the message asks would cost the pod its IPC_LOCK."""
+    finding = refused(VIOLATES)
+    assert finding.code == "PodSecurityRefused"
+    assert (
+        f"since the namespace enforces the Pod Security level restricted: {VIOLATES}"
+        in finding.text
+    )
+    assert "namespace lab pod-security.kubernetes.io/enforce=privileged." in finding.remedy
+    assert "meets the level restricted has no IPC_LOCK" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        TOO_MUCH,
+        "minimum cpu usage per Container is 1, but request is 0",
+        "memory max limit to request ratio per Pod is 1",
+    ],
+)
+def test_a_limit_range(message: str) -> None:
+    """The message does not name it."""
+    finding = refused(message)
+    assert finding.code == "LimitRangeExceeded"
+    assert f"since a LimitRange of the namespace does not allow it: {message}" in finding.text
+    assert finding.remedy.startswith("See kubectl describe limitrange -n lab;")
+    assert "delete Job a and create it again" in finding.remedy
+
+
+def test_one_refusal_is_told_once() -> None:
+    """The condition of a Deployment repeats that of its ReplicaSet, in other words."""
+    replicas = controller("ReplicaSet", "a-1", status=failing("pods a-1-x: no"))
+    events = [event("FailedCreate", "Error creating: pods a-1-y: no", "ReplicaSet", "a-1")]
+    status = failing("pods a-1-z: no")
+    (finding,) = now("Deployment", replicas, events=events, status=status)
+    assert finding.text.endswith(": ReplicaSet a-1 could not create one: pods a-1-y: no")
+    twin = event("FailedCreate", "pods a-1-y: no", "ReplicaSet", "a-2")
+    (finding,) = now("Deployment", events=[*events, twin])
+    assert "ReplicaSet a-2 could not" in finding.text
+
+
+def quota(**amounts: tuple[Any, Any]) -> KubernetesObject:
+    """Return a ResourceQuota: resource → used and hard."""
+    used, hard = ({key: pair[index] for key, pair in amounts.items()} for index in (0, 1))
+    return controller("ResourceQuota", "nics", status={"used": used, "hard": hard})
+
+
+def test_a_quota_without_an_event() -> None:
+    """A quota with nothing left may be the reason, where nothing else is known."""
+    full = quota(gpus=("4", "4"), pods=("1", "9"), memory=("2Gi", "1024Mi"))
+    workload = Workload("lab", controller("Job"), quotas=(full, quota(pods=("1", "9"))))
+    explanation = explain_without_pods(workload)
+    assert chapter_findings(explanation, "podStatus") == []
+    assert explanation.answer.code == "QuotaExceeded"
+    assert explanation.answer.text == (
+        "Job a has no pods, perhaps since the ResourceQuota nics is used up: gpus: 4 of 4, memory: "
+        "2Gi of 1024Mi."
+    )
+    assert "kubectl describe quota nics -n lab" in explanation.answer.remedy
+    suspended = workload._replace(controller=controller("Job", spec={"suspend": True}))
+    assert explain_without_pods(suspended).answer.code == "Suspended"
+    for odd in (quota(pods=("x", "1")), quota(pods=(None, None)), quota(pods=([], 1))):
+        assert explain_without_pods(workload._replace(quotas=(odd,))).answer.code == "NoPods"
 
 
 @pytest.mark.parametrize(
@@ -113,6 +238,23 @@ def test_another_refusal() -> None:
             },
             "Ended",
             "Job a is Failed: too many.",
+        ),
+        (
+            "Job",
+            {"status": {"failed": 1}},
+            "WaitsToRetry",
+            "Job a has no pods now: the last pod of Job a failed or was deleted, and Job a waits.",
+        ),
+        (
+            "Job",
+            {
+                "status": {
+                    "failed": 1,
+                    "conditions": [{"type": "Failed", "status": "True"}],
+                }
+            },
+            "Ended",
+            "Job a is Failed.",
         ),
         ("Job", {}, "NoPods", "Job a has no pods, and reports no reason."),
         ("Job", {"spec": {"suspend": False}}, "NoPods", "reports no reason"),

@@ -40,7 +40,9 @@ def now(
     pod = pending(message, containers=[{"name": "main", "resources": resources}], **spec)
     pod["metadata"].update(OWNED)
     facts = {item["metadata"]["name"]: node_of(item) for item in nodes}
-    explanation = explain(pod, nodes=nodes, node_facts=facts, unfinished_pods=pods, owners=[job()])
+    owner = job()
+    owner["spec"]["template"]["spec"]["nodeSelector"] = spec.get("nodeSelector", {})
+    explanation = explain(pod, nodes=nodes, node_facts=facts, unfinished_pods=pods, owners=[owner])
     assert not explanation.well
     return chapter_findings(explanation, "podStatus")
 

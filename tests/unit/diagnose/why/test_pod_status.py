@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import OWNED, chapter_findings, codes, event, explain, live
+from tests.unit.diagnose.why.pods import (
+    CREATED,
+    EARLIER,
+    LATER,
+    OWNED,
+    chapter_findings,
+    codes,
+    event,
+    explain,
+    live,
+)
 from webhook.model.finding import Finding
 
 SCHEDULER_MESSAGE = (
@@ -137,8 +147,12 @@ def test_where_the_log_is_searched() -> None:
     """The remedy does not repeat a search of the log; a restart has an older log."""
     first = of_main(state=ended(1), restartCount=0)
     restarted = of_main(state=ended(1), restartCount=1)
-    assert now(first)[1].remedy.startswith("Search the container's log for known errors")
-    assert now(restarted)[1].remedy.startswith("Read the log from before the restart")
+    command = "kubectl logs train-0 -n lab -c main"
+    assert now(first)[1].remedy.startswith(f"Read its log: {command}. rdma-webhook why train-0 -n")
+    assert now(restarted)[1].remedy.startswith(f"Read its log: {command} --previous. rdma-webhook ")
+    assert now(live(phase="Failed"))[0].remedy == (
+        "Search the log for known errors: rdma-webhook why train-0 -n lab --logs."
+    )
     for pod in (first, restarted, live(phase="Failed")):
         assert now(pod, logs=())[-1].remedy.startswith("The cause, if known, is below")
 
@@ -181,11 +195,93 @@ def test_a_container_that_completed() -> None:
     assert codes(explain(pod), "podStatus") == ["Succeeded"]
 
 
+def test_an_init_container() -> None:
+    """It is called so, since kubectl logs needs its name."""
+    pod = live(initContainerStatuses=[{"name": "fetch", "state": ended(3), "restartCount": 1}])
+    _, finding = now(pod)
+    assert finding.text == "Init container fetch ended with exit code 3, and has restarted once."
+    assert "kubectl logs train-0 -n lab -c fetch --previous" in finding.remedy
+    pod = live(initContainerStatuses=[{"name": "fetch", "restartCount": 2}])
+    _, finding = now(pod)
+    assert finding.text == "Init container fetch has restarted 2 times."
+    assert "kubectl logs train-0 -n lab -c fetch --previous" in finding.remedy
+
+
+REFUSED: dict[str, Any] = {
+    "phase": "Failed",
+    "reason": "UnexpectedAdmissionError",
+    "message": "no device is free",
+}
+
+
+def test_a_pod_that_its_node_refused() -> None:
+    """It has no log; the kubelet's message is the reason."""
+    (finding,) = now(live(**REFUSED))
+    assert (finding.code, finding.level) == ("RejectedByNode", "error")
+    assert finding.text == (
+        "The pod was refused on node node-1 (UnexpectedAdmissionError): no device is free"
+    )
+    started: dict[str, Any] = {"containerStatuses": [{"name": "main", "state": ended(0)}]}
+    for state in ({**REFUSED, **started}, {**REFUSED, "message": ""}, {**REFUSED, "reason": ""}):
+        assert now(live(**state))[0].code == "Failed"
+
+
+@pytest.mark.parametrize(
+    "reason", ["FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "FailedMapVolume"]
+)
+def test_a_pod_that_its_node_cannot_set_up(reason: str) -> None:
+    """That keeps it from running, until it runs: then the Event is over."""
+    events = (event(reason, 'configmap "train-config" not found'), event("Other", "x"))
+    pod = live(phase="Pending")
+    starting, finding, other = now(pod, events=events)
+    assert (starting.code, other.code) == ("Starting", "Event")
+    assert (finding.code, finding.level) == ("NotSetUp", "error")
+    assert finding.text == (
+        f"The node cannot set up the pod: Event {reason} about the pod: configmap "
+        '"train-config" not found'
+    )
+    assert not explain(pod, events=events).well
+    for phase in ("Running", "Succeeded"):
+        assert "NotSetUp" not in codes(explain(live(phase=phase), events=events), "podStatus")
+        assert [finding.code for finding in now(live(phase=phase), events=events)][1:] == ["Event"]
+    unplaced = now(live(phase="Pending", spec={"nodeName": ""}), events=events)
+    assert "NotSetUp" not in [finding.code for finding in unplaced]
+    of_owner = (event(reason, "x", "Job", "train"),)
+    assert [finding.code for finding in now(pod, events=of_owner)] == ["Starting", "Event"]
+
+
+@pytest.mark.parametrize(
+    ("time", "is_shown"), [(EARLIER, False), (CREATED, True), (LATER, True), ("", False)]
+)
+def test_a_refusal_before_the_pod_was_created(time: str, is_shown: bool) -> None:
+    """The controller could not create a pod at first, and then created this one."""
+    refused = event("FailedCreate", "no service account", "Job", "train", lastTimestamp=time)
+    other = event("Other", "x", "Job", "train", lastTimestamp=EARLIER)
+    found = [finding.code for finding in now(live(), events=(refused, other))[1:]]
+    assert found == (["FailedCreate"] if is_shown else []) + ["Event"]
+
+
+def test_a_pod_that_is_not_ready() -> None:
+    """It runs, but no Service sends anything to it."""
+    message = "containers with unready status: [main]"
+    condition = {"type": "Ready", "status": "False", "message": message}
+    running, finding = now(live(conditions=[condition]))
+    assert (running.code, finding.code, finding.level) == ("Running", "Unready", "unsure")
+    assert finding.text == f"It is not ready: {message}."
+    assert explain(live(conditions=[condition])).well
+    ready = {**condition, "status": "True"}
+    assert codes(explain(live(conditions=[ready])), "podStatus") == ["Running"]
+    deleted = live(conditions=[condition], metadata={"deletionTimestamp": LATER})
+    assert codes(explain(deleted), "podStatus") == ["Terminating", "Running"]
+    done = live(conditions=[condition], phase="Succeeded")
+    assert codes(explain(done), "podStatus") == ["Succeeded"]
+
+
 def test_events() -> None:
     """The newest event of each reason, from pod and owners, without repeating the status."""
     events = (
-        event("FailedMount", "old"),
-        event("FailedMount", "new"),
+        event("FailedKillPod", "old"),
+        event("FailedKillPod", "new"),
         event("BackOff", "again"),
         event("Pulled", "fine", type="Normal"),
         event("FailedCreate", "denied", "Job", "train"),
@@ -193,7 +289,7 @@ def test_events() -> None:
     )
     _, *findings = now(live(), events=events)
     assert [finding.text for finding in findings] == [
-        "Event FailedMount about the pod: new",
+        "Event FailedKillPod about the pod: new",
         "Event FailedCreate about Job train: denied",
         "Event NoRDMA about Job train: no fabric",
     ]

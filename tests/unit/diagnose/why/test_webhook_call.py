@@ -167,7 +167,7 @@ def test_a_status_that_proves_nothing(
             {"owners": (job(ASKED),)},
             "AnnotationMisspelled",
             (
-                "No: in Job train: rdma.lab/enable is in metadata.annotations of Job "
+                "No: rdma.lab/enable is in metadata.annotations of Job "
                 "train, where it reaches no pod"
             ),
             "under metadata.annotations of the pod template of Job train",
@@ -297,7 +297,7 @@ def test_the_template_to_edit() -> None:
     outer["spec"] = {"replicatedJobs": [{"template": job()["spec"]}]}
     for owners in ((job(), outer), (job(), outer, {"kind": "Workload", "metadata": {"name": "w"}})):
         finding = called(live({}, metadata=OWNED), owners=owners)
-        assert "of the pod template of JobSet set, and create" in finding.remedy
+        assert finding.remedy.endswith("template of JobSet set, and create JobSet set again.")
 
 
 @pytest.mark.parametrize(("kind", "above"), [("ReplicaSet", "Deployment"), ("Job", "CronJob")])
@@ -306,7 +306,38 @@ def test_a_copy_is_not_the_template_to_edit(kind: str, above: str) -> None:
     reference = {**REFERENCE, "kind": above, "name": "a"}
     copy = {**job(), "kind": kind, "metadata": {"name": "a-1", "ownerReferences": [reference]}}
     finding = called(live({}, metadata=OWNED), owners=(copy,))
-    assert f"of the pod template of {above} a, and create" in finding.remedy
+    effects = {
+        "Deployment": "; the Deployment then replaces the pod.",
+        "CronJob": "; the next Job of the CronJob then has it.",
+    }
+    assert finding.remedy.endswith(f"of the pod template of {above} a{effects[above]}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "effect"),
+    [
+        (
+            "Job",
+            ". A Job's template cannot be changed, so delete Job train and create it again.",
+        ),
+        ("DaemonSet", "; the DaemonSet then replaces the pod."),
+        ("StatefulSet", ", and delete the pod: the StatefulSet creates it again."),
+        ("ReplicaSet", ", and delete the pod: the ReplicaSet creates it again."),
+        ("MPIJob", ", and create MPIJob train again."),
+    ],
+)
+def test_how_a_correction_reaches_the_pod(kind: str, effect: str) -> None:
+    """Only where it is possible, the remedy is to change the template of the object as it is."""
+    owner = {**job(), "kind": kind}
+    remedies = [
+        called(live({}, metadata=OWNED), owners=(owner,)).remedy,
+        called(live({"rdma.lab/enable": "yes"}), owners=(owner,)).remedy,
+        called(live({**ASKED, "rdma.lab/status": "x"}), owners=(owner,)).remedy,
+    ]
+    title = f"the pod template of {kind} train"
+    assert remedies[0].endswith(f"under metadata.annotations of {title}{effect}")
+    assert remedies[1] == f'Set rdma.lab/enable: "true" in {title}{effect}'
+    assert remedies[2] == f"Remove rdma.lab/status from {title}{effect}"
 
 
 def test_a_controller_that_is_not_read() -> None:
@@ -314,11 +345,11 @@ def test_a_controller_that_is_not_read() -> None:
     owned_by_replicas = {"ownerReferences": [{**REFERENCE, "kind": "ReplicaSet", "name": "a-1"}]}
     replicas = {**job(), "kind": "ReplicaSet", "metadata": {"name": "a-1"}}
     for owners, title in (
-        ((replicas,), "ReplicaSet a-1"),
-        ((), "ReplicaSet a-1 or of its Deployment"),
+        ((replicas,), "ReplicaSet a-1, and delete the pod"),
+        ((), "ReplicaSet a-1 or of its Deployment, and create the pod again."),
     ):
         finding = called(live({}, metadata=owned_by_replicas), owners=owners)
-        assert f"of the pod template of {title}, and create" in finding.remedy
+        assert f"of the pod template of {title}" in finding.remedy
 
 
 def test_an_annotation_that_came_later() -> None:
@@ -372,6 +403,63 @@ def test_a_status_that_cannot_be_read() -> None:
     finding = called(live({**ASKED, "rdma.lab/status": "green"}))
     assert (finding.code, finding.level) == ("StatusUnreadable", "unsure")
     assert finding.remedy == "Remove rdma.lab/status from the pod, and create the pod again."
+
+
+def managed(pod: Item, written: str = CREATED) -> Item:
+    """Return the pod with the time at which its annotation was set."""
+    fields: Item = {"f:metadata": {"f:annotations": {"f:rdma.lab/enable": {}}}}
+    pod["metadata"]["managedFields"] = [{"time": written, "fieldsV1": fields}]
+    return pod
+
+
+def test_all_that_is_needed_was_there() -> None:
+    """Then the webhook did not answer, though the policy may be another one now."""
+    finding = called(managed(unseen()), namespace=namespace(), webhooks=INSTALLED)
+    assert (finding.code, finding.level) == ("DidNotAnswer", "error")
+    assert finding.text == (
+        "No: the annotation, the label of its namespace and the webhook configuration are older "
+        "than the pod. Probably, the webhook did not respond when the pod was created, while its "
+        "failurePolicy was Ignore."
+    )
+    assert finding.remedy == "Check that the webhook is ready, and create the pod again."
+    old = namespace()
+    del old["metadata"]["managedFields"]
+    for pod, space in ((managed(unseen()), old), (unseen(), namespace())):
+        assert called(pod, namespace=space, webhooks=INSTALLED).code == "CreatedEarlier"
+
+
+@pytest.mark.parametrize(
+    ("labels", "hint"),
+    [
+        ({"rdma.lab/enabled": "true"}, " (did you mean rdma.lab/enable by 'rdma.lab/enabled'?)"),
+        ({"team": "a", "rdma-lab/enable": "true"}, " by 'rdma-lab/enable'?)"),
+        ({"rdma.lab/enable": "True", "rdma.lab/enabled": "true"}, " (its value is 'True')"),
+        ({"team": "a"}, '"true"'),
+    ],
+)
+def test_a_similar_label(labels: dict[str, str], hint: str) -> None:
+    """A misspelled label of the namespace is named."""
+    finding = called(unseen(), namespace=namespace(labels), webhooks=INSTALLED)
+    assert finding.code == "NamespaceNotLabeled"
+    assert finding.text.endswith(f"{hint}.")
+
+
+def test_the_controller_that_people_write() -> None:
+    """A Deployment copies its annotations to its ReplicaSets; the Deployment is named."""
+    above = {**job(ASKED), "kind": "Deployment", "metadata": {"name": "d", "annotations": ASKED}}
+    reference = {**REFERENCE, "kind": "Deployment", "name": "d"}
+    copied = {"name": "d-1", "annotations": ASKED, "ownerReferences": [reference]}
+    replicas = {**job(), "kind": "ReplicaSet", "metadata": copied}
+    finding = called(live({}, metadata=OWNED), owners=(replicas, above))
+    assert finding.text == (
+        "No: rdma.lab/enable is in metadata.annotations of Deployment d, where it reaches no pod; "
+        "move it to spec.template.metadata.annotations."
+    )
+    inner = {**job(), "metadata": {"name": "train", "ownerReferences": [reference]}}
+    inner["spec"]["template"]["metadata"]["annotations"] = {"rdma.lab/enabled": "true"}
+    other = {"kind": "Deployment", "metadata": {"name": "d"}}
+    finding = called(live({}, metadata=OWNED), owners=(inner, other))
+    assert finding.text.startswith("No: in Job train: 'rdma.lab/enabled' in spec.template.metadata")
 
 
 def test_times_that_are_not_known() -> None:

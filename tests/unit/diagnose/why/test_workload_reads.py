@@ -69,6 +69,15 @@ def test_events_where_there_are_no_pods() -> None:
     assert [warning.reason for warning in workload.events] == ["A", "B"]
 
 
+def test_quotas_where_there_are_no_pods() -> None:
+    """They are read for a controller without pods only."""
+    quotas = {f"{LAB}/resourcequotas": listed(owned("q"))}
+    assert [item.metadata.name for item in read(deployment() | quotas).quotas] == ["q"]
+    workload = read(deployment() | {f"{LAB}/resourcequotas": 403})
+    assert [failure.subject for failure in workload.unread] == ["resourcequotas of namespace lab"]
+    assert read(deployment(owned("p", "d")) | quotas).quotas == ()
+
+
 def test_without_the_rights_for_the_rest() -> None:
     """What is missing is recorded, and the pods are still read."""
     answers = deployment(owned("p", "d"))

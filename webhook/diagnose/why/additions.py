@@ -1,0 +1,209 @@
+"""What somebody else added to a pod at its admission, and the verdict blames.
+
+Another webhook or a policy may set a variable or a user in the pod before this webhook is called,
+or is called again. The verdict is then right, but its remedy is not: the template from which the
+people created the pod has no such thing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from webhook.decide.mutations.placement import MUTATION as PLACEMENT
+from webhook.decide.verdict.libraries import LIBRARIES
+from webhook.diagnose.why.comparison import Comparison, verdict_of
+from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
+from webhook.diagnose.why.pod_template import template_title
+from webhook.diagnose.why.redecide import template_of_owner
+from webhook.model.finding import Code, Finding, Level
+from webhook.model.pod import PodManifest, at
+
+ADDED_AT_ADMISSION = Code(
+    "AddedAtAdmission",
+    "What the verdict blames is not in the template that the pod was created from: another webhook "
+    "or a policy added it when the pod was created.",
+    "Find out what added it: kubectl get mutatingwebhookconfigurations lists the webhooks. Then "
+    "create the pod again.",
+)
+CODES = (ADDED_AT_ADMISSION,)
+
+#: Where kubectl apply keeps the manifest that it applied last.
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_NAMES = frozenset(name for library in LIBRARIES for name in library.variables)
+_CONTAINER_FIELDS = ("initContainers", "containers")
+_USER = ("securityContext", "runAsUser")
+_POD_LEAVES = (("hostUsers",), ("runtimeClassName",), _USER)
+#: The largest number of leaves to examine, one by one.
+_MAX_LEAVES = 32
+_Path = tuple[str | int, ...]
+
+
+class _Leaf(NamedTuple):
+    """A leaf of the pod that differs from its template."""
+
+    path: _Path
+    #: For sentences: "NCCL_NET=Socket in container main".
+    title: str
+    #: The value in the template; None without one.
+    original: object
+
+
+class Additions(NamedTuple):
+    """The leaves that the verdict blames."""
+
+    titles: tuple[str, ...] = ()
+    #: "the pod template of Deployment serve".
+    template: str = ""
+
+    def finding(self, level: Level, evidence: PodEvidence) -> Finding:
+        """Return a finding with the webhooks and policies that may have added them."""
+        text = (
+            f"{', '.join(self.titles)}: not in {self.template}, so another webhook or a policy "
+            "added it when the pod was created."
+        )
+        return ADDED_AT_ADMISSION.finding(level, text, mutators_remedy(evidence))
+
+
+NOTHING_ADDED = Additions()
+
+
+def additions_of(evidence: PodEvidence, comparison: Comparison) -> Additions:
+    """Return what was added to a pod and is the reason for its verdict; never raise."""
+    status, current = evidence.status, comparison.current
+    if status is None or status.rdma not in ("no", "unsure") or current is None:
+        return NOTHING_ADDED
+    title, template = _original(evidence)
+    if template is None or current.because.code != status.verdict_reason:
+        return NOTHING_ADDED
+    leaves = [*islice(_leaves(evidence.pod.manifest, template), _MAX_LEAVES)]
+    deciding = _deciding(evidence, status, leaves)
+    return Additions(tuple(leaf.title for leaf in deciding), title) if deciding else NOTHING_ADDED
+
+
+def _deciding(evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Leaf]) -> list[_Leaf]:
+    """Return the leaves without which the verdict has another reason: no more than needed."""
+    if not leaves or not _decide(evidence, status, leaves):
+        return []
+    for leaf in leaves:
+        others = [other for other in leaves if other is not leaf]
+        if _decide(evidence, status, others):
+            leaves = others
+    return leaves
+
+
+def depends_on_mutators(evidence: PodEvidence, comparison: Comparison) -> bool:
+    """Return whether the explanation names what may have changed the pod at its admission."""
+    if comparison.changes or additions_of(evidence, comparison).titles:
+        return True
+    selector = _mapping(_spec(evidence.pod.manifest).get("nodeSelector"))
+    return evidence.pod.waits_for_node and any(is_added_selector(evidence, key) for key in selector)
+
+
+def mutators_remedy(evidence: PodEvidence) -> str:
+    """Return what to do about an addition, with the names of what may have added it."""
+    if not evidence.other_mutators:
+        return ADDED_AT_ADMISSION.remedy
+    names = "; ".join(evidence.other_mutators)
+    return f"Check what changes pods at admission: {names}. Then create the pod again."
+
+
+def is_added_selector(evidence: PodEvidence, key: str) -> bool:
+    """Return whether somebody else added a label to the nodeSelector of a pod.
+
+    The template is known then, and lacks it.
+    """
+    template, status = _original(evidence)[1], evidence.status
+    if status is not None and (isinstance(status.applied, int) or PLACEMENT.name in status.applied):
+        return False
+    return template is not None and key not in _mapping(_spec(template).get("nodeSelector"))
+
+
+def _original(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
+    """Return what the pod was created from, with its title; None if it is unknown."""
+    template = template_of_owner(evidence)[1]
+    if template is not None:
+        return template_title(evidence), template
+    if evidence.pod.metadata.controller is not None:
+        return "", None
+    try:
+        applied = json.loads(evidence.annotations.get(_LAST_APPLIED, ""))
+    except (ValueError, RecursionError):
+        return "", None
+    return "the manifest that was applied", applied if isinstance(applied, dict) else None
+
+
+def _leaves(pod: PodManifest, template: PodManifest) -> Iterator[_Leaf]:
+    """Yield the leaves that may decide on RDMA and differ from the template."""
+    before, now = _spec(template), _spec(pod)
+    for path in _POD_LEAVES:
+        yield from _leaf(("spec",), path, before, now, "the pod")
+    for field in _CONTAINER_FIELDS:
+        named = {container.get("name"): container for container in _items(before.get(field))}
+        for index, container in enumerate(_items(now.get(field))):
+            original = named.get(container.get("name"))
+            if original is not None:
+                place = ("spec", field, index)
+                yield from _container_leaves(place, original, container)
+
+
+def _container_leaves(place: _Path, before: PodManifest, now: PodManifest) -> Iterator[_Leaf]:
+    title = f"container {now.get('name')}"
+    yield from _leaf(place, _USER, before, now, title)
+    originals = {item.get("name"): item for item in _items(before.get("env"))}
+    for index, item in enumerate(_items(now.get("env"))):
+        name = item.get("name")
+        if name in _NAMES and item != originals.get(name):
+            value = f"={item['value']}"[:80] if "value" in item else ""
+            leaf = f"{name}{value} in {title}"
+            yield _Leaf((*place, "env", index), leaf, originals.get(name))
+
+
+def _leaf(
+    place: _Path, path: tuple[str, ...], before: PodManifest, now: PodManifest, title: str
+) -> Iterator[_Leaf]:
+    original, value = at(before, path), at(now, path)
+    if value is not None and value != original:
+        written = str(value).lower() if isinstance(value, bool) else value
+        yield _Leaf((*place, *path), f"{'.'.join(path)}: {written} in {title}", original)
+
+
+def _decide(evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Leaf]) -> bool:
+    """Return whether the pod without these leaves has a verdict for another reason."""
+    manifest: object = evidence.pod.manifest
+    # From the last, so that the indexes of the others stay.
+    for leaf in reversed(leaves):
+        manifest = _with(manifest, leaf.path, leaf.original)
+    assert isinstance(manifest, dict)
+    verdict = verdict_of(evidence, status, manifest=manifest)
+    return verdict is not None and verdict.because.code != status.verdict_reason
+
+
+def _with(value: object, path: _Path, leaf: object) -> object:
+    """Return a copy of a value with a leaf replaced, or removed if it is None."""
+    step, rest = path[0], path[1:]
+    if isinstance(value, list) and isinstance(step, int):
+        inner = [leaf] if not rest else [_with(value[step], rest, leaf)]
+        return [*value[:step], *(inner if rest or leaf is not None else ()), *value[step + 1 :]]
+    copy = dict(value) if isinstance(value, dict) else {}
+    if rest:
+        copy[step] = _with(copy.get(step), rest, leaf)
+    elif leaf is None:
+        copy.pop(step, None)
+    else:
+        copy[step] = leaf
+    return copy
+
+
+def _spec(manifest: PodManifest) -> PodManifest:
+    return _mapping(manifest.get("spec"))
+
+
+def _mapping(written: object) -> PodManifest:
+    return written if isinstance(written, dict) else {}
+
+
+def _items(written: object) -> list[PodManifest]:
+    return [item for item in written if isinstance(item, dict)] if isinstance(written, list) else []
