@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from webhook.decide.mutations.placement import MUTATION as PLACEMENT
-from webhook.decide.verdict.libraries import LIBRARIES
+from webhook.decide.settings.terms import OFF_VALUES
 from webhook.diagnose.why.comparison import Comparison, verdict_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.pod_template import template_title
@@ -32,7 +32,7 @@ CODES = (ADDED_AT_ADMISSION,)
 
 #: Where kubectl apply keeps the manifest that it applied last.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_NAMES = frozenset(name for library in LIBRARIES for name in library.variables)
+_NAMES = frozenset(OFF_VALUES)
 _CONTAINER_FIELDS = ("initContainers", "containers")
 _USER = ("securityContext", "runAsUser")
 _POD_LEAVES = (("hostUsers",), ("runtimeClassName",), _USER)

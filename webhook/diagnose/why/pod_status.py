@@ -176,7 +176,7 @@ def _events(evidence: PodEvidence, verdict_remedy: str) -> Iterator[Finding]:
 
 
 def _is_over(event: Event, evidence: PodEvidence) -> bool:
-    """Return whether an Event tells of an earlier time: before this pod, or before its start."""
+    """Return whether an Event is about the time before this pod, or before its start."""
     pod = evidence.pod
     if event.about.kind == "Pod":
         return event.reason in _SET_UP_EVENTS and pod.status.phase in ("Running", "Succeeded")
