@@ -60,7 +60,9 @@ def test_a_variable(installed: CompiledConfiguration | None) -> None:
 def test_what_is_in_the_template() -> None:
     """Then the remedy of the verdict is right."""
     explanation = of_job(new_pod(OFF), new_pod(OFF))
-    assert explanation.answer.remedy.startswith("If NCCL connects nodes, remove NCCL_IB_DISABLE")
+    assert explanation.answer.remedy.startswith(
+        "If the job uses NCCL between nodes, remove NCCL_IB_DISABLE"
+    )
     assert chapter_findings(explanation, "applied")[-1].code != "AddedAtAdmission"
 
 
