@@ -105,7 +105,7 @@ def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Compa
     if inspection is None or not certain:
         changed = {change.mutation for change in changes}
         changes += [_without_trace(name) for name in gone if name not in changed]
-    current = verdict_with(evidence, status, _NO_CONFIG_MAPS) if inspection else None
+    current = verdict_of(evidence, status) if inspection else None
     nothing_left = bool(applied) and gone == applied
     return Comparison(tuple(changes), verdict, current, nothing_left=nothing_left)
 

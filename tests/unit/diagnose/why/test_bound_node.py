@@ -100,7 +100,7 @@ def test_another_doubt_behind_it() -> None:
     """Admission names one doubt; the others then decide."""
     trainer = gpu("trainer", securityContext={"runAsUser": 1000})
     explanation = bound(admitted(node(**CORDONED), None, KNOWN, trainer))
-    assert (explanation.rdma, explanation.answer.code) == ("unsure", "NonRoot")
+    assert (explanation.rdma, explanation.answer.code) == ("unsure", "MemlockUnknown")
     assert explanation.answer.text.endswith("is on node node-1, which belongs to the fabric.")
 
 

@@ -257,8 +257,8 @@ def test_a_refusal_before_the_pod_was_created(time: str, is_shown: bool) -> None
     """The controller could not create a pod at first, and then created this one."""
     refused = event("FailedCreate", "no service account", "Job", "train", lastTimestamp=time)
     other = event("Other", "x", "Job", "train", lastTimestamp=EARLIER)
-    shown = [finding.code for finding in now(live(), events=(refused, other))[1:]]
-    assert shown == (["FailedCreate"] if is_shown else []) + ["Event"]
+    reasons = [finding.code for finding in now(live(), events=(refused, other))[1:]]
+    assert reasons == (["FailedCreate"] if is_shown else []) + ["Event"]
 
 
 def test_a_pod_that_is_not_ready() -> None:
