@@ -30,7 +30,7 @@ HELD_SECONDS = 10
 RENEW_SECONDS, RETRY_SECONDS = 5, 2
 _REMEDY = (
     "apply the webhook's manifests again (kubectl apply -k, docs/installation.md), since the "
-    "webhook may not create it"
+    "webhook has no right to create it"
 )
 
 

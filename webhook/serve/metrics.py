@@ -82,7 +82,7 @@ class Metrics:
         self.called = Gauge(
             "rdma_webhook_called",
             "1 if the webhook configuration makes the API server call this webhook; 0 if it is "
-            "missing, selects other objects, calls another Service, or has another CA.",
+            "missing, selects other objects, calls a different Service, or has a different CA.",
             ["webhook"],
             registry=self.registry,
         )
@@ -306,7 +306,7 @@ class LeaseGauges:
         self.successful = Gauge(
             "rdma_webhook_lease_last_check_successful",
             "1 if this replica could read the Lease, and renew it as its holder; 0 if the Lease "
-            "does not exist, may not be used, or the API server does not answer.",
+            "does not exist, the right to use it is missing, or the API server does not answer.",
             registry=registry,
         )
 

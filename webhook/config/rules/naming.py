@@ -86,7 +86,9 @@ def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
 
 
 @file_rule(
-    "warning", "Remove nonRootImages, or set memlock to another value.", tolerates_other_errors=True
+    "warning",
+    "Remove nonRootImages, or set memlock to a different value.",
+    tolerates_other_errors=True,
 )
 def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about `nonRootImages` with `memlock: unlimited`, where the user does not matter."""

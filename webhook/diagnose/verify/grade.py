@@ -57,7 +57,7 @@ FASTER_THAN_RATE = Code(
 )
 SMALL_MESSAGES = Code(
     "SmallMessages",
-    "The bandwidth is low, but one queue pair with messages below 1 MiB may not fill the link.",
+    "The bandwidth is low, but one queue pair with messages below 1 MiB might not fill the link.",
     "Run the benchmark again with -s 1048576 (1 MiB), with -q 4, or with -a for all sizes.",
 )
 LOOPBACK = Code(
@@ -203,7 +203,7 @@ def _comparison(measurement: Measurement, gbps: float, expected: ExpectedRate) -
     level, code = _level(ratio)
     if level != "ok" and _has_small_messages(measurement):
         return SMALL_MESSAGES.finding(
-            "unsure", f"{text}: one queue pair with messages below 1 MiB may not fill the link."
+            "unsure", f"{text}: one queue pair with messages below 1 MiB might not fill the link."
         )
     return code.finding(level, f"{text}.", code.remedy + _gpu_hint(measurement, level))
 

@@ -37,7 +37,9 @@ def test_a_plugin_decides_for_itself(name: str, value: str) -> None:
     """Its transport is not visible."""
     verdict = verdict_on(pod(gpu(env=env(**{name: value}))))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "NcclNetPlugin")
-    assert verdict.message == f"container trainer sets {name}={value}: that plugin may not use RDMA"
+    assert (
+        verdict.message == f"container trainer sets {name}={value}: that plugin might not use RDMA"
+    )
 
 
 @pytest.mark.parametrize(

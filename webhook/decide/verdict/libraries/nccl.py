@@ -18,7 +18,7 @@ from webhook.model.decision import Reason, Verdict
 
 NET_PLUGIN = Reason(
     "NcclNetPlugin",
-    "The container's NCCL_NET or NCCL_NET_PLUGIN selects a plugin that may not use RDMA.",
+    "The container's NCCL_NET or NCCL_NET_PLUGIN selects a plugin that might not use RDMA.",
     remedy="Remove NCCL_NET and NCCL_NET_PLUGIN, unless the image has the plugin that they name.",
     rdma="unsure",
 )
@@ -44,7 +44,7 @@ def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         return Verdict.of(switch.reason, f"{subject} sets {switch.setting}{switch.remedy}")
     plugin = _plugin(patched)
     if plugin:
-        return Verdict.of(NET_PLUGIN, f"{subject} sets {plugin}: that plugin may not use RDMA")
+        return Verdict.of(NET_PLUGIN, f"{subject} sets {plugin}: that plugin might not use RDMA")
     return None
 
 
