@@ -66,7 +66,7 @@ def _read_option(words: Sequence[Word], index: int, launcher: str, options: _Opt
     """Read the option at `index`; return the index after it and its values, None if unclear."""
     word = words[index] or ""
     name, following = word.lstrip("-"), words[index + 1 : index + 3]
-    source = f"{launcher} {word.partition('=')[0]:.20}"
+    source = f"{launcher} {word:.20}"
     (options.local if name == "env" else options.general).extend(
         (variable, value, source) for variable, value in _set_by(name, following)
     )

@@ -264,7 +264,7 @@ def _apply_env(words: Sequence[Word], process: Process) -> None:
         process.drop("env -i in its command")
     for name in removed:
         process.remove(name, "env -u in its command")
-    for name, value in assignments(word for word in words if word and word[0] != "-"):
+    for name, value in assignments(words):
         process.assign(name, value, "env in its command")
 
 

@@ -12,14 +12,16 @@ def settings(*members: Setting, drops_env: bool = False) -> CommandSettings:
 
 
 def test_commands_override_the_containers_env() -> None:
-    """Set, unknown and removed variables."""
+    """Set, unknown and removed variables; the others stay."""
     changes = settings(
         Setting("NCCL_NET", "Socket", "x"),
         Setting("UCX_TLS", None, "x"),
         Setting("A", None, "x", removed=True),
         Setting("B", None, "x", removed=True),
     )
-    assert effective_env(ENV, changes, ENV) == {"NCCL_NET": "Socket", "UCX_TLS": None}
+    env = {**ENV, "OTHER": "c"}
+    expected = {"NCCL_NET": "Socket", "UCX_TLS": None, "OTHER": "c"}
+    assert effective_env(env, changes, env) == expected
     assert effective_env(ENV, NO_SETTINGS, ENV) is ENV
 
 
@@ -38,6 +40,8 @@ def test_defaults_apply_to_absent_variables() -> None:
     assert effective_env({}, default, {"NCCL_NET": "IB"}) == {}
     assert effective_env({}, default, {}) == {"NCCL_NET": "Socket"}
     assert list(applied(default, {"NCCL_NET": "IB"})) == []
+    computed = settings(Setting("NCCL_NET", None, "x", default=True))
+    assert list(uncertain(computed, {"NCCL_NET": "IB"})) == []
 
 
 def test_uncertain_settings() -> None:
@@ -58,8 +62,8 @@ def test_uncertain_settings() -> None:
 
 
 def test_many_possible_values() -> None:
-    """A variable with more than two may have any."""
-    values = [Setting("NCCL_IB_HCA", f"mlx5_{index}", "x") for index in range(3)]
+    """A variable with more than two may have any; the message names what sets the first."""
+    values = [Setting("NCCL_IB_HCA", f"mlx5_{i}", source) for i, source in enumerate("xyz")]
     assert list(uncertain(CommandSettings(possible=tuple(values[:2])), {})) == values[:2]
     assert list(uncertain(CommandSettings(possible=tuple(values)), {})) == [
         Setting("NCCL_IB_HCA", None, "x")

@@ -35,15 +35,32 @@ def words(line: str) -> list[str | None]:
         ("mpiexec -genv A ? a", [("A", None, "mpiexec -genv")]),
         ("mpiexec -genv A", []),
         ("mpiexec -env A 2 -genv A 1 a", [("A", "1", "mpiexec -genv"), ("A", "2", "mpiexec -env")]),
+        (f"mpirun {'-' * 99}x A=1 a", [("A", "1", f"mpirun {'-' * 20}")]),
         ("mpirun a -x A=1", []),
         ("mpirun ? -x A=1", []),
         ("mpirun --unclear b -x A=1", []),
+        ("mpirun --unclear -x A=1 b", [("A", "1", "mpirun -x")]),
         ("mpirun -x A=1 --unclear b", [("A", "1", "mpirun -x")]),
     ],
 )  # fmt: skip
 def test_variables_of_ranks(line: str, expected: list[tuple[str, str | None, str]]) -> None:
     """The decisive setting comes last; words after the program are the program's."""
     assert variables(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "forwarded"),
+    [
+        ("mpirun -x A -np 2 -x B=1 -x C a -x D", ("A", "C")),
+        ("mpirun -x ? a", ()),
+        ("mpirun -x", ()),
+        ("mpiexec -genvlist A,B -n 2 -envlist C -genv D 1 a", ("A", "B", "C")),
+        ("mpiexec -genvlist", ()),
+    ],
+)
+def test_forwarded_variables(line: str, forwarded: tuple[str, ...]) -> None:
+    """An option may name variables of the launcher; other values are none."""
+    assert rank_variables(words(line)).forwarded == forwarded
 
 
 @pytest.mark.parametrize(
@@ -67,10 +84,12 @@ def test_the_program(line: str, program: int | None) -> None:
 @pytest.mark.parametrize(
     ("line", "export"),
     [
+        ("srun", Export((), drops_env=False)),
         ("srun a", Export((), drops_env=False)),
         ("srun --export=ALL a", Export((), drops_env=False)),
         ("srun --export=NONE a", Export((), drops_env=True)),
         ("srun --export NONE a", Export((), drops_env=True)),
+        ("srun --export ALL,A=1 a", Export((("A", "1"),), drops_env=False)),
         ("srun -N 2 --export=ALL,A=1,B=2 a", Export((("A", "1"), ("B", "2")), drops_env=False)),
         ("srun --export=A=1 a", Export((("A", "1"),), drops_env=True)),
         ("srun --export ?", Export((), drops_env=True)),

@@ -25,6 +25,13 @@ def test_only_variables_of_libraries_are_recorded() -> None:
     assert process.settings == {}
 
 
+def test_a_removal() -> None:
+    """It is a setting that says what removed the variable."""
+    process = Process()
+    process.remove("NCCL_NET", "x")
+    assert process.settings == {"NCCL_NET": Setting("NCCL_NET", None, "x", removed=True)}
+
+
 def test_a_default() -> None:
     """It replaces only a removed variable, and is one no longer then."""
     process = Process()

@@ -77,6 +77,33 @@ def test_possible_settings_of_launchers() -> None:
     assert (certain(settings), possible(settings)) == ({"UCX_TLS": "rc"}, SOCKET)
 
 
+def test_possible_settings_of_launchers_that_pass_on_theirs() -> None:
+    """Hydra's ranks get a variable of a branch, if the launcher has it."""
+    script = "if [ $X ]; then export NCCL_NET=Socket; fi; mpiexec.hydra -n 16 a"
+    assert possible(set_by(script)) == SOCKET
+
+
+def test_several_launchers() -> None:
+    """Their settings are taken together; a pod that cannot be read hides none of the others'."""
+    unreadable = {"metadata": {"labels": LAUNCHER}, "spec": {"containers": [{"command": "x"}]}}
+    branches = [
+        launcher("sh", "-c", f"if a; then mpirun -x {setting} b; fi; mpirun -x {devices} c")
+        for setting, devices in [
+            ("UCX_TLS=tcp", "NCCL_IB_HCA=a"),
+            ("NCCL_NET=Socket", "MC_MS_FILTERS=b"),
+        ]
+    ]
+    settings = settings_of_launchers([unreadable, *branches])
+    assert certain(settings) == {"NCCL_IB_HCA": "a", "MC_MS_FILTERS": "b"}
+    assert possible(settings) == {"UCX_TLS": "tcp", **SOCKET}
+
+
+def test_the_source_of_a_forwarded_variable() -> None:
+    """It is the option, not the container's `env`."""
+    settings = set_by("mpirun -x NCCL_NET a", NCCL_NET="Socket")
+    assert settings.certain["NCCL_NET"].source == "mpirun -x in the launcher's command"
+
+
 def test_pods_without_launchers() -> None:
     """Their commands set nothing for others; a launcher of its own ranks neither."""
     script = "mpirun -x NCCL_NET=Socket a"
@@ -95,3 +122,10 @@ def test_a_launchers_settings_override_the_containers() -> None:
     launchers = CommandSettings({"NCCL_NET": Setting("NCCL_NET", "Socket", "y")})
     assert certain(with_workload(settings, launchers)) == SOCKET
     assert with_workload(settings, NO_SETTINGS) is settings
+
+
+def test_possible_settings_of_both() -> None:
+    """The rank may get those of its own command and those of the launcher's."""
+    socket, tcp = Setting("NCCL_NET", "Socket", "x"), Setting("UCX_TLS", "tcp", "y")
+    settings = with_workload(CommandSettings(possible=(socket,)), CommandSettings(possible=(tcp,)))
+    assert settings.possible == (socket, tcp)

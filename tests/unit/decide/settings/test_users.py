@@ -37,6 +37,9 @@ def change(line: str) -> UserChange | None:
         ("setpriv --nnp a", "root", 2),
         ("setpriv --reuid=1000 --ambient-caps=+ipc_lock a", "root", 3),
         ("su worker", "worker", None),
+        ("su worker -- a", "worker", None),
+        ("runuser -u worker", "worker", None),
+        ("setpriv --reuid 1000", "1000", None),
         ("su", "root", None),
     ],
 )
