@@ -39,7 +39,7 @@ def validation_message(error: ErrorDetails) -> str:
     elif kind == "literal_error":
         message = f"{field} {_choice(value, _QUOTED.findall(context['expected']))}"
     elif kind == "value_error":
-        message = str(context["error"])
+        message = error["msg"]
     elif "ge" in context:
         message = f"{show_value(value)} is too small: the minimum is {context['ge']}"
     elif "le" in context:

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticCustomError, to_jsonable_python
 
 from webhook.model.fabric import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes, SharedBy
 from webhook.model.libraries import Library
@@ -45,18 +45,26 @@ def _is_integer(value: object) -> TypeGuard[int]:
     return type(value) is int  # `isinstance` takes a bool for an int
 
 
+def _wrong_value(message: str) -> PydanticCustomError:
+    """Return an error that, unlike a ValueError, is not itself in the list of errors.
+
+    There its traceback would refer to the frame that has the list: a cycle with the whole file.
+    """
+    return PydanticCustomError("value_error", "{message}", {"message": message})
+
+
 def _count(value: object) -> object:
     if value == "per-gpu" or (_is_integer(value) and 1 <= value <= _MAX_DEVICES):
         return value
     choices = f"a whole number from 1 to {_MAX_DEVICES}, or per-gpu"
-    raise ValueError(f"count must be {choices}, not {value!r:.80}")
+    raise _wrong_value(f"count must be {choices}, not {value!r:.80}")
 
 
 def _partition_key(value: object) -> int:
     number = int(value, 16) if isinstance(value, str) and _HEX.fullmatch(value) else value
     if _is_integer(number) and 0 < number <= _FULL_MEMBER | _PARTITION and number & _PARTITION:
         return number & _PARTITION
-    raise ValueError(
+    raise _wrong_value(
         f"{value!r:.80} is not a partition key: write 0x1 to 0x7fff, or 0x8001 to 0xffff with "
         "the membership bit"
     )

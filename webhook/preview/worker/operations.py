@@ -151,9 +151,12 @@ _OBJECT_PATH = "the object"
 def configuration_faults(manifest: Mapping[str, object]) -> ConfigurationErrors:
     """Apply the rules of `check-config` to an object."""
     try:
-        reading: LoadedConfiguration | InvalidConfiguration = parse_object(manifest, _OBJECT_PATH)
+        return _errors_of(parse_object(manifest, _OBJECT_PATH))
     except InvalidConfiguration as error:
-        reading = error
+        return _errors_of(error)
+
+
+def _errors_of(reading: LoadedConfiguration | InvalidConfiguration) -> ConfigurationErrors:
     return ConfigurationErrors(
         errors=_messages(reading.findings, "error"),
         more_errors=reading.truncation.errors,

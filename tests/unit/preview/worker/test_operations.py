@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -170,6 +171,28 @@ def test_a_validation_answers_with_a_review() -> None:
     assert answer.head["errors"] == len(causes)
     assert answer.head["warnings"] == 0
     assert "spec.fabrics[0].hcass" in {cause["field"] for cause in causes}
+
+
+@pytest.mark.parametrize("count", ["0", "many"])
+def test_a_validation_leaves_no_garbage(count: str) -> None:
+    """No error refers to the frame that has it: a cycle would keep the object in memory.
+
+    The worker collects such garbage rarely, and an object takes some 40 times its size.
+    """
+    fabrics = [{"name": "ib", "resources": [{"name": "rdma/a", "count": count}]}]
+    kind = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}
+    item = {**kind, "metadata": {"name": "default"}, "spec": {"fabrics": fabrics}}
+    head = {"operation": "validate", "uid": "u", "object_reference": {}}
+    body = json.dumps({"object": item, "change": None}).encode()
+    there = Operations()
+    there.answer(dict(head), body)  # fills the caches
+    gc.collect()
+    gc.disable()
+    try:
+        assert there.answer(dict(head), body).head["errors"] == 1
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_the_warnings_about_a_change_come_first() -> None:
