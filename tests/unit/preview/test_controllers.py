@@ -155,7 +155,7 @@ def test_a_template_of_two_kinds_of_pods_has_two_decisions_and_a_single_edit() -
             "annotations",
         ),
         (
-            {"resources": (RdmaResource(name="rdma/v100"),), "pin": {"pool": "v100"}},
+            {"resources": (RdmaResource(name="rdma/v100"),), "pin_selector": {"pool": "v100"}},
             "placement",
             "nodeSelector",
         ),
