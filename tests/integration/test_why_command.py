@@ -371,6 +371,20 @@ def test_a_controller_without_pods(tmp_path: Path, job_server: AnswersApi) -> No
     assert out.startswith("Job lab/train\n  ✘ Job train has no pods: Job train could not create")
 
 
+def test_a_controller_that_lacks_pods(tmp_path: Path, job_server: AnswersApi) -> None:
+    """Exit code 1, although each pod that it has is well; it comes before them."""
+    late = event("FailedCreate", "no room", "Job", "train", lastTimestamp="2026-11-22T10:00:05Z")
+    late["involvedObject"]["uid"] = "j"
+    job_server.answers[f"{LAB}/events"] = {"items": [late]}
+    code, answer = form("job/train", "--kubeconfig", str(tmp_path / "config"))
+    lacking, *pods = answer["pods"]
+    assert (code, lacking["name"], lacking["well"], len(pods)) == (1, "", False, 3)
+    assert (
+        lacking["answer"]["text"] == "Job train lacks pods: Job train could not create one: no room"
+    )
+    assert all(pod["rdma"] == "yes" for pod in pods)
+
+
 def test_controllers_that_cannot_be_read(tmp_path: Path, job_server: AnswersApi) -> None:
     """Exit code 2, with the missing right or the missing object."""
     access = ("--kubeconfig", str(tmp_path / "config"))

@@ -21,7 +21,7 @@ from webhook.diagnose.why.code_output import (
 from webhook.diagnose.why.collector import CollectOptions, Collector, NoPodError
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
-from webhook.diagnose.why.no_pods import explain_without_pods
+from webhook.diagnose.why.no_pods import explain_missing_pods, explain_without_pods
 from webhook.diagnose.why.output import why_form, why_text
 from webhook.diagnose.why.workload_reads import MAX_PODS, WorkloadReads
 from webhook.errors import ClusterError, DocumentError, WebhookError
@@ -238,7 +238,9 @@ class _Explainer(NamedTuple):
             title = workload.controller.title
             sentence = f"{title} has {count:,} pods; explaining the newest {MAX_PODS}"
             print_message("note", sentence)
-        return [self._pod(name) for name in workload.pods[:MAX_PODS]]
+        missing = explain_missing_pods(workload)
+        pods = [self._pod(name) for name in workload.pods[:MAX_PODS]]
+        return [missing, *pods] if missing else pods
 
     def _pod(self, name: str) -> Explanation:
         return explain_pod(self.collector.collect(self.namespace, name))

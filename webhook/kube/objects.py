@@ -37,6 +37,7 @@ class ObjectReference(Named):
     """The object that an Event is about."""
 
     kind: Text = ""
+    uid: Text = ""
 
     @property
     def title(self) -> str:
@@ -48,7 +49,6 @@ class OwnerReference(ObjectReference):
     """An entry of `metadata.ownerReferences`."""
 
     api_version: Text = ""
-    uid: Text = ""
     #: Whether the owner is the controller of the object.
     controller: Flag = False
 
@@ -140,6 +140,8 @@ class Container(LenientObject):
     """A container of a pod's spec."""
 
     name: Text = ""
+    #: "Always" for an init container that is a sidecar.
+    restart_policy: Text = ""
     resources: Resources = Field(default_factory=Resources)
 
     @property
@@ -243,6 +245,8 @@ class ContainerStatus(LenientObject):
 
     name: Text = ""
     restart_count: Number = 0
+    #: Whether its startupProbe has succeeded.
+    started: Flag = False
     state: ContainerState = Field(default_factory=ContainerState)
     #: The state before its last restart.
     last_state: ContainerState = Field(default_factory=ContainerState)
@@ -302,6 +306,11 @@ class Event(LenientObject):
         """The object that the Event is about."""
         is_core = self.involved_object != ObjectReference()
         return self.involved_object if is_core else self.regarding
+
+    def concerns(self, subject: KubernetesObject) -> bool:
+        """Return whether the Event is about an object, not an earlier one of the same name."""
+        about = self.about
+        return about.title == subject.title and about.uid in ("", subject.metadata.uid)
 
     @property
     def text(self) -> str:

@@ -207,7 +207,8 @@ class Collector:
             )
             if listed is None:
                 return None
-            events.extend(map(Event.model_validate, listed))
+            read = map(Event.model_validate, listed)
+            events.extend(event for event in read if event.concerns(item))
         return in_order(events)
 
     def _nodes(self) -> dict[str, _ReadNode] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from webhook.decide.mutations.ipc_lock import CAPABILITY
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.errors import ShapeError
-from webhook.kube.objects import ContainerStatus, PodRecord, Terminated
+from webhook.kube.objects import ContainerStatus, PodRecord, Terminated, Waiting
 from webhook.model.annotations import MEMORY_LIMIT_ANNOTATION
 from webhook.model.finding import Code, Finding
 from webhook.model.pod import Container, Pod
@@ -45,7 +46,8 @@ _START_FAILURES = (
     (
         Code(
             "CreateContainerConfigError",
-            "A container refers to a ConfigMap, a Secret or a key that does not exist.",
+            "A container refers to a ConfigMap, a Secret or a key that does not exist, or its user "
+            "contradicts runAsNonRoot.",
             "Create the object that the message names, or add the key that it lacks.",
         ),
         "a ConfigMap, a Secret or a key that it refers to does not exist",
@@ -88,6 +90,11 @@ START_ERROR = Code(
     "The runtime could not start the command of a container. It has never run, so it has no log.",
     "Correct what the message names: usually a command or a path that the image does not have.",
 )
+WAITS_FOR_SIDECAR = Code(
+    "WaitsForSidecar",
+    "The pod's containers wait for the startupProbe of a sidecar.",
+    "Read the log of the sidecar, and correct it or its startupProbe.",
+)
 EPHEMERAL_WITHOUT_CAPABILITY = Code(
     "EphemeralWithoutIpcLock",
     "An ephemeral container has no IPC_LOCK, and never a device of its own: the webhook changes "
@@ -97,6 +104,7 @@ EPHEMERAL_WITHOUT_CAPABILITY = Code(
 CODES = (
     *(code for code, _ in _START_FAILURES),
     START_ERROR,
+    WAITS_FOR_SIDECAR,
     EPHEMERAL_WITHOUT_CAPABILITY,
     RESTARTED,
     KILLED,
@@ -104,6 +112,12 @@ CODES = (
     OOM_KILLED,
 )
 
+#: Source: kubernetes, pkg/kubelet/kuberuntime/security_context_others.go.
+_NON_ROOT = re.compile(r"runAsUser breaks non-root policy|runAsNonRoot and image (?:will run|has)")
+_REMOVE_NON_ROOT = (
+    "Remove runAsNonRoot from the securityContext of the pod or the container: IPC_LOCK has an "
+    "effect for root only."
+)
 _MAX_MESSAGE = 400
 _SIGKILL, _SIGSEGV = 137, 139
 
@@ -115,6 +129,8 @@ def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
         yield from _container(evidence, container, f"Init container {container.name}")
     for container in status.container_statuses:
         yield from _container(evidence, container, f"Container {container.name}")
+    if status.phase == "Pending":
+        yield from _sidecars(evidence.pod)
     for name in _ephemeral_without_capability(evidence.pod):
         text = (
             f"The ephemeral container {name} has no {CAPABILITY} and no RDMA device, so RDMA fails "
@@ -146,9 +162,7 @@ def _container(evidence: PodEvidence, container: ContainerStatus, title: str) ->
     restarts = container.restart_count
     waiting = container.state.waiting
     if waiting and waiting.reason in _CODES_AND_CAUSES:
-        code, cause = _CODES_AND_CAUSES[waiting.reason]
-        text = f"{title} cannot start: {cause}: {cut(waiting.message)}"
-        yield code.finding("error", text)
+        yield _not_started(title, waiting)
     ended = _end_of(container)
     if ended is not None and not _is_good_end(ended):
         yield _end(evidence, title, ended, restarts)
@@ -156,6 +170,28 @@ def _container(evidence: PodEvidence, container: ContainerStatus, title: str) ->
         text = f"{title} has restarted {_times(restarts)}."
         remedy = _read_log(evidence, title, previous=True)
         yield RESTARTED.finding("unsure", text, remedy)
+
+
+def _not_started(title: str, waiting: Waiting) -> Finding:
+    """Return the finding on a container that the kubelet cannot start."""
+    code, cause = _CODES_AND_CAUSES[waiting.reason]
+    remedy = code.remedy
+    if _NON_ROOT.search(waiting.message):
+        cause, remedy = "its user is root, against runAsNonRoot", _REMOVE_NON_ROOT
+    return code.finding("error", f"{title} cannot start: {cause}: {cut(waiting.message)}", remedy)
+
+
+def _sidecars(pod: PodRecord) -> Iterator[Finding]:
+    """Yield a finding on each sidecar whose startupProbe keeps the pod's containers waiting."""
+    names = {
+        container.name
+        for container in pod.spec.init_containers
+        if container.restart_policy == "Always"
+    }
+    for status in pod.status.init_container_statuses:
+        if status.name in names and status.state.is_running and not status.started:
+            text = f"The pod's containers wait for the startupProbe of its sidecar {status.name}."
+            yield WAITS_FOR_SIDECAR.finding("error", text)
 
 
 def log_remedy(evidence: PodEvidence) -> str:

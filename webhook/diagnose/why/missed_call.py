@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from webhook.admission.match import predict_call
 from webhook.admission.selection import ca_bundle_of
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_status import NO_STATUS
@@ -11,7 +12,7 @@ from webhook.diagnose.why.pod_template import template_title, with_effect
 from webhook.kube.objects import KubernetesObject
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.decision import Reason
-from webhook.model.facts import OPT_IN_LABEL
+from webhook.model.facts import OPT_IN_LABEL, NamespaceFacts
 from webhook.model.finding import Code, Finding
 from webhook.preview.workloads.hints import resembles_enable
 
@@ -31,6 +32,12 @@ NO_CA_BUNDLE = Code(
     "NoCaBundle",
     "The webhook configuration has no caBundle, so the API server cannot call the webhook.",
     "Ask the cluster administrator to run: rdma-webhook certs status. Then create the pod again.",
+)
+NOT_SELECTED = Code(
+    "NotSelected",
+    "The webhook configuration, as it is in the cluster, does not select the pod.",
+    "Meet what the message names. Or ask the cluster administrator to apply the manifests of "
+    "rdma-webhook again (docs/installation.md). Then create the pod again.",
 )
 CREATED_BEFORE_WEBHOOK = Code(
     "CreatedBeforeWebhook",
@@ -67,6 +74,7 @@ CODES = (
     NAMESPACE_NOT_LABELED,
     NOT_INSTALLED,
     NO_CA_BUNDLE,
+    NOT_SELECTED,
     CREATED_BEFORE_WEBHOOK,
     ANNOTATED_LATER,
     CREATED_BEFORE_LABEL,
@@ -93,6 +101,7 @@ def missed_call_reasons(evidence: PodEvidence) -> Iterator[Finding]:
         )
     yield from _missing_label(evidence)
     yield from _missing_installation(evidence)
+    yield from _missing_selection(evidence)
     yield from _newer_prerequisites(evidence)
     yield from _unanswered_call(evidence)
 
@@ -139,6 +148,17 @@ def _missing_installation(evidence: PodEvidence) -> Iterator[Finding]:
                 "webhook."
             )
             yield not_called(NO_CA_BUNDLE, text)
+
+
+def _missing_selection(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield why the selectors and rules of the installed webhook leave the pod out."""
+    labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
+    facts = NamespaceFacts(name=evidence.namespace_name, labels=labels)
+    if not evidence.registrations:
+        return
+    called, reason = predict_call(evidence.pod.manifest, facts, evidence.registrations)
+    if called is False:
+        yield not_called(NOT_SELECTED, f"No: {reason}.")
 
 
 def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from webhook.diagnose.why.explanation import Chapter, Explanation
 from webhook.diagnose.why.refusals import message_of_refusal, refusal, used_up_quotas
 from webhook.diagnose.why.workload_reads import Workload
 from webhook.kube.objects import Conditions, KubernetesObject
-from webhook.kube.records import LenientObject, Number
+from webhook.kube.records import LenientObject, Number, Text
 from webhook.model.finding import Code, Finding
 
 NO_PODS = Code(
@@ -24,6 +24,16 @@ NO_PODS = Code(
     "The controller has no pods, and nothing that can be read shows the reason.",
     "Read its conditions and Events with kubectl describe, and check that the program that creates "
     "its pods is running.",
+)
+PAUSED = Code(
+    "Paused",
+    "The Deployment is paused, so it creates no pods.",
+    "kubectl rollout resume deployment NAME",
+)
+NOT_DUE = Code(
+    "NotDue",
+    "No run of the CronJob is due, or its Jobs have been deleted.",
+    "To start a Job now: kubectl create job --from=cronjob/NAME JOB.",
 )
 WAITS_TO_RETRY = Code(
     "WaitsToRetry",
@@ -44,15 +54,19 @@ ENDED = Code(
     "The controller has ended, and its pods have been deleted.",
     "Create it again. Its conditions (kubectl describe) show how it ended.",
 )
-CODES = (NO_PODS, WAITS_TO_RETRY, SUSPENDED, SCALED_TO_ZERO, ENDED)
+CODES = (NO_PODS, PAUSED, NOT_DUE, WAITS_TO_RETRY, SUSPENDED, SCALED_TO_ZERO, ENDED)
 
 #: The conditions of a Job that has ended.
 _ENDS = ("Complete", "Failed")
+#: The kinds with the condition ReplicaFailure.
+_WITH_CONDITION = ("ReplicaSet", "ReplicationController")
 _FAILED_CREATE = "FailedCreate"
 
 
 class _Spec(LenientObject):
     suspend: object = None
+    paused: object = None
+    schedule: Text = ""
     replicas: object = None
 
 
@@ -84,20 +98,44 @@ def explain_without_pods(workload: Workload) -> Explanation:
     )
 
 
+def explain_missing_pods(workload: Workload) -> Explanation | None:
+    """Explain why a controller with pods cannot create the others; None if nothing shows that."""
+    findings = [*_refusals(workload)]
+    if not findings:
+        return None
+    return Explanation(
+        namespace=workload.namespace,
+        pod="",
+        owners=(workload.controller.title,),
+        rdma="no",
+        libraries=(),
+        answer=findings[0],
+        chapters=(Chapter("podStatus", tuple(findings[1:])),) if findings[1:] else (),
+    )
+
+
 def _findings(workload: Workload) -> Iterator[Finding]:
     """Yield the reasons, the answer first."""
     title = workload.controller.title
-    reasons = [*_refusals(workload), *_own_reasons(workload)] or [*used_up_quotas(workload)]
+    reasons = [*_refusals(workload), *_own_reasons(workload)]
+    reasons = reasons or [*_not_due(workload), *used_up_quotas(workload)]
     yield from reasons
     if not reasons:
         yield NO_PODS.finding("error", f"{title} has no pods, and reports no reason.")
 
 
 def _refusals(workload: Workload) -> Iterator[Finding]:
-    """Yield why the API server refused the pods: from the newest Event of each, or conditions."""
+    """Yield why the API server refused the pods: from the newest Event of each, or conditions.
+
+    If there are pods, an Event counts only if it is newer than they are. It may still be over for
+    a ReplicaSet, whose condition then is the present state.
+    """
     messages: dict[str, str] = {}
     for event in workload.events:
-        if event.reason == _FAILED_CREATE:
+        is_over = workload.newest and (
+            event.time <= workload.newest or event.about.kind in _WITH_CONDITION
+        )
+        if event.reason == _FAILED_CREATE and not is_over:
             messages[event.about.title] = event.text
     for controller in (*workload.between, workload.controller):
         failure = _Controller.read(controller.manifest).status.condition("ReplicaFailure")
@@ -114,9 +152,7 @@ def _own_reasons(workload: Workload) -> Iterator[Finding]:
     start = f"{workload.controller.title} has no pods"
     for controller in (workload.controller, *workload.between[:1]):
         record, title = _Controller.read(controller.manifest), controller.title
-        if record.spec.suspend is True:
-            text = f"{start}, since {title} is suspended (spec.suspend: true)."
-            yield SUSPENDED.finding("error", text)
+        yield from _held(workload, controller, record.spec)
         if record.spec.replicas == 0 and controller is workload.controller:
             yield SCALED_TO_ZERO.finding("error", f"{start}, since it asks for none (replicas: 0).")
         if record.status.desired_number_scheduled == 0:  # only a DaemonSet has it
@@ -131,6 +167,33 @@ def _own_reasons(workload: Workload) -> Iterator[Finding]:
             if state.status == "True":
                 details = f": {cut(state.message)}" if state.message else ""
                 yield ENDED.finding("error", f"{start}: {title} is {condition}{details}.")
+
+
+def _held(workload: Workload, controller: KubernetesObject, spec: _Spec) -> Iterator[Finding]:
+    """Yield that somebody suspended a controller, or paused it."""
+    start, title = f"{workload.controller.title} has no pods", controller.title
+    if spec.suspend is True:
+        text = f"{start}, since {title} is suspended (spec.suspend: true)."
+        yield SUSPENDED.finding("error", text)
+    if spec.paused is True:
+        text = f"{start}, since {title} is paused (spec.paused: true)."
+        name, namespace = controller.metadata.name, workload.namespace
+        remedy = f"To resume it: kubectl rollout resume deployment/{name} -n {namespace}."
+        yield PAUSED.finding("error", text, remedy)
+
+
+def _not_due(workload: Workload) -> Iterator[Finding]:
+    """Yield a finding on a CronJob that has no Job."""
+    controller = workload.controller
+    if controller.kind == "CronJob" and not workload.between:
+        schedule = _Controller.read(controller.manifest).spec.schedule
+        text = f"{controller.title} has no pods: it has no Job, and its schedule is {schedule!r}."
+        name, namespace = controller.metadata.name, workload.namespace
+        remedy = (
+            "Wait until a run is due. To start a Job now: kubectl create job "
+            f"--from=cronjob/{name} {name}-now -n {namespace}."
+        )
+        yield NOT_DUE.finding("error", text, remedy)
 
 
 def _has_ended(status: _Status) -> bool:

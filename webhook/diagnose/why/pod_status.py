@@ -16,8 +16,9 @@ from webhook.diagnose.why.pending_scheduler import (
 )
 from webhook.diagnose.why.pending_volumes import volume_findings
 from webhook.diagnose.why.pod_template import template_title, with_effect
-from webhook.kube.objects import Event
+from webhook.kube.objects import Event, PodRecord
 from webhook.model.finding import Code, Finding
+from webhook.model.pod import at
 
 TERMINATING = Code("Terminating", "The pod is being deleted.")
 EVICTED = Code(
@@ -29,6 +30,12 @@ RUNNING = Code("Running", "The pod is running.")
 SUCCEEDED = Code("Succeeded", "The pod has completed.")
 FAILED = Code(
     "Failed", "The pod has failed.", "Search its log for known errors: rdma-webhook why POD --logs."
+)
+NODE_NOT_READY = Code(
+    "NodeNotReady",
+    "The pod's node is not ready, or does not exist.",
+    "Ask the cluster administrator about the node (kubectl describe node), or create the pod again "
+    "on another one.",
 )
 UNREADY = Code(
     "Unready",
@@ -67,6 +74,7 @@ CODES = (
     TERMINATING,
     EVICTED,
     RUNNING,
+    NODE_NOT_READY,
     UNREADY,
     SUCCEEDED,
     FAILED,
@@ -84,6 +92,12 @@ _REPEATED = frozenset(
     {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED, PREEMPTED_EVENT}
 )
 _EVENTS = {"NoRDMA": NO_RDMA_EVENT, "FailedCreate": FAILED_CREATE}
+#: The reason of a pod that ran longer than activeDeadlineSeconds.
+_DEADLINE = "DeadlineExceeded"
+_OTHER_NODE = (
+    "Correct or remove nodeName, or create the pod again if its node has been removed: kubectl get "
+    "nodes."
+)
 #: Events of the kubelet about a pod that it cannot start (Kubernetes, pkg/kubelet/events).
 _SET_UP_EVENTS = ("FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "FailedMapVolume")
 #: The number of events to show, the newest ones.
@@ -106,7 +120,7 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
     phase, node = pod.status.phase, pod.spec.node_name
     on_node = f" on node {node}" if node else ""
     if pod.metadata.is_deleted:
-        yield TERMINATING.finding("info", "The pod is being deleted.")
+        yield TERMINATING.finding("info", f"The pod is being deleted{_finalizers(pod)}.")
     if pod.status.reason == "Evicted":
         yield EVICTED.finding("error", f"The pod was evicted: {cut(pod.status.message)}")
     elif phase == "Running":
@@ -118,6 +132,7 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
         yield _failed(evidence, on_node)
     elif phase == "Pending" and node:
         yield STARTING.finding("info", f"The pod is pending{on_node}.")
+        yield from _node_problem(evidence)
     elif not phase:
         yield NO_STATUS.finding("info", NO_STATUS.meaning)
 
@@ -125,8 +140,33 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
 def _unready(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield a finding on a running pod that is not ready."""
     ready = evidence.pod.status.condition("Ready")
-    if ready.status == "False" and not evidence.pod.metadata.is_deleted:
+    if ready.reason == "NodeNotReady":
+        text = f"Node {evidence.pod.spec.node_name} is not ready: it has not reported for a while."
+        yield NODE_NOT_READY.finding("error", text)
+    elif ready.status == "False" and not evidence.pod.metadata.is_deleted:
         yield UNREADY.finding("unsure", f"It is not ready: {cut(ready.message)}.")
+
+
+def _node_problem(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield a finding on a node that cannot start the pod, if the nodes were read."""
+    name = evidence.pod.spec.node_name
+    if evidence.nodes is None:
+        return
+    node = next((node for node in evidence.nodes if node.metadata.name == name), None)
+    if node is None:
+        yield NODE_NOT_READY.finding("error", f"There is no node {name}.", _OTHER_NODE)
+        return
+    ready = node.status.condition("Ready")
+    if ready.status in ("False", "Unknown"):
+        text = f"Node {name} is not ready ({ready.reason}): {cut(ready.message)}"
+        yield NODE_NOT_READY.finding("error", text)
+
+
+def _finalizers(pod: PodRecord) -> str:
+    """Return a clause on what keeps a deleted pod, or ""."""
+    finalizers = at(pod.manifest, ("metadata", "finalizers"))
+    names = [name for name in finalizers if isinstance(name, str)] if finalizers else []
+    return f", and waits for the removal of its finalizers ({', '.join(names)})" if names else ""
 
 
 def _failed(evidence: PodEvidence, on_node: str) -> Finding:
@@ -135,6 +175,9 @@ def _failed(evidence: PodEvidence, on_node: str) -> Finding:
     if status.reason and status.message and not status.container_statuses:
         text = f"The pod was refused{on_node} ({status.reason}): {cut(status.message)}"
         return REJECTED_BY_NODE.finding("error", text)
+    if status.reason == _DEADLINE:
+        text = f"The pod has failed{on_node} ({status.reason}): {cut(status.message)}"
+        return FAILED.finding("error", text, "Raise activeDeadlineSeconds, or remove it.")
     return FAILED.finding("error", f"The pod has failed{on_node}.", log_remedy(evidence))
 
 

@@ -80,7 +80,8 @@ def message_of_refusal(text: str) -> str:
 
 def refusal(workload: Workload, title: str, message: str) -> Finding:
     """Return the finding on a refusal of a pod that an object, `title`, tried to create."""
-    start = f"{workload.controller.title} has no pods: {title} could not create one"
+    lack = "lacks pods" if workload.pods else "has no pods"
+    start = f"{workload.controller.title} {lack}: {title} could not create one"
     if match := _QUOTA.search(message):
         return _quota(workload, start, *match.groups())
     if match := _WEBHOOK.search(message):

@@ -46,7 +46,9 @@ class Workload(NamedTuple):
     between: tuple[KubernetesObject, ...] = ()
     #: The names of its pods, newest first, but the newest of each owner before its others.
     pods: tuple[str, ...] = ()
-    #: Events about the controller and the objects between, oldest first; () if it has pods.
+    #: When the newest of its pods was created; "" without one.
+    newest: str = ""
+    #: Events about the controller and the objects between, oldest first.
     events: tuple[Event, ...] = ()
     #: The ResourceQuotas of the namespace; () if it has pods.
     quotas: tuple[KubernetesObject, ...] = ()
@@ -80,14 +82,16 @@ class WorkloadReads:
         pods = self._pods()
         uids = _descendants(controller.metadata.uid, [*map(_owned, between), *pods])
         owned = [child for child in between if child.metadata.uid in uids]
-        names = _newest_pods([pod for pod in pods if pod.metadata.uid in uids])
-        events = () if names else self._events([controller, *owned], best_effort)
+        pods_of_it = [pod for pod in pods if pod.metadata.uid in uids]
+        names = _newest_pods(pods_of_it)
+        events = self._events([controller, *owned], best_effort)
         quotas = () if names else self._quotas(best_effort)
         return Workload(
             self._namespace,
             controller,
             tuple(sorted(owned, key=_age, reverse=True)),
             names,
+            max((pod.metadata.creation_timestamp for pod in pods_of_it), default=""),
             events,
             quotas,
             tuple(best_effort.unread),
@@ -146,9 +150,13 @@ class WorkloadReads:
         """Return the Events about objects, from one list: they may be many."""
         path = f"/api/v1/namespaces/{self._namespace}/events"
         listed = best_effort.list(path, "events", {"fieldSelector": "type=Warning"})
-        titles = {subject.title for subject in about}
-        events = map(Event.model_validate, listed or ())
-        return in_order(event for event in events if event.about.title in titles)
+        subjects = {subject.title: subject for subject in about}
+        events = list(map(Event.model_validate, listed or ()))
+        return in_order(
+            event
+            for event in events
+            if event.about.title in subjects and event.concerns(subjects[event.about.title])
+        )
 
     def _quotas(self, best_effort: BestEffortReads) -> tuple[KubernetesObject, ...]:
         path = f"/api/v1/namespaces/{self._namespace}/resourcequotas"

@@ -81,12 +81,21 @@ def namespace(labels: Mapping[str, str] | None = None, written: str = EARLIER) -
     }
 
 
+CREATION = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods"],
+}
+
+
 def configuration(policy: str = "Fail", created: str = EARLIER, bundle: str = "Q0E=") -> Item:
     """Return the webhook's configuration."""
     webhook = {
         "name": "pods.rdma.lab",
         "clientConfig": {"caBundle": bundle},
         "failurePolicy": policy,
+        "rules": [CREATION],
     }
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",

@@ -445,6 +445,18 @@ def test_events_in_order() -> None:
     assert [event.reason for event in evidence.events or ()] == ["A", "B", "C"]
 
 
+def test_events_of_an_earlier_object() -> None:
+    """An Event about another pod with the same name, as of a StatefulSet, does not count."""
+    involved = {"kind": "Pod", "name": "train-0"}
+    events = [
+        event("A", "", involvedObject={**involved, "uid": "earlier"}),
+        event("B", "", involvedObject={**involved, "uid": "u"}),
+        event("C", ""),
+    ]
+    evidence = collect(FakeCluster(everything(live()) | {f"{LAB}/events": listed(*events)}))
+    assert [event.reason for event in evidence.events or ()] == ["B", "C"]
+
+
 def test_a_node_is_no_owner() -> None:
     """The mirror pod of a static pod is owned by its node, which has no template."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "controller": True}

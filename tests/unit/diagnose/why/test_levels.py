@@ -50,7 +50,8 @@ LEVELS = {
     "Preempting Preempted VolumeClaimMissing VolumeClaimUnbound VolumeElsewhere TooLarge "
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
-    "LimitRangeExceeded RejectedByNode NotSetUp",
+    "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
+    "NotDue",
 }
 OF_A_VERDICT = {
     "WouldBe",
@@ -89,6 +90,9 @@ def _of_call() -> Iterator[Explanation]:
     here = namespace()
     yield explain(unseen(), namespace=here, webhooks=())
     yield explain(unseen(), namespace=here, webhooks=[configuration(bundle="")])
+    unruly = configuration()
+    unruly["webhooks"][1]["rules"] = []
+    yield explain(unseen(), namespace=here, webhooks=[unruly])
     yield explain(unseen(), namespace=here, webhooks=[configuration(created=LATER)])
     yield explain(unseen(), namespace=here, webhooks=[configuration()])
     yield explain(unseen(), namespace=here, webhooks=[configuration("Ignore")])
@@ -115,7 +119,10 @@ def _of_status() -> Iterator[Explanation]:
     yield explain(pending())
     yield explain(pending(), nodes=[node("a")])
     events = [event(reason, "x") for reason in ("NoRDMA", "FailedCreate", "Other", "FailedMount")]
-    yield explain(live(phase="Pending"), events=events)
+    yield explain(live(phase="Pending"), events=events, nodes=())
+    waiting = {"name": "proxy", "state": {"running": {}}}
+    sidecar = {"initContainers": [{"name": "proxy", "restartPolicy": "Always"}]}
+    yield explain(live(phase="Pending", initContainerStatuses=[waiting], spec=sidecar))
     unready = {"type": "Ready", "status": "False", "message": "x"}
     yield explain(live(conditions=[unready]))
     yield explain(live(phase="Failed", reason="UnexpectedAdmissionError", message="x"))
@@ -170,6 +177,8 @@ def _of_controllers() -> Iterator[Explanation]:
     for message in (SILENT, VIOLATES, TOO_MUCH):
         yield without_pods("Job", events=[event("FailedCreate", message, "Job", "a")])
     yield without_pods("Job", status={"failed": 1})
+    yield without_pods("Deployment", spec={"paused": True})
+    yield without_pods("CronJob")
     yield without_pods("Job")
     yield without_pods("Job", spec={"suspend": True})
     yield without_pods("Deployment", spec={"replicas": 0})

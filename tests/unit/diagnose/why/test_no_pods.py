@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import chapter_findings, event
+from tests.unit.diagnose.why.pods import CREATED, EARLIER, LATER, chapter_findings, event
 from webhook.diagnose.why.explanation import Explanation
-from webhook.diagnose.why.no_pods import explain_without_pods
+from webhook.diagnose.why.no_pods import explain_missing_pods, explain_without_pods
 from webhook.diagnose.why.workload_reads import Workload
 from webhook.kube.cluster_reads import ReadFailure
 from webhook.kube.objects import Event, KubernetesObject
@@ -183,6 +183,52 @@ def test_one_refusal_is_told_once() -> None:
     assert "ReplicaSet a-2 could not" in finding.text
 
 
+def with_pods(
+    subject: KubernetesObject, *between: KubernetesObject, events: Iterable[dict[str, Any]] = ()
+) -> Explanation | None:
+    """Explain why a controller with a pod, created at CREATED, cannot create more."""
+    about = tuple(map(Event.model_validate, events))
+    return explain_missing_pods(
+        Workload("lab", subject, between, ("a-0",), newest=CREATED, events=about)
+    )
+
+
+def test_a_controller_that_cannot_create_more_pods() -> None:
+    """The condition of a ReplicaSet counts, or a newer Event about another kind."""
+    for kind in ("ReplicaSet", "Deployment"):
+        between = [controller("ReplicaSet", "a-1", status=failing(QUOTA))]
+        subject = controller(kind, status={} if kind == "Deployment" else failing(QUOTA))
+        explanation = with_pods(subject, *(between if kind == "Deployment" else []))
+        assert explanation is not None
+        assert (explanation.rdma, explanation.well, explanation.pod) == ("no", False, "")
+        assert explanation.answer.code == "QuotaExceeded"
+        assert explanation.answer.text.startswith(f"{kind} a lacks pods: ReplicaSet a")
+    late = event("FailedCreate", DENIED, "Job", "a", lastTimestamp=LATER)
+    explanation = with_pods(controller("Job"), events=[late])
+    assert explanation is not None
+    assert explanation.answer.text == f"Job a lacks pods: Job a could not create one: {DENIED}"
+    assert (explanation.owners, explanation.chapters) == (("Job a",), ())
+    both = with_pods(controller("Job", status=failing("x")), controller("Job", "b"), events=[late])
+    assert both is not None
+    assert both.chapters == ()
+    twice = [late, event("FailedCreate", "other", "Job", "b", lastTimestamp=LATER)]
+    explanation = with_pods(controller("Job"), controller("Job", "b"), events=twice)
+    assert explanation is not None
+    assert [finding.code for finding in chapter_findings(explanation, "podStatus")] == [
+        "FailedCreate"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "time"),
+    [("Job", EARLIER), ("Job", CREATED), ("ReplicaSet", LATER), ("ReplicationController", LATER)],
+)
+def test_a_refusal_that_is_over(kind: str, time: str) -> None:
+    """The controller has created a pod since, or has no such condition."""
+    old = event("FailedCreate", DENIED, kind, "a", lastTimestamp=time)
+    assert with_pods(controller(kind), events=[old]) is None
+
+
 def quota(**amounts: tuple[Any, Any]) -> KubernetesObject:
     """Return a ResourceQuota: resource → used and hard."""
     used, hard = ({key: pair[index] for key, pair in amounts.items()} for index in (0, 1))
@@ -256,6 +302,19 @@ def test_a_quota_without_an_event() -> None:
             "Ended",
             "Job a is Failed.",
         ),
+        (
+            "Deployment",
+            {"spec": {"paused": True}},
+            "Paused",
+            "Deployment a is paused (spec.paused: true).",
+        ),
+        (
+            "CronJob",
+            {"spec": {"schedule": "0 3 31 1 *"}},
+            "NotDue",
+            "CronJob a has no pods: it has no Job, and its schedule is '0 3 31 1 *'.",
+        ),
+        ("Deployment", {"spec": {"paused": False}}, "NoPods", "reports no reason"),
         ("Job", {}, "NoPods", "Job a has no pods, and reports no reason."),
         ("Job", {"spec": {"suspend": False}}, "NoPods", "reports no reason"),
         ("DaemonSet", {}, "NoPods", "reports no reason"),
@@ -276,6 +335,17 @@ def test_its_own_state(kind: str, fields: dict[str, Any], code: str, says: str) 
     (finding,) = now(kind, **fields)
     assert (finding.code, finding.level) == (code, "error")
     assert says in finding.text
+
+
+def test_commands_in_remedies() -> None:
+    """They can be copied."""
+    (finding,) = now("Deployment", spec={"paused": True})
+    assert finding.remedy == "To resume it: kubectl rollout resume deployment/a -n lab."
+    (finding,) = now("CronJob", spec={"schedule": "* * * * *"})
+    assert finding.remedy == (
+        "Wait until a run is due. To start a Job now: kubectl create job --from=cronjob/a a-now -n "
+        "lab."
+    )
 
 
 def test_the_newest_object_between() -> None:

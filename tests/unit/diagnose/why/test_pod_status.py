@@ -261,6 +261,101 @@ def test_a_refusal_before_the_pod_was_created(time: str, is_shown: bool) -> None
     assert reasons == (["FailedCreate"] if is_shown else []) + ["Event"]
 
 
+def node_record(status: str = "True", **fields: str) -> dict[str, Any]:
+    """Return a node with this condition Ready."""
+    condition = {"type": "Ready", "status": status, **fields}
+    return {"metadata": {"name": "node-1"}, "status": {"conditions": [condition]}}
+
+
+def test_the_node_of_a_pod_that_starts() -> None:
+    """A node that is not ready, or does not exist, starts no pod."""
+    pod = live(phase="Pending")
+    lost = node_record("Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting.")
+    for status in ("Unknown", "False"):
+        lost["status"]["conditions"][0]["status"] = status
+        _, finding = now(pod, nodes=[node_record() | {"metadata": {"name": "b"}}, lost])
+        assert (finding.code, finding.level) == ("NodeNotReady", "error")
+        assert finding.text == (
+            "Node node-1 is not ready (NodeStatusUnknown): Kubelet stopped posting."
+        )
+        assert not explain(pod, nodes=[lost]).well
+    _, finding = now(pod, nodes=[])
+    assert finding.text == "There is no node node-1."
+    assert finding.remedy.startswith("Correct or remove nodeName")
+    for nodes in (None, [node_record()], [{"metadata": {"name": "node-1"}}]):
+        assert [finding.code for finding in now(pod, nodes=nodes)] == ["Starting"]
+
+
+def test_the_node_of_a_running_pod() -> None:
+    """The node controller sets the pod's condition Ready."""
+    condition = {"type": "Ready", "status": "False", "reason": "NodeNotReady"}
+    _, finding = now(live(conditions=[condition]))
+    assert (finding.code, finding.level) == ("NodeNotReady", "error")
+    assert finding.text == "Node node-1 is not ready: it has not reported for a while."
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "clause"),
+    [
+        (["a.example/x", "b"], ", and waits for the removal of its finalizers (a.example/x, b)."),
+        ([], "."),
+        ([5], "."),
+        (None, "."),
+    ],
+)
+def test_finalizers(finalizers: object, clause: str) -> None:
+    """They keep a deleted pod, so they are named."""
+    metadata = {"deletionTimestamp": LATER, "finalizers": finalizers}
+    assert now(live(metadata=metadata))[0].text == f"The pod is being deleted{clause}"
+
+
+def test_a_deadline() -> None:
+    """The pod's own limit ended it, whatever its log says."""
+    reached = live(phase="Failed", reason="DeadlineExceeded", message="Pod was active too long")
+    reached["status"]["containerStatuses"] = [{"name": "main", "state": ended(0)}]
+    (finding,) = now(reached)
+    assert (finding.code, finding.remedy) == (
+        "Failed",
+        "Raise activeDeadlineSeconds, or remove it.",
+    )
+    assert finding.text == (
+        "The pod has failed on node node-1 (DeadlineExceeded): Pod was active too long"
+    )
+
+
+def test_a_user_against_run_as_non_root() -> None:
+    """No object is missing then."""
+    for message in (
+        "container's runAsUser breaks non-root policy (pod: ...)",
+        "container has runAsNonRoot and image will run as root",
+    ):
+        waiting = {"reason": "CreateContainerConfigError", "message": message}
+        _, finding = now(of_main(state={"waiting": waiting}))
+        assert finding.text == (
+            f"Container main cannot start: its user is root, against runAsNonRoot: {message}"
+        )
+        assert finding.remedy.startswith("Remove runAsNonRoot from the securityContext")
+
+
+def test_a_sidecar_that_does_not_start() -> None:
+    """The containers of the pod wait for its startupProbe."""
+    states: list[dict[str, Any]] = [
+        {"name": name, "state": {"running": {}}} for name in ("proxy", "fetch")
+    ]
+    sidecars = [{"name": "proxy", "restartPolicy": "Always"}, {"name": "fetch"}]
+    pod = live(phase="Pending", initContainerStatuses=states, spec={"initContainers": sidecars})
+    _, finding = now(pod)
+    assert (finding.code, finding.level) == ("WaitsForSidecar", "error")
+    assert finding.text == "The pod's containers wait for the startupProbe of its sidecar proxy."
+    states[0]["started"] = True
+    assert codes(explain(pod), "podStatus") == ["Starting"]
+    states[0] |= {"started": False, "state": {"waiting": {}}}
+    assert codes(explain(pod), "podStatus") == ["Starting"]
+    states[0] |= {"state": {"running": {}}}
+    pod["status"]["phase"] = "Running"
+    assert codes(explain(pod), "podStatus") == ["Running"]
+
+
 def test_a_pod_that_is_not_ready() -> None:
     """It runs, but no Service sends anything to it."""
     message = "containers with unready status: [main]"

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.diagnose.why.pods import (
     ASKED,
     CREATED,
+    CREATION,
     EARLIER,
     LATER,
     OWNED,
@@ -403,6 +404,29 @@ def test_a_status_that_cannot_be_read() -> None:
     finding = called(live({**ASKED, "rdma.lab/status": "green"}))
     assert (finding.code, finding.level) == ("StatusUnreadable", "unsure")
     assert finding.remedy == "Remove rdma.lab/status from the pod, and create the pod again."
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (
+            {"namespaceSelector": {"matchLabels": {"tier": "gpu"}}},
+            "tier",
+        ),
+        ({"objectSelector": {"matchLabels": {"team": "ml"}}}, "team"),
+        ({"rules": [{**CREATION, "operations": ["UPDATE"]}]}, "covers the creation of pods"),
+    ],
+    ids=str,
+)
+def test_a_webhook_that_does_not_select_the_pod(fields: Item, reason: str) -> None:
+    """An edited webhook configuration: to create the pod again would change nothing."""
+    edited = configuration()
+    edited["webhooks"][1] |= fields
+    finding = called(unseen(), namespace=namespace(), webhooks=(edited,))
+    assert (finding.code, finding.level) == ("NotSelected", "error")
+    assert finding.text.startswith("No: ")
+    assert reason in finding.text
+    assert "ask the cluster administrator to apply the manifests" in finding.remedy
 
 
 def managed(pod: Item, written: str = CREATED) -> Item:

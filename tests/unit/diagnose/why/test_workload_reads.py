@@ -60,12 +60,18 @@ def test_pods_through_the_objects_between() -> None:
     assert workload.pods == ("new-9", "old-9", "new-10")
     assert [child.metadata.name for child in workload.between] == ["d-2", "d-1"]
     assert workload.controller.title == "Deployment d"
-    assert (workload.events, workload.unread, workload.namespace) == ((), (), "lab")
+    assert (workload.unread, workload.namespace, workload.newest) == ((), "lab", "3")
 
 
 def test_events_where_there_are_no_pods() -> None:
-    """They are about the controller and the objects between, oldest first."""
-    workload = read(deployment())
+    """They are about the controller and the objects between, oldest first.
+
+    An Event about an earlier object with the same name is left out.
+    """
+    answers = deployment()
+    involved = {"kind": "Deployment", "name": "d", "uid": "of-an-earlier-one"}
+    answers[f"{LAB}/events"]["items"].append(event("E", "x", involvedObject=involved))
+    workload = read(answers)
     assert [warning.reason for warning in workload.events] == ["A", "B"]
 
 
@@ -162,11 +168,10 @@ def test_each_controller_of_the_table_has_a_word() -> None:
 
 
 def test_queries_of_the_reads() -> None:
-    """Only warnings are read, and only for a controller without pods."""
+    """Only warnings are read, and with pods as well: the controller may lack others."""
     api = FakeCluster(deployment())
     WorkloadReads(api, "lab").of(kinds_of("deploy"), "d")
     events: list[Query] = [query for path, query in api.asked if path.endswith("/events")]
     assert [query["fieldSelector"] for query in events] == ["type=Warning"]
-    api = FakeCluster(deployment(owned("p", "d")))
-    WorkloadReads(api, "lab").of(kinds_of("deploy"), "d")
-    assert not [path for path, _ in api.asked if path.endswith("/events")]
+    workload = read(deployment(owned("p", "d")))
+    assert [warning.reason for warning in workload.events] == ["A", "B"]
