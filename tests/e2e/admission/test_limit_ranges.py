@@ -100,6 +100,8 @@ def test_a_maximum_is_a_default_too(cluster: Cluster, webhooks: Webhooks) -> Non
     answer, _ = _counted(cluster, webhooks, "maximum", None)
     assert answer.memory() == ("100Gi", "100Gi")
     assert answer.status["skipped"] == ["LimitRequired"]
+    assert answer.status["because"] == "DefaultMemoryLimit"
+    assert "container trainer got limits.memory 100Gi by default" in answer.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from webhook.decide.verdict.command_memlock import (
     judge_command_memlock,
 )
 from webhook.decide.verdict.command_settings import UNCERTAIN_REASONS, judge_uncertain_settings
+from webhook.decide.verdict.default_limit import DEFAULT_LIMIT_REASONS, judge_default_limit
 from webhook.decide.verdict.devices import (
     CLAIM_REASONS,
     DEVICE_REASONS,
@@ -103,6 +104,7 @@ _TARGET_JUDGES: tuple[Callable[[PatchedPod, PatchedTarget], Verdict | None], ...
     judge_pinned_memory,
     judge_libraries,
     judge_uncertain_settings,
+    judge_default_limit,
 )
 
 
@@ -180,6 +182,7 @@ JUDGE_REASONS: tuple[Reason, ...] = (
     *CLAIM_REASONS,
     *COMMAND_MEMLOCK_REASONS,
     *PINNED_MEMORY_REASONS,
+    *DEFAULT_LIMIT_REASONS,
     *LIBRARY_REASONS,
     *UNCERTAIN_REASONS,
     *RANK_REASONS,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from webhook.admission.registration import Registration, registrations_in
+from webhook.decide.verdict.default_limit import DEFAULT_LIMIT
 from webhook.diagnose.tools.logs import read_log
 from webhook.diagnose.why.additions import depends_on_mutators
 from webhook.diagnose.why.admission_reads import (
@@ -130,7 +131,7 @@ class Collector:
             logs=self._logs(pod_only, namespace) if options.logs else None,
             configuration=options.configuration,
             installed=self._installed(pod_only.status) if pod_only.status else None,
-            facts=live_facts.facts(Facts()) if live_facts else Facts(),
+            facts=(live_facts or self._limit_facts(pod_only, namespace)).facts(Facts()),
         )
         evidence = replace(evidence, unfinished_pods=pending.unfinished_pods(evidence))
         evidence = with_config_maps(evidence, BestEffortFacts(self._reads, self._best_effort))
@@ -180,6 +181,14 @@ class Collector:
         if not live_facts.is_unreachable():
             live_facts.nodes = self._node_facts()
         return live_facts
+
+    def _limit_facts(self, pod_only: PodEvidence, namespace: str) -> BestEffortFacts:
+        """Read the LimitRanges, if the verdict is about the limit that one of them has set."""
+        limit_facts = BestEffortFacts(self._reads, self._best_effort)
+        status = pod_only.status
+        if status is not None and status.verdict_reason == DEFAULT_LIMIT.code:
+            limit_facts.read_namespace(namespace)
+        return limit_facts
 
     def _namespace(
         self, namespace: str, live_facts: BestEffortFacts | None

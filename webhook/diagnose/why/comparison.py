@@ -133,7 +133,14 @@ def verdict_of(
     count, since a Pod Security level may explain what the pod lacks.
     """
     labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
-    facts = NamespaceFacts(name=evidence.namespace_name, labels=labels, config_maps=config_maps)
+    facts = NamespaceFacts(
+        name=evidence.namespace_name,
+        labels=labels,
+        config_maps=config_maps,
+        memory_limit_rejection=evidence.facts.namespace(
+            evidence.namespace_name
+        ).memory_limit_rejection,
+    )
     try:
         inspection = _inspect(evidence, status, facts, manifest)
     except (ShapeError, RecursionError):

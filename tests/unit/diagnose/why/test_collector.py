@@ -771,3 +771,18 @@ def test_a_node_that_cannot_be_read(answer: Any, unread: tuple[str, ...]) -> Non
     answers = everything(live(IN_DOUBT)) | {"/api/v1/nodes/node-1": answer}
     evidence = collect(FakeCluster(answers))
     assert (evidence.node_facts, evidence.unread) == ({}, unread)
+
+
+def test_the_limit_range_of_a_limit() -> None:
+    """It is read if the verdict is about the limit that it set, and names itself then."""
+    path = f"{LAB}/limitranges"
+    limits = [{"type": "Container", "max": {"memory": "8Gi"}}]
+    limit_range = {"metadata": {"name": "lr", "namespace": "lab"}, "spec": {"limits": limits}}
+    answers = everything(live(status("unsure", "DefaultMemoryLimit")))
+    answers |= {path: listed(limit_range), f"{LAB}/resourcequotas": listed()}
+    evidence = collect(FakeCluster(answers))
+    assert evidence.facts.namespace("lab").memory_limit_rejection == "LimitRange lr sets max.memory"
+    assert evidence.unread == ()
+    api = FakeCluster(answers | everything(live()))
+    assert collect(api).facts.namespace("lab").memory_limit_rejection == ""
+    assert path not in [asked for asked, _ in api.asked]

@@ -15,7 +15,7 @@ from tests.unit.diagnose.why.test_answer import RDMA, log
 from webhook.diagnose.why.explanation import Explanation
 from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference, CompiledConfiguration, FabricEnv
-from webhook.model.facts import PSA_ENFORCE, NamespaceFacts
+from webhook.model.facts import PSA_ENFORCE, Facts, NamespaceFacts
 from webhook.model.finding import Finding
 
 Item = dict[str, Any]
@@ -349,6 +349,29 @@ def test_pod_security_is_the_cause(security: Item) -> None:
     assert "PodSecurity" not in codes
     unread = explain(pod, installed=KNOWN).answer
     assert (unread.code, unread.remedy) == ("PodSecurity", explanation.answer.remedy)
+
+
+@each_knowledge
+def test_a_limit_by_default(installed: CompiledConfiguration | None) -> None:
+    """A limit of a LimitRange is a doubt, as one that was added afterwards is."""
+    rejection = "LimitRange bounds sets max.memory"
+    place = NamespaceFacts(name="lab", memory_limit_rejection=rejection)
+    recorded = "LimitRanger plugin set: memory limit for container trainer"
+    manifest = new_pod(
+        gpu("trainer", limits={"memory": "4Gi"}),
+        annotations={"kubernetes.io/limit-ranger": recorded},
+    )
+    pod = deepcopy(decide_on(manifest, decision_input(namespace=place)).pod) | {"kind": "Pod"}
+    explanation = compared(pod, installed, facts=Facts(namespaces={"lab": place}))
+    assert (explanation.rdma, explanation.answer.code) == ("unsure", "DefaultMemoryLimit")
+    assert changes(explanation) == []
+    assert explanation.answer.text == (
+        "RDMA over v100-ib is not certain: container trainer got limits.memory 4Gi by default: "
+        "LimitRange bounds sets max.memory. A container has a memory limit that a "
+        "LimitRange set by default, and all memory that it registers counts against it."
+    )
+    unread = compared(pod, installed).answer.text
+    assert "container trainer got limits.memory 4Gi by default of a LimitRange. A" in unread
 
 
 def test_the_libraries_come_last() -> None:
