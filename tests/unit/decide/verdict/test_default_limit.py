@@ -54,8 +54,8 @@ def test_the_message() -> None:
     message = f"container trainer got limits.memory 4Gi by default: {REJECTION}"
     assert verdict_on(limited(), REQUIRED).message == message
     assert len(f"rdma.lab: RDMA not certain: {message}") <= 120
-    kept = decision_input(defaults={"memory_limit": "keep"})
-    assert verdict_on(limited(), kept).message == (
+    keep_limits = decision_input(defaults={"memory_limit": "keep"})
+    assert verdict_on(limited(), keep_limits).message == (
         "container trainer got limits.memory 4Gi by default of a LimitRange"
     )
 

@@ -284,7 +284,7 @@ def test_a_launcher_is_compared_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trainer", "known", "text"),
+    ("trainer", "installed", "text"),
     [
         (
             gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_7")),
@@ -322,10 +322,10 @@ def test_a_launcher_is_compared_too() -> None:
     ids=["HCA", "HCA, configuration unknown", "export", "user"],
 )
 def test_the_container_and_the_value(
-    trainer: Item, known: CompiledConfiguration | None, text: str
+    trainer: Item, installed: CompiledConfiguration | None, text: str
 ) -> None:
     """The status has only a code; what the pod carries has the names, if it explains the code."""
-    assert compared(equipped(trainer), known).answer.text == text
+    assert compared(equipped(trainer), installed).answer.text == text
 
 
 @pytest.mark.parametrize("security", [{}, {"runAsUser": 1000}], ids=["root", "non-root"])
