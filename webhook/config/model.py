@@ -7,112 +7,25 @@ sense, alone and together.
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Literal, TypeGuard, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError, to_jsonable_python
 
+from webhook.config.field_types import (
+    Count,
+    Globs,
+    Hcoll,
+    PartitionKey,
+    Scalar,
+    Text,
+    shared_default,
+)
 from webhook.model.fabric import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes, SharedBy
 from webhook.model.libraries import Library
 
 API_VERSION = "rdma.lab/v1alpha1"
 KIND = "FabricConfiguration"
-_HEX = re.compile(r"0[xX][0-9A-Fa-f]{1,4}")
-#: The upper bit of a partition key marks a full member; UCX_IB_PKEY omits it (0 to 0x7fff).
-_PARTITION, _FULL_MEMBER = 0x7FFF, 0x8000
-#: The maximum number of devices per container; no node has that many.
-_MAX_DEVICES = 1000
-
-
-def _as_written(value: object) -> object:
-    """Turn a number or a boolean back into text: `NCCL_CROSS_NIC: 1` means "1"."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int) else value
-
-
-def _is_integer(value: object) -> TypeGuard[int]:
-    return type(value) is int  # `isinstance` takes a bool for an int
-
-
-def _wrong_value(message: str) -> PydanticCustomError:
-    """Return an error that, unlike a ValueError, is not itself in the list of errors.
-
-    There its traceback would refer to the frame that has the list: a cycle with the whole file.
-    """
-    return PydanticCustomError("value_error", "{message}", {"message": message})
-
-
-def _count(value: object) -> object:
-    if value == "per-gpu" or (_is_integer(value) and 1 <= value <= _MAX_DEVICES):
-        return value
-    choices = f"a whole number from 1 to {_MAX_DEVICES}, or per-gpu"
-    raise _wrong_value(f"count must be {choices}, not {value!r:.80}")
-
-
-def _partition_key(value: object) -> int:
-    number = int(value, 16) if isinstance(value, str) and _HEX.fullmatch(value) else value
-    if _is_integer(number) and 0 < number <= _FULL_MEMBER | _PARTITION and number & _PARTITION:
-        return number & _PARTITION
-    raise _wrong_value(
-        f"{value!r:.80} is not a partition key: write 0x1 to 0x7fff, or 0x8001 to 0xffff with "
-        "the membership bit"
-    )
-
-
-def _false_is_off(value: object) -> object:
-    """Read false as `off`: kubectl reads YAML 1.1, where an unquoted off is false."""
-    return "off" if value is False else value
-
-
-def _as_list(value: object) -> object:
-    return [value] if isinstance(value, (str, int)) else value
-
-
-_Value = TypeVar("_Value")
-
-
-def _shared_default(value: _Value) -> _Value:
-    """Return a default that all entries share; pydantic would make a deep copy for each of them."""
-    written = to_jsonable_python(value)
-    shared: _Value = Field(default_factory=lambda: value, json_schema_extra={"default": written})
-    return shared
-
-
-Text = Annotated[str, BeforeValidator(_as_written)]
-Scalar = Annotated[Text, WithJsonSchema({"type": ["string", "integer", "boolean"]})]
-Globs = Annotated[
-    list[Text],
-    BeforeValidator(_as_list),
-    WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1}),
-]
-Count = Annotated[
-    int | Literal["per-gpu"],
-    PlainValidator(_count),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "per-gpu"}]}),
-]
-PartitionKey = Annotated[
-    int,
-    PlainValidator(_partition_key),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 1, "maximum": _FULL_MEMBER | _PARTITION},
-                {"type": "string", "pattern": f"^{_HEX.pattern}$"},
-            ]
-        }
-    ),
-]
 
 
 class Entry(BaseModel):
@@ -148,7 +61,7 @@ class DefaultsEntry(Entry):
     leaves it where the pod's QoS class is Guaranteed. A pod's `rdma.lab/memory-limit` takes
     precedence."""
 
-    hcoll: Annotated[Literal["auto", "env", "off"], BeforeValidator(_false_is_off)] = "auto"
+    hcoll: Hcoll = "auto"
     """How Open MPI's hcoll is switched off: `env` sets `OMPI_MCA_coll_hcoll_enable=0`; `auto` also
     adds `-mca coll_hcoll_enable 0` to a launcher that is certainly Open MPI's; `off` leaves hcoll
     unchanged."""
@@ -176,7 +89,7 @@ class DefaultsEntry(Entry):
     """Whether nodes come and go: `elastic` if they do, `static` if they do not. A pod that needs
     more than any node offers now has the verdict `unsure` or `no` accordingly."""
 
-    non_root_images: list[Text] = _shared_default([])
+    non_root_images: list[Text] = shared_default([])
     """Globs of images that do not run as root, e.g. `lab/train*`. A container without
     `runAsUser` or `runAsNonRoot` counts as root unless its image matches a glob; then
     `memlock` decides. Registry, tag and digest may be omitted. Known without an entry: the images
@@ -186,40 +99,40 @@ class DefaultsEntry(Entry):
 class NvlinkEntry(Entry):
     """NVLink between pods on the same node, requested with `rdma.lab/nvlink: share`."""
 
-    allow_namespaces: list[Text] = _shared_default([])
+    allow_namespaces: list[Text] = shared_default([])
     """Namespaces whose privileged pods may share NVLink; pods elsewhere may not."""
 
 
 class ForeignNicsEntry(Entry):
     """Additions to the built-in list of NICs that no fabric uses."""
 
-    resources: list[Text] = _shared_default([])
+    resources: list[Text] = shared_default([])
     """Globs of the names of extended resources for such a NIC, e.g. `example.com/efa*`."""
 
-    annotations: list[Text] = _shared_default([])
+    annotations: list[Text] = shared_default([])
     """Globs of the keys of pod annotations that attach such a NIC, e.g. `example.com/networks`."""
 
 
 class MatchEntry(Entry):
     """The evidence that a pod or a node belongs to the fabric."""
 
-    gpu_resources: list[Text] = _shared_default(["nvidia.com/gpu"])
+    gpu_resources: list[Text] = shared_default(["nvidia.com/gpu"])
     """GPU resources that the fabric's nodes offer. With an explicit `[]`, GPUs are no evidence. A
     node without GPUs belongs to the fabric if it offers a resource that only this fabric has."""
 
-    device_classes: list[Text] = _shared_default([])
+    device_classes: list[Text] = shared_default([])
     """DeviceClasses for the fabric's GPUs in Dynamic Resource Allocation, e.g.
     `h100.gpu.example.com`. A class is for the fabric's NICs if its name contains `rdma`, `roce`,
     `sriov`, `infiniband`, `connectx`, `mlnx`, `mlx5`, `dranet`, or the word `nic`, `hca`, `efa`,
     `ib`, `vf` or `rail`, but neither `gpu` nor the word `mig`. A pod that claims such a device gets
     no other NIC."""
 
-    gpu_products: list[Text] = _shared_default([])
+    gpu_products: list[Text] = shared_default([])
     """Globs of GPU products, e.g. `Tesla-V100-*`: short for `nodeLabels` with the key
     `nvidia.com/gpu.product`. `-SHARED` and `-MIG-...` are removed from the node's value before the
     comparison."""
 
-    node_labels: dict[str, Globs] = _shared_default({})
+    node_labels: dict[str, Globs] = shared_default({})
     """Lists of globs by the key of a node label. For every key, the node's value must match one of
     the globs. Case matters."""
 
@@ -243,7 +156,7 @@ class ResourceEntry(Entry):
     maximum: Annotated[int | None, Field(ge=1, le=1000, alias="max")] = None
     """With `per-gpu`: the maximum number of devices per container."""
 
-    aliases: list[Text] = _shared_default([])
+    aliases: list[Text] = shared_default([])
     """Other names that users or tools use for this resource, e.g. `rdma/hca`. In a pod, `name`
     replaces them."""
 
@@ -297,7 +210,7 @@ class FabricEntry(Entry):
     name: Text
     """Name, as in the annotation `rdma.lab/fabric`: lowercase letters, digits and `-`."""
 
-    match: MatchEntry = _shared_default(MatchEntry())
+    match: MatchEntry = shared_default(MatchEntry())
     """Which nodes, and so which pods, belong to the fabric."""
 
     mode: Mode = "shared-device"
@@ -305,10 +218,10 @@ class FabricEntry(Entry):
     (pods that set hostNetwork), `sr-iov` (virtual functions), `host-device` (whole devices), `dra`
     (Dynamic Resource Allocation, with `claims`)."""
 
-    resources: list[ResourceEntry] = _shared_default([])
+    resources: list[ResourceEntry] = shared_default([])
     """Extended resources that a pod requests: normally one, with SR-IOV one per rail."""
 
-    claims: list[ClaimEntry] = _shared_default([])
+    claims: list[ClaimEntry] = shared_default([])
     """With mode `dra`: the ResourceClaimTemplates for a pod's NICs, normally one."""
 
     inject_resources: bool = True
@@ -321,15 +234,15 @@ class FabricEntry(Entry):
     rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
     """Rate of a device in Gb/s, which `rdma-webhook verify` expects. It does not affect pods."""
 
-    hcas: list[Text] = _shared_default([])
+    hcas: list[Text] = shared_default([])
     """The fabric's RDMA devices by exact name, `name[:port[:rail[:plane]]]`, the same on all its
     nodes. Rail and plane are for NCCL 2.30 or newer; UCX and NVSHMEM get name and port."""
 
-    exclude_hcas: list[Text] = _shared_default([])
+    exclude_hcas: list[Text] = shared_default([])
     """Instead of `hcas`: all devices except these, `name[:port]`. For NCCL and NVSHMEM; UCX, which
     cannot exclude devices before version 1.21, chooses for itself."""
 
-    hca_prefixes: list[Text] = _shared_default([])
+    hca_prefixes: list[Text] = shared_default([])
     """Instead of `hcas`, where names differ between nodes: prefixes of device names (`ibp`). For
     NCCL, and a single prefix for NVSHMEM; UCX chooses for itself."""
 
@@ -342,14 +255,14 @@ class FabricEntry(Entry):
     """Instead of `socketInterface` for pods with hostNetwork: an interface of the node. Without it,
     such pods get none of the variables that `socketInterface` sets."""
 
-    networks: list[Text] = _shared_default([])
+    networks: list[Text] = shared_default([])
     """Multus networks `[namespace/]name[@interface]` to append to the networks of every pod."""
 
-    libraries: list[Library] = _shared_default(["nccl", "ucx", "gloo"])
+    libraries: list[Library] = shared_default(["nccl", "ucx", "gloo"])
     """Libraries whose variables the webhook sets. With `openmpi`, Open MPI's own TCP connections
     use only `socketInterface`."""
 
-    qos: QosEntry = _shared_default(QosEntry())
+    qos: QosEntry = shared_default(QosEntry())
     """Quality of service, as configured on the switches."""
 
     shared_memory: Text | None = None
@@ -358,10 +271,10 @@ class FabricEntry(Entry):
     pin: Literal["never", "always"] = "never"
     """`always` adds `nodeSelector` to a pod, unless the pod already selects on one of its keys."""
 
-    node_selector: dict[str, Scalar] = _shared_default({})
+    node_selector: dict[str, Scalar] = shared_default({})
     """Node labels that `pin: always` adds to the pod's nodeSelector."""
 
-    env: dict[str, Scalar] = _shared_default({})
+    env: dict[str, Scalar] = shared_default({})
     """Other environment variables for every target. They replace variables from other fields. In a
     cluster, values are strings: quote numbers, and words such as `true` and `off`."""
 
@@ -369,13 +282,13 @@ class FabricEntry(Entry):
 class FabricConfigurationSpec(Entry):
     """The fabrics of a cluster, and how pods get access to them."""
 
-    defaults: DefaultsEntry = _shared_default(DefaultsEntry())
+    defaults: DefaultsEntry = shared_default(DefaultsEntry())
     """Settings for all pods that opted in, whatever their fabric."""
 
-    nvlink: NvlinkEntry = _shared_default(NvlinkEntry())
+    nvlink: NvlinkEntry = shared_default(NvlinkEntry())
     """NVLink between pods on the same node."""
 
-    foreign_nics: ForeignNicsEntry = _shared_default(ForeignNicsEntry())
+    foreign_nics: ForeignNicsEntry = shared_default(ForeignNicsEntry())
     """Additions to the built-in list of NICs that no fabric uses. A pod with such a NIC gets no
     device of a fabric."""
 
@@ -392,11 +305,11 @@ class FabricConfiguration(Entry):
     kind: Literal["FabricConfiguration"]
     """Always `FabricConfiguration`."""
 
-    metadata: dict[str, object] = _shared_default({})
+    metadata: dict[str, object] = shared_default({})
     """As in every Kubernetes object. The name is `default`; a file may omit it."""
 
     spec: FabricConfigurationSpec
     """The fabrics of the cluster, and how pods get access to them."""
 
-    status: dict[str, object] = _shared_default({})
+    status: dict[str, object] = shared_default({})
     """Written by the cluster, and ignored in a file."""
