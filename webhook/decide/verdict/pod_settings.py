@@ -47,6 +47,8 @@ IPC_LOCK_FORBIDDEN = Reason(
     remedy=POD_SECURITY.remedy,
     rdma="no",
 )
+#: The obstacle of a container whose command changes to another user.
+CHANGES_USER = "runs its process as a non-root user"
 PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN, IPC_LOCK_FORBIDDEN, POD_SECURITY)
 
 
@@ -101,7 +103,7 @@ def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
     defaults = pod.analysis.configuration.defaults
     reason = ineffective_reason(pod.view, target, defaults)
     if reason is NON_ROOT and patched.settings.user is not None:
-        return f"runs its process as a non-root user ({patched.settings.user.source})"
+        return f"{CHANGES_USER} ({patched.settings.user.source})"
     if reason is NON_ROOT and target.user == "image":
         return f"has an image that runs as {non_root_user(container.image, defaults)}"
     if reason is not None:

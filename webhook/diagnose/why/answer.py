@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
+from webhook.decide.verdict.pod_settings import CHANGES_USER
 from webhook.diagnose.why.additions import additions_of
 from webhook.diagnose.why.bound_node import (
     SETTLED_REMARKS,
@@ -282,10 +283,19 @@ def _by_status(status: StatusAnnotation, current: Verdict | None) -> Finding:
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
     details = _details(status, traffic_of(status, current).clause)
-    sentence = f"{_uncapitalize(reason.sentence)}{details}"
+    sentence, remedy = f"{_uncapitalize(reason.sentence)}{details}", reason.remedy
     if status.rdma in ("no", "unsure") and current and current.because.code == reason.code:
         sentence = f"{current.message}. {reason.sentence}{details}"
-    return Finding(level, reason.code, f"{start}: {sentence}", reason.remedy)
+        remedy = _KEEP_ROOT if CHANGES_USER in current.message else remedy
+    return Finding(level, reason.code, f"{start}: {sentence}", remedy)
+
+
+#: In place of the remedy of the code, which is to run the container as root: it does.
+_KEEP_ROOT = (
+    "Remove from the container's command what changes the user: IPC_LOCK has an effect for root "
+    "only. If the process needs that user, ask the cluster administrator to raise memlock on the "
+    "nodes, and to record that in the configuration (`memlock`)."
+)
 
 
 def _details(status: StatusAnnotation, traffic: str) -> str:

@@ -403,3 +403,17 @@ def test_any_shape(spec: object) -> None:
     """A file may contain anything; the status then is all that is known."""
     pod = equipped() | {"spec": spec}
     assert changes(compared(pod, KNOWN)) == []
+
+
+@each_knowledge
+def test_a_command_that_changes_the_user(installed: CompiledConfiguration | None) -> None:
+    """The remedy is in the command, not to run the container as root, as it does."""
+    trainer = gpu("trainer", command=["gosu", "1000", "torchrun", "a"])
+    pod = equipped(trainer, securityContext={"runAsUser": 0})
+    explanation = compared(pod, installed)
+    assert explanation.answer.code == "MemlockUnknown"
+    if installed is not None:
+        assert "as a non-root user (gosu 1000 in its command)" in explanation.answer.text
+        assert explanation.answer.remedy.startswith("Remove from the container's command what")
+    user = compared(equipped(gpu("trainer", securityContext={"runAsUser": 1})), installed)
+    assert user.answer.remedy.startswith("Run the container as root")
