@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from webhook.admission.registration import Registration
 from webhook.config.files import FACT_KINDS
+from webhook.decide.settings.nccl_files import config_maps_with_nccl_files
 from webhook.errors import ShapeError
 from webhook.kube.records import text_of
 from webhook.model.config_maps import config_maps_named_in
@@ -83,14 +84,17 @@ def with_input_facts(
 
 
 def config_maps_of(templates: Iterable[Template], default_namespace: str) -> set[ConfigMapKey]:
-    """Return the ConfigMaps from which the containers of these pods get variables.
+    """Return the ConfigMaps from which the containers of these pods, or NCCL, get variables.
 
     Pods without a namespace are in `default_namespace`.
     """
     return {
         (template.namespace or default_namespace, name)
         for template in templates
-        for name in config_maps_named_in(template.pod)
+        for name in (
+            *config_maps_named_in(template.pod),
+            *config_maps_with_nccl_files(template.pod),
+        )
         if name
     }
 

@@ -211,6 +211,22 @@ def test_a_config_map_of_the_input_is_read(config_map: str) -> None:
     )
 
 
+MOUNTED = """\
+        volumeMounts: [{name: conf, mountPath: /etc/nccl.conf, subPath: nccl.conf}]
+      volumes: [{name: conf, configMap: {name: site}}]
+"""
+
+
+def test_a_config_map_with_the_file_of_nccl_is_read() -> None:
+    """A pod mounts it where NCCL reads variables."""
+    config_map = CONFIG_MAP.replace("net: Socket", "nccl.conf: NCCL_NET=Socket")
+    report = report_on(f"{DEPLOYMENT}{MOUNTED}---\n{config_map}", namespace="lab")
+    verdict = report.previews[0].verdict
+    assert verdict is not None
+    assert verdict.message == "container trainer sets NCCL_NET=Socket: remove it (/etc/nccl.conf)"
+    assert report.notes[0] == "ConfigMap lab/site: taken into account"
+
+
 def test_a_config_map_that_gives_no_pod_a_variable_is_no_fact() -> None:
     """It may have the same name in another namespace, or be mounted."""
     report = report_on(f"{DEPLOYMENT}{NAMED}---\n{CONFIG_MAP}".replace("space: lab}", "space: x}"))

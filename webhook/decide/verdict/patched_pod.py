@@ -10,6 +10,7 @@ from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Applicability, Examination
 from webhook.decide.settings.effective import applied, effective_env, uncertain
+from webhook.decide.settings.nccl_files import with_nccl_files
 from webhook.decide.settings.ranks import with_workload
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 from webhook.model.claims import Claim, claims_by_container, claims_of
@@ -49,7 +50,12 @@ class PatchedTarget(NamedTuple):
         path, original = target.path, analysis.containers[target.path]
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         container, by_command = pod.container(path), analysis.command_reader.settings(path)
-        settings = with_workload(by_command, analysis.workload_settings)
+        settings = with_nccl_files(
+            with_workload(by_command, analysis.workload_settings),
+            analysis.original,
+            original,
+            analysis.namespace.config_maps,
+        )
         env = effective_env(original.env, settings, container.env)
         return cls(target, container, env, original.command_text, visible_claims, settings)
 

@@ -318,3 +318,30 @@ def test_a_command_that_drops_the_environment_drops_what_a_config_map_sets() -> 
     item = {"name": "NCCL_NET", "valueFrom": SOURCE}
     manifest = pod(gpu(env=[item], command=["env", "-i", "./train"]))
     assert judged(manifest, known(value="Socket"))[1] != "NcclNetSocket"
+
+
+CONF = {"name": "conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"}
+CONF_VOLUME = {"name": "conf", "configMap": {"name": "nccl"}}
+
+
+def test_a_file_of_nccl_counts_behind_env() -> None:
+    """Its content is known only to a preview; without it, the file may turn RDMA off."""
+    manifest = pod(gpu(volumeMounts=[CONF]), volumes=[CONF_VOLUME])
+    unseen = verdict_on(manifest)
+    assert (unseen.rdma, unseen.because.code) == ("unsure", "EnvUnseen")
+    assert unseen.message == (
+        "/etc/nccl.conf in container trainer may set variables that turn RDMA off"
+    )
+    facts = NamespaceFacts(config_maps={"nccl": {"nccl.conf": "NCCL_IB_DISABLE=1\n"}})
+    site = decision_input(V100)._replace(namespace=facts)
+    verdict = verdict_on(manifest, site)
+    assert verdict.message == (
+        "container trainer sets NCCL_IB_DISABLE=1: remove it (/etc/nccl.conf)"
+    )
+    overridden = pod(gpu(volumeMounts=[CONF], env=env(NCCL_IB_DISABLE="0")), volumes=[CONF_VOLUME])
+    assert judged(overridden, site) == EQUIPPED
+    dropping = gpu(command=["su", "-", "-c", "train"], volumeMounts=[CONF], env=env(**OFF))
+    harmless = site._replace(namespace=NamespaceFacts(config_maps={"nccl": {}}))
+    assert judged(pod(dropping, volumes=[CONF_VOLUME]), harmless) == EQUIPPED
+    assert judged(pod(dropping, volumes=[CONF_VOLUME]), site) == ("no", "NcclIbDisabled")
+    assert judged(pod(gpu(command=NIXL, volumeMounts=[CONF]), volumes=[CONF_VOLUME])) == EQUIPPED

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from webhook.decide.settings.nccl_files import unseen_nccl_file
 from webhook.decide.settings.terms import SWITCHES
 from webhook.decide.verdict.libraries.gloo import GLOO_OVER_TCP, judge_gloo
 from webhook.decide.verdict.libraries.mpi import MPI_REASONS, judge_mpi_transport
@@ -37,10 +38,11 @@ from webhook.model.traffic_libraries import TrafficLibrary
 
 ENV_UNSEEN = Reason(
     "EnvUnseen",
-    "envFrom may set variables that turn RDMA off, but admission cannot see them.",
+    "envFrom, or a file with NCCL's variables, may turn RDMA off, but admission cannot see it.",
     remedy=(
-        "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET or "
-        "NCCL_IB_HCA. A preview reads ConfigMaps from its input, and with --live from the cluster."
+        "Check that the ConfigMaps and Secrets of envFrom, and the file, set no NCCL_IB_DISABLE, "
+        "NCCL_NET or NCCL_IB_HCA. A preview reads ConfigMaps from its input, and with --live from "
+        "the cluster."
     ),
     rdma="unsure",
 )
@@ -88,7 +90,18 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     if _has_unseen_sources(pod, patched):
         message = f"envFrom of container {patched.target.name} may set variables that turn RDMA off"
         return Verdict.of(ENV_UNSEEN, message)
-    return None
+    return _judge_unseen_file(pod, patched) if "NCCL" in patched.carriers else None
+
+
+def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the verdict on a file with NCCL's variables that admission cannot see, or None."""
+    analysis = pod.analysis
+    container = analysis.containers[patched.target.path]
+    file = unseen_nccl_file(analysis.original, container, analysis.namespace.config_maps)
+    if not file:
+        return None
+    message = f"{file:.60} in container {patched.target.name} may set variables that turn RDMA off"
+    return Verdict.of(ENV_UNSEEN, message)
 
 
 def with_libraries(pod: PatchedPod) -> PatchedPod:
