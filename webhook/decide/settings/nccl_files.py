@@ -32,7 +32,7 @@ class NcclFile(NamedTuple):
 
 
 def nccl_files(pod: Pod, container: Container) -> Iterator[NcclFile]:
-    """Yield the files in the order in which NCCL reads them.
+    """Yield the files in NCCL's order.
 
     A volume of the downward API has the pod's own annotations, such as ours, and is left out.
     """

@@ -42,59 +42,70 @@ ITEMS = {"configMap": {"name": "m", "items": [{"key": "k", "path": "conf"}]}}
 MANY = {"configMap": {"name": "m", "items": [{"key": "k", "path": "x"}] * 32 + [ITEMS]}}
 
 
+Mounts = list[dict[str, Any]]
+
+
 @pytest.mark.parametrize(
-    ("parts", "expected"),
+    ("mounts", "expected"),
     [
-        (mounting(), []),
-        (mounting(mount(SYSTEM)), [NcclFile(SYSTEM, "m", "conf")]),
+        ([], []),
+        ([mount(SYSTEM)], [NcclFile(SYSTEM, "m", "conf")]),
         (
-            mounting(mount(SYSTEM), mount(ROOT, "b")),
+            [mount(SYSTEM), mount(ROOT, "b")],
             [NcclFile(ROOT, "m", "b"), NcclFile(SYSTEM, "m", "conf")],
         ),
-        (mounting(mount(SYSTEM, None)), []),
-        (mounting(mount("/etc", None)), []),
-        (mounting(mount(SYSTEM), source=ITEMS), [NcclFile(SYSTEM, "m", "k")]),
-        (mounting(mount(SYSTEM, "b"), source=ITEMS), [NcclFile(SYSTEM)]),
-        (mounting(mount(SYSTEM), source=MANY), [NcclFile(SYSTEM)]),
-        (
-            mounting(mount(SYSTEM), source={"configMap": {"name": "m", "items": 5}}),
-            [NcclFile(SYSTEM, "m", "conf")],
-        ),
-        (
-            mounting(mount(SYSTEM), source={"secret": {"secretName": "m"}}),
-            [NcclFile(SYSTEM, "", "conf")],
-        ),
-        (mounting(mount(SYSTEM), source={"downwardAPI": {}}), []),
-        (mounting(mount(SYSTEM, name="x")), []),
-        (mounting(mount(ROOT), NCCL_CONF_FILE=SYSTEM), [NcclFile(SYSTEM)]),
-        (
-            mounting(mount("/conf", None), NCCL_CONF_FILE="/conf//a"),
-            [NcclFile("/conf/a", "m", "a")],
-        ),
-        (
-            mounting(mount("/conf", "dir"), NCCL_CONF_FILE="/conf/a"),
-            [NcclFile("/conf/a", "m", "dir/a")],
-        ),
-        (
-            mounting(mount("/conf/a", "b"), NCCL_CONF_FILE="/conf/a"),
-            [NcclFile("/conf/a", "m", "b")],
-        ),
-        (
-            mounting(mount("/conf", None), source={"downwardAPI": {}}, NCCL_CONF_FILE="/conf/a"),
-            [NcclFile("/conf/a")],
-        ),
-        (
-            mounting(mount(SYSTEM), mount(ROOT), NCCL_CONF_FILE="/x/y"),
-            [NcclFile("/x/y"), NcclFile(SYSTEM, "m", "conf")],
-        ),
-        (mounting(mount(ROOT), NCCL_CONF_FILE=""), [NcclFile(ROOT, "m", "conf")]),
-        (mounting(NCCL_CONF_FILE="$(X)"), [NcclFile("$NCCL_CONF_FILE")]),
+        ([mount(SYSTEM, None)], []),
+        ([mount("/etc", None)], []),
+        ([mount(SYSTEM, name="x")], []),
     ],
     ids=case_name,
 )
-def test_the_files_that_nccl_reads(parts: tuple[Pod, Container], expected: list[NcclFile]) -> None:
-    """In its order; a file of the image is not seen, unless NCCL_CONF_FILE names it."""
-    assert list(nccl_files(*parts)) == expected
+def test_the_files_that_nccl_reads(mounts: Mounts, expected: list[NcclFile]) -> None:
+    """In its order; a mount without subPath is a directory, and a file of the image is not seen."""
+    assert list(nccl_files(*mounting(*mounts))) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "expected"),
+    [
+        (ITEMS, "conf", [NcclFile(SYSTEM, "m", "k")]),
+        (ITEMS, "b", [NcclFile(SYSTEM)]),
+        (MANY, "conf", [NcclFile(SYSTEM)]),
+        ({"configMap": {"name": "m", "items": 5}}, "b", [NcclFile(SYSTEM, "m", "b")]),
+        ({"configMap": {"name": "m", "items": [{"path": "b"}]}}, "b", [NcclFile(SYSTEM)]),
+        ({"secret": {"secretName": "m"}}, "conf", [NcclFile(SYSTEM, "", "conf")]),
+        ({"downwardAPI": {}}, "conf", []),
+    ],
+    ids=case_name,
+)
+def test_the_sources_of_a_file(source: dict[str, Any], key: str, expected: list[NcclFile]) -> None:
+    """The items of a ConfigMap rename its keys; of other sources, only ours is known."""
+    assert list(nccl_files(*mounting(mount(SYSTEM, key), source=source))) == expected
+
+
+@pytest.mark.parametrize(
+    ("mounts", "file", "expected"),
+    [
+        ([mount(ROOT)], SYSTEM, [NcclFile(SYSTEM)]),
+        ([mount("/conf", None)], "/conf//a", [NcclFile("/conf/a", "m", "a")]),
+        ([mount("/conf", "dir")], "/conf/a", [NcclFile("/conf/a", "m", "dir/a")]),
+        ([mount("/conf/a", "b")], "/conf/a", [NcclFile("/conf/a", "m", "b")]),
+        ([mount("/conf", None, "x")], "/conf/a", [NcclFile("/conf/a")]),
+        (
+            [mount(SYSTEM), mount(ROOT)],
+            "/x/y",
+            [NcclFile("/x/y"), NcclFile(SYSTEM, "m", "conf")],
+        ),
+        ([mount(ROOT)], "", [NcclFile(ROOT, "m", "conf")]),
+        ([], "$(X)", [NcclFile("$NCCL_CONF_FILE")]),
+    ],
+    ids=case_name,
+)
+def test_the_file_that_a_variable_names(
+    mounts: Mounts, file: str, expected: list[NcclFile]
+) -> None:
+    """It takes the place of the user's, and its content is unknown if no ConfigMap has it."""
+    assert list(nccl_files(*mounting(*mounts, NCCL_CONF_FILE=file))) == expected
 
 
 TEXT = "# NCCL_NET=X\nNCCL_NET=Socket\nNCCL_NET=IB\nPATH=/x\n NCCL_DEBUG=INFO\nNCCL_IB_HCA==a\nx\n"
