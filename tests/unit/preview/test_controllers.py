@@ -367,7 +367,7 @@ def test_the_environment_of_a_ray_job_decides_about_its_pods() -> None:
     """It is as in the workers' env, and reaches no other object of the document."""
     job = _ray_job("env_vars: {NCCL_IB_DISABLE: '1'}")
     listed = {"apiVersion": "v1", "kind": "List", "items": [job, _ray_job(""), RAY]}
-    worker, *others = [
+    worker, *remaining = [
         preview.decision.verdict
         for preview in previewed(listed)[1].previews
         if "worker" in preview.path
@@ -376,7 +376,7 @@ def test_the_environment_of_a_ray_job_decides_about_its_pods() -> None:
     assert worker.message == (
         "container main sets NCCL_IB_DISABLE=1: remove it (spec.runtimeEnvYAML)"
     )
-    assert [verdict and verdict.rdma for verdict in others] == ["yes", "yes"]
+    assert [verdict and verdict.rdma for verdict in remaining] == ["yes", "yes"]
 
 
 WORKFLOW = workload(

@@ -44,8 +44,8 @@ def test_devices_of_elastic_experts() -> None:
     assert certain(settings_in(elastic)) == {"MOONCAKE_DEVICE": "mlx5_7"}
     nixl = f"{elastic} --disaggregation-transfer-backend nixl"
     assert certain(settings_in(nixl)) == {"MOONCAKE_DEVICE": "mlx5_7"}
-    both = f"{elastic} --disaggregation-ib-device mlx5_8"
-    assert certain(settings_in(both)) == {"MOONCAKE_DEVICE": "mlx5_8"}
+    combined = f"{elastic} --disaggregation-ib-device mlx5_8"
+    assert certain(settings_in(combined)) == {"MOONCAKE_DEVICE": "mlx5_8"}
     assert certain(settings_in("serve --mooncake-ib-device")) == {"MOONCAKE_DEVICE": None}
 
 

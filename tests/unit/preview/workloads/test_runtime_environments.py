@@ -81,10 +81,10 @@ def test_the_environments_of_a_service() -> None:
     several = ray_service(application("IB"), application("Socket"), application("IB"))
     assert values(settings_in(several)) == ([], ["IB", "Socket"])
     deployment = {"ray_actor_options": {"runtime_env": {"env_vars": {"NCCL_NET": "Socket"}}}}
-    own = settings_in(ray_service(application("IB", deployment)))
-    assert values(own) == (["IB"], ["Socket"])
-    assert {setting.source for setting in own.possible} == {"spec.serveConfigV2"}
-    assert {setting.source for setting in own.certain.values()} == {"spec.serveConfigV2"}
+    deployed = settings_in(ray_service(application("IB", deployment)))
+    assert values(deployed) == (["IB"], ["Socket"])
+    assert {setting.source for setting in deployed.possible} == {"spec.serveConfigV2"}
+    assert {setting.source for setting in deployed.certain.values()} == {"spec.serveConfigV2"}
 
 
 @pytest.mark.parametrize("applications", [[], ["x"], [{"runtime_env": []}], [[{}]]], ids=case_name)
@@ -95,8 +95,8 @@ def test_services_without_an_environment(applications: list[object]) -> None:
 
 def test_a_service_with_many_environments() -> None:
     """More than two values mean any value, so no more than three are kept."""
-    many = ray_service(*(application(f"x{number}") for number in range(9)))
-    assert len(settings_in(many).possible) == 3
+    service = ray_service(*(application(f"x{number}") for number in range(9)))
+    assert len(settings_in(service).possible) == 3
 
 
 def test_objects_of_others() -> None:
