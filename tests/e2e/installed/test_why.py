@@ -273,8 +273,9 @@ def test_pod_security_that_refuses_the_capability(space: Space) -> None:
     other.create(job(other, "train", other.pod("x", V100)))
     explanation = explained(other, pod_of(other, "train"))
     assert explanation["rdma"] == "unsure"
+    assert explanation["answer"]["code"] == "PodSecurity"
     sentence = "The namespace enforces a Pod Security level that forbids IPC_LOCK."
-    assert sentence in texts(explanation, "applied")
+    assert sentence in explanation["answer"]["text"]
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 
 
