@@ -152,12 +152,14 @@ def _write_verdict(
 ) -> None:
     """Write whether the pod will have RDMA, and why not, such as a webhook that is not called."""
     headline = headline_of(preview)
-    line = [Span(headline.text, headline.style), *_fabric(preview)]
-    because = _verdict_reason(preview, wording)
-    if because.startswith(f"{headline.text} ("):  # of a launcher
-        line.append(Span(because.removeprefix(headline.text)))
-    elif because:
-        line.append(Span(f": {because}"))
+    because = reason = _verdict_reason(preview, wording)
+    line = [Span(headline.text, headline.style)]
+    if because.startswith(f"{headline.text} ("):  # of a launcher, with the evidence for that
+        evidence, _, reason = because.removeprefix(headline.text).partition(": ")
+        line.append(Span(evidence))
+    line += _fabric(preview)
+    if reason:
+        line.append(Span(f": {reason}"))
     line += [Span(_assumptions(preview.verdict), "dim"), Span(_verdict_code(preview), "dim")]
     sheet.paragraph(*line, sign=Span(headline.sign, headline.style), indent=_INDENT)
     sentences = [because, preview.hint, _if_called(preview)]

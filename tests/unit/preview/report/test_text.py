@@ -345,6 +345,16 @@ def test_launchers_are_named_once_and_counted() -> None:
     assert render(*2 * [preview(launcher)]).splitlines()[-1] == "2 pods: 2 launchers"
 
 
+def test_the_evidence_for_a_launcher_precedes_its_fabric() -> None:
+    """Each pair of parentheses follows the word that it explains."""
+    sentence = "launcher (label mpi-job-role): the pod only starts"
+    launcher = judged("none", sentence, fabric_evidence="annotation rdma.lab/fabric=v100-ib")
+    assert render(preview(launcher), width=200).splitlines()[1] == (
+        "  ○ launcher (label mpi-job-role) over v100-ib (annotation rdma.lab/fabric=v100-ib): "
+        "the pod only starts"
+    )
+
+
 def test_the_controller_is_never_broken_over_lines() -> None:
     """It moves below the heading if there is no room."""
     worker = preview(patched(ADDED), controller="JobSet", role="worker")
