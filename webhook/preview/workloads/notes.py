@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import chain, islice, zip_longest
+from typing import NamedTuple
 
 from webhook.admission.review import KIND as REVIEW_KIND
 from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.names import first_names
-from webhook.model.pod import Path, dotted
+from webhook.model.pod import Path, at, dotted
 from webhook.preview.workloads.objects import ObjectMetadata, below, fields_or_empty
 from webhook.preview.workloads.pod_metadata import PodMetadata, pod_metadata_of
 from webhook.preview.workloads.templates import (
@@ -63,8 +64,12 @@ class _Notes:
         self._objects: dict[Path, EnclosingObject] = {}
         #: Path of the object → label → paths of containers in the object.
         self._containers: dict[Path, dict[str, list[Path]]] = {}
+        #: The paths in the value of all containers.
+        self._container_paths: set[Path] = set()
         #: Path of the object → a sentence if it has no containers.
-        self._of_objects: dict[Path, str] = {}
+        self._of_operators: dict[Path, str] = {}
+        #: Path of the object → the first device that it requests outside its containers.
+        self._devices: dict[Path, _Device] = {}
 
     def add(self, mapping: LocatedMapping) -> None:
         object_path = mapping.enclosing.path
@@ -75,24 +80,39 @@ class _Notes:
             self._objects[object_path] = mapping.enclosing
             labels = self._containers.setdefault(object_path, {})
             labels.setdefault(_path_label(path), []).append(path)
+            self._container_paths.add(mapping.path)
         elif not path and (row := _row_of(mapping.enclosing)) is not None:
-            self._of_objects[object_path] = _note_on_operator(mapping, row)
+            self._of_operators[object_path] = _note_on_operator(mapping, row)
+            self._add_device(
+                mapping.enclosing, _PER_NODE if mapping.enclosing.kind == _TRAIN_JOB else path
+            )
         else:
             self._sentences += [*_misnamed_containers(mapping), *_notes_on_text(mapping)]
-            for sentence in _device_notes(mapping, path):
-                self._of_objects.setdefault(object_path, sentence)
+            self._add_device(mapping.enclosing, path)
+
+    def _add_device(self, enclosing: EnclosingObject, path: Path) -> None:
+        """Keep the first device of an object, if a mapping at `path` in it requests one."""
+        name = _device_in(fields_or_empty(at(enclosing.value, path)))
+        if name and not _is_below((*enclosing.path, *path), self._container_paths):
+            self._devices.setdefault(enclosing.path, _Device(enclosing, path, name))
 
     def sentences(self) -> list[str]:
         on_containers = [
             _note_on_containers(self._objects[path], list(labels.values()))
             for path, labels in self._containers.items()
         ]
-        on_objects = [
+        if self._decided:
+            return [*self._sentences, *on_containers]
+        on_operators = [
             sentence
-            for path, sentence in self._of_objects.items()
-            if path not in self._containers and not self._decided
+            for path, sentence in self._of_operators.items()
+            if path not in self._containers
         ]
-        return [*self._sentences, *on_containers, *on_objects]
+        on_devices = [
+            _note_on_device(device, is_only=path not in self._containers)
+            for path, device in self._devices.items()
+        ]
+        return [*self._sentences, *on_containers, *on_operators, *on_devices]
 
 
 def _is_below(path: Path, decided: Collection[Path]) -> bool:
@@ -111,16 +131,39 @@ def _note_on_operator(mapping: LocatedMapping, row: PodMetadata) -> str:
     return f"{mapping.enclosing}: the pods are {origin}{_IF_OPTED_IN}; {row.instruction}"
 
 
-def _device_notes(mapping: LocatedMapping, path: Path) -> Iterator[str]:
-    """Yield a sentence on a device that an object requests outside any container."""
-    sections = (fields_or_empty(mapping.node.get(name)) for name in ("limits", "requests"))
-    device = next((name for names in sections for name in names if "/" in name), "")
-    if device and mapping.enclosing is not NO_OBJECT:
-        place = f" ({dotted(path)})" if path else ""
-        yield (
-            f"{mapping.enclosing}{place}: {device:.80} is requested outside any container; an "
-            f"operator that is not known here makes the pods, and they are {_IF_OPTED_IN}"
-        )
+class _Device(NamedTuple):
+    """A device that an object requests outside its containers."""
+
+    enclosing: EnclosingObject
+    path: Path  #: of the mapping with `limits` or `requests`, in the object
+    name: str  #: the resource
+
+
+def _device_in(resources: Mapping[str, object]) -> str:
+    """Return the first device in a mapping's `limits` and `requests`, or "".
+
+    It may be one level deeper, as in `limits.custom` of Dynamo.
+    """
+    for section in (fields_or_empty(resources.get(name)) for name in ("limits", "requests")):
+        for name in chain(section, *map(fields_or_empty, section.values())):
+            if "/" in name:
+                return name
+    return ""
+
+
+def _note_on_device(device: _Device, *, is_only: bool) -> str:
+    """Return a sentence on a device; `is_only`: whether its object has no note on containers."""
+    enclosing, path, name = device
+    place = f" ({dotted(path)})" if path else ""
+    row = _row_of(enclosing)
+    operator = row.operator if row else "an operator that is not known here"
+    fate = (
+        f"and they are {_IF_OPTED_IN}" if is_only and not row else "and only admission judges them"
+    )
+    return (
+        f"{enclosing}{place}: {name:.80} is requested outside any container; {operator} makes the "
+        f"pods, {fate}"
+    )
 
 
 def is_container(mapping: LocatedMapping) -> bool:
@@ -184,12 +227,14 @@ def _path_label(path: Path) -> str:
 
 
 def _note_on_containers(enclosing: EnclosingObject, similar_paths: list[list[Path]]) -> str:
-    """Return a sentence on containers, with one of each group of similar paths.
+    """Return a sentence on containers: first one of each group of similar paths, then others.
 
     The paths are before the colon, since `merge_sentences` combines sentences that are equal after
     the colon.
     """
-    first = [dotted(paths[0]) for paths in similar_paths[:_MAX_PATHS]]
+    rounds = chain.from_iterable(zip_longest(*similar_paths))
+    in_order = (path for path in rounds if path is not None)
+    first = [dotted(path) for path in islice(in_order, _MAX_PATHS)]
     unlisted = sum(map(len, similar_paths)) - len(first)
     suffix = f" and {unlisted} more" if unlisted else ""
     paths = f"{', '.join(first)}{suffix}"
@@ -197,6 +242,12 @@ def _note_on_containers(enclosing: EnclosingObject, similar_paths: list[list[Pat
     instruction = f"; {row.instruction}" if row else ""
     outside = f"containers outside any pod template are {_NOT_EDITED}{instruction}"
     return f"{enclosing} ({paths}): {outside}"
+
+
+_TRAIN_JOB = "TrainJob"
+#: The resources of a TrainJob's nodes; its parts are not searched. Source: kubeflow/trainer,
+#: commit 0015772, pkg/apis/trainer/v1alpha1/trainjob_types.go (Trainer.ResourcesPerNode).
+_PER_NODE: Path = ("spec", "trainer", "resourcesPerNode")
 
 
 class _TrainJob(LenientObject):

@@ -73,13 +73,15 @@ def test_containers_without_images() -> None:
 
 
 def test_an_argo_workflow() -> None:
-    """A sentence names the first container of each kind of place, and counts the others."""
+    """A sentence names three containers: first one of each kind of place, then others."""
     container = {"image": "x", "command": ["y"]}
     templates = [
         {"name": "a", "container": container, "sidecars": [{**container, "name": "s"}]},
         {"name": "b", "container": container},
     ]
-    places = "spec.templates[0].container, spec.templates[0].sidecars[0] and 1 more"
+    places = (
+        "spec.templates[0].container, spec.templates[0].sidecars[0], spec.templates[1].container"
+    )
     assert notes_of(document("Workflow", {"templates": templates})) == [
         f"Workflow m ({places}): {OUTSIDE}"
     ]
@@ -97,10 +99,15 @@ def test_a_spec_that_is_not_a_mapping_has_its_own_message() -> None:
     assert notes_of(document("Pod", 5)) == []
 
 
-def test_similar_places_are_named_by_the_first() -> None:
-    """The keys of the two last steps identify the kind of place."""
-    services = {name: {"podSpec": {"mainContainer": {"image": "x", "env": []}}} for name in "abc"}
-    places = "spec.services.a.podSpec.mainContainer and 2 more"
+def test_more_than_three_containers_are_counted() -> None:
+    """Each kind of place is named once before any is named again."""
+    service = {"mainContainer": {"image": "x", "env": []}}
+    services = {name: {"podSpec": service} for name in "abc"}
+    services["d"] = {"podSpec": {"other": {"image": "x", "env": []}}}
+    places = (
+        "spec.services.a.podSpec.mainContainer, spec.services.d.podSpec.other, "
+        "spec.services.b.podSpec.mainContainer and 1 more"
+    )
     assert notes_of(document("Graph", {"services": services})) == [f"Graph m ({places}): {OUTSIDE}"]
 
 
@@ -156,12 +163,61 @@ def test_a_device_outside_any_container_is_named(section: str) -> None:
     assert notes_of(value)[0].startswith("Thing: nvidia.com/gpu is requested")
 
 
+def test_a_device_is_named_next_to_the_note_on_containers() -> None:
+    """A device of such a container is not outside it; a resource without a domain is none."""
+    device = {"limits": {"gpu": "8", "custom": {"rdma/ib": "8"}}}
+    main = {"image": "x", "env": [], "resources": {"limits": {"a/b": 1}}}
+    services = {
+        "a": {"main": main, "resources": {"limits": {"gpu": "8"}}},
+        "b": {"resources": device},
+    }
+    requested = "rdma/ib is requested outside any container"
+    value = document("Graph", {"services": services})
+    assert notes_of(value) == [
+        f"Graph m (spec.services.a.main): {OUTSIDE}",
+        (
+            f"Graph m (spec.services.b.resources): {requested}; an operator that is not known here "
+            "makes the pods, and only admission judges them"
+        ),
+    ]
+    del services["b"]
+    assert notes_of(value) == [f"Graph m (spec.services.a.main): {OUTSIDE}"]
+
+
+def test_a_known_operator_is_named_with_the_device() -> None:
+    """The instruction for the annotation is in the other note."""
+    spec = {"resources": {"requests": {"nvidia.com/gpu": 1}}}
+    value = document("NIMService", spec) | {"apiVersion": "apps.nvidia.com/v1alpha1"}
+    operator, device = notes_of(value)
+    assert operator.startswith(f"NIMService m: the pods are {IF_ASKED}; NIM Operator copies")
+    assert device == (
+        "NIMService m (spec.resources): nvidia.com/gpu is requested outside any container; NIM "
+        "Operator makes the pods, and only admission judges them"
+    )
+
+
+def test_a_train_job_names_the_device_of_its_nodes() -> None:
+    """Its other parts are partial containers of the runtime's."""
+    per_node = {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}}
+    value = document("TrainJob", {"trainer": per_node, "other": per_node["resourcesPerNode"]})
+    value["apiVersion"] = "trainer.kubeflow.org/v1alpha1"
+    assert notes_of(value) == [
+        f"TrainJob m: the pods are {IF_ASKED}{TRAINER}",
+        (
+            "TrainJob m (spec.trainer.resourcesPerNode): nvidia.com/gpu is requested outside any "
+            "container; Kubeflow Trainer makes the pods, and only admission judges them"
+        ),
+    ]
+    del value["spec"]["trainer"]
+    assert notes_of(value) == [f"TrainJob m: the pods are {IF_ASKED}{TRAINER}"]
+
+
 def test_parts_that_were_decided_on_get_no_note() -> None:
     """The others of the object do."""
     containers = [{"name": "a"}, {"name": "b"}]
     value = document("Thing", {"x": {"containers": containers}, "y": {"containers": containers}})
     assert notes_of(value, {("spec", "x")}) == [
-        f"Thing m (spec.y.containers[0] and 1 more): {OUTSIDE}"
+        f"Thing m (spec.y.containers[0], spec.y.containers[1]): {OUTSIDE}"
     ]
     assert notes_of(value, {("spec", "x"), ("spec", "y")}) == []
     limits = document("Thing", {"x": {"containers": containers}, "limits": {"a/b": 1}})
