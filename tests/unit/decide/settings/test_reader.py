@@ -7,6 +7,7 @@ from tests.growth import FOURFOLD, fourfold
 from tests.unit.decide.settings.reading import certain, possible, settings_in, settings_of
 from webhook.decide.settings.reader import CommandReader
 from webhook.decide.settings.setting import NO_SETTINGS
+from webhook.decide.shell.scripts import SHORT
 from webhook.model.pod import Pod
 
 SOCKET = {"NCCL_NET": "Socket"}
@@ -299,7 +300,8 @@ def test_shells_within_shells_are_followed_to_a_depth() -> None:
     ],
 )
 def test_time_is_linear(piece: str) -> None:
-    """No repetition makes reading slow."""
-    small, large = piece * 250 + "a", piece * 1000 + "a"
+    """No repetition makes reading slow; neither script is short enough for a cached result."""
+    times = SHORT // len(piece) + 1
+    small, large = piece * times + "a", piece * 4 * times + "a"
     growth = fourfold(lambda: settings_in(small), lambda: settings_in(large))
     assert growth < FOURFOLD
