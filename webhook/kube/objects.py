@@ -38,6 +38,8 @@ class ObjectReference(Named):
 
     kind: Text = ""
     uid: Text = ""
+    #: A part of the object, such as `spec.containers{main}`.
+    field_path: Text = ""
 
     @property
     def title(self) -> str:

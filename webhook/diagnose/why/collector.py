@@ -123,7 +123,7 @@ class Collector:
             namespace=self._namespace(namespace, live_facts),
             registrations=None if has_status else self._registrations(),
             events=self._events(namespace, (pod, *owners)),
-            nodes=self._shown_nodes() if pod.status.phase == "Pending" else None,
+            nodes=self._shown_nodes() if pod.status.phase == "Pending" else pending.own_node(pod),
             node_facts=self._node_facts() if pod.waits_for_node else self._bound_node(pod_only),
             missing_claims=tuple(pending.missing_claims(pod)),
             volume_claims=tuple(pending.volume_claims(pod)),

@@ -16,6 +16,7 @@ from webhook.model.pod import Container, Pod
 _CHECK_IMAGE = (
     "Check the image's name and tag, and whether the namespace has the registry's pull secret."
 )
+_POST_START_REMEDY = "Correct lifecycle.postStart of the container."
 _CORRECT = "Correct what the message names."
 #: The reasons for which the kubelet cannot start a container, with the cause as a clause.
 _START_FAILURES = (
@@ -55,6 +56,14 @@ _START_FAILURES = (
     (
         Code("CreateContainerError", "The runtime could not create a container.", _CORRECT),
         "the runtime could not create it",
+    ),
+    (
+        Code(
+            "PostStartHookError",
+            "The postStart hook of a container failed, so the kubelet killed the container.",
+            _POST_START_REMEDY,
+        ),
+        "its postStart hook failed, so the kubelet killed it",
     ),
     (
         Code("RunContainerError", "The runtime could not start a container.", _CORRECT),
@@ -112,6 +121,9 @@ CODES = (
     OOM_KILLED,
 )
 
+#: The reason of a pod that ran longer than its activeDeadlineSeconds.
+DEADLINE = "DeadlineExceeded"
+DEADLINE_REMEDY = "Raise activeDeadlineSeconds, or remove it."
 #: Source: kubernetes, pkg/kubelet/kuberuntime/security_context_others.go.
 _NON_ROOT = re.compile(r"runAsUser breaks non-root policy|runAsNonRoot and image (?:will run|has)")
 _REMOVE_NON_ROOT = (
@@ -239,7 +251,9 @@ def _end(evidence: PodEvidence, title: str, ended: Terminated, restarts: int) ->
         text = f"{title} could not be started{times}: {cut(ended.message)}"
         return START_ERROR.finding("error", text)
     if exit_code == _SIGKILL:
-        return KILLED.finding("error", f"{title} was killed (exit code 137){times}.")
+        cause, remedy = _cause_of_kill(evidence, title)
+        text = f"{title} was killed (exit code 137){cause}{times}."
+        return KILLED.finding("error", text, remedy or KILLED.remedy)
     crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""
     message = cut(ended.message)
     text = f"{title} ended with exit code {exit_code}{crash}{times}."
@@ -247,6 +261,21 @@ def _end(evidence: PodEvidence, title: str, ended: Terminated, restarts: int) ->
     is_searched = evidence.logs is not None
     remedy = SEE_LOG_CHAPTER if is_searched else _read_log(evidence, title, previous=restarts > 0)
     return CONTAINER_FAILED.finding("error", text, remedy)
+
+
+def _cause_of_kill(evidence: PodEvidence, title: str) -> tuple[str, str]:
+    """Return a clause on why the kubelet killed a container, and the remedy; "" if unknown."""
+    if evidence.pod.status.reason == DEADLINE:
+        return ", since the pod ran longer than its activeDeadlineSeconds", DEADLINE_REMEDY
+    name = title.rsplit(maxsplit=1)[-1]
+    hooks = [
+        event.text
+        for event in evidence.events or ()
+        if event.reason == "FailedPostStartHook" and f"{{{name}}}" in event.about.field_path
+    ]
+    if hooks:
+        return f", since its postStart hook failed ({cut(hooks[-1])})", _POST_START_REMEDY
+    return "", ""
 
 
 def _read_log(evidence: PodEvidence, title: str, *, previous: bool) -> str:

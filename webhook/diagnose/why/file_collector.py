@@ -81,7 +81,12 @@ class _Index:
     ) -> PodEvidence:
         """Return the evidence about a pod."""
         owners = tuple(self._owners(pod))
-        about = [event for item in (pod, *owners) for event in self._events.get(_name(item), ())]
+        about = [
+            event
+            for item in (pod, *owners)
+            for event in self._events.get(_name(item), ())
+            if event.concerns(item)
+        ]
         return PodEvidence(
             pod=pod,
             namespace=self._named.get(("Namespace", pod.metadata.namespace or "default")),
@@ -89,6 +94,7 @@ class _Index:
             events=in_order(about) if self._events else None,
             registrations=self._registrations,
             nodes=self._nodes,
+            has_node=False,
             node_facts=facts.nodes,
             configuration=configuration,
             facts=facts,

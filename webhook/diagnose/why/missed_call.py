@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.admission.match import predict_call
+from webhook.admission.match import CallPrediction, predict_call
 from webhook.admission.selection import ca_bundle_of
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_status import NO_STATUS
@@ -84,6 +84,11 @@ CODES = (
 )
 
 _CREATE_AGAIN = "create the pod again"
+_COMPARE = (
+    "Compare its expression with the pod: kubectl get mutatingwebhookconfigurations -o yaml. If it "
+    "leaves the pod out, meet it, or ask the cluster administrator to apply the manifests of "
+    f"rdma-webhook again (docs/installation.md). Then {_CREATE_AGAIN}."
+)
 
 
 def not_called(code: Code | Reason, text: str, remedy: str = "") -> Finding:
@@ -103,6 +108,7 @@ def missed_call_reasons(evidence: PodEvidence) -> Iterator[Finding]:
     yield from _missing_installation(evidence)
     yield from _missing_selection(evidence)
     yield from _newer_prerequisites(evidence)
+    yield from _unknown_selection(evidence)
     yield from _unanswered_call(evidence)
 
 
@@ -152,13 +158,25 @@ def _missing_installation(evidence: PodEvidence) -> Iterator[Finding]:
 
 def _missing_selection(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield why the selectors and rules of the installed webhook leave the pod out."""
-    labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
-    facts = NamespaceFacts(name=evidence.namespace_name, labels=labels)
-    if not evidence.registrations:
-        return
-    called, reason = predict_call(evidence.pod.manifest, facts, evidence.registrations)
+    called, reason = _selection(evidence)
     if called is False:
         yield not_called(NOT_SELECTED, f"No: {reason}.")
+
+
+def _unknown_selection(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield a condition of the installed webhook that may leave the pod out, since it needs CEL."""
+    called, reason = _selection(evidence)
+    if called is None and evidence.namespace is not None:
+        yield not_called(NOT_SELECTED, f"No: {reason}, and may leave the pod out.", _COMPARE)
+
+
+def _selection(evidence: PodEvidence) -> CallPrediction:
+    """Return whether the webhook, as it is installed now, would be called for the pod."""
+    if not evidence.registrations:
+        return True, ""  # missing or unread, for which there are other findings
+    labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
+    facts = NamespaceFacts(name=evidence.namespace_name, labels=labels)
+    return predict_call(evidence.pod.manifest, facts, evidence.registrations)
 
 
 def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What a pending pod waits for, read from a cluster: claims, volumes, and the pods on nodes.
+"""What a pod waits for, read from a cluster: claims, volumes, its node, and the pods on nodes.
 
 A read that is forbidden is recorded, and everything else is read.
 """
@@ -13,7 +13,7 @@ from webhook.diagnose.why.pending_scheduler import DEFAULT_SCHEDULER, preemptor_
 from webhook.errors import ClusterError, ShapeError
 from webhook.kube.api import ObjectReads, StatusError
 from webhook.kube.cluster_reads import FORBIDDEN, NOT_FOUND, BestEffortReads
-from webhook.kube.objects import KubernetesObject, Manifest, PodRecord
+from webhook.kube.objects import KubernetesObject, Manifest, NodeRecord, PodRecord
 from webhook.kube.records import LenientObject, Text
 from webhook.kube.reflector import read_list
 from webhook.kube.watched_resources import Item, WatchedResource
@@ -22,13 +22,23 @@ from webhook.model.resources import scheduler_requests
 
 
 class PendingReads:
-    """Reads about the pending pods of one namespace."""
+    """Reads about the pods of one namespace that are pending, or not ready."""
 
     def __init__(self, reads: ObjectReads, best_effort: BestEffortReads, namespace: str) -> None:
         """Read with limited rights; `best_effort` records failed reads."""
         self._reads = reads
         self._best_effort = best_effort
         self._namespace = namespace
+
+    def own_node(self, pod: PodRecord) -> tuple[NodeRecord, ...] | None:
+        """Return the node of a running pod that is not ready; () if it does not exist."""
+        name = pod.spec.node_name
+        if pod.status.phase != "Running" or pod.status.condition("Ready").status != "False":
+            return None
+        node = self._existing(f"/api/v1/nodes/{name}", f"node {name}", name)
+        if node is None:
+            return ()
+        return (NodeRecord.model_validate(node),) if node else None
 
     def missing_claims(self, pod: PodRecord) -> Iterator[MissingClaim]:
         """Yield the ResourceClaims in a pod's spec that keep it from getting a node."""

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.diagnose.why.container_status import container_findings, cut, log_remedy
+from webhook.diagnose.why.container_status import (
+    DEADLINE,
+    DEADLINE_REMEDY,
+    container_findings,
+    cut,
+    log_remedy,
+)
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.node_setup import SETUP_EVENTS, node_problem, setup_findings
 from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
 from webhook.diagnose.why.pending_nodes import node_findings
 from webhook.diagnose.why.pending_scheduler import (
@@ -31,12 +38,6 @@ SUCCEEDED = Code("Succeeded", "The pod has completed.")
 FAILED = Code(
     "Failed", "The pod has failed.", "Search its log for known errors: rdma-webhook why POD --logs."
 )
-NODE_NOT_READY = Code(
-    "NodeNotReady",
-    "The pod's node is not ready, or does not exist.",
-    "Ask the cluster administrator about the node (kubectl describe node), or create the pod again "
-    "on another one.",
-)
 UNREADY = Code(
     "Unready",
     "The pod is running, but not ready: its readinessProbe fails, or a container has ended.",
@@ -61,12 +62,6 @@ REJECTED_BY_NODE = Code(
     "Create the pod again, unless its controller does. If that is refused too, ask the cluster "
     "administrator about the node, and for UnexpectedAdmissionError about its device plugins.",
 )
-NOT_SET_UP = Code(
-    "NotSetUp",
-    "The node cannot set up the pod: its network, its volumes or its isolation.",
-    "Correct what the message names in the pod, or ask the cluster administrator about the node: "
-    "the network plugin, the storage, and what the container runtime supports.",
-)
 OTHER_EVENT = Code(
     "Event", "There is another Event of type Warning about the pod or one of its controllers."
 )
@@ -74,7 +69,6 @@ CODES = (
     TERMINATING,
     EVICTED,
     RUNNING,
-    NODE_NOT_READY,
     UNREADY,
     SUCCEEDED,
     FAILED,
@@ -83,7 +77,6 @@ CODES = (
     NO_RDMA_EVENT,
     FAILED_CREATE,
     REJECTED_BY_NODE,
-    NOT_SET_UP,
     OTHER_EVENT,
 )
 
@@ -92,14 +85,6 @@ _REPEATED = frozenset(
     {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED, PREEMPTED_EVENT}
 )
 _EVENTS = {"NoRDMA": NO_RDMA_EVENT, "FailedCreate": FAILED_CREATE}
-#: The reason of a pod that ran longer than activeDeadlineSeconds.
-_DEADLINE = "DeadlineExceeded"
-_OTHER_NODE = (
-    "Correct or remove nodeName, or create the pod again if its node has been removed: kubectl get "
-    "nodes."
-)
-#: Events of the kubelet about a pod that it cannot start (Kubernetes, pkg/kubelet/events).
-_SET_UP_EVENTS = ("FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "FailedMapVolume")
 #: The number of events to show, the newest ones.
 _MAX_EVENTS = 6
 
@@ -132,7 +117,7 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
         yield _failed(evidence, on_node)
     elif phase == "Pending" and node:
         yield STARTING.finding("info", f"The pod is pending{on_node}.")
-        yield from _node_problem(evidence)
+        yield from filter(None, [node_problem(evidence)])
     elif not phase:
         yield NO_STATUS.finding("info", NO_STATUS.meaning)
 
@@ -140,26 +125,11 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
 def _unready(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield a finding on a running pod that is not ready."""
     ready = evidence.pod.status.condition("Ready")
-    if ready.reason == "NodeNotReady":
-        text = f"Node {evidence.pod.spec.node_name} is not ready: it has not reported for a while."
-        yield NODE_NOT_READY.finding("error", text)
+    if problem := node_problem(evidence):
+        yield problem
     elif ready.status == "False" and not evidence.pod.metadata.is_deleted:
-        yield UNREADY.finding("unsure", f"It is not ready: {cut(ready.message)}.")
-
-
-def _node_problem(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield a finding on a node that cannot start the pod, if the nodes were read."""
-    name = evidence.pod.spec.node_name
-    if evidence.nodes is None:
-        return
-    node = next((node for node in evidence.nodes if node.metadata.name == name), None)
-    if node is None:
-        yield NODE_NOT_READY.finding("error", f"There is no node {name}.", _OTHER_NODE)
-        return
-    ready = node.status.condition("Ready")
-    if ready.status in ("False", "Unknown"):
-        text = f"Node {name} is not ready ({ready.reason}): {cut(ready.message)}"
-        yield NODE_NOT_READY.finding("error", text)
+        reason = f": {cut(ready.message)}" if ready.message else ""
+        yield UNREADY.finding("unsure", f"It is not ready{reason}.")
 
 
 def _finalizers(pod: PodRecord) -> str:
@@ -175,10 +145,13 @@ def _failed(evidence: PodEvidence, on_node: str) -> Finding:
     if status.reason and status.message and not status.container_statuses:
         text = f"The pod was refused{on_node} ({status.reason}): {cut(status.message)}"
         return REJECTED_BY_NODE.finding("error", text)
-    if status.reason == _DEADLINE:
+    if status.reason == DEADLINE:
         text = f"The pod has failed{on_node} ({status.reason}): {cut(status.message)}"
-        return FAILED.finding("error", text, "Raise activeDeadlineSeconds, or remove it.")
-    return FAILED.finding("error", f"The pod has failed{on_node}.", log_remedy(evidence))
+        return FAILED.finding("error", text, DEADLINE_REMEDY)
+    reason = f" ({status.reason})" if status.reason else ""
+    message = f": {cut(status.message)}" if status.message else "."
+    text = f"The pod has failed{on_node}{reason}{message}"
+    return FAILED.finding("error", text, log_remedy(evidence))
 
 
 def _scheduling(evidence: PodEvidence) -> Iterator[Finding]:
@@ -198,7 +171,7 @@ def _scheduling(evidence: PodEvidence) -> Iterator[Finding]:
 
 def _events(evidence: PodEvidence, verdict_remedy: str) -> Iterator[Finding]:
     """Yield the newest event with each reason, from the pod and from its owners."""
-    is_starting = evidence.pod.status.phase == "Pending" and evidence.pod.spec.node_name
+    yield from setup_findings(evidence)
     newest: dict[tuple[str, str], Event] = {}
     for event in evidence.events or ():
         if event.type == "Warning" and not _is_over(event, evidence):
@@ -210,19 +183,19 @@ def _events(evidence: PodEvidence, verdict_remedy: str) -> Iterator[Finding]:
     ]
     for about, reason, event in warnings[-_MAX_EVENTS:]:
         text = f"Event {reason} about {about}: {cut(event.text)}"
-        if about == "the pod" and reason in _SET_UP_EVENTS and is_starting:
-            yield NOT_SET_UP.finding("error", f"The node cannot set up the pod: {text}")
-            continue
         code = _EVENTS.get(reason, OTHER_EVENT)
         remedy = verdict_remedy if code is NO_RDMA_EVENT else ""
         yield code.finding("unsure", text, remedy or _event_remedy(code, evidence))
 
 
 def _is_over(event: Event, evidence: PodEvidence) -> bool:
-    """Return whether an Event is about the time before this pod, or before its start."""
+    """Return whether an Event is about the time before this pod, or before its start.
+
+    While the pod starts, `setup_findings` reports what keeps its node from setting it up.
+    """
     pod = evidence.pod
     if event.about.kind == "Pod":
-        return event.reason in _SET_UP_EVENTS and pod.status.phase in ("Running", "Succeeded")
+        return event.reason in SETUP_EVENTS and pod.status.phase != "Failed"
     created = pod.metadata.creation_timestamp
     return event.reason == "FailedCreate" and event.time < created
 

@@ -786,3 +786,21 @@ def test_the_limit_range_of_a_limit() -> None:
     api = FakeCluster(answers | everything(live()))
     assert collect(api).facts.namespace("lab").memory_limit_rejection == ""
     assert path not in [asked for asked, _ in api.asked]
+
+
+def test_the_node_of_a_running_pod_is_read_if_the_pod_is_not_ready() -> None:
+    """It may be gone or silent; only a missing node is known not to exist."""
+    path, node = "/api/v1/nodes/node-1", {"metadata": {"name": "node-1"}}
+    gone = StatusError(404, 'nodes "node-1" not found')
+    state: dict[str, Any] = {"conditions": [{"type": "Ready", "status": "False"}]}
+    for answer, nodes, unread in (
+        (node, ["node-1"], ()),
+        (gone, (), ()),
+        (403, None, ("You do not have the right to read node node-1.",)),
+    ):
+        evidence = collect(FakeCluster(everything(live(**state)) | {path: answer}))
+        records = evidence.nodes
+        assert (records and [record.metadata.name for record in records]) == nodes
+        assert evidence.unread == unread
+    for pod in (live(), live(phase="Succeeded", **state)):
+        assert collect(FakeCluster(everything(pod) | {path: node})).nodes is None

@@ -51,7 +51,7 @@ LEVELS = {
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
     "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
-    "NotDue",
+    "NotDue PostStartHookError",
 }
 OF_A_VERDICT = {
     "WouldBe",
@@ -76,6 +76,7 @@ _START_FAILURES = (
     "CreateContainerConfigError",
     "CreateContainerError",
     "RunContainerError",
+    "PostStartHookError",
 )
 
 

@@ -17,6 +17,8 @@ from tests.unit.diagnose.why.pods import (
     explain,
     live,
 )
+from webhook.diagnose.why.file_collector import collect_from_objects
+from webhook.diagnose.why.pod_status import status_findings
 from webhook.model.finding import Finding
 
 SCHEDULER_MESSAGE = (
@@ -237,8 +239,8 @@ def test_a_pod_that_its_node_cannot_set_up(reason: str) -> None:
     assert (starting.code, other.code) == ("Starting", "Event")
     assert (finding.code, finding.level) == ("NotSetUp", "error")
     assert finding.text == (
-        f"The node cannot set up the pod: Event {reason} about the pod: configmap "
-        '"train-config" not found'
+        "The node cannot set up the pod, since ConfigMap train-config does not exist: Event "
+        f'{reason} about the pod: configmap "train-config" not found'
     )
     assert not explain(pod, events=events).well
     for phase in ("Running", "Succeeded"):
@@ -246,6 +248,12 @@ def test_a_pod_that_its_node_cannot_set_up(reason: str) -> None:
         assert [finding.code for finding in now(live(phase=phase), events=events)][1:] == ["Event"]
     unplaced = now(live(phase="Pending", spec={"nodeName": ""}), events=events)
     assert "NotSetUp" not in [finding.code for finding in unplaced]
+    prepared = {"type": "PodReadyToStartContainers", "status": "True"}
+    assert "NotSetUp" not in codes(
+        explain(live(phase="Pending", conditions=[prepared]), events=events), "podStatus"
+    )
+    failed = now(live(phase="Failed"), events=events)
+    assert [finding.code for finding in failed] == ["Failed", "Event", "Event"]
     of_owner = (event(reason, "x", "Job", "train"),)
     assert [finding.code for finding in now(pod, events=of_owner)] == ["Starting", "Event"]
 
@@ -286,12 +294,152 @@ def test_the_node_of_a_pod_that_starts() -> None:
         assert [finding.code for finding in now(pod, nodes=nodes)] == ["Starting"]
 
 
+UNREADY = {"type": "Ready", "status": "False"}
+
+
 def test_the_node_of_a_running_pod() -> None:
-    """The node controller sets the pod's condition Ready."""
-    condition = {"type": "Ready", "status": "False", "reason": "NodeNotReady"}
-    _, finding = now(live(conditions=[condition]))
+    """The node controller sets the condition Ready to False, and gives no reason there."""
+    marked = live(conditions=[UNREADY])
+    lost = node_record("Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting.")
+    _, finding = now(marked, nodes=[lost])
+    assert (finding.code, finding.level) == ("NodeNotReady", "error")
+    assert finding.text == "Node node-1 is not ready (NodeStatusUnknown): Kubelet stopped posting."
+    _, finding = now(marked, nodes=[])
+    assert (finding.code, finding.text) == ("NodeNotReady", "There is no node node-1.")
+    _, finding = now(marked, nodes=[node_record()])
+    assert (finding.code, finding.text) == ("Unready", "It is not ready.")
+
+
+def test_the_node_of_a_running_pod_without_the_right_to_read_it() -> None:
+    """The Event of the node controller counts if the pod's own condition gives no other cause."""
+    reported = [event("NodeNotReady", "Node is not ready")]
+    marked = live(conditions=[UNREADY])
+    _, finding, _ = now(marked, events=reported)
     assert (finding.code, finding.level) == ("NodeNotReady", "error")
     assert finding.text == "Node node-1 is not ready: it has not reported for a while."
+    assert not explain(marked, events=reported).well
+    probe = live(conditions=[{**UNREADY, "message": "containers with unready status: [main]"}])
+    ready = live(conditions=[{"type": "Ready", "status": "True"}])
+    for pod in (probe, ready):
+        assert "NodeNotReady" not in codes(explain(pod, events=reported), "podStatus")
+    assert [finding.code for finding in now(marked, events=[event("B", "x")])][1] == "Unready"
+
+
+def test_a_node_that_a_file_lacks() -> None:
+    """A file need not have all nodes, so the pod's own may exist."""
+    other = {"kind": "Node", "metadata": {"name": "node-2"}}
+    (evidence,) = collect_from_objects([live(phase="Pending"), other], "lab", None)
+    assert [finding.code for finding in status_findings(evidence)] == ["Starting"]
+
+
+@pytest.mark.parametrize(
+    ("message", "clause", "remedy"),
+    [
+        (
+            'MountVolume.SetUp failed for volume "k" : secret "ssh-keys" not found',
+            ", since Secret ssh-keys does not exist",
+            (
+                "Create Secret ssh-keys in namespace lab, or correct the volume in the pod. The "
+                "kubelet then starts the pod by itself."
+            ),
+        ),
+        (
+            "hostPath type check failed: /mnt/lustre is not a directory",
+            ", since its volume needs /mnt/lustre on the node",
+            (
+                "Mount or create /mnt/lustre on node node-1, or correct hostPath in the pod. The "
+                "kubelet then starts the pod by itself."
+            ),
+        ),
+        (
+            'failed to get sandbox runtime: no runtime for "nvidia" is configured',
+            ", since its runtime has no handler nvidia",
+            (
+                "Ask the cluster administrator to configure the runtime handler nvidia on node "
+                "node-1. The kubelet then starts the pod by itself. Or correct runtimeClassName in "
+                "the pod: kubectl get runtimeclasses."
+            ),
+        ),
+        (
+            "failed to find runtime handler kata from runtime list map[crun:0x1]",
+            ", since its runtime has no handler kata",
+            "runtime handler kata on node node-1",
+        ),
+        ("plugin type failed", "", "Correct what the message names in the pod, or ask"),
+    ],
+    ids=["secret", "hostPath", "containerd", "CRI-O", "other"],
+)
+def test_what_the_set_up_lacks(message: str, clause: str, remedy: str) -> None:
+    """The object, path or handler that the kubelet's message names has its remedy."""
+    pod = live(phase="Pending")
+    _, finding = now(pod, events=[event("FailedMount", "old"), event("FailedMount", message)])
+    assert finding.text == (
+        f"The node cannot set up the pod{clause}: Event FailedMount about the pod: {message}"
+    )
+    assert remedy in finding.remedy
+
+
+def test_a_set_up_that_fails_beside_many_events() -> None:
+    """It keeps the pod from running, so it is shown, whatever else is."""
+    warnings = [event(name, "x") for name in "ABCDEFGH"]
+    explanation = explain(live(phase="Pending"), events=[event("FailedMount", "x"), *warnings])
+    assert "NotSetUp" in codes(explanation, "podStatus")
+
+
+def test_the_cause_of_a_kill() -> None:
+    """The kubelet kills with the exit code of the kernel; memory is not the cause then."""
+    late = of_main(state=ended(137))
+    late["status"] |= {"phase": "Failed", "reason": "DeadlineExceeded", "message": "too long"}
+    _, finding = now(late)
+    assert finding.text == (
+        "Container main was killed (exit code 137), since the pod ran longer than its "
+        "activeDeadlineSeconds."
+    )
+    assert finding.remedy == "Raise activeDeadlineSeconds, or remove it."
+    hooks = [event("FailedPostStartHook", "PostStartHook failed"), event("X", "y")]
+    for part, clause in (
+        ("spec.containers{main}", ", since its postStart hook failed (PostStartHook failed)"),
+        ("spec.containers{other}", ""),
+    ):
+        hooks[0]["involvedObject"]["fieldPath"] = part
+        hooks[1]["involvedObject"]["fieldPath"] = "spec.containers{main}"
+        _, finding, *_ = now(of_main(state=ended(137), restartCount=2), events=hooks)
+        text = f"Container main was killed (exit code 137){clause}, and has restarted 2 times."
+        assert finding.text == text
+        assert ("lifecycle.postStart" in finding.remedy) is bool(clause)
+
+
+def test_a_hook_that_fails_at_the_start() -> None:
+    """The kubelet names it as the reason why the container waits."""
+    waiting = {"reason": "PostStartHookError", "message": "exit status 1"}
+    _, finding = now(of_main(state={"waiting": waiting}))
+    assert (finding.code, finding.level) == ("PostStartHookError", "error")
+    assert finding.text == (
+        "Container main cannot start: its postStart hook failed, so the kubelet killed it: exit "
+        "status 1"
+    )
+
+
+def test_the_reason_of_a_failed_pod() -> None:
+    """What the pod's status says about its end is shown."""
+    for reason, message, end in (
+        ("Terminated", "node shutdown", " (Terminated): node shutdown"),
+        ("Terminated", "", " (Terminated)."),
+        ("", "node shutdown", ": node shutdown"),
+        ("", "", "."),
+    ):
+        pod = of_main(state=ended(0))
+        pod["status"] |= {"phase": "Failed", "reason": reason, "message": message}
+        (finding,) = now(pod)
+        assert finding.text == f"The pod has failed on node node-1{end}"
+
+
+def test_events_of_an_earlier_object_in_a_file() -> None:
+    """An object may have the name of one that was deleted: the UID decides."""
+    old, new = event("Old", "x"), event("New", "x")
+    old["involvedObject"]["uid"], new["involvedObject"]["uid"] = "before", "u"
+    (evidence,) = collect_from_objects([live(), old, new], "lab", None)
+    assert [event.reason for event in evidence.events or ()] == ["New"]
 
 
 @pytest.mark.parametrize(

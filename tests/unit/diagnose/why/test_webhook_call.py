@@ -491,3 +491,17 @@ def test_times_that_are_not_known() -> None:
     pod = unseen(metadata={"creationTimestamp": None})
     finding = called(pod, namespace=namespace(written=LATER), webhooks=INSTALLED)
     assert finding.code == "CreatedEarlier"
+
+
+def test_a_condition_that_cannot_be_evaluated() -> None:
+    """An administrator added it, and it may be why; to create the pod again may change nothing."""
+    edited = configuration("Ignore")
+    edited["webhooks"][1]["matchConditions"] = [{"name": "ml", "expression": "object.x == 1"}]
+    finding = called(unseen(), namespace=namespace(), webhooks=(edited,))
+    assert (finding.code, finding.level) == ("NotSelected", "error")
+    assert finding.text == (
+        "No: the matchCondition ml of the webhook in zz-rdma-webhook cannot be evaluated here, and "
+        "may leave the pod out."
+    )
+    assert finding.remedy.startswith("Compare its expression with the pod: kubectl get mutating")
+    assert called(unseen(), webhooks=(edited,)).code != "NotSelected"
