@@ -394,7 +394,7 @@ def test_a_tool_of_the_node_has_rdma_as_it_stands() -> None:
     assert chosen(node_tool()) == Selection(
         reason=NODE_DEVICES,
         message=(
-            "container tool has RDMA as it stands: privileged, with hostNetwork and "
+            "container tool has RDMA as it stands: it is privileged, with hostNetwork and "
             "/dev/infiniband by hostPath"
         ),
     )

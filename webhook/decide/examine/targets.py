@@ -231,7 +231,7 @@ def _with_node_devices(
     for container, _ in apps if paths else ():
         volume = next(container.mounted_volumes(paths), None)
         if volume is not None and container.privileged and _is_root(pod, container, configuration):
-            seen = f"privileged, with hostNetwork and {paths[volume]} by hostPath"
+            seen = f"it is privileged, with hostNetwork and {paths[volume]} by hostPath"
             return f"container {container.name} has RDMA as it stands: {seen}"
     return ""
 

@@ -90,7 +90,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     if ranks and not analysis.has_gpu:
         for rank in ranks:
             if _mentions_mpi(analysis, rank.path):
-                message = f'hcoll, and with it SHARP, is off; {HCOLL_VARIABLE}: "1" keeps both'
+                message = f'hcoll, and with it SHARP, is off; {HCOLL_VARIABLE}: "1" keeps both on'
                 draft.warned(rank.name, CPU_RANKS, message)
 
 

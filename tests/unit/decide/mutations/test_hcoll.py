@@ -306,7 +306,7 @@ def ranks(**fields: Any) -> PodManifest:
     )
 
 
-SHARP = 'hcoll, and with it SHARP, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps both'
+SHARP = 'hcoll, and with it SHARP, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps both on'
 
 
 def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:

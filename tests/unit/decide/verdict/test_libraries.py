@@ -249,7 +249,7 @@ def test_a_value_that_is_not_seen_is_not_certain(
         assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
         assert verdict.message == (
             f"container trainer sets {name} by valueFrom or $(NAME): its value may keep {library} "
-            "off RDMA"
+            "from using RDMA"
         )
 
 

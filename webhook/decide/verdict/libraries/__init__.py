@@ -151,7 +151,7 @@ def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
         if patched.user_env.get(name, "") is None and patched.origin(name) == "env":
             message = (
                 f"container {patched.target.name} sets {name} by valueFrom or $(NAME): its value "
-                f"may keep {library} off RDMA"
+                f"may keep {library} from using RDMA"
             )
             return Verdict.of(VALUE_UNSEEN, message)
     return None
