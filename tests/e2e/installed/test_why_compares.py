@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.cluster.install import CONFIGURATION
-from tests.e2e.admission.neighbor import AFTER, Habit, Neighbor, Ops, running
+from tests.e2e.admission.neighbor import AFTER, BEFORE, Habit, Neighbor, Ops, running
 from tests.e2e.asking import Document, make_namespaces, namespace
 from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
-from tests.e2e.installed.test_why import explained, texts
+from tests.e2e.installed.test_why import explained, job, pod_of, texts
 from tests.waiting import until
 
 V100, RDMA = "nvidia.com/v100", "rdma/rdma_v100"
@@ -42,6 +42,17 @@ def limits_memory(pod: Document) -> Ops:
     limits = pod["spec"]["containers"][0]["resources"]["limits"]
     limit = {"op": "add", "path": f"{MAIN}/resources/limits/memory", "value": "1Gi"}
     return [] if "memory" in limits else [limit]
+
+
+def disables_nccl(pod: Document) -> Ops:
+    """Turn the RDMA of NCCL off in the container's env."""
+    variables = pod["spec"]["containers"][0].get("env", [])
+    off = {"name": "NCCL_IB_DISABLE", "value": "1"}
+    if off in variables:
+        return []
+    if not variables:
+        return [{"op": "add", "path": f"{MAIN}/env", "value": [off]}]
+    return [{"op": "add", "path": f"{MAIN}/env/-", "value": off}]
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +133,26 @@ def test_a_webhook_that_comes_later(
     assert f"webhook neighbor.example.com of {AFTER}" in explanation["answer"]["remedy"]
     seen = explained(space, name, kubeconfig=researcher)
     assert (seen["rdma"], seen["answer"]["code"]) == ("unsure", "ChangedAfterwards")
+
+
+@pytest.mark.parametrize("configuration", [BEFORE, AFTER])
+def test_a_variable_that_another_webhook_added(
+    neighbor: Neighbor, space: Space, configuration: str
+) -> None:
+    """The webhook sees it, and the Job's template does not have it: the remedy names who may."""
+    name = f"hardened-{configuration}"
+    with neighbor.moved_in(configuration, disables_nccl, "IfNeeded"):
+        until(lambda: bool(space.proposed(space.pod("probe", V100)) and neighbor.answered))
+        space.create(job(space, name, space.pod("x", V100)))
+        pod = pod_of(space, name)
+        explanation = explained(space, pod)
+    assert (explanation["rdma"], explanation["answer"]["code"]) == ("no", "NcclIbDisabled")
+    assert explanation["answer"]["text"].endswith(
+        f"NCCL_IB_DISABLE=1 in container main: not in the pod template of Job {name}, so another "
+        "webhook or a policy added it when the pod was created."
+    )
+    assert f"webhook neighbor.example.com of {configuration}" in explanation["answer"]["remedy"]
+    space.kubectl("delete", "job", name, "--wait=false")
 
 
 def rewritten(space: Space, equipped: Document, name: str, **container: Any) -> None:

@@ -80,7 +80,10 @@ def test_a_taint_and_a_cordon(space: Space) -> None:
         cluster.kubectl("uncordon", REAL)
         cluster.kubectl("taint", "node", REAL, "team:NoSchedule-")
     until(lambda: bool(space.get(pod)["spec"].get("nodeName")))
-    assert "BlockedBy" not in texts(explained(space, pod), "podStatus")
+    explanation = explained(space, pod)
+    assert "BlockedBy" not in texts(explanation, "podStatus")
+    # Whatever admission said about the nodes, the pod is on one of the fabric by now.
+    assert (explanation["rdma"], explanation["answer"]["code"]) == ("yes", "Equipped")
     space.kubectl("delete", "job", "tainted", "--wait=false")
 
 

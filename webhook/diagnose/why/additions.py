@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
+from webhook.decide.mutations.ipc_lock import NON_ROOT, USER_NAMESPACE
 from webhook.decide.mutations.placement import MUTATION as PLACEMENT
 from webhook.decide.settings.terms import OFF_VALUES
+from webhook.decide.verdict.node_reasons import ALWAYS_EXCLUDED, EXCLUDED
 from webhook.diagnose.why.comparison import Comparison, verdict_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.pod_template import template_title
@@ -36,6 +39,11 @@ _NAMES = frozenset(OFF_VALUES)
 _CONTAINER_FIELDS = ("initContainers", "containers")
 _USER = ("securityContext", "runAsUser")
 _POD_LEAVES = (("hostUsers",), ("runtimeClassName",), _USER)
+#: The remarks of the status that are about such additions, besides the verdict.
+REMARKS_ON_ADDITIONS = (NON_ROOT.code, USER_NAMESPACE.code, SELECTOR_UNKNOWN.code)
+#: The reasons for which the nodeSelector is to blame, if it was changed.
+_OF_SELECTION = (EXCLUDED.code, ALWAYS_EXCLUDED.code)
+_MAX_VALUE = 80
 #: The largest number of leaves to examine, one by one.
 _MAX_LEAVES = 32
 _Path = tuple[str | int, ...]
@@ -75,12 +83,22 @@ def additions_of(evidence: PodEvidence, comparison: Comparison) -> Additions:
     status, current = evidence.status, comparison.current
     if status is None or status.rdma not in ("no", "unsure") or current is None:
         return NOTHING_ADDED
+    if status.verdict_reason in _OF_SELECTION:
+        return _added_labels(evidence)
     title, template = _original(evidence)
     if template is None or current.because.code != status.verdict_reason:
         return NOTHING_ADDED
     leaves = [*islice(_leaves(evidence.pod.manifest, template), _MAX_LEAVES)]
     deciding = _deciding(evidence, status, leaves)
     return Additions(tuple(leaf.title for leaf in deciding), title) if deciding else NOTHING_ADDED
+
+
+def _added_labels(evidence: PodEvidence) -> Additions:
+    """Return the labels in the nodeSelector that are not in the template."""
+    selector = _mapping(_spec(evidence.pod.manifest).get("nodeSelector"))
+    keys = [key for key in islice(selector, _MAX_LEAVES) if is_added_selector(evidence, key)]
+    titles = tuple(f"{key}={selector[key]}"[:_MAX_VALUE] + " in nodeSelector" for key in keys)
+    return Additions(titles, _original(evidence)[0]) if titles else NOTHING_ADDED
 
 
 def _deciding(evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Leaf]) -> list[_Leaf]:
@@ -156,7 +174,7 @@ def _container_leaves(place: _Path, before: PodManifest, now: PodManifest) -> It
     for index, item in enumerate(_items(now.get("env"))):
         name = item.get("name")
         if name in _NAMES and item != originals.get(name):
-            value = f"={item['value']}"[:80] if "value" in item else ""
+            value = f"={item['value']}"[:_MAX_VALUE] if "value" in item else ""
             leaf = f"{name}{value} in {title}"
             yield _Leaf((*place, "env", index), leaf, originals.get(name))
 

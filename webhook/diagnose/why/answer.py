@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
 from webhook.decide.verdict.pod_settings import CHANGES_USER
-from webhook.diagnose.why.additions import additions_of
+from webhook.diagnose.why.additions import REMARKS_ON_ADDITIONS, Additions, additions_of
 from webhook.diagnose.why.bound_node import (
     SETTLED_REMARKS,
     BoundNode,
@@ -71,15 +71,16 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     called = call_finding(evidence, comparison)
     changed = _change_findings(evidence, comparison) if called.code == CALLED.code else []
     status = evidence.status if called.code == CALLED.code else None
-    rdma, answer = _answer(evidence, called, comparison, changed)
-    added = _additions(evidence, comparison, rdma)
+    additions = additions_of(evidence, comparison)
+    rdma, answer = _answer(evidence, called, _without_message(comparison, additions), changed)
+    added = _addition_finding(evidence, additions, rdma)
     if added:
         answer = answer._replace(text=f"{answer.text} {added.text}", remedy=added.remedy)
     state = tuple(status_findings(evidence, added.remedy if added else ""))
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
         "requested": tuple(request_findings(evidence, status)),
         "webhookCall": (called,),
-        "applied": (*_applied(evidence, called), *changed, *filter(None, [added])),
+        "applied": (*_applied(evidence, called, added), *changed, *filter(None, [added])),
         "podStatus": state,
         "processes": tuple(process_findings(evidence)),
         "log": tuple(log_findings(evidence)),
@@ -97,13 +98,18 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     )
 
 
-def _applied(evidence: PodEvidence, called: Finding) -> Iterator[Finding]:
-    """Yield the findings on the status, without the remarks that the pod's node disproves."""
+def _applied(evidence: PodEvidence, called: Finding, added: Finding | None) -> Iterator[Finding]:
+    """Yield the findings on the status, without the remarks that the pod's node disproves.
+
+    What somebody else added has one remedy in all findings about it.
+    """
     node = bound_node(evidence)
     settled = SETTLED_REMARKS if node and node.is_of_fabric else ()
-    return (
-        finding for finding in applied_findings(evidence, called) if finding.code not in settled
-    )
+    for finding in applied_findings(evidence, called):
+        if added and finding.code in REMARKS_ON_ADDITIONS:
+            yield finding._replace(remedy=added.remedy)
+        elif finding.code not in settled:
+            yield finding
 
 
 def _with_obstacle(answer: Finding, state: tuple[Finding, ...]) -> Finding:
@@ -116,12 +122,19 @@ def _with_obstacle(answer: Finding, state: tuple[Finding, ...]) -> Finding:
     return answer._replace(level="warning", text=text, remedy=answer.remedy or obstacle.remedy)
 
 
-def _additions(evidence: PodEvidence, comparison: Comparison, rdma: Rdma) -> Finding | None:
+def _without_message(comparison: Comparison, additions: Additions) -> Comparison:
+    """Return a comparison whose verdict has no message, if that asks to remove an addition."""
+    current = comparison.current
+    if current is None or not additions.titles:
+        return comparison
+    return comparison._replace(current=current._replace(message=""))
+
+
+def _addition_finding(evidence: PodEvidence, additions: Additions, rdma: Rdma) -> Finding | None:
     """Return the finding on what somebody else added, if the answer is that of the status."""
-    if evidence.status is None or evidence.status.rdma != rdma:
+    if evidence.status is None or evidence.status.rdma != rdma or not additions.titles:
         return None
-    additions = additions_of(evidence, comparison)
-    return additions.finding(VERDICT_LEVELS[rdma], evidence) if additions.titles else None
+    return additions.finding(VERDICT_LEVELS[rdma], evidence)
 
 
 def _change_findings(evidence: PodEvidence, comparison: Comparison) -> list[Finding]:
@@ -285,7 +298,7 @@ def _by_status(status: StatusAnnotation, current: Verdict | None) -> Finding:
     details = _details(status, traffic_of(status, current).clause)
     sentence, remedy = f"{_uncapitalize(reason.sentence)}{details}", reason.remedy
     if status.rdma in ("no", "unsure") and current and current.because.code == reason.code:
-        sentence = f"{current.message}. {reason.sentence}{details}"
+        sentence = f"{current.message}. {reason.sentence}{details}" if current.message else sentence
         remedy = _KEEP_ROOT if CHANGES_USER in current.message else remedy
     return Finding(level, reason.code, f"{start}: {sentence}", remedy)
 

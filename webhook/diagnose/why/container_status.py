@@ -314,5 +314,6 @@ def _memory_limit(pod: PodRecord, name: str) -> str:
 
 
 def cut(message: str) -> str:
-    """Return a message on one line, and not too long."""
-    return " ".join(message.split())[:_MAX_MESSAGE]
+    """Return a message on one line; a longer one ends in an ellipsis."""
+    line = " ".join(message.split())
+    return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1].rstrip()}…"

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.builders import decide_on, env, gpu
+from tests.builders import decide_on, decision_input, env, gpu
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.pods import OWNED, chapter_findings, event
+from tests.unit.diagnose.why.test_bound_node import V100_NODE
 from tests.unit.diagnose.why.test_comparison import KNOWN, compared, main
 from webhook.diagnose.why.explanation import Explanation
 from webhook.model.fabric import CompiledConfiguration
+from webhook.model.nodes import build_fabric_index
 
 HARDENING = ("webhook harden.example of zzz-hardening",)
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -156,3 +158,52 @@ def test_many_leaves() -> None:
     template = new_pod(*(gpu(item["name"]) for item in containers))
     late = of_job(new_pod(*containers), template)
     assert (late.rdma, "not in the pod template" in late.answer.text) == ("no", False)
+
+
+def test_a_node_label() -> None:
+    """The nodes are not compared again, but the nodeSelector is with the template."""
+    nodes = build_fabric_index({"node-1": V100_NODE}, KNOWN)
+    manifest = new_pod(nodeSelector={"team": "a", "pool": "cpu"})
+    pod = deepcopy(decide_on(manifest, decision_input(fabric_index=nodes)).pod) | {"kind": "Pod"}
+    assert '"FabricNotSelected"' in pod["metadata"]["annotations"]["rdma.lab/status"]
+    applied = new_pod(nodeSelector={"team": "a"})
+    pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps(applied)
+    explanation = compared(pod, KNOWN, other_mutators=HARDENING)
+    assert explanation.answer.code == "FabricNotSelected"
+    assert explanation.answer.text.endswith(
+        "now. pool=cpu in nodeSelector: not in the manifest that was applied, so another webhook "
+        "or a policy added it when the pod was created."
+    )
+    assert explanation.answer.remedy.startswith("Check what changes pods at admission")
+    remedies = {
+        finding.code: finding.remedy for finding in chapter_findings(explanation, "applied")
+    }
+    assert remedies["SelectorUnknown"] == explanation.answer.remedy
+    pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps(manifest)
+    own = compared(pod, KNOWN, other_mutators=HARDENING)
+    assert own.answer.remedy.startswith("Correct the pod's nodeSelector")
+    remedies = {finding.code: finding.remedy for finding in chapter_findings(own, "applied")}
+    assert remedies["SelectorUnknown"].startswith("Compare the nodeSelector")
+
+
+def test_the_message_of_the_verdict_is_left_out() -> None:
+    """It may ask to remove what the template does not have; the addition is named instead."""
+    assert "remove the variable" not in of_job(new_pod(OFF), WITHOUT).answer.text
+    assert "remove the variable" in of_job(new_pod(OFF), new_pod(OFF)).answer.text
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code"),
+    [
+        (new_pod(gpu("trainer", securityContext={"runAsUser": 1000})), "NonRoot"),
+        (new_pod(hostUsers=False), "UserNamespace"),
+    ],
+)
+def test_remarks_on_an_addition(manifest: dict[str, Any], code: str) -> None:
+    """Their remedy is that of the addition, too."""
+    explanation = of_job(manifest, WITHOUT)
+    remedies = {
+        finding.code: finding.remedy for finding in chapter_findings(explanation, "applied")
+    }
+    assert remedies[code] == explanation.answer.remedy
+    assert remedies[code].startswith("Check what changes pods at admission")

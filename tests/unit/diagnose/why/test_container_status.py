@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.diagnose.why.pods import chapter_findings, codes, explain, live
 from tests.unit.diagnose.why.test_pod_status import ended, of_main
+from webhook.diagnose.why.container_status import cut
 
 MESSAGE = 'exec: "trian": executable file not found in $PATH'
 IPC_LOCK = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}
@@ -60,3 +61,17 @@ def test_a_pod_of_any_shape() -> None:
     pod = ephemeral()
     pod["spec"]["containers"] = "x"
     assert codes(explain(pod), "podStatus") == ["Running"]
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("a\n  b", "a b"),
+        ("x" * 400, "x" * 400),
+        ("x" * 401, "x" * 399 + "…"),
+        ("x" * 398 + " yy", "x" * 398 + "…"),
+    ],
+)
+def test_long_messages(message: str, shown: str) -> None:
+    """A message that is cut ends in an ellipsis."""
+    assert cut(message) == shown
