@@ -72,6 +72,13 @@ def test_the_host_name_of_a_node_with_labels_of_its_own() -> None:
     assert alone.host_names == {"n0.lab"}
 
 
+def test_values_of_nodes_with_different_keys_count_together() -> None:
+    """A host name divides no nodes, whatever other labels they have."""
+    labels = {f"n{i}": {HOSTNAME: f"n{i}.lab", f"example.org/n{i}": ""} for i in range(33)}
+    classes = refine([coarse(*labels)], labels)
+    assert classes.individual_keys == {HOSTNAME}
+
+
 def test_a_node_without_the_label_has_its_name_as_host_name() -> None:
     """So a set of names that equals the host names is kept once."""
     labels = {f"n{i}": {HOSTNAME: f"n{i}"} for i in range(40)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.builders import container, decide_on, decision_input, env, fabric, fabrics, pod
@@ -56,8 +58,12 @@ def requesting(name: str) -> PodManifest:
         pod(annotations={NETWORKS: '[{"name":"rail0","namespace":"rails"}]'}),
         pod(resourceClaims=[{"name": "x", "resourceClaimTemplateName": "north-nics"}]),
         pod(nodeSelector={"fabric": "north", "zone": "a"}),
+        pod(nodeSelector={"fabric": "north"}),
     ],
-    ids=["resource", "variable", "file", "network", "network as JSON", "claim", "node label"],
+    ids=[
+        *("resource", "variable", "file", "network", "network as JSON", "claim"),
+        *("node label among others", "node label"),
+    ],
 )
 def test_a_pod_that_shows_the_work(manifest: PodManifest) -> None:
     """Anything that a call puts only into pods of this fabric."""
@@ -84,6 +90,30 @@ def test_a_pod_that_shows_the_work(manifest: PodManifest) -> None:
 def test_a_pod_that_does_not(manifest: PodManifest) -> None:
     """What another fabric, the site or nobody sets proves nothing."""
     assert shown(manifest) is None
+
+
+def test_a_network_without_a_namespace() -> None:
+    """It is in the pod's own namespace, and its name is all that a call adds."""
+    local = fabrics(fabric("north", networks=("north-net",)))
+    earlier = EarlierCall("0123456789ab", "north")
+    assert fabric_shown_by(Pod(pod(annotations={NETWORKS: "north-net"})), earlier, local) == "north"
+    assert fabric_shown_by(Pod(pod(annotations={NETWORKS: "other"})), earlier, local) is None
+
+
+@pytest.mark.parametrize(("south_interface", "expected"), [("bond1", "north"), ("bond0", None)])
+def test_the_interface_of_a_pod_in_the_hosts_network(
+    south_interface: str, expected: str | None
+) -> None:
+    """It is the host's that a call writes there, unless another fabric has the same."""
+    configuration = fabrics(
+        replace(NORTH, host_socket_interface="bond0"),
+        replace(SOUTH, host_socket_interface=south_interface),
+    )
+    manifest = pod(container(env=env(NCCL_SOCKET_IFNAME="bond0")), hostNetwork=True)
+    earlier = EarlierCall("0123456789ab", "north")
+    assert fabric_shown_by(Pod(manifest), earlier, configuration) == expected
+    manifest["spec"]["hostNetwork"] = False
+    assert fabric_shown_by(Pod(manifest), earlier, configuration) is None
 
 
 FORGED = (

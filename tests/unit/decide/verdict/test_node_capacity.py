@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.analysis import DecisionInput
 from webhook.model.fabric import RdmaResource
 from webhook.model.facts import Facts
+from webhook.model.node_classes import NO_CLASSES
 from webhook.model.nodes import FabricIndex
 
 EQUIPPED = ("yes", "Equipped")
@@ -74,12 +76,22 @@ CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
 ]
 
 
+def without_classes(cluster: DecisionInput) -> DecisionInput:
+    """Return the input of a cluster with more classes of nodes than are compared."""
+    return cluster._replace(fabric_index=replace(cluster.fabric_index, classes=NO_CLASSES))
+
+
+@pytest.mark.parametrize("compared", [True, False])
 @pytest.mark.parametrize("mode", ["elastic", "static"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].replace(" ", "-"))
-def test_what_no_node_has(case: tuple[Any, ...], mode: str) -> None:
-    """Nodes and plugins come and go, so it is not certain; if they do not, there is no RDMA."""
+def test_what_no_node_has(case: tuple[Any, ...], mode: str, *, compared: bool) -> None:
+    """Nodes and plugins come and go, so it is not certain; if they do not, there is no RDMA.
+
+    It is the same in a cluster with too many classes of nodes to compare each.
+    """
     _, nodes, asking, elastic, static, message = case
-    verdict = verdict_on(asking, knowing(*nodes, defaults={"nodes": mode}))
+    cluster = knowing(*nodes, defaults={"nodes": mode})
+    verdict = verdict_on(asking, cluster if compared else without_classes(cluster))
     if mode == "elastic":
         assert (verdict.rdma, verdict.because.code) == ("unsure", elastic)
         assert verdict.message == f"{message} now"
@@ -108,6 +120,7 @@ def test_as_many_as_a_node_has_are_not_too_many() -> None:
     for count, expected in (("63", EQUIPPED), ("64", ("unsure", "ResourceExceedsNodes"))):
         asking = pod(annotations={"rdma.lab/devices": count})
         assert judged(asking, knowing(SUFFICIENT)) == expected
+        assert judged(asking, without_classes(knowing(SUFFICIENT))) == expected
 
 
 def test_containers_of_a_pod_share_its_node() -> None:

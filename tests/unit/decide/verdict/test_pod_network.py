@@ -39,7 +39,11 @@ def test_a_device_is_not_moved_into_the_hosts_network(mode: str) -> None:
 def test_shared_roce_needs_networks() -> None:
     """Without them the driver decides whether the pod can use the host's GIDs."""
     roce = on(link_layer="Ethernet")
-    assert judged(pod(), decision_input(roce)) == ("unsure", "RoceWithoutNetworks")
+    verdict = verdict_on(pod(), decision_input(roce))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "RoceWithoutNetworks")
+    assert verdict.message == (
+        "RoCE fabric here has no networks: whether pods see GIDs depends on the driver"
+    )
     assert judged(pod(hostNetwork=True), decision_input(roce)) == EQUIPPED
     assert (
         judged(pod(), decision_input(on(link_layer="Ethernet", networks=("lab/net",)))) == EQUIPPED

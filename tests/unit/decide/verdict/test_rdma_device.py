@@ -24,7 +24,12 @@ def test_the_fabrics_resource_is_a_device() -> None:
 
 def test_a_resource_of_no_fabric_is_unknown() -> None:
     """A device plugin outside the configuration may provide any device."""
-    assert judged(pod(gpu(limits={"rdma/other": "1"}))) == ("unsure", "ResourceUnknown")
+    verdict = verdict_on(pod(gpu(limits={"rdma/other": "1"})))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "ResourceUnknown")
+    assert verdict.message == (
+        "container trainer requests rdma/other, which fabric v100-ib does not have: "
+        "remove that resource"
+    )
     alone = pod(container(resources=quantities({"rdma/other": "1"})))
     assert verdict_on(alone).message == (
         "container trainer requests rdma/other, which no fabric lists: rename it to the "
@@ -148,6 +153,16 @@ def test_a_host_path_alone_is_no_device(source: dict[str, Any], expected: tuple[
     assert judged(pod(gpu(volumeMounts=[mount]), volumes=volumes), decision_input(BARE)) == expected
     assert judged(pod(gpu(volumeMounts=[mount]), volumes=volumes)) == EQUIPPED
     assert judged(pod(gpu(volumeMounts=[mount], **PRIVILEGED), volumes=volumes)) == EQUIPPED
+
+
+def test_the_path_of_a_host_path_is_in_the_message() -> None:
+    """A volume's name may be anything."""
+    mount = {"name": "x", "mountPath": "/ib"}
+    volumes = [{"name": "x", "hostPath": {"path": "/dev/infiniband"}}]
+    verdict = verdict_on(pod(gpu(volumeMounts=[mount]), volumes=volumes), decision_input(BARE))
+    assert verdict.message == (
+        "container trainer has /dev/infiniband only by hostPath: request the fabric's resource"
+    )
 
 
 def test_another_vendors_nic_is_not_certain() -> None:

@@ -96,6 +96,12 @@ EXCLUDING: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+def test_a_label_with_many_values() -> None:
+    """The classes of the nodes lack it, so it excludes no fabric."""
+    cluster = knowing(*(node(f"n{i}", rack=f"r{i}") for i in range(33)))
+    assert judged(pod(nodeSelector={"rack": "r7"}), cluster) == EQUIPPED
+
+
 @pytest.mark.parametrize("case", EXCLUDING, ids=lambda case: case[0])
 def test_a_selection_that_leaves_no_node(case: tuple[str, dict[str, Any], str]) -> None:
     """Nodes may come, so it is not certain; if they do not, there is no RDMA."""
@@ -142,9 +148,10 @@ def test_what_is_added_after_admission(case: tuple[str, dict[str, Any], str]) ->
     )
 
 
-def test_the_usual_scheduler_adds_nothing() -> None:
-    """The API server writes its name into each pod."""
-    asking = pod(nodeSelector={"pool": "l4"}, schedulerName="default-scheduler", schedulingGates=[])
+@pytest.mark.parametrize("scheduler", ["default-scheduler", "", None])
+def test_the_usual_scheduler_adds_nothing(scheduler: str | None) -> None:
+    """The API server writes its name into each pod that names none."""
+    asking = pod(nodeSelector={"pool": "l4"}, schedulerName=scheduler, schedulingGates=[])
     assert judged(asking, knowing(*POOLS)) == ("no", "FabricNeverSelected")
 
 
@@ -215,12 +222,22 @@ def test_no_node_has_all_that_is_requested() -> None:
         "no node of fabric v100-ib offers 8 of nvidia.com/v100 and 4 of rdma/v100 together, and "
         "the nodes are static"
     )
+    elastic = verdict_on(asking, knowing(*nodes, mode="elastic"))
+    assert (elastic.rdma, elastic.because.code) == ("unsure", "ResourceExceedsNodes")
     full = pod(gpu(count="8"), annotations={"rdma.lab/devices": "1"})
     assert judged(full, knowing(*nodes)) == EQUIPPED
 
 
 DEDICATED = "dedicated=ml:NoSchedule"
+OF_GPU = "nvidia.com/v100=present:NoSchedule"
 TOLERATION = [{"key": "dedicated", "operator": "Exists"}]
+
+
+def test_a_taint_of_a_requested_resource_is_not_named() -> None:
+    """Kubernetes adds its toleration (ExtendedResourceToleration)."""
+    verdict = verdict_on(pod(), knowing(node("a", OF_GPU, DEDICATED)))
+    assert "the taint dedicated=ml:NoSchedule" in verdict.message
+    assert judged(pod(), knowing(node("a", OF_GPU))) == EQUIPPED
 
 
 @pytest.mark.parametrize("mode", ["static", "elastic"])
