@@ -49,10 +49,12 @@ SWITCHES: dict[TrafficLibrary, dict[str, str]] = {
 #: The same without the libraries.
 OFF_VALUES = {name: value for switches in SWITCHES.values() for name, value in switches.items()}
 _NAMES = "|".join(OFF_VALUES)
-#: NAME=VALUE, as in a shell or a file, and "NAME": "VALUE", as in JSON or Python.
+#: NAME=VALUE, as in a shell or a file, also in quotes or after an escape such as `printf`'s `\n`,
+#: and "NAME": "VALUE", as in JSON or Python.
 _MENTION = re.compile(
-    rf"(?<![\w${{-])(?P<name>{_NAMES})"
-    r"(?:=(?P<plain>[^\s\"';&|\\]++)|[\"']\]?[ ]?[:=](?!=)[ ]?[\"']?(?P<quoted>[^\s\"',}\]]++))"
+    rf"(?:(?<![\w${{-])|(?<=\\[nrt]))(?P<name>{_NAMES})"
+    r"(?:=\\?+[\"']?+(?P<plain>[^\s\"';&|\\]++)"
+    r"|\\?[\"']\]?[ ]?[:=](?!=)[ ]?\\?[\"']?(?P<quoted>[^\s\"',}\]\\]++))"
 )
 _COMMENT = re.compile(r"^[ \t]*+#[^\n]*+", re.MULTILINE)
 

@@ -168,3 +168,11 @@ def test_settings_that_do_harm_together() -> None:
         annotations={"rdma.lab/fabric": "v100-ib"},
     )
     assert judged(ranks) == ("unsure", "SettingPossible")
+
+
+def test_a_line_of_a_file_after_an_escape() -> None:
+    """`printf` ends each line with an escape, and the next name follows it."""
+    script = r'printf "NCCL_DEBUG=INFO\nNCCL_IB_DISABLE=1\n" > /etc/nccl.conf; torchrun a'
+    verdict = verdict_on(running(script))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingPossible")
+    assert "NCCL_IB_DISABLE=1" in verdict.message
