@@ -235,8 +235,8 @@ TOLERATION = [{"key": "dedicated", "operator": "Exists"}]
 
 def test_a_taint_of_a_requested_resource_is_not_named() -> None:
     """Kubernetes adds its toleration (ExtendedResourceToleration)."""
-    verdict = verdict_on(pod(), knowing(node("a", OF_GPU, DEDICATED)))
-    assert "the taint dedicated=ml:NoSchedule" in verdict.message
+    verdict = verdict_on(pod(), knowing(node("a", OF_GPU, "team=ml:NoSchedule")))
+    assert "the taint team=ml:NoSchedule" in verdict.message
     assert judged(pod(), knowing(node("a", OF_GPU))) == EQUIPPED
 
 
