@@ -142,7 +142,7 @@ def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
     for container in status.container_statuses:
         yield from _container(evidence, container, f"Container {container.name}")
     if status.phase == "Pending":
-        yield from _sidecars(evidence.pod)
+        yield from _sidecars(evidence)
     for name in _ephemeral_without_capability(evidence.pod):
         text = (
             f"The ephemeral container {name} has no {CAPABILITY} and no RDMA device, so RDMA fails "
@@ -193,17 +193,30 @@ def _not_started(title: str, waiting: Waiting) -> Finding:
     return code.finding("error", f"{title} cannot start: {cause}: {cut(waiting.message)}", remedy)
 
 
-def _sidecars(pod: PodRecord) -> Iterator[Finding]:
+def _sidecars(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield a finding on each sidecar whose startupProbe keeps the pod's containers waiting."""
     names = {
         container.name
-        for container in pod.spec.init_containers
+        for container in evidence.pod.spec.init_containers
         if container.restart_policy == "Always"
     }
-    for status in pod.status.init_container_statuses:
+    for status in evidence.pod.status.init_container_statuses:
         if status.name in names and status.state.is_running and not status.started:
-            text = f"The pod's containers wait for the startupProbe of its sidecar {status.name}."
-            yield WAITS_FOR_SIDECAR.finding("error", text)
+            text = f"The pod's containers wait for the startupProbe of its sidecar {status.name}"
+            messages = _messages(evidence, "Unhealthy", status.name)
+            text = f"{text}: {cut(messages[-1])}" if messages else f"{text}."
+            place = f"{evidence.name or 'POD'} -n {evidence.namespace_name} -c {status.name}"
+            remedy = f"Read its log: kubectl logs {place}. Correct the sidecar or its startupProbe."
+            yield WAITS_FOR_SIDECAR.finding("error", text, remedy)
+
+
+def _messages(evidence: PodEvidence, reason: str, container: str) -> list[str]:
+    """Return the messages of the Events with this reason about a container, oldest first."""
+    return [
+        event.text
+        for event in evidence.events or ()
+        if event.reason == reason and f"{{{container}}}" in event.about.field_path
+    ]
 
 
 def log_remedy(evidence: PodEvidence) -> str:
@@ -267,12 +280,7 @@ def _cause_of_kill(evidence: PodEvidence, title: str) -> tuple[str, str]:
     """Return a clause on why the kubelet killed a container, and the remedy; "" if unknown."""
     if evidence.pod.status.reason == DEADLINE:
         return ", since the pod ran longer than its activeDeadlineSeconds", DEADLINE_REMEDY
-    name = title.rsplit(maxsplit=1)[-1]
-    hooks = [
-        event.text
-        for event in evidence.events or ()
-        if event.reason == "FailedPostStartHook" and f"{{{name}}}" in event.about.field_path
-    ]
+    hooks = _messages(evidence, "FailedPostStartHook", title.rsplit(maxsplit=1)[-1])
     if hooks:
         return f", since its postStart hook failed ({cut(hooks[-1])})", _POST_START_REMEDY
     return "", ""

@@ -28,7 +28,7 @@ NO_PODS = Code(
 PAUSED = Code(
     "Paused",
     "The Deployment is paused, so it creates no pods.",
-    "kubectl rollout resume deployment NAME",
+    "To resume it: kubectl rollout resume deployment NAME.",
 )
 NOT_DUE = Code(
     "NotDue",
@@ -68,10 +68,14 @@ class _Spec(LenientObject):
     paused: object = None
     schedule: Text = ""
     replicas: object = None
+    parallelism: object = None
 
 
 class _Status(Conditions):
     desired_number_scheduled: Number = -1
+    current_number_scheduled: Number = 0
+    replicas: Number = 0
+    active: Number = 0
     failed: Number = 0
 
 
@@ -128,12 +132,19 @@ def _refusals(workload: Workload) -> Iterator[Finding]:
     """Yield why the API server refused the pods: from the newest Event of each, or conditions.
 
     If there are pods, an Event counts only if it is newer than they are. It may still be over for
-    a ReplicaSet, whose condition then is the present state.
+    a ReplicaSet, whose condition then is the present state, and for a controller with all its pods.
     """
     messages: dict[str, str] = {}
+    complete = {
+        controller.title
+        for controller in (workload.controller, *workload.between)
+        if _is_complete(controller)
+    }
     for event in workload.events:
         is_over = workload.newest and (
-            event.time <= workload.newest or event.about.kind in _WITH_CONDITION
+            event.time <= workload.newest
+            or event.about.kind in _WITH_CONDITION
+            or event.about.title in complete
         )
         if event.reason == _FAILED_CREATE and not is_over:
             messages[event.about.title] = event.text
@@ -145,6 +156,21 @@ def _refusals(workload: Workload) -> Iterator[Finding]:
             messages.setdefault(controller.title, failure.message)
     by_message = {message_of_refusal(message): title for title, message in messages.items()}
     yield from (refusal(workload, by_message[message], message) for message in by_message)
+
+
+def _is_complete(controller: KubernetesObject) -> bool:
+    """Return whether a controller reports as many pods as it asks for, or that it has ended."""
+    record = _Controller.read(controller.manifest)
+    spec, status = record.spec, record.status
+    match controller.kind:
+        case "StatefulSet":
+            return status.replicas == spec.replicas
+        case "DaemonSet":
+            return status.current_number_scheduled == status.desired_number_scheduled
+        case "Job":
+            return status.active == spec.parallelism or _has_ended(status)
+        case _:
+            return False
 
 
 def _own_reasons(workload: Workload) -> Iterator[Finding]:

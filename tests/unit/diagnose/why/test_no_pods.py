@@ -364,3 +364,41 @@ def test_reads_that_failed() -> None:
     explanation = without_pods("Job", unread=(ReadFailure("events", 403, "no"),))
     (finding,) = chapter_findings(explanation, "unread")
     assert finding.text == "You do not have the right to read events."
+
+
+COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "status", "lacks"),
+    [
+        ("StatefulSet", {"replicas": 3}, {"replicas": 2}, True),
+        ("StatefulSet", {"replicas": 2}, {"replicas": 2}, False),
+        (
+            "DaemonSet",
+            {},
+            {"desiredNumberScheduled": 3, "currentNumberScheduled": 2},
+            True,
+        ),
+        (
+            "DaemonSet",
+            {},
+            {"desiredNumberScheduled": 2, "currentNumberScheduled": 2},
+            False,
+        ),
+        ("Job", {"parallelism": 2}, {"active": 1}, True),
+        ("Job", {"parallelism": 2}, {"active": 2}, False),
+        ("Job", {"parallelism": 2}, COMPLETE, False),
+        ("RayCluster", {"replicas": 0}, {"replicas": 0}, True),
+    ],
+)
+def test_a_controller_that_counts_its_pods(
+    kind: str, spec: dict[str, Any], status: dict[str, Any], lacks: bool
+) -> None:
+    """Once it has them all, or was asked for fewer, a refusal is over, however new its Event."""
+    late = event("FailedCreate", DENIED, kind, "a", lastTimestamp=LATER)
+    subject = controller(kind, spec=spec, status=status)
+    assert (with_pods(subject, events=[late]) is not None) is lacks
+    parent = controller("CronJob", "c")
+    assert (with_pods(parent, subject, events=[late]) is not None) is lacks
+    assert "could not create one" in now(kind, spec=spec, status=status, events=[late])[0].text

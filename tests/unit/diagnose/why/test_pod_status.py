@@ -327,7 +327,7 @@ def test_the_node_of_a_running_pod_without_the_right_to_read_it() -> None:
 
 def test_a_node_that_a_file_lacks() -> None:
     """A file need not have all nodes, so the pod's own may exist."""
-    other = {"kind": "Node", "metadata": {"name": "node-2"}}
+    other: dict[str, Any] = {"kind": "Node", "metadata": {"name": "node-2"}}
     (evidence,) = collect_from_objects([live(phase="Pending"), other], "lab", None)
     assert [finding.code for finding in status_findings(evidence)] == ["Starting"]
 
@@ -495,6 +495,15 @@ def test_a_sidecar_that_does_not_start() -> None:
     _, finding = now(pod)
     assert (finding.code, finding.level) == ("WaitsForSidecar", "error")
     assert finding.text == "The pod's containers wait for the startupProbe of its sidecar proxy."
+    assert finding.remedy.startswith("Read its log: kubectl logs train-0 -n lab -c proxy. Correct")
+    refused = event("Unhealthy", "Startup probe failed: connection refused")
+    for part, end in (
+        ("spec.initContainers{proxy}", ": Startup probe failed: connection refused"),
+        ("spec.initContainers{fetch}", "."),
+    ):
+        refused["involvedObject"]["fieldPath"] = part
+        _, finding = now(pod, events=[event("Unhealthy", "x"), refused])
+        assert finding.text.endswith(f"startupProbe of its sidecar proxy{end}")
     states[0]["started"] = True
     assert codes(explain(pod), "podStatus") == ["Starting"]
     states[0] |= {"started": False, "state": {"waiting": {}}}
