@@ -8,7 +8,7 @@
                                      --disaggregation-mode on its own
     MoRI       MORI_*              mori, MoRIIOConnector
     NVSHMEM    NVSHMEM_*, DEEPEP*  nvshmem, deepep, pplx
-    ps-lite    DMLC_ROLE, DMLC_PS_ROOT_URI  bpslaunch
+    ps-lite    DMLC_ROLE, DMLC_PS_ROOT_URI  bpslaunch; MXNet's kvstore dist_*
 
 An image may contain a library and not use it, so few images are signs. Comments are no signs, nor
 are variables that this webhook may have set, nor folders (`/opt/nixl/lib`). NCCL needs no sign: it
@@ -18,8 +18,8 @@ Scripts of PyTorch choose Gloo or MPI in place of NCCL, mostly by an option `--b
 Sources: vLLM docs/features/nixl_connector_usage.md and mooncake_connector_usage.md; SGLang
 docs/advanced_features/pd_disaggregation.md (Mooncake is the default) and
 expert_parallelism.md; Dynamo 0.7, components/src/dynamo/vllm/args.py (NIXL is the default);
-Mooncake docs/source/deployment; ROCm/mori docs; BytePS docs/env.md; PyTorch 2.9,
-docs/source/distributed.md (backends).
+Mooncake docs/source/deployment; ROCm/mori docs; BytePS docs/env.md; MXNet src/kvstore/kvstore.cc
+(names with "dist" are ps-lite's); PyTorch 2.9, docs/source/distributed.md (backends).
 """
 
 from __future__ import annotations
@@ -63,6 +63,13 @@ class _Signs(NamedTuple):
         )
 
 
+#: MXNet's kvstore over several nodes: an option of its examples, an argument, or JSON.
+_MXNET_KVSTORE = re.compile(
+    r"\bkv(?:[-_]?store)?(?:\.create\(|\\?[\"']?[ ]?[\s=:][ ]?)\\?[\"']?"
+    r"(?:p3(?:store)?_)?dist(?:_|\b)"
+)
+_MXNET_TERMS = ("kvstore", "kv-store", "kv_store", "kv.create")
+
 _SIGNS = (
     _Signs(
         "NIXL",
@@ -99,8 +106,8 @@ _SIGNS = (
     _Signs(
         "ps-lite",
         re.compile(r"\ndmlc_(?:role|ps_root_uri)(?=\n|$)"),
-        re.compile("bpslaunch"),
-        ("bpslaunch",),
+        re.compile(rf"bpslaunch|{_MXNET_KVSTORE.pattern}"),
+        ("bpslaunch", *_MXNET_TERMS),
         unless="horovod",
     ),
 )
@@ -131,6 +138,14 @@ def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[Traf
         or (signs.library == "Mooncake" and _is_sglang_default(text))
         or (signs.library == "NIXL" and _is_dynamo_default(text))
     )
+
+
+def uses_mxnet_kvstore(command: str) -> bool:
+    """Return whether a command chooses MXNet's kvstore over several nodes."""
+    text = command.lower()
+    if not any(map(text.__contains__, _MXNET_TERMS)):
+        return False
+    return _MXNET_KVSTORE.search(_uncommented(text)) is not None
 
 
 def torch_backend(command: str) -> TrafficLibrary | None:

@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from webhook.model.traffic_libraries import libraries_in, spans_nodes, torch_backend
+from webhook.model.traffic_libraries import (
+    libraries_in,
+    spans_nodes,
+    torch_backend,
+    uses_mxnet_kvstore,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +46,7 @@ from webhook.model.traffic_libraries import libraries_in, spans_nodes, torch_bac
         ("", {"DMLC_ROLE": "worker"}, "ps-lite"),
         ("", {"DMLC_PS_ROOT_URI": None}, "ps-lite"),
         ("bpslaunch\npython", {}, "ps-lite"),
+        ("python\ntrain_mnist.py\n--kv-store\ndist_device_sync", {}, "ps-lite"),
     ],
     ids=case_name,
 )
@@ -165,3 +171,40 @@ def test_groups_over_several_nodes(fields: dict[str, Any], *, group: bool) -> No
 def test_the_backend_of_pytorch(command: str, library: str | None) -> None:
     """An option of the script chooses it in place of NCCL; several are for several devices."""
     assert torch_backend(command) == library
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python\ntrain.py\n--kv-store\ndist_device_sync",
+        "python train.py --kvstore=dist",
+        "python train.py --kv_store Dist_async",
+        "python -c \"Trainer(p, 'sgd', kvstore='dist_sync')\"",
+        'python -c "Trainer(kvstore = \\"dist_sync\\")"',
+        'run {"kvstore": "dist_sync"}',
+        "python -c \"mx.kv.create('dist_sync')\"",
+        "python -c \"mx.kvstore.create('p3store_dist')\"",
+        "python train.py --kv-store p3_dist_sync",
+    ],
+)
+def test_kvstores_of_mxnet_over_nodes(command: str) -> None:
+    """As options of its examples, and as arguments in a script."""
+    assert uses_mxnet_kvstore(command)
+    assert libraries_in(command, {}) == ("ps-lite",)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python train.py --kv-store device",
+        "python train.py --kv-store nccl --dist_sync",
+        "python train.py --kv-store distance",
+        "python train.py --mykvstore dist_sync",
+        "dist_sync",
+        "# --kv-store dist_sync\npython train.py",
+    ],
+)
+def test_other_kvstores(command: str) -> None:
+    """Within a node MXNet has no parameter server."""
+    assert not uses_mxnet_kvstore(command)
+    assert libraries_in(command, {}) == ()

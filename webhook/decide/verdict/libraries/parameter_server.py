@@ -1,18 +1,24 @@
 """Parameter servers: ps-lite, under BytePS and MXNet, uses TCP unless its variables choose RDMA.
 
-Sources: BytePS docs/env.md; ps-lite include/ps/kv_app.h, src/van.cc, src/rdma_van.h.
+    DMLC_ENABLE_RDMA     (BytePS) absent, "", 0 or zmq is TCP; 1 and ibverbs are RDMA
+    DMLC_ENABLE_UCX      (BytePS) 1 is UCX
+    DMLC_PS_VAN_TYPE     (MXNet) absent, "", zmq and p3 are TCP; ibverbs is RDMA
 
-    DMLC_ENABLE_RDMA     absent, "", 0 or zmq is TCP; 1 and ibverbs are RDMA
-    DMLC_ENABLE_UCX      1 is UCX
-    DMLC_PS_VAN_TYPE     (newer ps-lite) zmq and p3 are TCP
+With ibverbs, ps-lite connects through rdma_cm: it binds and resolves IP addresses, and so needs one
+on the interface of an RDMA device in the network that the pod is in.
+
+Sources: BytePS docs/env.md; bytedance/ps-lite include/ps/kv_app.h, src/van.cc, src/rdma_van.h
+(rdma_bind_addr, rdma_resolve_addr); dmlc/ps-lite docs/env.md, src/van.cc, src/ibverbs_van.h.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model.annotations import NETWORKS_ANNOTATION
 from webhook.model.decision import Reason, Verdict
+from webhook.model.traffic_libraries import uses_mxnet_kvstore
 
 PS_LITE_OVER_TCP = Reason(
     "PsLiteOverTcp",
@@ -24,7 +30,17 @@ PS_LITE_OVER_TCP = Reason(
     ),
     rdma="no",
 )
-PARAMETER_SERVER_REASONS = (PS_LITE_OVER_TCP,)
+NO_ADDRESS = Reason(
+    "PsLiteWithoutAddress",
+    "ps-lite connects through rdma_cm, which needs an IP address on an RDMA interface, and nothing "
+    "shows that the pod has one.",
+    remedy=(
+        "Set hostNetwork: true if the fabric works in the host network, or attach a network of the "
+        "fabric to the pod (Multus). Then set DMLC_INTERFACE to the interface with that address."
+    ),
+    rdma="unsure",
+)
+PARAMETER_SERVER_REASONS = (PS_LITE_OVER_TCP, NO_ADDRESS)
 
 #: Variables that choose ps-lite's transport, with the values that mean TCP.
 _TCP_VALUES = {
@@ -34,22 +50,50 @@ _TCP_VALUES = {
 }
 
 
-def judge_parameter_server(_: PatchedPod, patched: PatchedTarget) -> Verdict | None:
-    """Return the verdict on a target whose ps-lite uses TCP; None if a setting may enable RDMA."""
-    if _may_enable(patched) or _has_rdma(patched.user_env):
-        return None
-    message = (
-        f"container {patched.target.name} uses ps-lite, whose default is TCP: set "
-        "DMLC_ENABLE_RDMA=ibverbs in all pods"
+#: The variable of MXNet's own ps-lite; it reads no other one of these.
+_OF_MXNET = "DMLC_PS_VAN_TYPE"
+#: Variables with the values that make ps-lite connect through rdma_cm.
+_RDMA_CM = {"DMLC_ENABLE_RDMA": ("1", "ibverbs"), _OF_MXNET: ("ibverbs",)}
+
+
+def judge_parameter_server(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the verdict on a target whose ps-lite uses TCP, or may lack an address; or None."""
+    name, switches = patched.target.name, _switches(patched)
+    if not _may_enable(patched, switches):
+        subject = f"container {name} uses ps-lite, whose default is TCP"
+        return Verdict.of(PS_LITE_OVER_TCP, f"{subject}: set {switches[0]}=ibverbs in all pods")
+    if _connects_by_address(patched, switches) and not _may_have_address(pod):
+        message = f"ps-lite in container {name} needs an IP address on an RDMA interface (rdma_cm)"
+        return Verdict.of(NO_ADDRESS, f"{message}: add a network, or use hostNetwork")
+    return None
+
+
+def _switches(patched: PatchedTarget) -> tuple[str, ...]:
+    """Return the variables that this ps-lite reads, MXNet's own or that of BytePS."""
+    is_mxnets = uses_mxnet_kvstore(patched.command) and "bpslaunch" not in patched.command
+    return (_OF_MXNET,) if is_mxnets else tuple(_TCP_VALUES)
+
+
+def _may_enable(patched: PatchedTarget, switches: Collection[str]) -> bool:
+    """Return whether a variable requests RDMA, or may.
+
+    The kubelet alone can resolve some values; others are only possible in the command.
+    """
+    env, command = patched.user_env, patched.command
+    return any(
+        env[name] not in _TCP_VALUES[name] if name in env else name in command for name in switches
     )
-    return Verdict.of(PS_LITE_OVER_TCP, message)
 
 
-def _may_enable(patched: PatchedTarget) -> bool:
-    """Return whether the command mentions a variable whose value is not known from there."""
-    return any(name in patched.command and name not in patched.user_env for name in _TCP_VALUES)
+def _connects_by_address(patched: PatchedTarget, switches: Collection[str]) -> bool:
+    """Return whether a variable chooses a transport that uses rdma_cm, or may."""
+    possible = ((setting.name, setting.value) for setting in patched.settings.possible)
+    return any(
+        name in switches and value in _RDMA_CM.get(name, ())
+        for name, value in (*patched.user_env.items(), *possible)
+    )
 
 
-def _has_rdma(user_env: Mapping[str, str | None]) -> bool:
-    """Return whether a variable requests RDMA, or may: only the kubelet can resolve some values."""
-    return any(name in user_env and user_env[name] not in tcp for name, tcp in _TCP_VALUES.items())
+def _may_have_address(pod: PatchedPod) -> bool:
+    """Return whether the pod is in the host network, or Multus attaches a network to it."""
+    return pod.view.host_network or bool(pod.view.annotation(NETWORKS_ANNOTATION))

@@ -1,8 +1,9 @@
 """Which libraries move a target's data between nodes: the verdict is theirs.
 
 NCCL does in a pod with GPUs, unless the target shows that another library does; in a group over
-several nodes, both do. MPI does for ranks without GPUs, and the backend that a command chooses for
-PyTorch.
+several nodes, both do, except with ps-lite: BytePS uses NCCL only within a node (its
+docs/architecture.md), and MXNet's kvstore not at all. MPI does for ranks without GPUs, and the
+backend that a command chooses for PyTorch.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, 
         return (backend,)
     mpi = not pod.has_gpu and _mentions_mpi(pod, patched, user_env)
     names_nccl = any(name.startswith("NCCL_") for name in user_env)
-    if _spans_nodes(pod, patched) if libraries else names_nccl or pod.has_gpu:
+    beside = _spans_nodes(pod, patched) and "ps-lite" not in libraries
+    if beside if libraries else names_nccl or pod.has_gpu:
         libraries.append("NCCL")
     return (*libraries, "MPI") if mpi else tuple(libraries)
 
