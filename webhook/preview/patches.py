@@ -158,7 +158,9 @@ def template_edit(
     """Return the edit of a template, given its pods and the decisions on them.
 
     If a controller makes several kinds of pods from one template, each is decided on again with
-    the edits for its predecessors, so that nothing is written twice. Raises PatchMismatchError.
+    the edits for its predecessors, so that nothing is written twice. Those with the template's
+    own commands are first: a variable from another pod would hide what these commands need.
+    Raises PatchMismatchError.
 
     The status is left out: it describes the admission of one pod by one configuration. In a
     template it would soon be stale, and its pods would look as if the webhook had been called for
@@ -172,12 +174,12 @@ def template_edit(
     patched_template, all_ops = template.pod, list[PatchOp]()
     withheld = _needed_by_some(decisions)
     deferred = dict.fromkeys(withheld)
-    for index, decision in enumerate(decisions):
-        if index:
+    for index in sorted(range(len(pods)), key=lambda index: _writes_command(pods[index], template)):
+        if all_ops:
             controller_pod = controller_pods(template._replace(pod=patched_template))[index]
             current_decision = decide_on(controller_pod.pod)
         else:
-            controller_pod, current_decision = pods[0], decision
+            controller_pod, current_decision = pods[index], decisions[index]
         template_patch = transfer_to_template(
             patched_template,
             controller_pod.pod,
@@ -210,6 +212,15 @@ def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
 
 
 _SPEC = "/spec/"
+
+
+def _writes_command(controller_pod: ControllerPod, template: Template) -> bool:
+    """Return whether the controller writes the command of the pod's first container."""
+    command = (*_CONTAINER, "command")
+    return bool(at(controller_pod.pod, command) != at(template.pod, command))
+
+
+_CONTAINER = ("spec", "containers", 0)
 
 
 def _needed_by_some(decisions: Sequence[Decision]) -> list[str]:

@@ -194,6 +194,25 @@ def test_what_only_the_second_kind_of_pod_needs_is_written() -> None:
     ]
 
 
+def test_the_document_gets_the_edits_for_both_kinds_of_pods() -> None:
+    """A variable for the workers does not hide the flag that the launcher's command needs."""
+    document, report = previewed(OLD_MPI_JOB)
+    container = at(_edited(document, report), ("spec", "template", "spec", "containers", 0))
+    assert container["command"] == ["mpirun", "-mca", "coll_hcoll_enable", "0", *MPIRUN[1:]]
+    names = [item["name"] for item in container["env"]]
+    assert len(names) == len(set(names))
+    assert {"OMPI_MCA_coll_hcoll_enable", "NCCL_IB_HCA"} < set(names)
+    edited, again = previewed(_edited(document, report))
+    assert patches([edited], again) == [[]]
+
+
+def _edited(document: Document, report: Report) -> Any:
+    """Return the value of the rewritten document."""
+    (rewritten,) = rewrite([document], report)
+    (edited,) = read_documents(rewritten.text)
+    return edited.value
+
+
 def test_a_denied_pod_is_not_written_in_part() -> None:
     """Mutations before the one that denies the pod have operations, which are void."""
     worker = template(**GPU)
