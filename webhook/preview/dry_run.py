@@ -38,7 +38,7 @@ from webhook.preview.workloads.controllers.workload import ControllerPod
 from webhook.preview.workloads.derived import derived_templates
 from webhook.preview.workloads.fragments import fragments_of
 from webhook.preview.workloads.hints import OptInHints, annotations_location
-from webhook.preview.workloads.mistakes import mistakes_in
+from webhook.preview.workloads.mistakes import SEVERAL, mistakes_in
 from webhook.preview.workloads.notes import (
     no_template_note,
     notes_of,
@@ -267,14 +267,17 @@ def _previews(decided: DecidedTemplate, options: PreviewOptions) -> Iterator[Pre
 
 
 def _mistakes(decided: DecidedTemplate, decision: Decision) -> tuple[str, ...]:
-    """Return the mistakes in the template, unless the decision already asks for the same."""
+    """Return the mistakes in the template, unless the decision already asks for the same.
+
+    The decision reads few fields, so it may not name all of several variables.
+    """
     if decided.template.derived:
         return ()
     is_plain = decided.controller is not None or decided.template.enclosing is None
     return tuple(
         mistake
         for mistake in mistakes_in(decided.template, is_plain=is_plain)
-        if ENVSUBST not in mistake or ENVSUBST not in decision.message
+        if SEVERAL in mistake or ENVSUBST not in mistake or ENVSUBST not in decision.message
     )
 
 

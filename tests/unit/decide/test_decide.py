@@ -194,6 +194,11 @@ def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
             "spec.nodeSelector must be a mapping, but is a list ([])",
         ),
         (
+            pod(nodeSelector={"pool": True}),
+            "InvalidPod",
+            "spec.nodeSelector.pool must be a string, but is a boolean (True)",
+        ),
+        (
             {"metadata": {"annotations": {"rdma.lab/enable": "true"}}, "spec": "x"},
             "InvalidPod",
             "spec must be a mapping, but is a string ('x')",
@@ -214,6 +219,20 @@ def test_a_pod_may_be_denied(manifest: Any, code: str, message: str) -> None:
     assert answer(decision) == (False, code, message)
     assert (decision.patch, decision.outcomes, decision.warnings) == ((), (), ())
     assert decision.pod is manifest
+
+
+def test_all_wrong_values_are_named_at_once() -> None:
+    """Of all containers and of nodeSelector; at most four."""
+    limits = {"resources": {"limits": {"nvidia.com/v100": "x"}}}
+    selector = dict.fromkeys("abc", "-")
+    manifest = pod(container("a", **limits), container("b", **limits), nodeSelector=selector)
+    problems = decide_on(manifest).message.split("; ")
+    assert [problem.partition(":")[0] for problem in problems] == [
+        'spec.containers[0].resources.limits["nvidia.com/v100"]',
+        'spec.containers[1].resources.limits["nvidia.com/v100"]',
+        "spec.nodeSelector.a",
+        "spec.nodeSelector.b",
+    ]
 
 
 def test_a_pod_that_is_nested_too_deeply_is_denied() -> None:
@@ -671,7 +690,7 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
     ("manifest", "says"),
     [
         (
-            pod(*[gpu(name, limits={"nvidia.com/roce_vf": f"-{MAX_QUANTITY}"}) for name in "ab"]),
+            pod(gpu(limits={"nvidia.com/roce_vf": f"-{MAX_QUANTITY}"}), gpu("b")),
             (
                 f"{_LIMITS.format('nvidia.com/roce_vf')}'-{MAX_QUANTITY}' is negative, "
                 "and a resource's quantity cannot be"

@@ -465,3 +465,14 @@ def test_a_replica_set_is_annotated_in_its_deployment() -> None:
     assert preview.annotations_location == (
         "metadata.annotations in the pod template of Deployment night"
     )
+
+
+@pytest.mark.parametrize(("image", "mistakes"), [("x", 0), ("x:${TAG}", 1)])
+def test_a_denial_may_not_name_all_unexpanded_variables(image: str, mistakes: int) -> None:
+    """Only then the preview does: one answer is enough for all of them."""
+    text = DEPLOYMENT.replace("registry.example/trainer", image).replace(": 8", ': "${GPUS}"')
+    (document,) = read_documents(text)
+    (preview,) = preview_documents([document], PreviewOptions(configuration=CONFIGURATION)).previews
+    assert "'${GPUS}' is an unexpanded variable" in preview.decision.message
+    assert len(preview.mistakes) == mistakes
+    assert all("'${GPUS}', unexpanded variables" in mistake for mistake in preview.mistakes)

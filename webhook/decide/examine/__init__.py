@@ -25,12 +25,15 @@ from webhook.decide.examine.node_selection import unknown_label_messages
 from webhook.decide.examine.targets import Selection, select
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.settings.reader import CommandReader
+from webhook.errors import ShapeError
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import claims_of
 from webhook.model.decision import Denial, Reason
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod
-from webhook.model.resources import requested_devices
+from webhook.model.pod.node_selection import node_selector_problems
+from webhook.model.resources import ContainerDevices, requested_devices
 
 MIRROR_POD = Reason(
     "MirrorPod",
@@ -132,9 +135,7 @@ def examine(
     configuration = decision_input.configuration
     check_annotations(pod, annotations, configuration)
     # All containers count: a GPU of any container determines the pod's node.
-    container_devices = [
-        (container, requested_devices(container, configuration)) for container in pod.containers
-    ]
+    container_devices = _devices_of(pod, configuration)
     commands = Commands(pod)
     claims = claims_of(pod, decision_input.namespace.claim_facts)
     selection = select(pod, container_devices, annotations, commands, configuration, claims=claims)
@@ -182,6 +183,27 @@ def examine(
     return Examination(
         analysis, applicability, decision_input.fabric_index, fabric_evidence, label_messages
     )
+
+
+def _devices_of(pod: Pod, configuration: CompiledConfiguration) -> ContainerDevices:
+    """Return the devices that each container requests.
+
+    Raise ShapeError for the quantities, and the values of nodeSelector, that the API server
+    rejects: with all of them, one round of corrections is enough.
+    """
+    container_devices, problems = [], list[str]()
+    for container in pod.containers:
+        try:
+            container_devices.append((container, requested_devices(container, configuration)))
+        except ShapeError as error:
+            problems.append(str(error))
+    problems += node_selector_problems(pod.node_selector)
+    if problems:
+        raise ShapeError("; ".join(problems[:_MAX_PROBLEMS]))
+    return container_devices
+
+
+_MAX_PROBLEMS = 4  # the most containers and values that a message names
 
 
 def _as_its_command_runs(target: Target, reader: CommandReader) -> Target:

@@ -7,13 +7,42 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from webhook.model.json import Json, JsonObject
-from webhook.model.pod.reading import Path, at, derived, items, strings, text
+from webhook.model.pod.reading import Path, at, derived, describe, dotted, items, strings, text
+from webhook.model.quantity import is_unexpanded
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 #: The terms of the required node affinity; a node must satisfy at least one of them.
 NODE_TERMS: Path = (*_REQUIRED, "nodeSelectorTerms")
 
 HOSTNAME = "kubernetes.io/hostname"
+
+
+#: The value of a label, of at most 63 characters.
+_LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
+
+
+def node_selector_problems(selector: JsonObject) -> list[str]:
+    """Return a clause on each value of a nodeSelector that the API server rejects; null is "".
+
+    Source: kubernetes pkg/apis/core/validation, ValidatePodSpec, and apimachinery
+    pkg/util/validation, IsValidLabelValue.
+    """
+    return [
+        _problem(dotted(("spec", "nodeSelector", key)), value)
+        for key, value in selector.items()
+        if value is not None and not (isinstance(value, str) and _LABEL_VALUE.fullmatch(value))
+    ]
+
+
+def _problem(place: str, value: Json) -> str:
+    if not isinstance(value, str):
+        return f"{place:.200} must be a string, but is {describe(value)}"
+    if is_unexpanded(value):
+        return f"{place:.200}: {value!r:.80} is an unexpanded variable: run envsubst first"
+    return (
+        f"{place:.200}: {value!r:.80} is not the value of a label (at most 63 letters, digits, -, "
+        "_ and ., with a letter or digit at either end)"
+    )
 
 
 class Requirement(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from webhook.model.names import enumerated
 from webhook.model.nearest import nearest
 from webhook.model.pod import CONTAINER_FIELDS, Path, dotted
 from webhook.preview.workloads.objects import fields_or_empty
@@ -28,7 +29,7 @@ def mistakes_in(template: Template, *, is_plain: bool) -> tuple[str, ...]:
     have fields of their own, only a field that resembles a known one counts.
     """
     fields = islice(_unknown_fields(template, is_plain=is_plain), _MAX_FIELDS)
-    return (*fields, *islice(_variables(template), 1))
+    return (*fields, *_unexpanded_variables(template))
 
 
 def _unknown_fields(template: Template, *, is_plain: bool) -> Iterator[str]:
@@ -82,19 +83,31 @@ def _container_parts(path: Path, container: dict[str, object]) -> Iterator[_Part
 _VARIABLE = re.compile(r"\$\{[A-Za-z_][^{}\n]*\}|\A\$[A-Za-z_]\w*\Z")
 #: Fields where a shell, or a program, may expand a variable in the pod.
 _EXPANDED_LATER = frozenset({"annotations", "args", "command", "env"})
+#: What a sentence on more than one of them calls them.
+SEVERAL = "unexpanded variables"
 #: A longer text is not the name or value of a field.
 _MAX_TEXT = 253
 
 
+def _unexpanded_variables(template: Template) -> Iterator[str]:
+    """Yield a sentence on the variables in a pod, each with its first place, if there are any."""
+    places = list(islice(_variables(template), _MAX_FIELDS))
+    if places:
+        noun = SEVERAL if places[1:] else "an unexpanded variable"
+        yield f"{enumerated(places)}, {noun}: run envsubst first"
+
+
 def _variables(template: Template) -> Iterator[str]:
-    """Yield a sentence for each key and value in a pod that has a variable."""
+    """Yield each key and value in a pod that has a variable not seen before, with its place."""
+    seen: set[str] = set()
     stack: list[tuple[Path, object]] = [((), template.pod)]
     while stack:
         steps, node = stack.pop()
-        texts = list(node) if isinstance(node, dict) else [node]
-        for text in filter(_is_variable, texts):
-            place = dotted(_path(template, steps))
-            yield f"{place:.200} has {text!r:.80}, an unexpanded variable: run envsubst first"
+        for text in list(node) if isinstance(node, dict) else [node]:
+            names = _variables_in(text)
+            if not seen.issuperset(names):
+                seen.update(names)
+                yield f"{dotted(_path(template, steps)):.200} has {text!r:.80}"
         stack.extend(((*steps, step), value) for step, value in reversed(_below(node)))
 
 
@@ -104,8 +117,8 @@ def _below(node: object) -> list[tuple[str | int, object]]:
     return list(enumerate(node)) if isinstance(node, list) else []
 
 
-def _is_variable(value: object) -> bool:
-    return isinstance(value, str) and bool(_VARIABLE.search(value[:_MAX_TEXT]))
+def _variables_in(value: object) -> list[str]:
+    return _VARIABLE.findall(value[:_MAX_TEXT]) if isinstance(value, str) else []
 
 
 # The fields of pods: k8s.io/api/core/v1 of Kubernetes 1.37, types.go; workloadRef was in 1.35.

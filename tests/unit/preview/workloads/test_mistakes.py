@@ -90,7 +90,7 @@ def test_a_few_mistakes_are_enough() -> None:
         ({"image": "x:${TAG}"}, "image has 'x:${TAG}'"),
         ({"image": "$IMAGE"}, "image has '$IMAGE'"),
         ({"resources": {"limits": {"${GPU:-a/b}": 1}}}, "resources.limits has '${GPU:-a/b}'"),
-        ({"ports": [{"name": "${A}"}, {"name": "${B}"}]}, "ports[0].name has '${A}'"),
+        ({"ports": [{"name": "${A}"}, {"name": "x-${A}"}]}, "ports[0].name has '${A}'"),
     ],
 )
 def test_an_unexpanded_variable_is_named_once(fields: Any, sentence: str) -> None:
@@ -98,6 +98,21 @@ def test_an_unexpanded_variable_is_named_once(fields: Any, sentence: str) -> Non
     assert mistakes_of(container=fields) == [
         f"spec.containers[0].{sentence}, an unexpanded variable: run envsubst first"
     ]
+
+
+def test_all_unexpanded_variables_are_named_in_one_sentence() -> None:
+    """Each with its first place: the second may be the one that matters."""
+    image = "${A}/${B}"
+    pod = {"image": image, "ports": [{"name": "${B}"}, {"name": "${C}"}, {"name": "$D"}]}
+    place = "spec.template.spec.containers[0]"
+    (sentence,) = mistakes_of(container=pod)
+    assert sentence == (
+        f"spec.containers[0].image has '{image}', {place}.ports[1].name has '${{C}}' and "
+        f"{place}.ports[2].name has '$D', unexpanded variables: run envsubst first"
+    )
+    many = {"ports": [{"name": f"${{A{index}}}"} for index in range(99)]}
+    (sentence,) = mistakes_of(container=many)
+    assert sentence.count(" has ") == 8
 
 
 @pytest.mark.parametrize(
