@@ -202,8 +202,8 @@ def test_the_document_gets_the_edits_for_both_kinds_of_pods() -> None:
     names = [item["name"] for item in container["env"]]
     assert len(names) == len(set(names))
     assert {"OMPI_MCA_coll_hcoll_enable", "NCCL_IB_HCA"} < set(names)
-    edited, again = previewed(_edited(document, report))
-    assert patches([edited], again) == [[]]
+    edited, second = previewed(_edited(document, report))
+    assert patches([edited], second) == [[]]
 
 
 def _edited(document: Document, report: Report) -> Any:

@@ -110,8 +110,8 @@ def test_all_unexpanded_variables_are_named_in_one_sentence() -> None:
         f"spec.containers[0].image has '{image}', {place}.ports[1].name has '${{C}}' and "
         f"{place}.ports[2].name has '$D', unexpanded variables: run envsubst first"
     )
-    many = {"ports": [{"name": f"${{A{index}}}"} for index in range(99)]}
-    (sentence,) = mistakes_of(container=many)
+    pod = {"ports": [{"name": f"${{A{index}}}"} for index in range(99)]}
+    (sentence,) = mistakes_of(container=pod)
     assert sentence.count(" has ") == 8
 
 
