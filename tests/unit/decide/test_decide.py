@@ -389,7 +389,8 @@ def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
         "FabricUnknown",
         (
             "container trainer requests nvidia.com/gpu, which no fabric lists: "
-            "set rdma.lab/fabric to the fabric of its nodes, v100-ib or h100-roce"
+            "request nvidia.com/v100 (v100-ib), nvidia.com/h100 (h100-roce), or add nvidia.com/gpu "
+            "to gpuResources of the fabric that has it"
         ),
     )
     assert status(decision)["applied"] == ["ipc-lock", "hcoll"]

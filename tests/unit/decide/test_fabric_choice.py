@@ -104,6 +104,48 @@ def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
     assert resolved(without_device).message.startswith("the pod's fabric cannot be determined: ")
 
 
+def test_a_gpu_that_some_fabrics_may_have() -> None:
+    """A fabric without gpuResources may have any GPU, until its nodes are known."""
+    unlisting = fabric("west", node_labels={})
+    assert resolved(using("nvidia.com/gpu"), decision_input(EAST, unlisting)).message == (
+        "container trainer requests nvidia.com/gpu, which no fabric lists: "
+        "set rdma.lab/fabric to the fabric of its nodes, west"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fabrics", "remedy"),
+    [
+        ((EAST,), "request nvidia.com/l40 (east), or add "),
+        (
+            (
+                EAST,
+                fabric("d", gpu_resources=frozenset({"a.b/d", "a.b/c", "a.b/e"}), node_labels={}),
+                fabric("f", gpu_resources=frozenset({"a.b/f", "a.b/c"}), node_labels={}),
+            ),
+            "request nvidia.com/l40 (east), a.b/c and 2 more (d), a.b/c, a.b/f (f), or add ",
+        ),
+    ],
+    ids=("one fabric", "several"),
+)
+def test_a_gpu_that_no_fabric_has(fabrics: tuple[Fabric, ...], remedy: str) -> None:
+    """To name a fabric would leave the pod Pending: it has other GPUs."""
+    assert resolved(using("nvidia.com/gpu"), decision_input(*fabrics)).message == (
+        "container trainer requests nvidia.com/gpu, which no fabric lists: "
+        f"{remedy}nvidia.com/gpu to gpuResources of the fabric that has it"
+    )
+
+
+def test_a_gpu_that_no_node_of_the_fabrics_offers() -> None:
+    """A fabric without gpuResources is known by its nodes; it has no name of a GPU to propose."""
+    base = decision_input(fabric("west", node_labels={}))
+    inhabited = base._replace(fabric_index=FabricIndex(inhabited=frozenset({"west"})))
+    assert resolved(using("nvidia.com/gpu"), inhabited).message == (
+        "container trainer requests nvidia.com/gpu, which no fabric lists: "
+        "add nvidia.com/gpu to gpuResources of the fabric that has it"
+    )
+
+
 def test_without_any_fabric_the_message_is_different() -> None:
     """A new cluster starts like this."""
     empty = DecisionInput(

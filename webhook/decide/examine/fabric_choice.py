@@ -25,8 +25,8 @@ from webhook.decide.examine.node_selection import (
     from_fabric_index,
     from_selector,
 )
+from webhook.decide.examine.unlisted_device import choice_of, unlisted_device
 from webhook.model.annotations import (
-    CONTAINERS_ANNOTATION,
     FABRIC_ANNOTATION,
     STATUS_ANNOTATION,
     UserAnnotations,
@@ -41,7 +41,11 @@ from webhook.model.resources import ContainerDevices
 FABRIC_UNKNOWN = Reason(
     "FabricUnknown",
     "Neither the pod nor its namespace determines the fabric.",
-    remedy="Set rdma.lab/fabric: NAME on the pod, or on its namespace as the default.",
+    remedy=(
+        "If no fabric lists the pod's GPU, request the GPU of a fabric, or ask the cluster "
+        "administrator to add the GPU to gpuResources of the fabric that has it. Otherwise, set "
+        "rdma.lab/fabric: NAME on the pod, or on its namespace as the default."
+    ),
     rdma="no",
 )
 FABRIC_AMBIGUOUS = Reason(
@@ -62,11 +66,6 @@ FABRIC_CONFLICT = Reason(
     rdma="no",
 )
 
-#: Setting the fabric alone would not help: the pod would still request the unknown resource.
-UNLISTED_RDMA_REMEDY = (
-    "rename it to the fabric's resource, or remove it and set "
-    f"{FABRIC_ANNOTATION} and {CONTAINERS_ANNOTATION}"
-)
 #: The evidence of a second call, if the pod itself has none.
 EARLIER = f"annotation {STATUS_ANNOTATION} of an earlier call"
 
@@ -283,21 +282,6 @@ def _claim_text(claim: Claim) -> str:
     return f"resource claim {claim.name}{place}"
 
 
-def _unlisted_device(container_devices: ContainerDevices, gpu_remedy: str) -> str:
-    """Name a GPU, or else an RDMA resource, of a pod without evidence for a fabric; or "".
-
-    No fabric lists such a device, or it would be evidence.
-    """
-    for container, requested in container_devices:
-        names = [*requested.gpus, *(name for name, amount in requested.rdma if not is_zero(amount))]
-        if names:
-            remedy = gpu_remedy if requested.gpus else UNLISTED_RDMA_REMEDY
-            return (
-                f"container {container.name} requests {names[0]}, which no fabric lists: {remedy}"
-            )
-    return ""
-
-
 def _by_default(
     candidates: frozenset[str],
     positive_evidence: list[_Evidence],
@@ -319,10 +303,8 @@ def _by_default(
     if not configuration.fabrics:
         return _unknown("no fabric is configured")
     if not positive_evidence:
-        names = " or ".join(", ".join(configuration.fabrics).rsplit(", ", 1))
-        remedy = f"set {FABRIC_ANNOTATION} to the fabric of its nodes, {names}"
-        message = f"the pod's fabric cannot be determined: {remedy}"
-        return _unknown(_unlisted_device(container_devices, remedy) or message)
+        message = f"the pod's fabric cannot be determined: {choice_of(configuration.fabrics)}"
+        return _unknown(unlisted_device(container_devices, decision_input) or message)
     several = " and ".join(sorted(candidates))
     message = f"{positive_evidence[0].source} matches {several}: set {FABRIC_ANNOTATION}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)

@@ -37,8 +37,8 @@ _RAISE_MEMLOCK = (
 )
 #: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
 RUN_AS_ROOT = (
-    "Run the container as root, without hostUsers: false. If that is not possible, "
-    f"{_RAISE_MEMLOCK}"
+    "Run the container as root, without hostUsers: false, and let its command keep root (no gosu, "
+    f"su or runuser to another user). If that is not possible, {_RAISE_MEMLOCK}"
 )
 
 ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.", remedy="")
@@ -219,9 +219,19 @@ def _warn(draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason) -
             message = "your ulimits annotation is kept, but does not raise RLIMIT_MEMLOCK"
         draft.warned(target.name, NOT_RAISED, message)
         return
-    circumstance = "with hostUsers: false" if reason is USER_NAMESPACE else "for non-root users"
+    circumstance = _circumstance(analysis, target, reason)
     message = f"IPC_LOCK has no effect {circumstance}; containerd needs LimitMEMLOCK=infinity"
     draft.warned(target.name, reason, message)
+
+
+def _circumstance(analysis: PodAnalysis, target: Target, reason: Reason) -> str:
+    """Return when IPC_LOCK has no effect; a command that changes the user is named."""
+    if reason is USER_NAMESPACE:
+        return "with hostUsers: false"
+    user = analysis.command_reader.settings(target.path).user
+    if user is None or not user.certain:
+        return "for non-root users"
+    return f"after {user.source.removesuffix(' in its command'):.30}"
 
 
 MUTATION = Mutation(

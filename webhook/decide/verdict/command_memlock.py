@@ -17,8 +17,7 @@ USER_POSSIBLE = Reason(
     "UserMayChange",
     "The command may change to a user other than root, for whom IPC_LOCK has no effect.",
     remedy=(
-        "If the process with RDMA runs as root, no action is needed. Otherwise, let the command "
-        f"keep root. {RUN_AS_ROOT}"
+        f"If the process with RDMA runs as root, no action is needed. Otherwise: {RUN_AS_ROOT}"
     ),
     rdma="unsure",
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from webhook.decide.analysis import Target
-from webhook.decide.examine.fabric_choice import UNLISTED_RDMA_REMEDY
 from webhook.decide.examine.foreign_nic import requests_foreign_nic
+from webhook.decide.examine.unlisted_device import UNLISTED_RDMA_REMEDY
 from webhook.decide.mutations.claims import MUTATION as CLAIMS
 from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget

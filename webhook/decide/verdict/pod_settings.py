@@ -48,7 +48,7 @@ IPC_LOCK_FORBIDDEN = Reason(
     rdma="no",
 )
 #: The obstacle of a container whose command changes to another user.
-CHANGES_USER = "runs its process as a non-root user"
+CHANGES_USER = "gives up root"
 PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN, IPC_LOCK_FORBIDDEN, POD_SECURITY)
 
 
@@ -114,6 +114,8 @@ def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
 
 
 def _way_out(obstacle: str) -> str:
+    if obstacle.startswith(CHANGES_USER):
+        return "let it keep root, or use nodes with LimitMEMLOCK=infinity"
     if obstacle != _DROPS:
         return "it needs nodes with LimitMEMLOCK=infinity"
     nodes = "use nodes whose containerd has LimitMEMLOCK=infinity"

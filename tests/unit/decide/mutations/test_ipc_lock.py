@@ -334,6 +334,14 @@ def test_an_annotation_has_its_limits() -> None:
     ]
 
 
+def test_a_change_of_the_user_that_is_only_possible_is_not_blamed() -> None:
+    """The container's own user is why IPC_LOCK has no effect."""
+    manifest = secured({"runAsUser": 1000})
+    script = '[ "$X" ] && exec gosu worker torchrun a; torchrun a'
+    manifest["spec"]["containers"][0]["command"] = ["sh", "-c", script]
+    assert "no effect for non-root users" in decide_on(manifest).warnings[1]
+
+
 def test_the_warnings_reach_the_user() -> None:
     """The texts fit into admission warnings."""
     assert decide_on(secured({"runAsUser": 1000})).warnings[1:] == (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import decision_input, gpu, pod
+from tests.builders import decide_on, decision_input, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.verdict import ROOT_ASSUMED
@@ -254,9 +254,11 @@ def test_a_command_that_leaves_root(words: list[str], source: str) -> None:
     manifest = pod(gpu(command=words))
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
-        f"container trainer runs its process as a non-root user ({source} in its command): "
-        "it needs nodes with LimitMEMLOCK=infinity"
+        f"container trainer gives up root ({source} in its command): "
+        "let it keep root, or use nodes with LimitMEMLOCK=infinity"
     )
+    warned = f"IPC_LOCK has no effect after {source}; containerd needs LimitMEMLOCK=infinity"
+    assert decide_on(manifest).warnings[1] == f"rdma.lab: ipc-lock trainer: {warned}"
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     assert judged(manifest, decision_input(defaults={"memlock": "nri"})) == EQUIPPED
 
@@ -303,6 +305,6 @@ def test_the_message_about_a_lowered_limit() -> None:
     """It names the obstacle and the limit."""
     words = ["sh", "-c", "ulimit -l 64; exec gosu 1000 torchrun a"]
     assert verdict_on(pod(gpu(command=words))).message == (
-        "container trainer runs its process as a non-root user (gosu 1000 in its command), "
+        "container trainer gives up root (gosu 1000 in its command), "
         "and its command limits memlock to 64 KiB: remove ulimit -l"
     )
