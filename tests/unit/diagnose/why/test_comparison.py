@@ -413,7 +413,7 @@ def test_a_command_that_changes_the_user(installed: CompiledConfiguration | None
     explanation = compared(pod, installed)
     assert explanation.answer.code == "MemlockUnknown"
     if installed is not None:
-        assert "as a non-root user (gosu 1000 in its command)" in explanation.answer.text
+        assert "gives up root (gosu 1000 in its command)" in explanation.answer.text
         assert explanation.answer.remedy.startswith("Remove from the container's command what")
     user = compared(equipped(gpu("trainer", securityContext={"runAsUser": 1})), installed)
     assert user.answer.remedy.startswith("Run the container as root")
