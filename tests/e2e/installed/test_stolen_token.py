@@ -204,10 +204,10 @@ def test_the_secret_cannot_be_filled(thief: Thief) -> None:
         ("PUT", f"{SECRETS}/{NAME}-ca", thief.secret()),
         ("POST", SECRETS, _secret(f"{NAME}-ca")),
     ):
-        secret["metadata"]["managedFields"] = [_filled("v1")]
-        response = thief.send(method, path, secret)
-        message = _MANAGERS
-        assert (response.code, message in response.refusal) == (403, True), response.refusal
+        for entry in (_filled("v1"), _odd_entry("v1")):
+            secret["metadata"]["managedFields"] = [entry]
+            response = thief.send(method, path, secret)
+            assert (response.code, _MANAGERS in response.refusal) == (403, True), response.refusal
 
 
 def test_it_deletes_no_secret(thief: Thief) -> None:
@@ -255,6 +255,19 @@ def _filled(version: str) -> Document:
     return {**_fields(2_000, 10), "apiVersion": version}
 
 
+#: Times that the API server stores and clients cannot read.
+_ODD_TIMES = ("9999-12-31T23:59:59.000000-23:00", "0000-01-01T00:00:00.000000Z")
+
+
+def _odd_entry(version: str) -> Document:
+    """Return an entry of managedFields with which the API server cannot read its object again.
+
+    Its subresource keeps the API server from merging it with the entry of the same request.
+    """
+    identity = {"manager": NAME, "apiVersion": version, "subresource": "x"}
+    return {**_fields(1, 10), **identity, "time": _ODD_TIMES[0]}
+
+
 _ABOUT = "only about the FabricConfiguration and about missing RDMA"
 _AT = "only about its FabricConfiguration, each with one of 4096 names"
 _SAYS = "only the fields of an Event that the policy lists"
@@ -291,6 +304,12 @@ FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     "labels": (_put("metadata", "labels", value={"a": "b"}), _SAYS),
     "annotations": (_put("metadata", "annotations", value={"a": "x" * 1000}), _SAYS),
     "finalizers": (_put("metadata", "finalizers", value=["example.com/never"]), _SAYS),
+    "a year of five digits": (_put("eventTime", value=_ODD_TIMES[0]), _SAYS),
+    "the year 0": (_put("eventTime", value=_ODD_TIMES[1]), _SAYS),
+    "an odd time of fields": (
+        _put("metadata", "managedFields", value=[_odd_entry("events.k8s.io/v1")]),
+        "managedFields",
+    ),
     "managed fields": (_put("metadata", "managedFields", value=[_MANAGED]), "managedFields"),
     "many managers": (
         _put(
@@ -432,24 +451,26 @@ def test_the_policies_are_well_typed(webhook: Webhook) -> None:
 
 @pytest.mark.parametrize("configuration", ["mutating/zz-rdma-webhook", "validating/rdma-webhook"])
 def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> None:
-    """A full object could not be healed; nor may an entry keep others from healing it."""
+    """A full or unreadable object could not be healed; nor may an entry keep others from it."""
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
     version = {"apiVersion": "admissionregistration.k8s.io/v1"}
     small, large = _fields(1, 10) | version, _fields(10_000, 10) | version
+    others = json.loads(thief.webhook.read(path))["metadata"]["managedFields"]
+    other = next(entry for entry in others if entry["manager"] != NAME)
     for field, value, message in (
         ("/webhooks/0/clientConfig/caBundle", "eHh4" * (1 << 15), "64 KiB"),
         ("/metadata/managedFields/-", small, _MANAGERS),
         ("/metadata/managedFields/-", large | {"manager": NAME}, _MANAGERS),
         ("/metadata/managedFields", [small], _MANAGERS),
+        ("/metadata/managedFields/-", other | {"subresource": "copy"}, _MANAGERS),
+        ("/metadata/managedFields/-", _odd_entry(version["apiVersion"]), _MANAGERS),
     ):
         change = {"op": "add", "path": field, "value": value}
         response = thief.send("PATCH", path, [change], "application/json-patch+json")
         assert (response.code, message in response.refusal) == (403, True), response.refusal
 
 
-#: Times that the API server stores and clients cannot read.
-_ODD_TIMES = ("9999-12-31T23:59:59.000000-23:00", "0000-01-01T00:00:00.000000Z")
 #: Changes of the Lease, and the message that rejects each.
 MISUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "a long hold": (_put("spec", "leaseDurationSeconds", value=16), "for at most 15 s"),
@@ -489,9 +510,10 @@ def test_a_replica_may_hold_the_lease(thief: Thief) -> None:
     stored = thief.send("GET", LEASE).object
     stored["spec"] |= {"holderIdentity": thief.pod, "leaseDurationSeconds": 15}
     assert thief.send("PUT", LEASE, stored).code == 200
-    stored["metadata"]["managedFields"] = [_filled("coordination.k8s.io/v1")]
-    response = thief.send("PUT", LEASE, stored)
-    assert (response.code, _MANAGERS in response.refusal) == (403, True)
+    for entry in (_filled("coordination.k8s.io/v1"), _odd_entry("coordination.k8s.io/v1")):
+        stored["metadata"]["managedFields"] = [entry]
+        response = thief.send("PUT", LEASE, stored)
+        assert (response.code, _MANAGERS in response.refusal) == (403, True), response.refusal
     assert thief.send("DELETE", LEASE).code == 403
 
 
@@ -573,6 +595,8 @@ def test_the_status_cannot_fill_etcd(thief: Thief) -> None:
         {"fabricNames": "<" * 50_000},
         {"fabricNames": "\N{EURO SIGN}" * 100_000},
         {"fabricNames": "a\x1fb"},
+        {"fabricNames": "a\x9b31mb"},
+        {"fabricNames": "a\u202eb"},
         {"conditions": [_condition(f"C{number}", "x" * 30_000) for number in range(10)]},
     ):
         response = thief.send("PATCH", STATUS, {"status": fields}, MERGE)

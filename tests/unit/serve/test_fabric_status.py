@@ -167,6 +167,19 @@ def test_a_long_message_is_cut() -> None:
     assert conditions(ObservedObject(1, None, longest), None)["Valid"].message == longest
 
 
+def test_the_status_has_only_visible_characters() -> None:
+    """The policy rdma-webhook-guard-status would refuse others, and so the whole status."""
+    message = conditions(ObservedObject(1, None, "a\u202eb\nc\x9b"), None)["Valid"].message
+    assert message == "a\\u202eb\nc\\x9b"
+    known_nodes = {
+        "n\x9b": node(Availability((CORDON,)), v100=8, rdma=2),
+        "n\u202e": node(Availability((Taint("dedicated"),)), v100=8, rdma=2),
+    }
+    row = NodeSummary().of(prepared(fabrics(), known_nodes))["fabrics"][0]
+    assert row["problems"] == ["1 node is cordoned (n\\x9b)"]
+    assert row["notes"][0].endswith("run there (n\\u202e)")
+
+
 def node(availability: Availability = AVAILABLE, **resources: int) -> Node:
     """Make a node of the fabric v100-ib."""
     offered = {f"nvidia.com/{name}": amount for name, amount in resources.items() if name != "rdma"}

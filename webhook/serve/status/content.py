@@ -14,6 +14,7 @@ from webhook.model.json import JsonObject
 from webhook.model.names import counted, shortened_list
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.state import Nodes, PreparedConfiguration
+from webhook.text.escape import visible, visible_lines
 from webhook.text.findings import text_with_nodes
 
 #: Characters of a message: the API allows 32,768, and people read the first.
@@ -175,12 +176,14 @@ def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
             }
             for name, amount in capacity.resources.items()
         ],
-        "problems": [text_with_nodes(finding) for finding in capacity.problems],
-        "notes": [text_with_nodes(finding) for finding in capacity.notes],
+        "problems": [visible(text_with_nodes(finding)) for finding in capacity.problems],
+        "notes": [visible(text_with_nodes(finding)) for finding in capacity.notes],
     }
 
 
 def _cut(message: str) -> str:
+    """Return the start of a message, with the characters that rdma-webhook-guard-status allows."""
+    message = visible_lines(message)
     return (
         message if len(message) <= _MAX_MESSAGE_LENGTH else f"{message[: _MAX_MESSAGE_LENGTH - 1]}…"
     )
