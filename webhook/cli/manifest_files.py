@@ -7,6 +7,7 @@ or is a template, is skipped with a note. Such a file on the command line is an 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -123,11 +124,11 @@ def _build_hint(folder: Path) -> str:
     """Return how to preview a directory of kustomize or Helm; "" for any other."""
     for chart in (folder, folder.parent):
         if Path(chart, _CHART).is_file():
-            return f"{chart} is a Helm chart: run helm template {chart} | rdma-webhook preview -"
+            command = f"helm template {shlex.quote(str(chart))} | rdma-webhook preview -"
+            return f"{chart} is a Helm chart: run {command}"
     if any(Path(folder, name).is_file() for name in _KUSTOMIZATIONS):
-        return (
-            f"{folder} is built by kustomize: run kustomize build {folder} | rdma-webhook preview -"
-        )
+        command = f"kustomize build {shlex.quote(str(folder))} | rdma-webhook preview -"
+        return f"{folder} is built by kustomize: run {command}"
     return ""
 
 

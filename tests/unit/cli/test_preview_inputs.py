@@ -244,6 +244,16 @@ def test_a_helm_chart_is_walked(shell: Shell) -> None:
     assert (named.code, named.err.endswith(f"({how})\n")) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [("Chart.yaml", "helm template"), ("kustomization.yaml", "kustomize build")],
+)
+def test_the_name_of_a_folder_runs_nothing(shell: Shell, file: str, command: str) -> None:
+    """A checkout of somebody else's may have any name, and people paste the command."""
+    shell.file(f"a;$(b)/{file}", "x: 1\n")
+    assert f"run {command} 'a;$(b)' | rdma-webhook preview -" in preview(shell, "a;$(b)").err
+
+
 def test_a_broken_file_in_a_folder_is_an_error(shell: Shell) -> None:
     """Only files that are not manifests are skipped; a broken manifest makes the exit code 2."""
     shell.file("base/kustomization.yaml", KUSTOMIZATION)

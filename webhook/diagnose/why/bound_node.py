@@ -7,6 +7,7 @@ no verdict on the fabric's nodes is true any more, whatever they were like at ad
 
 from __future__ import annotations
 
+import shlex
 from typing import NamedTuple
 
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
@@ -89,7 +90,7 @@ def doubt_that_stays(node: BoundNode) -> tuple[str, str]:
     )
     remedy = (
         f"Ask the cluster administrator whether node {node.name} belongs to fabric {node.fabric}: "
-        f"kubectl get node {node.name} --show-labels. If it does, no action is needed."
+        f"kubectl get node {shlex.quote(node.name)} --show-labels. If it does, no action is needed."
     )
     return sentence, remedy
 

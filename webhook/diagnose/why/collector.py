@@ -6,6 +6,7 @@ nothing is read that the explanation does not need.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, Protocol
@@ -170,7 +171,7 @@ class Collector:
             owner = event.about
             if owner.name and name.startswith(owner.name):
                 return f"{absent}; {owner.title} could not create a pod: {event.text}"
-        return f"{absent}; to list the pods: kubectl get pods -n {namespace}"
+        return f"{absent}; to list the pods: kubectl get pods -n {shlex.quote(namespace)}"
 
     def _facts(self, namespace: str, configuration: CompiledConfiguration) -> BestEffortFacts:
         """Read the facts for a decision on the pod, like `preview --live`."""

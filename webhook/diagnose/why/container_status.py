@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from webhook.decide.mutations.ipc_lock import CAPABILITY
@@ -225,7 +226,7 @@ def log_remedy(evidence: PodEvidence) -> str:
     if any(map(_has_not_started, map(_end_of, statuses))):
         return START_ERROR.remedy
     if evidence.logs is None:
-        place = f"{evidence.name or 'POD'} -n {evidence.namespace_name}"
+        place = shlex.join([evidence.name or "POD", "-n", evidence.namespace_name])
         return f"Search the log for known errors: rdma-webhook why {place} --logs."
     return SEE_LOG_CHAPTER
 
@@ -288,10 +289,11 @@ def _cause_of_kill(evidence: PodEvidence, title: str) -> tuple[str, str]:
 
 def _read_log(evidence: PodEvidence, title: str, *, previous: bool) -> str:
     """Return the commands that show why a container ended."""
-    place = f"{evidence.name or 'POD'} -n {evidence.namespace_name}"
+    place = shlex.join([evidence.name or "POD", "-n", evidence.namespace_name])
     before = " --previous" if previous else ""
+    container = shlex.quote(title.rsplit(maxsplit=1)[-1])
     return (
-        f"Read its log: kubectl logs {place} -c {title.rsplit(maxsplit=1)[-1]}{before}. "
+        f"Read its log: kubectl logs {place} -c {container}{before}. "
         f"rdma-webhook why {place} --logs searches it for known errors of RDMA."
     )
 

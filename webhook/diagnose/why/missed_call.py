@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from webhook.admission.match import CallPrediction, predict_call
@@ -140,7 +141,7 @@ def label_remedy(evidence: PodEvidence) -> str:
     """Return how to label the pod's namespace."""
     return (
         "Ask an administrator of the namespace to run: kubectl label --overwrite namespace "
-        f"{evidence.namespace_name} {OPT_IN_LABEL}=true. Then {_CREATE_AGAIN}."
+        f"{shlex.quote(evidence.namespace_name)} {OPT_IN_LABEL}=true. Then {_CREATE_AGAIN}."
     )
 
 
@@ -230,7 +231,7 @@ def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
         )
         remedy = (
             f'Check that the namespace has the label {OPT_IN_LABEL}: "true" (kubectl get namespace '
-            f"{evidence.namespace_name} --show-labels), and {_CREATE_AGAIN}."
+            f"{shlex.quote(evidence.namespace_name)} --show-labels), and {_CREATE_AGAIN}."
         )
         yield not_called(NOT_CALLED, text, remedy)
     elif _has_older_prerequisites(evidence):

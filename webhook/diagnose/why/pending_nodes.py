@@ -9,6 +9,7 @@ nodeaffinity, nodeunschedulable, tainttoleration).
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from webhook.diagnose.why.evidence import PodEvidence, UnfinishedPod
@@ -69,8 +70,8 @@ def node_findings(evidence: PodEvidence, message: str, *, has_cause: bool) -> It
 def _unread(name: str, report: str) -> Finding:
     text = f"The pod is waiting for {name}: no node that the pod may use has enough of it free."
     remedy = (
-        f"Check whether a node offers it: kubectl get nodes -o yaml | grep {name}. If one "
-        "does, wait until it is free; if none does, the name is wrong, or the device plugin "
+        f"Check whether a node offers it: kubectl get nodes -o yaml | grep {shlex.quote(name)}. If "
+        "one does, wait until it is free; if none does, the name is wrong, or the device plugin "
         "is not running."
     )
     return INSUFFICIENT.finding("error", text + report, remedy)

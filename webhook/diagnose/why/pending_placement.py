@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
@@ -154,7 +155,7 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
             correction = f"{added} {mutators_remedy(evidence)}"
         remedy = (
             f"{correction} If the label is missing by mistake, set it: kubectl label node NODE "
-            f"{key}={value}."
+            f"{shlex.quote(f'{key}={value}')}."
         )
         return NOT_SELECTED.finding("error", text, remedy)
     text = f"{start} do not match its affinity for the label {key}; {actual}.{report}"
@@ -167,12 +168,12 @@ def _tainted(evidence: PodEvidence, taint: Taint, nodes: Sequence[str], report: 
     start, names = "The pod is pending: nodes that could run it", _names(nodes)
     state = state_of(taint.key)
     if state == CORDONED:
-        remedy = f"Once their maintenance is over: kubectl uncordon {' '.join(nodes[:3])}."
+        remedy = f"Once their maintenance is over: kubectl uncordon {shlex.join(nodes[:3])}."
         return CORDONED_NODES.finding("error", f"{start} are cordoned ({names}).{report}", remedy)
     if state == NOT_READY:
         remedy = (
-            f"Look for the reason with kubectl describe node {nodes[0]}, and in the kubelet's log "
-            "on the node."
+            f"Look for the reason with kubectl describe node {shlex.quote(nodes[0])}, and in the "
+            "kubelet's log on the node."
         )
         return UNREADY_NODES.finding("error", f"{start} are not ready ({names}).{report}", remedy)
     text = f"{start} have the taint {taint}, which it does not tolerate ({names}).{report}"
@@ -182,15 +183,15 @@ def _tainted(evidence: PodEvidence, taint: Taint, nodes: Sequence[str], report: 
 def _taint_remedy(evidence: PodEvidence, taint: Taint, nodes: Sequence[str]) -> str:
     if is_of_kubernetes(taint.key):
         return (
-            f"Kubernetes removes the taint once its cause is gone: kubectl describe node {nodes[0]}"
-            " shows the cause."
+            "Kubernetes removes the taint once its cause is gone: kubectl describe node "
+            f"{shlex.quote(nodes[0])} shows the cause."
         )
     value = f"operator: Equal, value: {taint.value}" if taint.value else "operator: Exists"
     toleration = f"{{key: {taint.key}, {value}, effect: {taint.effect}}}"
     return (
         f"If the pod may run there, add to tolerations in {template_title(evidence)}: "
         f"{toleration}. If the taint is not needed any more, remove it: kubectl taint node "
-        f"{nodes[0]} {taint.key}:{taint.effect}-."
+        f"{shlex.join([nodes[0], f'{taint.key}:{taint.effect}-'])}."
     )
 
 

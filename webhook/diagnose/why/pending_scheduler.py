@@ -8,6 +8,7 @@ DisruptionTarget). Each scheduler sets the condition PodScheduled once it has lo
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.evidence import PodEvidence
@@ -68,7 +69,7 @@ def gate_findings(evidence: PodEvidence) -> Iterator[Finding]:
 def _gate_remedy(gate: str, evidence: PodEvidence) -> str:
     for start, remedy in _GATES.items():
         if gate.startswith(start):
-            return remedy.format(evidence.namespace_name)
+            return remedy.format(shlex.quote(evidence.namespace_name))
     return (
         f"Find the controller that owns {gate}, and the reason why it does not remove the gate. If "
         "no controller owns it, create the pod again without the gate."

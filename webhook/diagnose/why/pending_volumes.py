@@ -7,6 +7,7 @@ the messages of Filter), pkg/scheduler/framework/plugins/volumezone.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.evidence import PodEvidence, VolumeClaim
@@ -88,11 +89,11 @@ def _unbound(claim: VolumeClaim) -> Finding:
         remedy = (
             "The claim names no StorageClass, and the cluster has set no default one: create the "
             "claim again with one of those that kubectl get storageclasses lists. kubectl describe "
-            f"pvc {claim.name} shows its Events."
+            f"pvc {shlex.quote(claim.name)} shows its Events."
         )
         return VOLUME_CLAIM_UNBOUND.finding("error", f"{start}.", remedy)
     remedy = (
-        f"kubectl describe pvc {claim.name} shows why; check that the provisioner of the "
-        f"StorageClass {claim.storage_class} is running."
+        f"kubectl describe pvc {shlex.quote(claim.name)} shows why; check that the provisioner "
+        f"of the StorageClass {claim.storage_class} is running."
     )
     return VOLUME_CLAIM_UNBOUND.finding("error", f"{start} from {claim.storage_class}.", remedy)

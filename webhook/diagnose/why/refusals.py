@@ -8,6 +8,7 @@ admission (admission.go).
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from pydantic import Field
@@ -100,10 +101,11 @@ def _quota(workload: Workload, start: str, name: str, amounts: str) -> Finding:
 
 
 def _quota_remedy(workload: Workload, name: str) -> str:
+    arguments = shlex.join([name, "-n", workload.namespace])
     return (
         f"Ask the cluster administrator to raise the quota {name}, request less, or delete pods "
-        f"that use it: kubectl describe quota {name} -n {workload.namespace}. The controller then "
-        "creates the pod by itself."
+        f"that use it: kubectl describe quota {arguments}. The controller then creates the pod by "
+        "itself."
     )
 
 
@@ -136,7 +138,7 @@ def _is_used_up(used: object, limit: object) -> bool:
 
 def _webhook_remedy(name: str, namespace: str) -> str:
     subject = "rdma-webhook" if name == WEBHOOK_NAME else f"the webhook {name}"
-    command = f": kubectl get pods -n {namespace}" if namespace else ""
+    command = f": kubectl get pods -n {shlex.quote(namespace)}" if namespace else ""
     return (
         f"The API server must ask {subject}, and got no answer. Ask the cluster administrator to "
         f"check its pods{command}. The controller then creates the pod by itself."
@@ -148,8 +150,8 @@ def _pod_security(workload: Workload, start: str, level: str, message: str) -> F
     remedy = (
         "Run the job in a namespace with the Pod Security level privileged, or ask the cluster "
         "administrator to run: kubectl label --overwrite namespace "
-        f"{workload.namespace} pod-security.kubernetes.io/enforce=privileged. A pod that meets the "
-        f"level {level} has no IPC_LOCK, so it may have no RDMA."
+        f"{shlex.quote(workload.namespace)} pod-security.kubernetes.io/enforce=privileged. A pod "
+        f"that meets the level {level} has no IPC_LOCK, so it may have no RDMA."
     )
     return POD_SECURITY_REFUSED.finding("error", text, remedy)
 
@@ -157,8 +159,8 @@ def _pod_security(workload: Workload, start: str, level: str, message: str) -> F
 def _limit_range(workload: Workload, start: str, message: str) -> Finding:
     text = f"{start}, since a LimitRange of the namespace does not allow it: {cut(message)}"
     remedy = (
-        f"See kubectl describe limitrange -n {workload.namespace}; ask the cluster administrator "
-        f"to change it, or request what it allows. {_retried(workload)}"
+        f"See kubectl describe limitrange -n {shlex.quote(workload.namespace)}; ask the cluster "
+        f"administrator to change it, or request what it allows. {_retried(workload)}"
     )
     return LIMIT_RANGE_EXCEEDED.finding("error", text, remedy)
 

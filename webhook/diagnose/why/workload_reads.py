@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from threading import Event as Interrupt
 from typing import NamedTuple
@@ -117,7 +118,7 @@ class WorkloadReads:
     ) -> ClusterError | NoPodError:
         title, namespace = f"{kind.kind} {name}", self._namespace
         if error.code == NOT_FOUND:
-            command = f"kubectl get {kind.plural} -n {namespace}"
+            command = f"kubectl get {kind.plural} -n {shlex.quote(namespace)}"
             return NoPodError(
                 f"there is no {title} in namespace {namespace}; to list them: {command}"
             )
