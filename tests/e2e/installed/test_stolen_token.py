@@ -561,6 +561,21 @@ def test_only_the_present_spec_is_kept(thief: Thief, stored: Document) -> None:
     assert unchanged.code == 200, unchanged.refusal
 
 
+def test_the_hash_of_a_kept_spec_is_visible(thief: Thief, stored: Document) -> None:
+    """A thief may keep a new spec before the replicas do, but not with hidden characters."""
+    defaults = stored["spec"].get("defaults")
+    change = {"spec": {"defaults": {**(defaults or {}), "hcoll": "off"}}}
+    changed = send(thief.webhook.cluster, "PATCH", PATH, change, MERGE).object
+    now = {"generation": changed["metadata"]["generation"], "spec": changed["spec"]}
+    codes = []
+    for config in ("a\x9bb", "abc"):
+        kept = [{**now, "config": config}, stored["status"]["kept"][0]]
+        codes.append(thief.send("PATCH", STATUS, {"status": {"kept": kept}}, MERGE).code)
+    send(thief.webhook.cluster, "PATCH", PATH, {"spec": {"defaults": None}}, MERGE)
+    send(thief.webhook.cluster, "PATCH", PATH, {"spec": {"defaults": defaults}}, MERGE)
+    assert codes == [403, 200]
+
+
 def _entry(**fields: Any) -> Document:
     seen = {"seen": "2026-01-01T00:00:00Z"}
     return {"config": "c", "generation": 1, "version": "1", **seen, **fields}
@@ -569,14 +584,18 @@ def _entry(**fields: Any) -> Document:
 def test_a_replica_speaks_only_for_itself(thief: Thief, stored: Document) -> None:
     """It may remove the entry of a replica that is gone, but not write it."""
     others = [name for name in stored["status"]["replicas"] if name != thief.pod]
+    message = "a replica of rdma-webhook may write only its own entry of status.replicas"
     for name in ("another", *others):
         entries = {"status": {"replicas": {name: _entry()}}}
         response = thief.send("PATCH", STATUS, entries, MERGE)
-        message = "a replica of rdma-webhook may write only its own entry of status.replicas"
         assert (response.code, message in response.refusal) == (403, True), response.refusal
     for own in (_entry(), None):
         changed = {"status": {"replicas": {thief.pod: own}}}
         assert thief.send("PATCH", STATUS, changed, MERGE).code == 200
+    for hidden in ({"version": "a\x9b31m"}, {"config": "a\u202eb"}):
+        unclear = {"status": {"replicas": {thief.pod: _entry(**hidden)}}}
+        response = thief.send("PATCH", STATUS, unclear, MERGE)
+        assert (response.code, message in response.refusal) == (403, True), response.refusal
     for wrong in (
         {"version": "x" * 65},
         {"seen": "9999-12-31T23:59:59-23:00"},
