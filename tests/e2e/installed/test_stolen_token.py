@@ -471,6 +471,30 @@ def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> Non
         assert (response.code, message in response.refusal) == (403, True), response.refusal
 
 
+@pytest.mark.parametrize("configuration", ["mutating/zz-rdma-webhook", "validating/rdma-webhook"])
+def test_no_entry_makes_the_webhook_remove_fields(thief: Thief, configuration: str) -> None:
+    """An apply removes what its manager owns and does not apply; it would then be rejected."""
+    kind, _, name = configuration.partition("/")
+    path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
+    stored = json.loads(thief.webhook.read(path))
+    (own,) = (m for m in stored["metadata"]["managedFields"] if m["operation"] == "Apply")
+    ((key, fields),) = own["fieldsV1"]["f:webhooks"].items()
+    address = {"f:clientConfig": {"f:caBundle": {}, "f:service": {}}}
+    for owned in (
+        {"f:webhooks": {key: fields | address}},
+        {"f:webhooks": {key: fields | {"f:rules": {}}}},
+        {**own["fieldsV1"], "f:metadata": {"f:labels": {}}},
+    ):
+        change = {
+            "op": "add",
+            "path": "/metadata/managedFields",
+            "value": [own | {"fieldsV1": owned}],
+        }
+        response = thief.send("PATCH", path, [change], "application/json-patch+json")
+        message = "rdma-webhook may apply only caBundle"
+        assert (response.code, message in response.refusal) == (403, True), response.refusal
+
+
 #: Changes of the Lease, and the message that rejects each.
 MISUSED: dict[str, tuple[Callable[[Document], None], str]] = {
     "a long hold": (_put("spec", "leaseDurationSeconds", value=16), "for at most 15 s"),
