@@ -206,7 +206,8 @@ def _sidecars(evidence: PodEvidence) -> Iterator[Finding]:
             text = f"The pod's containers wait for the startupProbe of its sidecar {status.name}"
             messages = _messages(evidence, "Unhealthy", status.name)
             text = f"{text}: {cut(messages[-1])}" if messages else f"{text}."
-            place = f"{evidence.name or 'POD'} -n {evidence.namespace_name} -c {status.name}"
+            pod = evidence.name or "POD"
+            place = shlex.join([pod, "-n", evidence.namespace_name, "-c", status.name])
             remedy = f"Read its log: kubectl logs {place}. Correct the sidecar or its startupProbe."
             yield WAITS_FOR_SIDECAR.finding("error", text, remedy)
 
