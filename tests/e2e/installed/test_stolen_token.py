@@ -456,8 +456,8 @@ def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> Non
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
     version = {"apiVersion": "admissionregistration.k8s.io/v1"}
     small, large = _fields(1, 10) | version, _fields(10_000, 10) | version
-    others = json.loads(thief.webhook.read(path))["metadata"]["managedFields"]
-    other = next(entry for entry in others if entry["manager"] != NAME)
+    entries = json.loads(thief.webhook.read(path))["metadata"]["managedFields"]
+    other = next(entry for entry in entries if entry["manager"] != NAME)
     for field, value, message in (
         ("/webhooks/0/clientConfig/caBundle", "eHh4" * (1 << 15), "64 KiB"),
         ("/metadata/managedFields/-", small, _MANAGERS),
@@ -477,18 +477,18 @@ def test_no_entry_makes_the_webhook_remove_fields(thief: Thief, configuration: s
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
     stored = json.loads(thief.webhook.read(path))
-    (own,) = (m for m in stored["metadata"]["managedFields"] if m["operation"] == "Apply")
-    ((key, fields),) = own["fieldsV1"]["f:webhooks"].items()
+    (applied,) = (m for m in stored["metadata"]["managedFields"] if m["operation"] == "Apply")
+    ((key, fields),) = applied["fieldsV1"]["f:webhooks"].items()
     address = {"f:clientConfig": {"f:caBundle": {}, "f:service": {}}}
     for owned in (
         {"f:webhooks": {key: fields | address}},
         {"f:webhooks": {key: fields | {"f:rules": {}}}},
-        {**own["fieldsV1"], "f:metadata": {"f:labels": {}}},
+        {**applied["fieldsV1"], "f:metadata": {"f:labels": {}}},
     ):
         change = {
             "op": "add",
             "path": "/metadata/managedFields",
-            "value": [own | {"fieldsV1": owned}],
+            "value": [applied | {"fieldsV1": owned}],
         }
         response = thief.send("PATCH", path, [change], "application/json-patch+json")
         message = "rdma-webhook may apply only caBundle"
@@ -593,8 +593,8 @@ def test_the_hash_of_a_kept_spec_is_visible(thief: Thief, stored: Document) -> N
     now = {"generation": changed["metadata"]["generation"], "spec": changed["spec"]}
     codes = []
     for config in ("a\x9bb", "abc"):
-        kept = [{**now, "config": config}, stored["status"]["kept"][0]]
-        codes.append(thief.send("PATCH", STATUS, {"status": {"kept": kept}}, MERGE).code)
+        specs = [{**now, "config": config}, stored["status"]["kept"][0]]
+        codes.append(thief.send("PATCH", STATUS, {"status": {"kept": specs}}, MERGE).code)
     send(thief.webhook.cluster, "PATCH", PATH, {"spec": {"defaults": None}}, MERGE)
     send(thief.webhook.cluster, "PATCH", PATH, {"spec": {"defaults": defaults}}, MERGE)
     assert codes == [403, 200]
