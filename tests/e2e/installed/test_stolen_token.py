@@ -479,7 +479,7 @@ def test_no_entry_makes_the_webhook_remove_fields(thief: Thief, configuration: s
     stored = json.loads(thief.webhook.read(path))
     (applied,) = (m for m in stored["metadata"]["managedFields"] if m["operation"] == "Apply")
     ((key, fields),) = applied["fieldsV1"]["f:webhooks"].items()
-    address = {"f:clientConfig": {"f:caBundle": {}, "f:service": {}}}
+    address: Document = {"f:clientConfig": {"f:caBundle": {}, "f:service": {}}}
     for owned in (
         {"f:webhooks": {key: fields | address}},
         {"f:webhooks": {key: fields | {"f:rules": {}}}},
