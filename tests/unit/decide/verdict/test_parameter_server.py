@@ -75,6 +75,7 @@ MXNET = ["python", "train_mnist.py", "--kv-store", "dist_device_sync"]
         ({"env": env(DMLC_PS_VAN_TYPE="p3")}, OVER_TCP),
         ({"env": env(DMLC_PS_VAN_TYPE="ibverbs")}, NO_ADDRESS),
         ({"command": ["bpslaunch", *MXNET], "env": env(DMLC_ENABLE_RDMA="1")}, NO_ADDRESS),
+        ({"env": env(DMLC_PS_VAN_TYPE="a", DMLC_ENABLE_RDMA="ibverbs")}, EQUIPPED),
     ],
     ids=case_name,
 )
