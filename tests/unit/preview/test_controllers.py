@@ -483,7 +483,7 @@ def test_a_fragment_without_a_device_has_no_verdict() -> None:
 
 def test_mistakes_are_shown_once() -> None:
     """Not those of a derived pod, and no second remedy for the same variable."""
-    wrong = template(resource={}, image="${X}", resources={"limits": {"nvidia.com/v100": "${N}"}})
+    wrong = template(resource={}, resources={"limits": {"nvidia.com/v100": "${N}"}})
     _, report = previewed(workload("batch/v1 Job", {"template": wrong}))
     (preview,) = report.previews
     assert preview.mistakes == (
