@@ -107,7 +107,7 @@ NAMES = {
 NAMED = re.compile(
     r"':rdma-webhook'|rdma-webhook\.elsewhere\.svc"
     r"|elsewhere/rdma-webhook|zz-rdma-webhook|'rdma-webhook-ca'|metadata\.name == 'rdma-webhook'"
-    r"|manager\.orValue\(''\) == 'rdma-webhook'|\^rdma-webhook\[\.\]"
+    r"|manager\.orValue\(''\) [!=]= 'rdma-webhook'|\^rdma-webhook\[\.\]"
 )
 
 
