@@ -20,7 +20,10 @@ from webhook.kube.objects import KubernetesObject
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION, opted_in
 from webhook.model.decision import Denial
 from webhook.model.finding import Code, Finding
+from webhook.model.names import enumerated
+from webhook.model.pod import dotted
 from webhook.preview.workloads.hints import OptInHints
+from webhook.preview.workloads.objects import ObjectMetadata
 from webhook.preview.workloads.templates import Template, templates_of
 
 CALLED = Code("Called", "The webhook was called for the pod, which has its rdma.lab/status.")
@@ -143,10 +146,14 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
         if STATUS_ANNOTATION in evidence.annotations
         else ""
     )
-    place = f"metadata.annotations of {template_title(evidence)}"
+    others = _other_templates(evidence)
+    title = template_title(evidence)
+    if others:
+        title = f"each {title.removeprefix('the ')}"
+    place = f"metadata.annotations of {title}"
     remedy = with_effect(f'Set {ENABLE_ANNOTATION}: "true" under {place}', evidence)
     if not hint:
-        text = f"No: the pod has no annotation {ENABLE_ANNOTATION}.{copied}"
+        text = f"No: the pod has no annotation {ENABLE_ANNOTATION}{others}.{copied}"
         return not_called(NOT_OPTED_IN, text, remedy)
     has_opted_out = evidence.annotations.get(ENABLE_ANNOTATION) == "false"
     code = OPTED_OUT if has_opted_out else ANNOTATION_MISSPELLED
@@ -158,9 +165,31 @@ def _hint(evidence: PodEvidence) -> str:
     for source in (evidence.pod, *reversed(evidence.owners)):
         is_pod = source is evidence.pod
         for template in _templates(source, is_pod=is_pod):
+            if _sets_annotation(template):  # as it should be: for the pods of that template
+                continue
             if hint := OptInHints(source.manifest).of(template):
                 return hint if is_pod or source.title in hint else f"in {source.title}: {hint}"
     return ""
+
+
+def _other_templates(evidence: PodEvidence) -> str:
+    """Return a clause on the templates of the controller that have the annotation."""
+    for owner in reversed(evidence.owners):
+        paths = [
+            dotted((*template.path, "metadata", "annotations"))
+            for template in _templates(owner, is_pod=False)
+            if _sets_annotation(template)
+        ]
+        if paths:
+            return (
+                f"; {owner.title} has it in {enumerated(paths)}, but the pod was created from "
+                "another template, or before"
+            )
+    return ""
+
+
+def _sets_annotation(template: Template) -> bool:
+    return ObjectMetadata.of(template.pod).annotations.get(ENABLE_ANNOTATION) == "true"
 
 
 def _templates(source: KubernetesObject, *, is_pod: bool) -> list[Template]:

@@ -174,6 +174,17 @@ def test_a_status_that_proves_nothing(
             "under metadata.annotations of the pod template of Job train",
         ),
         (
+            live({}, metadata=OWNED),
+            {"owners": (job(asked=ASKED),)},
+            "NotOptedIn",
+            (
+                "No: the pod has no annotation rdma.lab/enable; Job train has it in "
+                "spec.template.metadata.annotations, but the pod was created from another "
+                "template, or before."
+            ),
+            "under metadata.annotations of each pod template of Job train",
+        ),
+        (
             live({**ASKED, "kubernetes.io/config.mirror": "x"}),
             {},
             "MirrorPod",
