@@ -36,7 +36,12 @@ OTHER_TODAY = Code(
     "Today, the webhook would decide differently than at admission.",
     "Create the pod again to get today's decision.",
 )
-CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY)
+CONFIGURATION_CHANGED = Code(
+    "ConfigurationChanged",
+    "The fabrics, or the version of the webhook, are no longer those of the admission.",
+    OTHER_TODAY.remedy,
+)
+CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY, CONFIGURATION_CHANGED)
 
 #: The level of a verdict.
 VERDICT_LEVELS: dict[Rdma, Level] = {"yes": "ok", "none": "ok", "unsure": "unsure", "no": "error"}
@@ -48,8 +53,9 @@ _PREDICATES = {
 
 
 def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
-    """Compare today's decision with the status; yield nothing without a fabrics file."""
+    """Compare today's decision with the status, or without a fabrics file the configurations."""
     if evidence.configuration is None:
+        yield from _changed_configuration(evidence)
         return
     source, manifest = template_of(evidence)
     if manifest is None:
@@ -57,6 +63,15 @@ def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
         return
     decision = decide(manifest, _decision_input(evidence, evidence.configuration))
     yield _comparison(evidence, source, decision)
+
+
+def _changed_configuration(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield a finding if a pod without certain RDMA may get it from the cluster's fabrics now."""
+    status, installed = evidence.status, evidence.installed
+    if status is None or installed is None or status.rdma not in ("no", "unsure"):
+        return
+    if status.config and status.config != installed.config_hash:
+        yield CONFIGURATION_CHANGED.finding("info", CONFIGURATION_CHANGED.meaning)
 
 
 def _comparison(evidence: PodEvidence, source: str, decision: Decision) -> Finding:

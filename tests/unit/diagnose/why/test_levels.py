@@ -27,6 +27,7 @@ from tests.unit.diagnose.why.test_pending_nodes import node as pool_node
 from tests.unit.diagnose.why.test_pending_scheduler import unseen_by_scheduler
 from tests.unit.diagnose.why.test_pending_volumes import UNBOUND
 from tests.unit.diagnose.why.test_pod_status import ended, node, of_main, pending
+from tests.unit.diagnose.why.test_redecide import CHANGED
 from webhook.diagnose.why.codes import CODES
 from webhook.diagnose.why.evidence import ContainerProcesses, MissingClaim
 from webhook.diagnose.why.explanation import Explanation
@@ -36,7 +37,8 @@ from webhook.model.nodes import node_of
 LEVELS = {
     "ok": "Called Applied Running Succeeded MemoryRegistered RdmaInUse",
     "info": "Annotations NoAnnotations Requests NoDeviceRequested Nothing NothingApplied "
-    "Terminating Starting NoStatus NotComparable SameToday NotRead EphemeralWithoutIpcLock",
+    "Terminating Starting NoStatus NotComparable SameToday NotRead EphemeralWithoutIpcLock "
+    "ConfigurationChanged",
     "unsure": "StatusUnreadable Shortened UnknownCode Restarted NoRdma "
     "FailedCreate Event NotInspected NothingRegistered NoDeviceOpen MixedTransports "
     "TransportUnknown NoChannel NothingLogged Unready",
@@ -195,6 +197,7 @@ def _of_run() -> Iterator[Explanation]:
         yield explain(live(status("unsure")), logs=(log(*lines),))
     template = job(asked=ASKED, resources={"limits": {"nvidia.com/v100": "1"}})
     yield explain(live(), configuration=fabrics(V100))
+    yield explain(live(status("no", "FabricUnknown")), installed=CHANGED)
     yield explain(live(metadata=OWNED), owners=[template], configuration=fabrics(V100))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.builders import V100, fabrics
 from tests.unit.diagnose.why.pods import (
     ASKED,
+    CONFIG,
     OWNED,
     chapter_findings,
     explain,
@@ -22,6 +24,7 @@ from webhook.model.finding import Finding
 
 GPU: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": "1"}}}
 CONFIGURATION = fabrics(V100)
+CHANGED = replace(CONFIGURATION, config_hash="ba9876543210")
 
 
 def today(pod: Any, *objects: Any, **evidence_fields: Any) -> Finding:
@@ -36,6 +39,21 @@ def today(pod: Any, *objects: Any, **evidence_fields: Any) -> Finding:
 def test_only_with_fabrics() -> None:
     """Without a fabrics file nothing is decided."""
     assert chapter_findings(explain(live()), "redecision") == []
+
+
+def test_the_cluster_has_other_fabrics_now() -> None:
+    """They may equip a pod that has no certain RDMA, if it is created again."""
+
+    def codes(annotations: dict[str, str], installed: Any = CHANGED) -> list[str]:
+        explanation = explain(live(annotations), installed=installed)
+        return [finding.code for finding in chapter_findings(explanation, "redecision")]
+
+    doubtful = status("unsure", "FabricWithoutNodes")
+    assert codes(doubtful) == codes(status("no", "FabricUnknown")) == ["ConfigurationChanged"]
+    assert codes(doubtful, CONFIGURATION) == codes(doubtful, None) == []
+    assert codes(status()) == codes(ASKED) == []
+    unnamed = doubtful["rdma.lab/status"].replace(CONFIG, "")
+    assert codes({**doubtful, "rdma.lab/status": unnamed}) == []
 
 
 def test_a_patched_pod_without_a_template() -> None:
