@@ -34,11 +34,16 @@ NO_CA_BUNDLE = Code(
     "The webhook configuration has no caBundle, so the API server cannot call the webhook.",
     "Ask the cluster administrator to run: rdma-webhook certs status. Then create the pod again.",
 )
+#: kubectl apply removes only what it applied itself before.
+_RESTORE = (
+    "ask the cluster administrator to delete the MutatingWebhookConfiguration zz-rdma-webhook and "
+    "to apply the manifests of rdma-webhook again, since kubectl apply alone keeps what somebody "
+    "added"
+)
 NOT_SELECTED = Code(
     "NotSelected",
     "The webhook configuration, as it is in the cluster, does not select the pod.",
-    "Meet what the message names. Or ask the cluster administrator to apply the manifests of "
-    "rdma-webhook again (docs/installation.md). Then create the pod again.",
+    f"Meet what the message names. Or {_RESTORE}. Then create the pod again.",
 )
 CREATED_BEFORE_WEBHOOK = Code(
     "CreatedBeforeWebhook",
@@ -87,8 +92,7 @@ CODES = (
 _CREATE_AGAIN = "create the pod again"
 _COMPARE = (
     "Compare its expression with the pod: kubectl get mutatingwebhookconfigurations -o yaml. If it "
-    "leaves the pod out, meet it, or ask the cluster administrator to apply the manifests of "
-    f"rdma-webhook again (docs/installation.md). Then {_CREATE_AGAIN}."
+    f"leaves the pod out, meet it, or {_RESTORE}. Then {_CREATE_AGAIN}."
 )
 
 

@@ -437,7 +437,7 @@ def test_a_webhook_that_does_not_select_the_pod(fields: Item, reason: str) -> No
     assert (finding.code, finding.level) == ("NotSelected", "error")
     assert finding.text.startswith("No: ")
     assert reason in finding.text
-    assert "ask the cluster administrator to apply the manifests" in finding.remedy
+    assert "and to apply the manifests of rdma-webhook again" in finding.remedy
 
 
 def managed(pod: Item, written: str = CREATED) -> Item:
