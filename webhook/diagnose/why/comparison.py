@@ -154,7 +154,10 @@ def _inspect(
     facts: NamespaceFacts,
     manifest: Manifest | None = None,
 ) -> Inspection | None:
-    """Inspect a pod that was on a fabric; None for any other. The nodes do not count."""
+    """Inspect a pod that was on a fabric, and still is; None for any other.
+
+    The nodes do not count, so a pod for which they were the evidence may seem to be on another.
+    """
     configuration = configuration_of(evidence, status)
     decision_input = DecisionInput(
         configuration=configuration or stand_in(Pod(evidence.pod.manifest), status),
@@ -162,8 +165,10 @@ def _inspect(
         fabric_index=FabricIndex(),
     )
     inspection = inspect(manifest or evidence.pod.manifest, decision_input)
-    on_fabric = inspection and inspection.applicability.access is RdmaAccess.FABRIC
-    return inspection if on_fabric else None
+    if inspection is None or inspection.applicability.access is not RdmaAccess.FABRIC:
+        return None
+    fabric = inspection.analysis.fabric
+    return inspection if fabric is not None and fabric.name == status.fabric else None
 
 
 def _names(status: StatusAnnotation) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference, CompiledConfiguration, FabricEnv
 from webhook.model.facts import PSA_ENFORCE, Facts, NamespaceFacts
 from webhook.model.finding import Finding
+from webhook.model.nodes import FabricIndex
 
 Item = dict[str, Any]
 KNOWN = fabrics()
@@ -72,6 +73,19 @@ def test_a_pod_as_it_was_left(pod: Item, installed: CompiledConfiguration | None
     assert status is not None
     assert changes(explanation) == []
     assert (explanation.rdma, explanation.answer.code) == (status.rdma, status.because.code)
+
+
+@each_knowledge
+def test_a_pod_that_a_node_kept_from_a_fabric(installed: CompiledConfiguration | None) -> None:
+    """Without the node, its GPU implies a fabric: but what it would get there was never applied."""
+    index = FabricIndex(by_node={"cpu-0": frozenset()}, inhabited=frozenset({"v100-ib"}))
+    bound = new_pod(gpu("trainer", limits={"memory": "8Gi"}), nodeName="cpu-0")
+    decision = decide_on(bound, decision_input(fabric_index=index))
+    assert decision.fabric is None
+    assert decision.verdict is not None
+    assert decision.outcomes
+    pod = {**decision.pod, "kind": "Pod"}
+    assert changes(compared(pod, installed)) == []
 
 
 @each_knowledge
