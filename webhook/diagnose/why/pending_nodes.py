@@ -45,7 +45,8 @@ TOO_LARGE = Code(
 NEVER_TOGETHER = Code(
     "NeverTogether",
     "The pod is pending: no node offers all of its requested resources together.",
-    "Request resources that the same nodes offer: kubectl rdma fabrics lists them.",
+    "Request resources that the same node offers: kubectl describe nodes lists them under "
+    "Allocatable.",
 )
 CODES = (UNSCHEDULABLE, INSUFFICIENT, OFFERED_NOWHERE, TOO_LARGE, NEVER_TOGETHER)
 
@@ -87,9 +88,7 @@ def _judged(evidence: PodEvidence, lacking: list[str], report: str) -> Iterator[
         return
     names = [name for name, offered in offers.items() if _has_all(offered, requested)]
     if not names:
-        amounts = ", ".join(f"{name}: {format_quantity(requested[name])}" for name in requested)
-        text = f"The pod is pending: no node offers all that it requests ({amounts}).{report}"
-        yield NEVER_TOGETHER.finding("error", text)
+        yield _never_together(offers, requested, report)
         return
     candidates = Candidates.of(evidence, names)
     if candidates.open:
@@ -154,6 +153,30 @@ def _too_large(
             )
             remedy = f"Request at most {name}: {maximum} for a pod, and let the job use more pods."
             yield TOO_LARGE.finding("error", text, remedy)
+
+
+def _never_together(offers: Mapping[str, _Amounts], requested: _Amounts, report: str) -> Finding:
+    """Return the finding on requests that no node can meet, with the only one that is too large."""
+    amounts = ", ".join(f"{name}: {format_quantity(requested[name])}" for name in requested)
+    text = f"The pod is pending: no node offers all that it requests ({amounts})."
+    nearest = _nearest(offers, requested)
+    if nearest is None:
+        return NEVER_TOGETHER.finding("error", f"{text}{report}")
+    node, name = nearest
+    maximum = format_quantity(offers[node][name])
+    text = f"{text} Node {node} offers the others, but only {name}: {maximum}.{report}"
+    remedy = f"Request at most {name}: {maximum} for a pod, and let the job use more pods."
+    return NEVER_TOGETHER.finding("error", text, remedy)
+
+
+def _nearest(offers: Mapping[str, _Amounts], requested: _Amounts) -> tuple[str, str] | None:
+    """Return the node with the most of the only resource that it has too little of, and that."""
+    nearest = []
+    for node, offered in offers.items():
+        scarce = [name for name, amount in requested.items() if offered[name] < amount]
+        if len(scarce) == 1 and offered[scarce[0]]:
+            nearest.append((offered[scarce[0]] / requested[scarce[0]], node, scarce[0]))
+    return max(nearest)[1:] if nearest else None
 
 
 def _full(evidence: PodEvidence, name: str, nodes: Collection[str], report: str) -> Finding:

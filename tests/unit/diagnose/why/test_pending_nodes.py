@@ -82,6 +82,23 @@ def test_resources_that_no_node_offers_together() -> None:
     (finding,) = now(FULL, node("a", gpus="8"), node("b", rdma="63"), limits=both)
     assert finding.code == "NeverTogether"
     assert f"({V100}: 1, rdma/rdma_v100: 1)" in finding.text
+    assert "offers the others" not in finding.text
+    assert "kubectl describe nodes" in finding.remedy
+
+
+def test_the_only_resource_that_is_too_large() -> None:
+    """Of the nodes that lack only one resource, the one with the largest part of it is named."""
+    nodes = (
+        node("a", gpus="8", memory="16Gi"),
+        node("b", gpus="8", memory="32Gi"),
+        node("c", gpus="4", memory="64Gi"),
+        node("d", gpus="1", memory="1Ti"),
+    )
+    limits = {V100: "8", "memory": "128Gi"}
+    (finding,) = now("0/4 nodes are available: 4 Insufficient memory.", *nodes, limits=limits)
+    assert finding.code == "NeverTogether"
+    assert " Node b offers the others, but only memory: 32Gi." in finding.text
+    assert finding.remedy.startswith("Request at most memory: 32Gi for a pod")
 
 
 def test_a_resource_in_use() -> None:
