@@ -166,7 +166,13 @@ def _limit_range(workload: Workload, start: str, message: str) -> Finding:
 
 
 def _corrected(workload: Workload) -> str:
-    return f"Correct what the message names. {_retried(workload)}"
+    correct = "Correct what the message names."
+    if workload.controller.kind == "DaemonSet":  # which puts the node into each pod itself
+        correct = (
+            f"{correct} If that is the node, select others with nodeSelector or node affinity in "
+            "the pod template: a DaemonSet creates a pod for each node that its template selects."
+        )
+    return f"{correct} {_retried(workload)}"
 
 
 def _retried(workload: Workload) -> str:

@@ -103,6 +103,9 @@ def test_another_refusal() -> None:
     assert refused(DENIED, "StatefulSet").remedy == (
         "Correct what the message names. StatefulSet a then creates the pod by itself."
     )
+    of_each_node = refused(DENIED, "DaemonSet").remedy
+    assert "If that is the node, select others with nodeSelector" in of_each_node
+    assert of_each_node.endswith("selects. DaemonSet a then creates the pod by itself.")
 
 
 def test_the_template_of_a_copy() -> None:
