@@ -89,7 +89,13 @@ def _is_ours(change: Change, writable: WritableNames) -> bool:
     return change.after.__class__ is dict and change.after.get("name") in _VOLUMES
 
 
+#: What `nvlink` adds where NCCL lacks only an equal host hash.
+_HOST_ID = {"name": "NCCL_HOSTID", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+
+
 def _is_variable(change: Change, writable: WritableNames) -> bool:
+    if change.after == _HOST_ID:
+        return True
     name = str(change.after.get("name")) if change.after.__class__ is dict else ""
     return name in _VARIABLES or name == _SWITCH or name in writable.variables
 

@@ -11,7 +11,7 @@ from webhook.decide.analysis import EarlierCall
 from webhook.decide.fabric_variables import plan_for
 from webhook.model.annotations import NCCL_CONF_ANNOTATION, NETWORKS_ANNOTATION
 from webhook.model.fabric import CompiledConfiguration, Fabric
-from webhook.model.pod import Container, Pod
+from webhook.model.pod import Container, Pod, at
 from webhook.model.pod.container import env_item
 
 
@@ -46,14 +46,23 @@ def _has_variable(pod: Pod, fabric: Fabric, configuration: CompiledConfiguration
     items = [env_item(name, value) for name, value in settings]
     if any(item in items for container in pod.containers for item in _env(container)):
         return True
-    lines = (pod.annotation(NCCL_CONF_ANNOTATION) or "").splitlines()
+    lines = _file_lines(pod)
     return any(f"{name}={value}" in lines for name, value in settings)
 
 
+# A mistake in these fields matters only where variables are set, and where the file is mounted.
+
+
 def _env(container: Container) -> list[object]:
-    """Return `env` as it is written: a mistake there matters only where variables are set."""
+    """Return `env` as it is written; [] for anything but a list."""
     written = container.manifest.get("env")
     return written if isinstance(written, list) else []
+
+
+def _file_lines(pod: Pod) -> list[str]:
+    """Return the lines of the annotation with /etc/nccl.conf; [] if it is not text."""
+    written = at(pod.manifest, ("metadata", "annotations", NCCL_CONF_ANNOTATION))
+    return written.splitlines() if isinstance(written, str) else []
 
 
 def _own_settings(
