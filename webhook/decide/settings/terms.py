@@ -75,4 +75,5 @@ def mentions(text: str, explained: Collection[str]) -> Iterator[Setting]:
     for match in _MENTION.finditer(_COMMENT.sub("", text)):
         name, value = match["name"], match["plain"] or match["quoted"]
         if name not in explained and not value.startswith(("$" + name, "${" + name)):
-            yield Setting(name, literal(value), "text in its command")
+            known = None if "%" in value else literal(value)  # `printf 'A=%s'`
+            yield Setting(name, known, "text in its command")

@@ -101,6 +101,12 @@ def test_possible_settings(script: str) -> None:
     assert possible(settings) == SOCKET
 
 
+def test_a_text_with_a_conversion() -> None:
+    """The argument of printf or of Python's % has the value."""
+    settings = settings_in(r"printf 'NCCL_NET=%s\n' Socket > /etc/nccl.conf; torchrun a")
+    assert possible(settings) == {"NCCL_NET": None}
+
+
 @pytest.mark.parametrize(
     "script",
     [
