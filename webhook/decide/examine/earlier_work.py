@@ -46,11 +46,11 @@ def _has_variable(pod: Pod, fabric: Fabric, configuration: CompiledConfiguration
     items = [env_item(name, value) for name, value in settings]
     if any(item in items for container in pod.containers for item in _env(container)):
         return True
-    lines = _file_lines(pod)
+    lines = _annotation(pod, NCCL_CONF_ANNOTATION).splitlines()
     return any(f"{name}={value}" in lines for name, value in settings)
 
 
-# A mistake in these fields matters only where variables are set, and where the file is mounted.
+# A mistake in these fields matters only to the mutations that read them.
 
 
 def _env(container: Container) -> list[object]:
@@ -59,10 +59,10 @@ def _env(container: Container) -> list[object]:
     return written if isinstance(written, list) else []
 
 
-def _file_lines(pod: Pod) -> list[str]:
-    """Return the lines of the annotation with /etc/nccl.conf; [] if it is not text."""
-    written = at(pod.manifest, ("metadata", "annotations", NCCL_CONF_ANNOTATION))
-    return written.splitlines() if isinstance(written, str) else []
+def _annotation(pod: Pod, key: str) -> str:
+    """Return an annotation; "" for anything but text."""
+    written = at(pod.manifest, ("metadata", "annotations", key))
+    return written if isinstance(written, str) else ""
 
 
 def _own_settings(
@@ -82,7 +82,7 @@ def _own_settings(
 def _has_network(pod: Pod, fabric: Fabric) -> bool:
     of_resources = (resource.network for resource in fabric.resources)
     networks = (*fabric.networks, *filter(None, of_resources))
-    written = pod.annotation(NETWORKS_ANNOTATION) or ""
+    written = _annotation(pod, NETWORKS_ANNOTATION)
     return any(network.partition("@")[0].rpartition("/")[2] in written for network in networks)
 
 

@@ -84,6 +84,7 @@ def test_a_pod_that_shows_the_work(manifest: PodManifest) -> None:
         pod(annotations={CONF: "NCCL_IB_HCA==mlx5_9\n", NETWORKS: "lab/other"}),
         pod(resourceClaims=[{"name": "x", "resourceClaimTemplateName": ["north-nics"]}]),
         pod(annotations={CONF: ["NCCL_IB_HCA==mlx5_9"]}),
+        pod(annotations={NETWORKS: ["lab/north"]}),
         pod(nodeSelector={"fabric": "south"}),
     ],
     ids=str,
