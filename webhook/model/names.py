@@ -31,9 +31,9 @@ def first_names(names: Sequence[str], *, max_names: int) -> str:
     return ", ".join(names[:max_names]) + suffix
 
 
-def enumerated(names: Sequence[str]) -> str:
+def enumerated(names: Sequence[str], conjunction: str = "and") -> str:
     """Join names as in a sentence: "a", "a and b", "a, b and c"."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return f" {conjunction} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def counted(number: int, noun: str) -> str:

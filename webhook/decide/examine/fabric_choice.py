@@ -303,7 +303,7 @@ def _by_default(
     if not configuration.fabrics:
         return _unknown("no fabric is configured")
     if not positive_evidence:
-        message = f"the pod's fabric cannot be determined: {choice_of(configuration.fabrics)}"
+        message = f"the pod's fabric cannot be determined: {choice_of([*configuration.fabrics])}"
         return _unknown(unlisted_device(container_devices, decision_input) or message)
     several = " and ".join(sorted(candidates))
     message = f"{positive_evidence[0].source} matches {several}: set {FABRIC_ANNOTATION}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.gpu_conflict import lacks_gpu
 from webhook.model.annotations import CONTAINERS_ANNOTATION, FABRIC_ANNOTATION
-from webhook.model.names import shortened_list
+from webhook.model.names import enumerated, shortened_list
 from webhook.model.quantity import is_zero
 from webhook.model.resources import ContainerDevices
 
@@ -35,10 +35,9 @@ def unlisted_device(container_devices: ContainerDevices, decision_input: Decisio
     return ""
 
 
-def choice_of(fabrics: Collection[str]) -> str:
+def choice_of(fabrics: Sequence[str]) -> str:
     """Return the remedy to choose one of these fabrics."""
-    names = " or ".join(", ".join(fabrics).rsplit(", ", 1))
-    return f"set {FABRIC_ANNOTATION} to the fabric of its nodes, {names}"
+    return f"set {FABRIC_ANNOTATION} to the fabric of its nodes, {enumerated(fabrics, 'or')}"
 
 
 def _gpu_remedy(gpu: str, decision_input: DecisionInput) -> str:

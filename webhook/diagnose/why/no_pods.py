@@ -88,8 +88,20 @@ class _Controller(KubernetesObject):
 
 def explain_without_pods(workload: Workload) -> Explanation:
     """Explain why a controller has no pods; there is no RDMA, whatever the reason."""
-    findings = [*_findings(workload)]
     unread = tuple(NOT_READ.finding("info", unread_sentence(part)) for part in workload.unread)
+    return _explanation(workload, [*_findings(workload)], unread)
+
+
+def explain_missing_pods(workload: Workload) -> Explanation | None:
+    """Explain why a controller with pods cannot create the others; None if nothing shows that."""
+    findings = [*_refusals(workload)]
+    return _explanation(workload, findings) if findings else None
+
+
+def _explanation(
+    workload: Workload, findings: list[Finding], unread: tuple[Finding, ...] = ()
+) -> Explanation:
+    """Return the explanation of pods that do not exist; the first finding is the answer."""
     chapters = (Chapter("podStatus", tuple(findings[1:])), Chapter("unread", unread))
     return Explanation(
         namespace=workload.namespace,
@@ -99,22 +111,6 @@ def explain_without_pods(workload: Workload) -> Explanation:
         libraries=(),
         answer=findings[0],
         chapters=tuple(chapter for chapter in chapters if chapter.findings),
-    )
-
-
-def explain_missing_pods(workload: Workload) -> Explanation | None:
-    """Explain why a controller with pods cannot create the others; None if nothing shows that."""
-    findings = [*_refusals(workload)]
-    if not findings:
-        return None
-    return Explanation(
-        namespace=workload.namespace,
-        pod="",
-        owners=(workload.controller.title,),
-        rdma="no",
-        libraries=(),
-        answer=findings[0],
-        chapters=(Chapter("podStatus", tuple(findings[1:])),) if findings[1:] else (),
     )
 
 
