@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from webhook.decide.mutations.ipc_lock import CAPABILITY
 from webhook.diagnose.why.evidence import PodEvidence
@@ -139,9 +140,9 @@ def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield findings on each container that does not run as it should."""
     status = evidence.pod.status
     for container in status.init_container_statuses:
-        yield from _container(evidence, container, f"Init container {container.name}")
+        yield from _container(evidence, container, _Subject("Init container", container.name))
     for container in status.container_statuses:
-        yield from _container(evidence, container, f"Container {container.name}")
+        yield from _container(evidence, container, _Subject("Container", container.name))
     if status.phase == "Pending":
         yield from _sidecars(evidence)
     for name in _ephemeral_without_capability(evidence.pod):
@@ -171,17 +172,31 @@ def _may_lock_memory(container: Container) -> bool:
     return container.privileged or container.capabilities.grants(CAPABILITY)
 
 
-def _container(evidence: PodEvidence, container: ContainerStatus, title: str) -> Iterator[Finding]:
+class _Subject(NamedTuple):
+    """A container, as the findings name it."""
+
+    kind: str
+    name: str
+
+    @property
+    def title(self) -> str:
+        """The beginning of a sentence: "Init container fetch"."""
+        return f"{self.kind} {self.name}"
+
+
+def _container(
+    evidence: PodEvidence, container: ContainerStatus, subject: _Subject
+) -> Iterator[Finding]:
     restarts = container.restart_count
     waiting = container.state.waiting
     if waiting and waiting.reason in _CODES_AND_CAUSES:
-        yield _not_started(title, waiting)
+        yield _not_started(subject.title, waiting)
     ended = _end_of(container)
     if ended is not None and not _is_good_end(ended):
-        yield _end(evidence, title, ended, restarts)
+        yield _end(evidence, subject, ended, restarts)
     elif restarts:
-        text = f"{title} has restarted {_times(restarts)}."
-        remedy = _read_log(evidence, title, previous=True)
+        text = f"{subject.title} has restarted {_times(restarts)}."
+        remedy = _read_log(evidence, subject.name, previous=True)
         yield RESTARTED.finding("unsure", text, remedy)
 
 
@@ -206,8 +221,7 @@ def _sidecars(evidence: PodEvidence) -> Iterator[Finding]:
             text = f"The pod's containers wait for the startupProbe of its sidecar {status.name}"
             messages = _messages(evidence, "Unhealthy", status.name)
             text = f"{text}: {cut(messages[-1])}" if messages else f"{text}."
-            pod = evidence.name or "POD"
-            place = shlex.join([pod, "-n", evidence.namespace_name, "-c", status.name])
+            place = shlex.join(_arguments(evidence, "-c", status.name))
             remedy = f"Read its log: kubectl logs {place}. Correct the sidecar or its startupProbe."
             yield WAITS_FOR_SIDECAR.finding("error", text, remedy)
 
@@ -227,8 +241,8 @@ def log_remedy(evidence: PodEvidence) -> str:
     if any(map(_has_not_started, map(_end_of, statuses))):
         return START_ERROR.remedy
     if evidence.logs is None:
-        place = shlex.join([evidence.name or "POD", "-n", evidence.namespace_name])
-        return f"Search the log for known errors: rdma-webhook why {place} --logs."
+        pod = shlex.join(_arguments(evidence))
+        return f"Search the log for known errors: rdma-webhook why {pod} --logs."
     return SEE_LOG_CHAPTER
 
 
@@ -257,53 +271,59 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _end(evidence: PodEvidence, title: str, ended: Terminated, restarts: int) -> Finding:
+def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: int) -> Finding:
     exit_code = ended.exit_code
     times = f", and has restarted {_times(restarts)}" if restarts else ""
     if ended.reason == "OOMKilled":
-        return _oom(evidence.pod, title, times)
+        return _oom(evidence.pod, subject, times)
     if _has_not_started(ended):
-        text = f"{title} could not be started{times}: {cut(ended.message)}"
+        text = f"{subject.title} could not be started{times}: {cut(ended.message)}"
         return START_ERROR.finding("error", text)
     if exit_code == _SIGKILL:
-        cause, remedy = _cause_of_kill(evidence, title)
-        text = f"{title} was killed (exit code 137){cause}{times}."
+        cause, remedy = _cause_of_kill(evidence, subject.name)
+        text = f"{subject.title} was killed (exit code 137){cause}{times}."
         return KILLED.finding("error", text, remedy or KILLED.remedy)
     crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""
     message = cut(ended.message)
-    text = f"{title} ended with exit code {exit_code}{crash}{times}."
+    text = f"{subject.title} ended with exit code {exit_code}{crash}{times}."
     text = f"{text} {message}" if message else text
-    is_searched = evidence.logs is not None
-    remedy = SEE_LOG_CHAPTER if is_searched else _read_log(evidence, title, previous=restarts > 0)
+    remedy = SEE_LOG_CHAPTER
+    if evidence.logs is None:
+        remedy = _read_log(evidence, subject.name, previous=restarts > 0)
     return CONTAINER_FAILED.finding("error", text, remedy)
 
 
-def _cause_of_kill(evidence: PodEvidence, title: str) -> tuple[str, str]:
+def _cause_of_kill(evidence: PodEvidence, container: str) -> tuple[str, str]:
     """Return a clause on why the kubelet killed a container, and the remedy; "" if unknown."""
     if evidence.pod.status.reason == DEADLINE:
         return ", since the pod ran longer than its activeDeadlineSeconds", DEADLINE_REMEDY
-    hooks = _messages(evidence, "FailedPostStartHook", title.rsplit(maxsplit=1)[-1])
+    hooks = _messages(evidence, "FailedPostStartHook", container)
     if hooks:
         return f", since its postStart hook failed ({cut(hooks[-1])})", _POST_START_REMEDY
     return "", ""
 
 
-def _read_log(evidence: PodEvidence, title: str, *, previous: bool) -> str:
+def _read_log(evidence: PodEvidence, container: str, *, previous: bool) -> str:
     """Return the commands that show why a container ended."""
-    place = shlex.join([evidence.name or "POD", "-n", evidence.namespace_name])
     before = " --previous" if previous else ""
-    container = shlex.quote(title.rsplit(maxsplit=1)[-1])
+    pod = shlex.join(_arguments(evidence))
+    place = shlex.join(_arguments(evidence, "-c", container))
     return (
-        f"Read its log: kubectl logs {place} -c {container}{before}. "
-        f"rdma-webhook why {place} --logs searches it for known errors of RDMA."
+        f"Read its log: kubectl logs {place}{before}. "
+        f"rdma-webhook why {pod} --logs searches it for known errors of RDMA."
     )
 
 
-def _oom(pod: PodRecord, title: str, times: str) -> Finding:
-    limit = _memory_limit(pod, title.rsplit(maxsplit=1)[-1])
+def _arguments(evidence: PodEvidence, *options: str) -> list[str]:
+    """Return the pod as arguments of kubectl and `why`, then `options`; not yet quoted."""
+    return [evidence.name or "POD", "-n", evidence.namespace_name, *options]
+
+
+def _oom(pod: PodRecord, subject: _Subject, times: str) -> Finding:
+    limit = _memory_limit(pod, subject.name)
     if limit:
         text = (
-            f"{title} used more memory than its limit of {limit} and was killed "
+            f"{subject.title} used more memory than its limit of {limit} and was killed "
             f"(OOMKilled){times}. Registered memory counts against the limit."
         )
         keeps = pod.metadata.annotations.get(MEMORY_LIMIT_ANNOTATION) == "keep"
@@ -313,7 +333,7 @@ def _oom(pod: PodRecord, title: str, times: str) -> Finding:
             "that does not require a limit."
         )
     else:
-        text = f"{title} was killed because the node ran out of memory (OOMKilled){times}."
+        text = f"{subject.title} was killed because the node ran out of memory (OOMKilled){times}."
         remedy = "Request as much memory as the job uses."
     return OOM_KILLED.finding("error", text, remedy)
 
