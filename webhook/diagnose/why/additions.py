@@ -23,6 +23,7 @@ from webhook.diagnose.why.pod_template import template_title
 from webhook.diagnose.why.redecide import template_of_owner
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.pod import PodManifest, at
+from webhook.preview.workloads.objects import fields_or_empty
 
 ADDED_AT_ADMISSION = Code(
     "AddedAtAdmission",
@@ -95,8 +96,8 @@ def additions_of(evidence: PodEvidence, comparison: Comparison) -> Additions:
 
 def _added_labels(evidence: PodEvidence) -> Additions:
     """Return the labels in the nodeSelector that are not in the template."""
-    selector = _mapping(_spec(evidence.pod.manifest).get("nodeSelector"))
-    keys = [key for key in islice(selector, _MAX_LEAVES) if is_added_selector(evidence, key)]
+    selector, added = _node_selector(evidence.pod.manifest), added_selectors(evidence)
+    keys = [key for key in islice(selector, _MAX_LEAVES) if key in added]
     titles = tuple(f"{key}={selector[key]}"[:_MAX_VALUE] + " in nodeSelector" for key in keys)
     return Additions(titles, _original(evidence)[0]) if titles else NOTHING_ADDED
 
@@ -116,8 +117,7 @@ def depends_on_mutators(evidence: PodEvidence, comparison: Comparison) -> bool:
     """Return whether the explanation names what may have changed the pod at its admission."""
     if comparison.changes or additions_of(evidence, comparison).titles:
         return True
-    selector = _mapping(_spec(evidence.pod.manifest).get("nodeSelector"))
-    return evidence.pod.waits_for_node and any(is_added_selector(evidence, key) for key in selector)
+    return evidence.pod.waits_for_node and bool(added_selectors(evidence))
 
 
 def mutators_remedy(evidence: PodEvidence) -> str:
@@ -128,15 +128,23 @@ def mutators_remedy(evidence: PodEvidence) -> str:
     return f"Check what changes pods at admission: {names}. Then create the pod again."
 
 
-def is_added_selector(evidence: PodEvidence, key: str) -> bool:
-    """Return whether somebody else added a label to the nodeSelector of a pod.
+def added_selectors(evidence: PodEvidence) -> list[str]:
+    """Return the keys of the labels that somebody else added to the nodeSelector of a pod.
 
-    The template is known then, and lacks it.
+    [] if the template, which lacks them, is unknown.
     """
-    template, status = _original(evidence)[1], evidence.status
+    status = evidence.status
     if status is not None and (isinstance(status.applied, int) or PLACEMENT.name in status.applied):
-        return False
-    return template is not None and key not in _mapping(_spec(template).get("nodeSelector"))
+        return []
+    template = _original(evidence)[1]
+    if template is None:
+        return []
+    before = _node_selector(template)
+    return [key for key in _node_selector(evidence.pod.manifest) if key not in before]
+
+
+def _node_selector(manifest: PodManifest) -> PodManifest:
+    return fields_or_empty(_spec(manifest).get("nodeSelector"))
 
 
 def _original(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
@@ -216,11 +224,7 @@ def _with(value: object, path: _Path, leaf: object) -> object:
 
 
 def _spec(manifest: PodManifest) -> PodManifest:
-    return _mapping(manifest.get("spec"))
-
-
-def _mapping(written: object) -> PodManifest:
-    return written if isinstance(written, dict) else {}
+    return fields_or_empty(manifest.get("spec"))
 
 
 def _items(written: object) -> list[PodManifest]:

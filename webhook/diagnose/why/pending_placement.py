@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
-from webhook.diagnose.why.additions import is_added_selector, mutators_remedy
+from webhook.diagnose.why.additions import added_selectors, mutators_remedy
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_template import template_title, with_effect
 from webhook.errors import ShapeError
@@ -150,7 +150,7 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
     if value:
         text = f"{start} do not have the label {key}={value} of its nodeSelector; {actual}.{report}"
         correction = with_effect(f"Correct nodeSelector in {template}", evidence)
-        if is_added_selector(evidence, key):
+        if key in added_selectors(evidence):
             added = f"Another webhook or a policy added it: {template} does not have it."
             correction = f"{added} {mutators_remedy(evidence)}"
         remedy = (
