@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from webhook.model.objects import ClusterObject
-from webhook.model.pod import CONTAINER_FIELDS, Container, PodManifest
+from webhook.model.pod import CONTAINER_FIELDS, Container, PodManifest, fields_or_empty
 
 #: ConfigMap → its keys and values.
 ConfigMaps = Mapping[str, Mapping[str, str]]
@@ -37,11 +37,11 @@ def config_maps_named_in(pod: PodManifest) -> Iterator[str]:
 
     The pod may have any shape: a malformed part names none.
     """
-    spec = _mapping(pod).get("spec")
+    spec = fields_or_empty(pod).get("spec")
     for field in CONTAINER_FIELDS:
-        for container in _mappings(_mapping(spec).get(field)):
+        for container in _mappings(fields_or_empty(spec).get(field)):
             for item in _mappings(container.get("env")):
-                yield _reference(_mapping(item.get("valueFrom")), "configMapKeyRef")
+                yield _reference(fields_or_empty(item.get("valueFrom")), "configMapKeyRef")
             for source in _mappings(container.get("envFrom")):
                 yield _reference(source, "configMapRef")
 
@@ -53,13 +53,13 @@ def read_env(container: Container, user_env: UserEnv, config_maps: ConfigMaps) -
     """
     variables: dict[str, str | None] = {}
     is_partial = False
-    for source in map(_mapping, container.env_from):
+    for source in map(fields_or_empty, container.env_from):
         name, prefix = _reference(source, "configMapRef"), source.get("prefix") or ""
         is_partial = is_partial or name not in config_maps
         variables |= {f"{prefix}{key}": value for key, value in config_maps.get(name, {}).items()}
     variables |= user_env
     for item in container.env_items:
-        reference = _mapping(_mapping(item.get("valueFrom")).get("configMapKeyRef"))
+        reference = fields_or_empty(fields_or_empty(item.get("valueFrom")).get("configMapKeyRef"))
         name, key = str(item.get("name")), str(reference.get("key"))
         data = config_maps.get(str(reference.get("name")), {})
         if variables.get(name, "") is None and key in data:
@@ -69,12 +69,8 @@ def read_env(container: Container, user_env: UserEnv, config_maps: ConfigMaps) -
 
 def _reference(source: Mapping[str, object], field: str) -> str:
     """Return the name of the ConfigMap in a field of a source, or ""."""
-    name = _mapping(source.get(field)).get("name")
+    name = fields_or_empty(source.get(field)).get("name")
     return name if isinstance(name, str) else ""
-
-
-def _mapping(written: object) -> Mapping[str, object]:
-    return written if isinstance(written, dict) else {}
 
 
 def _mappings(written: object) -> list[Mapping[str, object]]:

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from webhook.decide.shell.argv import Word
+from webhook.model.pod import fields_or_empty
 from webhook.model.transport_variables import NIXL_BACKENDS
 
 _MOONCAKE_DEVICES = "MOONCAKE_DEVICE"
@@ -87,12 +88,12 @@ def _connectors(option: str, value: object) -> Iterator[tuple[str, dict[str, obj
     vLLM's MultiConnector has a list of connectors in its own configuration.
     """
     if option == _HICACHE:
-        yield "mooncake", _fields(value)
+        yield "mooncake", fields_or_empty(value)
         return
     pending = [value]
     while pending:
-        connector = _fields(pending.pop())
-        configuration = _fields(connector.get("kv_connector_extra_config"))
+        connector = fields_or_empty(pending.pop())
+        configuration = fields_or_empty(connector.get("kv_connector_extra_config"))
         yield str(connector.get("kv_connector")).lower(), configuration
         inner = configuration.get("connectors")
         pending += inner if isinstance(inner, list) else ()
@@ -108,7 +109,3 @@ def _variables(connector: str, configuration: dict[str, object]) -> Iterator[tup
     backends = configuration.get("backends")
     if "nixl" in connector and isinstance(backends, list):
         yield NIXL_BACKENDS[0], ",".join(map(str, backends))
-
-
-def _fields(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}

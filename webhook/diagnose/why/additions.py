@@ -22,8 +22,7 @@ from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.pod_template import template_title
 from webhook.diagnose.why.redecide import template_of_owner
 from webhook.model.finding import Code, Finding, Level
-from webhook.model.pod import PodManifest, at
-from webhook.preview.workloads.objects import fields_or_empty
+from webhook.model.pod import PodManifest, at, fields_or_empty
 
 ADDED_AT_ADMISSION = Code(
     "AddedAtAdmission",

@@ -22,6 +22,11 @@ _NO_MAPPING: JsonObject = {}
 _NO_SEQUENCE: list[Json] = []
 
 
+def fields_or_empty(value: object) -> dict[str, object]:
+    """Return a mapping unchanged, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
 def at(node: Json, path: Path) -> Json:
     """Return the value at `path` below `node`, or None if any step on the way is absent."""
     for step in path:

@@ -7,9 +7,9 @@ missing, and the verdict wrong.
 
 from __future__ import annotations
 
-from webhook.model.pod import Path
+from webhook.model.pod import Path, fields_or_empty
 from webhook.preview.workloads.notes import is_container
-from webhook.preview.workloads.objects import fields_or_empty, values_along
+from webhook.preview.workloads.objects import values_along
 from webhook.preview.workloads.templates import (
     NO_OBJECT,
     LocatedMapping,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from webhook.kube.records import text_of
-from webhook.model.pod import Path, dotted
-from webhook.preview.workloads.objects import fields_or_empty, values_along
+from webhook.model.pod import Path, dotted, fields_or_empty
+from webhook.preview.workloads.objects import values_along
 from webhook.preview.workloads.templates import Template
 
 

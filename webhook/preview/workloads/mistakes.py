@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from webhook.model.names import enumerated
 from webhook.model.nearest import nearest
-from webhook.model.pod import CONTAINER_FIELDS, Path, dotted
-from webhook.preview.workloads.objects import fields_or_empty
+from webhook.model.pod import CONTAINER_FIELDS, Path, dotted, fields_or_empty
 from webhook.preview.workloads.templates import Template
 
 #: The largest number of unknown fields that are named: the search for a field like them takes a

@@ -16,8 +16,8 @@ from webhook.admission.review import KIND as REVIEW_KIND
 from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.names import first_names
-from webhook.model.pod import Path, at, dotted
-from webhook.preview.workloads.objects import ObjectMetadata, below, fields_or_empty
+from webhook.model.pod import Path, at, dotted, fields_or_empty
+from webhook.preview.workloads.objects import ObjectMetadata, below
 from webhook.preview.workloads.pod_metadata import PodMetadata, pod_metadata_of
 from webhook.preview.workloads.templates import (
     NO_OBJECT,

@@ -11,12 +11,7 @@ from pydantic import AliasPath, Field, PlainValidator
 from pydantic_core import PydanticUseDefault
 
 from webhook.kube.records import text_of
-from webhook.model.pod import Path, at
-
-
-def fields_or_empty(value: object) -> dict[str, object]:
-    """Return a mapping unchanged, and an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
+from webhook.model.pod import Path, at, fields_or_empty
 
 
 def scalar_text(value: object, default: str = "") -> str:

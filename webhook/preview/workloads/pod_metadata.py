@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from webhook.model.pod import Path, at
-from webhook.preview.workloads.objects import fields_or_empty
+from webhook.model.pod import Path, at, fields_or_empty
 
 #: Any key or index in a path.
 _ANY = "*"

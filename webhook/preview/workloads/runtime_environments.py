@@ -14,8 +14,8 @@ from webhook.decide.settings.setting import CommandSettings, Setting, assigned
 from webhook.decide.settings.terms import OFF_VALUES
 from webhook.errors import DocumentError
 from webhook.kube.records import text_of
-from webhook.model.pod import Path, at
-from webhook.preview.workloads.objects import fields_or_empty, scalar_text
+from webhook.model.pod import Path, at, fields_or_empty
+from webhook.preview.workloads.objects import scalar_text
 from webhook.preview.workloads.templates import EnclosingObject, Template
 from webhook.text.yaml.documents import read_documents
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from webhook.decide.draft import Draft
 from webhook.kube.records import Flag, LenientObject
-from webhook.model.pod import mapping
+from webhook.model.pod import fields_or_empty, mapping
 from webhook.model.quantity import to_integer
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
@@ -41,7 +41,6 @@ from webhook.preview.workloads.objects import (
     MappingOrEmpty,
     ObjectMetadata,
     TextOrDefault,
-    fields_or_empty,
     scalar_text,
 )
 

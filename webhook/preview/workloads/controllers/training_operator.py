@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from webhook.decide.draft import Draft
 from webhook.kube.records import LenientObject
+from webhook.model.pod import fields_or_empty
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
     FIRST,
@@ -28,7 +29,6 @@ from webhook.preview.workloads.controllers.workload import (
     containers_in,
     variables,
 )
-from webhook.preview.workloads.objects import fields_or_empty
 
 #: The field with the replicas of each kind.
 FIELDS = {

@@ -10,13 +10,8 @@ from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.kube.records import LenientObject
-from webhook.model.pod import Path, PodManifest, at, items, strings
-from webhook.preview.workloads.objects import (
-    ObjectMetadata,
-    fields_or_empty,
-    scalar_text,
-    values_along,
-)
+from webhook.model.pod import Path, PodManifest, at, fields_or_empty, items, strings
+from webhook.preview.workloads.objects import ObjectMetadata, scalar_text, values_along
 
 _Mapping = dict[str, object]
 
