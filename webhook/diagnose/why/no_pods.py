@@ -7,6 +7,7 @@ growing pauses).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.answer import NOT_READ
@@ -199,8 +200,9 @@ def _held(workload: Workload, controller: KubernetesObject, spec: _Spec) -> Iter
         yield SUSPENDED.finding("error", text)
     if spec.paused is True:
         text = f"{start}, since {title} is paused (spec.paused: true)."
-        name, namespace = controller.metadata.name, workload.namespace
-        remedy = f"To resume it: kubectl rollout resume deployment/{name} -n {namespace}."
+        deployment = f"deployment/{controller.metadata.name}"
+        arguments = shlex.join([deployment, "-n", workload.namespace])
+        remedy = f"To resume it: kubectl rollout resume {arguments}."
         yield PAUSED.finding("error", text, remedy)
 
 
@@ -210,11 +212,9 @@ def _not_due(workload: Workload) -> Iterator[Finding]:
     if controller.kind == "CronJob" and not workload.between:
         schedule = _Controller.read(controller.manifest).spec.schedule
         text = f"{controller.title} has no pods: it has no Job, and its schedule is {schedule!r}."
-        name, namespace = controller.metadata.name, workload.namespace
-        remedy = (
-            "Wait until a run is due. To start a Job now: kubectl create job "
-            f"--from=cronjob/{name} {name}-now -n {namespace}."
-        )
+        name = controller.metadata.name
+        arguments = shlex.join([f"--from=cronjob/{name}", f"{name}-now", "-n", workload.namespace])
+        remedy = f"Wait until a run is due. To start a Job now: kubectl create job {arguments}."
         yield NOT_DUE.finding("error", text, remedy)
 
 
