@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from webhook.diagnose.why.evidence import StatusAnnotation
 from webhook.model.decision import Verdict
+from webhook.model.names import enumerated
 
 
 class Traffic(NamedTuple):
@@ -26,4 +27,4 @@ def traffic_of(status: StatusAnnotation | None, current: Verdict | None) -> Traf
     named = tuple(filter(None, status.libraries.split(",")))
     if current is not None and current.libraries == (named or ("NCCL",)):
         return Traffic(current.libraries, current.traffic)
-    return Traffic(named, " and ".join(named))
+    return Traffic(named, enumerated(named))

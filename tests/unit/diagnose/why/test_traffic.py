@@ -54,3 +54,9 @@ def test_what_moves_no_data_or_is_unknown() -> None:
     assert explain(unseen(), namespace=namespace({})).libraries == ()
     pod = equipped(gpu("trainer", env=NIXL))
     assert explain(pod, namespace=namespace({})).libraries == ()
+
+
+def test_three_libraries_are_enumerated() -> None:
+    """As in the verdict: with one conjunction."""
+    explanation = explain(live(status("no", "MemlockLimited", libraries="Mooncake,NVSHMEM,NCCL")))
+    assert explanation.answer.text.endswith("Libraries: Mooncake, NVSHMEM and NCCL.")
