@@ -230,14 +230,17 @@ def _bind(webhook: Webhook, *components: str) -> None:
 def test_the_component_denies_and_the_annotation_allows(denied: Webhook) -> None:
     """A deletion of the object, of all objects of the kind, and of the kind."""
     annotate = ("annotate", "--overwrite")
-    collection = f"{PATH.rpartition('/')[0]}?dryRun=All"
+    collection = PATH.rpartition("/")[0]
+    # In the body: beside a body, the API server ignores the options of the query.
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}
     assert "first set the annotation rdma.lab/allow-removal=true on it" in deleted(denied)
-    assert "nodes belong to" in send(denied.cluster, "DELETE", collection).refusal
+    assert "nodes belong to" in send(denied.cluster, "DELETE", collection, options).refusal
     assert "denied request: if this definition is deleted" in deleted(denied, KIND)
     for target in (OBJECT, KIND):
         denied.cluster.kubectl(*annotate, target, f"{ALLOW}=yes")
         assert "denied request" in deleted(denied, target)
         denied.cluster.kubectl(*annotate, target, f"{ALLOW}=true")
         assert "deleted (server dry run)" in deleted(denied, target)
-    assert send(denied.cluster, "DELETE", collection).code == 200
+    assert send(denied.cluster, "DELETE", collection, options).code == 200
+    assert stored(denied)["metadata"]["name"] == "default"
     denied.cluster.kubectl(*annotate, KIND, f"{ALLOW}-")
