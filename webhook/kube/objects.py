@@ -249,6 +249,8 @@ class ContainerStatus(LenientObject):
     restart_count: Number = 0
     #: Whether its startupProbe has succeeded.
     started: Flag = False
+    #: Whether its readinessProbe succeeds; without one, whether it runs.
+    ready: Flag = False
     state: ContainerState = Field(default_factory=ContainerState)
     #: The state before its last restart.
     last_state: ContainerState = Field(default_factory=ContainerState)

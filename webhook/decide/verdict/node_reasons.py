@@ -9,8 +9,9 @@ from __future__ import annotations
 from webhook.model.decision import Reason
 
 _CHECK_PLUGIN = (
-    "Ask the cluster administrator to check the RDMA device plugin on the fabric's nodes: kubectl "
-    "get nodes -o yaml shows what each node offers."
+    "Ask the cluster administrator to compare the resources of the fabric with what its nodes "
+    "offer (kubectl get nodes -o yaml): a name may be wrong, or the RDMA device plugin may not be "
+    "running."
 )
 _SAME_NODES = (
     "Request the GPU of the fabric's nodes, or ask the cluster administrator to run the device "

@@ -18,14 +18,25 @@ from webhook.diagnose.why.bound_node import (
     doubt_that_stays,
     outside_fabric,
 )
-from webhook.diagnose.why.comparison import Comparison, compare, verdict_of, worse
+from webhook.diagnose.why.changed_afterwards import change_findings
+from webhook.diagnose.why.comparison import (
+    Comparison,
+    compare,
+    verdict_of,
+    verdict_without_fabric,
+    worse,
+)
 from webhook.diagnose.why.config_map_values import verdict_with_config_maps
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
 from webhook.diagnose.why.pod_status import status_findings
 from webhook.diagnose.why.reasons import REASONS
-from webhook.diagnose.why.redecide import VERDICT_LEVELS, redecision_findings
+from webhook.diagnose.why.redecide import (
+    VERDICT_LEVELS,
+    redecision_findings,
+    with_changed_configuration,
+)
 from webhook.diagnose.why.request import (
     UNKNOWN_CODE,
     applied_findings,
@@ -55,27 +66,21 @@ from webhook.model.finding import Code, Finding
 NOT_READ = Code(
     "NotRead", "An object or a log could not be read, so the explanation may be incomplete."
 )
-CHANGED_AFTERWARDS = Code(
-    "ChangedAfterwards",
-    "The pod no longer matches its rdma.lab/status: another webhook, a policy or a person changed "
-    "the pod after the webhook's call.",
-    "Find out what changed the pod: kubectl get mutatingwebhookconfigurations lists the webhook "
-    "configurations, which are called in the order of their names. Then create the pod again.",
-)
-CODES = (NOT_READ, CHANGED_AFTERWARDS)
+CODES = (NOT_READ,)
 
 
 def explain_pod(evidence: PodEvidence) -> Explanation:
     """Explain why a pod has or lacks RDMA."""
     comparison = compare(evidence)
     called = call_finding(evidence, comparison)
-    changed = _change_findings(evidence, comparison) if called.code == CALLED.code else []
+    changed = change_findings(evidence, comparison) if called.code == CALLED.code else []
     status = evidence.status if called.code == CALLED.code else None
     additions = additions_of(evidence, comparison)
     rdma, answer = _answer(evidence, called, _without_message(comparison, additions), changed)
     added = _addition_finding(evidence, additions, rdma)
     if added:
         answer = answer._replace(text=f"{answer.text} {added.text}", remedy=added.remedy)
+    answer = with_changed_configuration(answer, evidence)
     state = tuple(status_findings(evidence, added.remedy if added else ""))
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
         "requested": tuple(request_findings(evidence, status)),
@@ -137,33 +142,6 @@ def _addition_finding(evidence: PodEvidence, additions: Additions, rdma: Rdma) -
     return additions.finding(VERDICT_LEVELS[rdma], evidence)
 
 
-def _change_findings(evidence: PodEvidence, comparison: Comparison) -> list[Finding]:
-    """Return findings on what was changed after the call; each has the same remedy."""
-    texts = [f"{change.text}." for change in comparison.changes]
-    if comparison.verdict is not None and not texts:
-        texts = [f"{_capitalized(comparison.verdict.message)}. This was not so at admission."]
-    remedy = _change_remedy(evidence, comparison)
-    level = VERDICT_LEVELS[comparison.rdma]
-    return [CHANGED_AFTERWARDS.finding(level, text, remedy) for text in texts]
-
-
-def _change_remedy(evidence: PodEvidence, comparison: Comparison) -> str:
-    """Return the remedy, with the webhooks and policies that may have made the change."""
-    if evidence.later_mutators:
-        names = "; ".join(evidence.later_mutators)
-        return f"Check what may change the pod after rdma-webhook: {names}. {_CREATE_AGAIN}"
-    if evidence.later_mutators == () and comparison.changes:
-        nobody = "No webhook or policy that selects the pod runs after rdma-webhook"
-        return (
-            f"{nobody}, so somebody changed the pod or its manifest. Undo that change, and create "
-            "the pod again."
-        )
-    return CHANGED_AFTERWARDS.remedy
-
-
-_CREATE_AGAIN = "Then create the pod again."
-
-
 def _answer(
     evidence: PodEvidence, called: Finding, comparison: Comparison, changed: list[Finding]
 ) -> tuple[Rdma, Finding]:
@@ -186,7 +164,8 @@ def _answer(
     later = None if changed else _by_later_facts(evidence, status)
     if later is not None:
         return later
-    return status.rdma, _by_status(status, comparison.current)
+    current = comparison.current or verdict_without_fabric(evidence, status)
+    return status.rdma, _by_status(status, current)
 
 
 def _by_later_facts(evidence: PodEvidence, status: StatusAnnotation) -> tuple[Rdma, Finding] | None:
@@ -203,10 +182,6 @@ def _by_change(status: StatusAnnotation, comparison: Comparison, changed: list[F
     start = "No RDMA" if comparison.rdma == "no" else "RDMA is not certain"
     text = f"{start}, although rdma.lab/status says {status.rdma}: {changed[0].text}"
     return changed[0]._replace(text=text)
-
-
-def _capitalized(clause: str) -> str:
-    return clause[:1].upper() + clause[1:]
 
 
 _NOT_CALLED = "the webhook was not called"
@@ -231,7 +206,7 @@ def _by_call(called: Finding, requests: list[str]) -> tuple[Rdma, Finding]:
 
 _CORRECT_CONFIG_MAP = (
     "Correct the value in the ConfigMap, or set the variable in the container's env, which "
-    f"overrides it. {_CREATE_AGAIN}"
+    "overrides it. Then create the pod again."
 )
 
 

@@ -6,6 +6,7 @@ from webhook.diagnose.why import (
     additions,
     answer,
     bound_node,
+    changed_afterwards,
     container_status,
     missed_call,
     no_pods,
@@ -43,5 +44,6 @@ _MODULES = (
     redecide,
     bound_node,
     answer,
+    changed_afterwards,
 )
 CODES: tuple[Code, ...] = tuple(code for module in _MODULES for code in module.CODES)

@@ -31,7 +31,7 @@ from webhook.model.config_maps import ConfigMaps
 from webhook.model.decision import Outcome, Rdma, Verdict
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import NamespaceFacts
-from webhook.model.nodes import FabricIndex
+from webhook.model.nodes import FabricIndex, build_fabric_index
 from webhook.model.pod import Pod
 
 _NO_CONFIG_MAPS: ConfigMaps = MappingProxyType({})
@@ -145,6 +145,24 @@ def verdict_of(
         inspection = _inspect(evidence, status, facts, manifest)
     except (ShapeError, RecursionError):
         return None  # no API server has such a pod
+    return inspection.verdict if inspection else None
+
+
+def verdict_without_fabric(evidence: PodEvidence, status: StatusAnnotation) -> Verdict | None:
+    """Return the verdict of a pod for which admission found no fabric.
+
+    None for any other, and if the configuration of the admission is not known.
+    """
+    configuration = configuration_of(evidence, status)
+    if status.fabric or configuration is None:
+        return None
+    nodes = evidence.node_facts or evidence.facts.nodes
+    decision_input = DecisionInput(
+        configuration=configuration,
+        namespace=NamespaceFacts(name=evidence.namespace_name),
+        fabric_index=build_fabric_index(nodes, configuration),
+    )
+    inspection = inspect(evidence.pod.manifest, decision_input)
     return inspection.verdict if inspection else None
 
 

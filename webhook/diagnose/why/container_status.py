@@ -196,7 +196,7 @@ def _container(
         yield _end(evidence, subject, ended, restarts)
     elif restarts:
         text = f"{subject.title} has restarted {_times(restarts)}."
-        remedy = _read_log(evidence, subject.name, previous=True)
+        remedy = log_commands(evidence, subject.name, previous=True)
         yield RESTARTED.finding("unsure", text, remedy)
 
 
@@ -219,14 +219,14 @@ def _sidecars(evidence: PodEvidence) -> Iterator[Finding]:
     for status in evidence.pod.status.init_container_statuses:
         if status.name in names and status.state.is_running and not status.started:
             text = f"The pod's containers wait for the startupProbe of its sidecar {status.name}"
-            messages = _messages(evidence, "Unhealthy", status.name)
+            messages = event_messages(evidence, "Unhealthy", status.name)
             text = f"{text}: {cut(messages[-1])}" if messages else f"{text}."
             place = shlex.join(_arguments(evidence, "-c", status.name))
             remedy = f"Read its log: kubectl logs {place}. Correct the sidecar or its startupProbe."
             yield WAITS_FOR_SIDECAR.finding("error", text, remedy)
 
 
-def _messages(evidence: PodEvidence, reason: str, container: str) -> list[str]:
+def event_messages(evidence: PodEvidence, reason: str, container: str) -> list[str]:
     """Return the messages of the Events with this reason about a container, oldest first."""
     return [
         event.text
@@ -289,7 +289,7 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
     text = f"{text} {message}" if message else text
     remedy = SEE_LOG_CHAPTER
     if evidence.logs is None:
-        remedy = _read_log(evidence, subject.name, previous=restarts > 0)
+        remedy = log_commands(evidence, subject.name, previous=restarts > 0)
     return CONTAINER_FAILED.finding("error", text, remedy)
 
 
@@ -297,13 +297,13 @@ def _cause_of_kill(evidence: PodEvidence, container: str) -> tuple[str, str]:
     """Return a clause on why the kubelet killed a container, and the remedy; "" if unknown."""
     if evidence.pod.status.reason == DEADLINE:
         return ", since the pod ran longer than its activeDeadlineSeconds", DEADLINE_REMEDY
-    hooks = _messages(evidence, "FailedPostStartHook", container)
+    hooks = event_messages(evidence, "FailedPostStartHook", container)
     if hooks:
         return f", since its postStart hook failed ({cut(hooks[-1])})", _POST_START_REMEDY
     return "", ""
 
 
-def _read_log(evidence: PodEvidence, container: str, *, previous: bool) -> str:
+def log_commands(evidence: PodEvidence, container: str, *, previous: bool) -> str:
     """Return the commands that show why a container ended."""
     before = " --previous" if previous else ""
     pod = shlex.join(_arguments(evidence))

@@ -129,19 +129,19 @@ def _refusals(workload: Workload) -> Iterator[Finding]:
     """Yield why the API server refused the pods: from the newest Event of each, or conditions.
 
     If there are pods, an Event counts only if it is newer than they are. It may still be over for
-    a ReplicaSet, whose condition then is the present state, and for a controller with all its pods.
+    a ReplicaSet, whose condition then is the present state, and for a controller with all its pods,
+    be it none.
     """
     messages: dict[str, str] = {}
     complete = {
         controller.title
         for controller in (workload.controller, *workload.between)
-        if _is_complete(controller)
+        if _is_complete(controller) and (workload.newest or _wants_none(controller))
     }
     for event in workload.events:
-        is_over = workload.newest and (
-            event.time <= workload.newest
-            or event.about.kind in _WITH_CONDITION
-            or event.about.title in complete
+        is_over = event.about.title in complete or (
+            workload.newest
+            and (event.time <= workload.newest or event.about.kind in _WITH_CONDITION)
         )
         if event.reason == _FAILED_CREATE and not is_over:
             messages[event.about.title] = event.text
@@ -153,6 +153,11 @@ def _refusals(workload: Workload) -> Iterator[Finding]:
             messages.setdefault(controller.title, failure.message)
     by_message = {message_of_refusal(message): title for title, message in messages.items()}
     yield from (refusal(workload, by_message[message], message) for message in by_message)
+
+
+def _wants_none(controller: KubernetesObject) -> bool:
+    record = _Controller.read(controller.manifest)
+    return record.spec.replicas == 0 or record.status.desired_number_scheduled == 0
 
 
 def _is_complete(controller: KubernetesObject) -> bool:
@@ -179,8 +184,14 @@ def _own_reasons(workload: Workload) -> Iterator[Finding]:
         if record.spec.replicas == 0 and controller is workload.controller:
             yield SCALED_TO_ZERO.finding("error", f"{start}, since it asks for none (replicas: 0).")
         if record.status.desired_number_scheduled == 0:  # only a DaemonSet has it
-            text = f"{start}, since no node matches its nodeSelector and affinity."
-            remedy = "Compare them with the labels of the nodes: kubectl get nodes --show-labels."
+            text = (
+                f"{start}, since no node matches its nodeSelector and affinity, or each that does "
+                "has a taint that its pod template does not tolerate."
+            )
+            remedy = (
+                "Compare the pod template with the labels of the nodes (kubectl get nodes "
+                "--show-labels) and with their taints (kubectl describe nodes)."
+            )
             yield SCALED_TO_ZERO.finding("error", text, remedy)
         if record.status.failed and not _has_ended(record.status):
             text = f"{start} now: the last pod of {title} failed or was deleted, and {title} waits."

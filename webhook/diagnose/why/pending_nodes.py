@@ -151,8 +151,7 @@ def _too_large(
                 f"The pod is pending: it requests {name}: {written}, and the largest node "
                 f"({largest}) has {maximum} in total.{report}"
             )
-            remedy = f"Request at most {name}: {maximum} for a pod, and let the job use more pods."
-            yield TOO_LARGE.finding("error", text, remedy)
+            yield TOO_LARGE.finding("error", text, _request_less(largest, name, maximum))
 
 
 def _never_together(offers: Mapping[str, _Amounts], requested: _Amounts, report: str) -> Finding:
@@ -165,8 +164,21 @@ def _never_together(offers: Mapping[str, _Amounts], requested: _Amounts, report:
     node, name = nearest
     maximum = format_quantity(offers[node][name])
     text = f"{text} Node {node} offers the others, but only {name}: {maximum}.{report}"
-    remedy = f"Request at most {name}: {maximum} for a pod, and let the job use more pods."
-    return NEVER_TOGETHER.finding("error", text, remedy)
+    return NEVER_TOGETHER.finding("error", text, _request_less(node, name, maximum))
+
+
+def _request_less(node: str, name: str, maximum: str) -> str:
+    """Return the remedy for a request that is larger than a node.
+
+    Pods of the node itself always use some of its CPU and memory.
+    """
+    limit = f"at most {name}: {maximum} for a pod"
+    if "/" not in name:
+        limit = (
+            f"less than {name}: {maximum} for a pod, since DaemonSets use some of it "
+            f"(kubectl describe node {shlex.quote(node)})"
+        )
+    return f"Request {limit}, and let the job use more pods."
 
 
 def _nearest(offers: Mapping[str, _Amounts], requested: _Amounts) -> tuple[str, str] | None:

@@ -9,6 +9,8 @@ from webhook.diagnose.why.container_status import (
     DEADLINE_REMEDY,
     container_findings,
     cut,
+    event_messages,
+    log_commands,
     log_remedy,
 )
 from webhook.diagnose.why.evidence import PodEvidence
@@ -40,9 +42,10 @@ FAILED = Code(
 )
 UNREADY = Code(
     "Unready",
-    "The pod is running, but not ready: its readinessProbe fails, or a container has ended.",
-    "Look at the Events of the pod (kubectl describe pod) and at its readinessProbe. No Service "
-    "sends anything to the pod until it is ready.",
+    "The pod is running, but not ready: the readinessProbe of a container, or a readiness gate, "
+    "has not succeeded.",
+    "Look at the conditions and Events of the pod: kubectl describe pod. No Service sends anything "
+    "to the pod until it is ready.",
 )
 STARTING = Code("Starting", "The pod has a node, but not all of its containers have started.")
 NO_STATUS = Code("NoStatus", "The manifest has no status, so it does not come from a cluster.")
@@ -123,13 +126,32 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
 
 
 def _unready(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield a finding on a running pod that is not ready."""
-    ready = evidence.pod.status.condition("Ready")
+    """Yield findings on a running pod that is not ready, except those on ended containers."""
+    status = evidence.pod.status
+    ready = status.condition("Ready")
+    containers = (*status.init_container_statuses, *status.container_statuses)
+    unready = [container for container in containers if not container.ready]
     if problem := node_problem(evidence):
         yield problem
-    elif ready.status == "False" and not evidence.pod.metadata.is_deleted:
+    elif ready.status != "False" or evidence.pod.metadata.is_deleted:
+        return
+    elif unready:
+        running = (container.name for container in unready if container.state.is_running)
+        yield from (_unready_container(evidence, name) for name in running)
+    else:
         reason = f": {cut(ready.message)}" if ready.message else ""
         yield UNREADY.finding("unsure", f"It is not ready{reason}.")
+
+
+def _unready_container(evidence: PodEvidence, name: str) -> Finding:
+    """Return the finding on a container that runs, but is not ready."""
+    messages = event_messages(evidence, "Unhealthy", name)
+    reason = f": {cut(messages[-1])}" if messages else "."
+    remedy = f"{log_commands(evidence, name, previous=False)} {_UNTIL_READY}"
+    return UNREADY.finding("unsure", f"Container {name} is not ready{reason}", remedy)
+
+
+_UNTIL_READY = "Until the container is ready, no Service sends anything to the pod."
 
 
 def _finalizers(pod: PodRecord) -> str:

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
+from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, FABRIC_UNKNOWN
+from webhook.decide.examine.gpu_conflict import GPU_NOT_ON_FABRIC
+from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.kube.objects import PodRecord
 from webhook.model.annotations import STATUS_ANNOTATION
@@ -43,6 +46,11 @@ CONFIGURATION_CHANGED = Code(
 )
 CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY, CONFIGURATION_CHANGED)
 
+#: The reasons that other fabrics may settle.
+_ABOUT_FABRICS = frozenset(
+    reason.code
+    for reason in (*CAPACITY_REASONS, FABRIC_UNKNOWN, FABRIC_AMBIGUOUS, GPU_NOT_ON_FABRIC)
+)
 #: The level of a verdict.
 VERDICT_LEVELS: dict[Rdma, Level] = {"yes": "ok", "none": "ok", "unsure": "unsure", "no": "error"}
 _PREDICATES = {
@@ -65,13 +73,26 @@ def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
     yield _comparison(evidence, source, decision)
 
 
+def with_changed_configuration(answer: Finding, evidence: PodEvidence) -> Finding:
+    """Return an answer that names the fabrics at fault, with the remedy if those have changed."""
+    if answer.code not in _ABOUT_FABRICS or not _has_changed_configuration(evidence):
+        return answer
+    start = "Create the pod again: the fabrics of the cluster have changed since its admission."
+    return answer._replace(remedy=f"{start} If the answer stays the same: {answer.remedy}")
+
+
 def _changed_configuration(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield a finding if a pod without certain RDMA may get it from the cluster's fabrics now."""
+    if _has_changed_configuration(evidence):
+        yield CONFIGURATION_CHANGED.finding("info", CONFIGURATION_CHANGED.meaning)
+
+
+def _has_changed_configuration(evidence: PodEvidence) -> bool:
+    """Return whether the cluster has other fabrics than at the admission of a doubtful pod."""
     status, installed = evidence.status, evidence.installed
     if status is None or installed is None or status.rdma not in ("no", "unsure"):
-        return
-    if status.config and status.config != installed.config_hash:
-        yield CONFIGURATION_CHANGED.finding("info", CONFIGURATION_CHANGED.meaning)
+        return False
+    return bool(status.config) and status.config != installed.config_hash
 
 
 def _comparison(evidence: PodEvidence, source: str, decision: Decision) -> Finding:

@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 
-from tests.builders import H100, V100, decide_on, decision_input, env, fabric, fabrics, gpu
+from tests.builders import (
+    H100,
+    V100,
+    container,
+    decide_on,
+    decision_input,
+    env,
+    fabric,
+    fabrics,
+    gpu,
+    quantities,
+)
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.pods import chapter_findings, explain, namespace
 from tests.unit.diagnose.why.test_answer import RDMA, log
@@ -17,7 +28,7 @@ from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference, CompiledConfiguration, FabricEnv
 from webhook.model.facts import PSA_ENFORCE, Facts, NamespaceFacts
 from webhook.model.finding import Finding
-from webhook.model.nodes import FabricIndex
+from webhook.model.nodes import FabricIndex, Node
 
 Item = dict[str, Any]
 KNOWN = fabrics()
@@ -340,6 +351,31 @@ def test_the_container_and_the_value(
 ) -> None:
     """The status has only a code; what the pod carries has the names, if it explains the code."""
     assert compared(equipped(trainer), installed).answer.text == text
+
+
+def _on_no_fabric(**spec: Any) -> Item:
+    """Return a pod whose GPU no fabric lists, as the webhook leaves it."""
+    trainer = container(resources=quantities({"nvidia.com/gpu": "4"}))
+    return equipped(trainer, **spec)
+
+
+def test_a_pod_without_a_fabric() -> None:
+    """What the pod requests, and could request, is named if the admission's fabrics are known."""
+    unlisted = _on_no_fabric()
+    answer = compared(unlisted, KNOWN).answer
+    assert answer.code == "FabricUnknown"
+    assert "container trainer requests nvidia.com/gpu, which no fabric lists: " in answer.text
+    start = "No RDMA: neither the pod nor its namespace determines the fabric."
+    assert compared(unlisted, None).answer.text == start
+    changed = replace(KNOWN, config_hash="of-another")
+    assert compared(unlisted, changed).answer.text == start
+
+
+def test_a_pod_whose_node_has_no_fabric() -> None:
+    """The nodes that admission knew count, too."""
+    facts = {"node-1": Node(labels={}, resources={})}
+    answer = compared(_on_no_fabric(nodeName="node-1"), KNOWN, node_facts=facts).answer
+    assert answer.text.startswith("No RDMA: no fabric matches the node that the pod names: ")
 
 
 @pytest.mark.parametrize("security", [{}, {"runAsUser": 1000}], ids=["root", "non-root"])

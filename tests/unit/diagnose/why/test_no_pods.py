@@ -405,3 +405,19 @@ def test_a_controller_that_counts_its_pods(
     parent = controller("CronJob", "c")
     assert (with_pods(parent, subject, events=[late]) is not None) is lacks
     assert "could not create one" in now(kind, spec=spec, status=status, events=[late])[0].text
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "status"),
+    [
+        ("StatefulSet", {"replicas": 0}, {"replicas": 0}),
+        ("DaemonSet", {}, {"desiredNumberScheduled": 0, "currentNumberScheduled": 0}),
+    ],
+)
+def test_a_controller_that_wants_no_pods(
+    kind: str, spec: dict[str, Any], status: dict[str, Any]
+) -> None:
+    """A refusal is from before its correction."""
+    late = event("FailedCreate", DENIED, kind, "a", lastTimestamp=LATER)
+    (finding,) = now(kind, spec=spec, status=status, events=[late])
+    assert finding.code == "ScaledToZero"

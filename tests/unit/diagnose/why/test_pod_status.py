@@ -523,6 +523,56 @@ def test_a_pod_that_is_not_ready() -> None:
     assert explain(live(conditions=[condition])).well
     ready = {**condition, "status": "True"}
     assert codes(explain(live(conditions=[ready])), "podStatus") == ["Running"]
+
+
+def _container_status(name: str, *, ready: bool = False, state: str = "running") -> dict[str, Any]:
+    return {"name": name, "ready": ready, "state": {state: {"exitCode": 0}}}
+
+
+def test_a_container_that_is_not_ready() -> None:
+    """The message of its probe, and its log, show why; also for a sidecar."""
+    place = {"fieldPath": "spec.containers{server}"}
+    probe = event("Unhealthy", "Readiness probe failed: connection refused")
+    probe["involvedObject"] |= place
+    pod = live(
+        conditions=[{"type": "Ready", "status": "False", "message": "containers: [server]"}],
+        initContainerStatuses=[
+            _container_status("fetch", ready=True, state="terminated"),
+            _container_status("proxy"),
+        ],
+        containerStatuses=[
+            _container_status("server"),
+            _container_status("trainer", ready=True),
+        ],
+    )
+    _, proxy, server = now(pod, events=[event("Unhealthy", "other"), probe])
+    assert (proxy.code, proxy.text) == ("Unready", "Container proxy is not ready.")
+    assert (server.code, server.level) == ("Unready", "unsure")
+    assert server.text == (
+        "Container server is not ready: Readiness probe failed: connection refused"
+    )
+    assert server.remedy == (
+        "Read its log: kubectl logs train-0 -n lab -c server. rdma-webhook why train-0 -n lab "
+        "--logs searches it for known errors of RDMA. Until the container is ready, no Service "
+        "sends anything to the pod."
+    )
+
+
+def test_a_container_that_has_ended_is_not_ready_either() -> None:
+    """The findings on its end suffice."""
+    ended = _container_status("main", state="terminated")
+    condition = {"type": "Ready", "status": "False", "message": "containers: [main]"}
+    pod = live(conditions=[condition], containerStatuses=[ended])
+    assert codes(explain(pod), "podStatus") == ["Running"]
+
+
+def test_a_readiness_gate() -> None:
+    """All containers are ready, but the pod is not: its condition has the reason."""
+    message = 'corresponding condition of pod readiness gate "lb" does not exist'
+    condition = {"type": "Ready", "status": "False", "message": message}
+    statuses = [_container_status("main", ready=True)]
+    _, finding = now(live(conditions=[condition], containerStatuses=statuses))
+    assert finding.text == f"It is not ready: {message}."
     deleted = live(conditions=[condition], metadata={"deletionTimestamp": LATER})
     assert codes(explain(deleted), "podStatus") == ["Terminating", "Running"]
     done = live(conditions=[condition], phase="Succeeded")

@@ -56,6 +56,20 @@ def test_the_cluster_has_other_fabrics_now() -> None:
     assert codes({**doubtful, "rdma.lab/status": unnamed}) == []
 
 
+def test_other_fabrics_may_settle_a_reason_about_fabrics() -> None:
+    """Then to create the pod again is the first remedy; it settles nothing that the pod sets."""
+
+    def remedy(reason: str, installed: Any = CHANGED) -> str:
+        return explain(live(status("unsure", reason)), installed=installed).answer.remedy
+
+    start = "Create the pod again: the fabrics of the cluster have changed since its admission. If "
+    for reason in ("ResourceNotOffered", "FabricUnknown", "FabricAmbiguous", "GPUNotOnFabric"):
+        usual = remedy(reason, CONFIGURATION)
+        assert remedy(reason) == f"{start}the answer stays the same: {usual}"
+        assert not usual.startswith(start)
+    assert remedy("SettingPossible") == remedy("SettingPossible", CONFIGURATION)
+
+
 def test_a_patched_pod_without_a_template() -> None:
     """A new decision on it would count our values as the user's."""
     finding = today(live())

@@ -1,0 +1,47 @@
+"""What was changed after the webhook's call, and what may have changed it."""
+
+from __future__ import annotations
+
+from webhook.diagnose.why.comparison import Comparison
+from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.redecide import VERDICT_LEVELS
+from webhook.model.finding import Code, Finding
+
+CHANGED_AFTERWARDS = Code(
+    "ChangedAfterwards",
+    "The pod no longer matches its rdma.lab/status: another webhook, a policy or a person changed "
+    "the pod after the webhook's call.",
+    "Find out what changed the pod: kubectl get mutatingwebhookconfigurations lists the webhook "
+    "configurations, which are called in the order of their names. Then create the pod again.",
+)
+CODES = (CHANGED_AFTERWARDS,)
+
+
+def change_findings(evidence: PodEvidence, comparison: Comparison) -> list[Finding]:
+    """Return findings on what was changed after the call; each has the same remedy."""
+    texts = [f"{change.text}." for change in comparison.changes]
+    if comparison.verdict is not None and not texts:
+        texts = [f"{_capitalized(comparison.verdict.message)}. This was not so at admission."]
+    remedy = _change_remedy(evidence, comparison)
+    level = VERDICT_LEVELS[comparison.rdma]
+    return [CHANGED_AFTERWARDS.finding(level, text, remedy) for text in texts]
+
+
+def _change_remedy(evidence: PodEvidence, comparison: Comparison) -> str:
+    """Return the remedy, with the webhooks and policies that may have made the change."""
+    if evidence.later_mutators:
+        names = "; ".join(evidence.later_mutators)
+        return (
+            f"Check what may change the pod after rdma-webhook: {names}. Then create the pod again."
+        )
+    if evidence.later_mutators == () and comparison.changes:
+        nobody = "No webhook or policy that selects the pod runs after rdma-webhook"
+        return (
+            f"{nobody}, so somebody changed the pod or its manifest. Undo that change, and create "
+            "the pod again."
+        )
+    return CHANGED_AFTERWARDS.remedy
+
+
+def _capitalized(clause: str) -> str:
+    return clause[:1].upper() + clause[1:]
