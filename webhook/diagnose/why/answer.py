@@ -233,7 +233,7 @@ def _by_node(
     """Return the answer for a pod with a node, about which admission could only guess."""
     verdict = verdict_of(evidence, status, config_maps=evidence.config_maps)
     if node.fabrics is None or verdict is None:
-        sentence, remedy = doubt_that_stays(node)
+        sentence, remedy = doubt_that_stays(evidence, node)
         finding = _by_status(status.model_copy(update={"rdma": "unsure"}), verdict)
         return "unsure", finding._replace(text=f"{finding.text} {sentence}", remedy=remedy)
     if not node.is_of_fabric:

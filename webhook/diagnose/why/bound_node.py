@@ -10,10 +10,12 @@ from __future__ import annotations
 import shlex
 from typing import NamedTuple
 
+from webhook.decide.examine.fabric_choice import FABRIC_UNKNOWN
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
 from webhook.diagnose.why.comparison import configuration_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
+from webhook.diagnose.why.node_setup import node_problem
 from webhook.kube.objects import PodRecord
 from webhook.model.finding import Code, Finding
 from webhook.model.names import shortened_list
@@ -22,9 +24,9 @@ from webhook.model.nodes import build_fabric_index
 OUTSIDE_FABRIC = Code(
     "NodeOutsideFabric",
     "The pod is on a node that does not belong to the fabric that it was equipped for.",
-    "Create the pod again once nodes of the fabric take pods, with a nodeSelector for their "
-    "labels. If the node does belong to the fabric, ask the cluster administrator to correct the "
-    "fabric's `match`.",
+    "Create the pod again once nodes of the fabric take pods, with a nodeSelector for their labels "
+    "and without nodeName. If the node does belong to the fabric, ask the cluster administrator to "
+    "correct the fabric's `match`.",
 )
 CODES = (OUTSIDE_FABRIC,)
 
@@ -57,6 +59,14 @@ def node_in_doubt(evidence: PodEvidence) -> str:
     return evidence.pod.spec.node_name
 
 
+def node_without_fabric(evidence: PodEvidence) -> str:
+    """Return the node of a pod for which admission found no fabric; "" for other pods."""
+    status = evidence.status
+    if status is None or status.verdict_reason != FABRIC_UNKNOWN.code:
+        return ""
+    return evidence.pod.spec.node_name
+
+
 def _is_rejected(pod: PodRecord) -> bool:
     """Return whether a pod failed before a container started, as if the kubelet rejected it."""
     return pod.status.phase == "Failed" and not pod.status.container_statuses
@@ -82,8 +92,10 @@ def _judged(evidence: PodEvidence, status: StatusAnnotation, name: str) -> Bound
     )
 
 
-def doubt_that_stays(node: BoundNode) -> tuple[str, str]:
+def doubt_that_stays(evidence: PodEvidence, node: BoundNode) -> tuple[str, str]:
     """Return the sentence on a node whose fabrics are unknown, and the remedy."""
+    if problem := node_problem(evidence):
+        return problem.text, problem.remedy
     sentence = (
         f"The pod is on node {node.name} by now, but whether that belongs to the fabric is "
         f"unknown, since {node.unknown}."

@@ -20,7 +20,7 @@ from webhook.diagnose.why.admission_reads import (
     installed_configuration,
     mutators_of,
 )
-from webhook.diagnose.why.bound_node import node_in_doubt
+from webhook.diagnose.why.bound_node import node_in_doubt, node_without_fabric
 from webhook.diagnose.why.comparison import compare
 from webhook.diagnose.why.config_map_reads import with_config_maps
 from webhook.diagnose.why.evidence import (
@@ -235,8 +235,8 @@ class Collector:
         return {name: node.facts for name, node in (self._nodes() or {}).items()}
 
     def _bound_node(self, pod_only: PodEvidence) -> dict[str, NodeFacts]:
-        """Return the facts of the pod's node, if they settle the verdict of admission."""
-        name = node_in_doubt(pod_only)
+        """Return the facts of the pod's node, if they settle or explain the verdict of admission."""
+        name = node_in_doubt(pod_only) or node_without_fabric(pod_only)
         manifest = self._best_effort.get(f"/api/v1/nodes/{name}", f"node {name}") if name else None
         try:
             return {} if manifest is None else {name: node_of(manifest)}

@@ -151,19 +151,23 @@ def verdict_of(
 def verdict_without_fabric(evidence: PodEvidence, status: StatusAnnotation) -> Verdict | None:
     """Return the verdict of a pod for which admission found no fabric.
 
-    None for any other, and if the configuration of the admission is not known.
+    The nodes count only if the pod itself does not explain that verdict: the scheduler may have
+    given it one since. None for any other pod, and if the configuration of the admission is not
+    known.
     """
     configuration = configuration_of(evidence, status)
     if status.fabric or configuration is None:
         return None
-    nodes = evidence.node_facts or evidence.facts.nodes
-    decision_input = DecisionInput(
-        configuration=configuration,
-        namespace=NamespaceFacts(name=evidence.namespace_name),
-        fabric_index=build_fabric_index(nodes, configuration),
-    )
-    inspection = inspect(evidence.pod.manifest, decision_input)
-    return inspection.verdict if inspection else None
+    for nodes in ({}, evidence.node_facts or evidence.facts.nodes):
+        decision_input = DecisionInput(
+            configuration=configuration,
+            namespace=NamespaceFacts(name=evidence.namespace_name),
+            fabric_index=build_fabric_index(nodes, configuration),
+        )
+        inspection = inspect(evidence.pod.manifest, decision_input)
+        if inspection and inspection.verdict.because.code == status.verdict_reason:
+            return inspection.verdict
+    return None
 
 
 def _inspect(

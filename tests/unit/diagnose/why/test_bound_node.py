@@ -63,10 +63,16 @@ def admitted(
     return pod | {"kind": "Pod", "status": {"phase": "Running", **state}}
 
 
-def bound(pod: Item, installed: CompiledConfiguration | None = KNOWN, **nodes: Node) -> Explanation:
+def bound(
+    pod: Item,
+    installed: CompiledConfiguration | None = KNOWN,
+    *,
+    nodes: tuple[Item, ...] | None = None,
+    **node_facts: Node,
+) -> Explanation:
     """Explain a pod, with the facts of nodes by now; by default, of one of the fabric."""
-    facts = {name.replace("_", "-"): facts for name, facts in nodes.items()}
-    return compared(pod, installed, node_facts=facts or {"node-1": V100_NODE})
+    facts = {name.replace("_", "-"): facts for name, facts in node_facts.items()}
+    return compared(pod, installed, nodes=nodes, node_facts=facts or {"node-1": V100_NODE})
 
 
 @pytest.mark.parametrize("case", NODES)
@@ -150,6 +156,14 @@ def test_a_configuration_that_is_not_known() -> None:
     assert "since the configuration of the admission could not be read, or has changed since." in (
         explanation.answer.text
     )
+
+
+def test_a_node_that_does_not_exist() -> None:
+    """Nobody has to be asked whether it belongs to the fabric."""
+    pod = admitted(node(**CORDONED), phase="Pending")
+    answer = bound(pod, node_2=V100_NODE, nodes=()).answer
+    assert answer.text.endswith("or tainted by Kubernetes. There is no node node-1.")
+    assert answer.remedy.startswith("Correct or remove nodeName")
 
 
 @pytest.mark.parametrize(

@@ -743,7 +743,7 @@ IN_DOUBT = status("unsure", "NodesUnavailable")
 
 
 def test_the_node_that_settles_a_doubt() -> None:
-    """It is read for a verdict about nodes, and no other node; a verdict on the rest needs none."""
+    """It is read for a verdict about nodes or fabrics, and no other node; others need none."""
     node = f"/api/v1/nodes/{live()['spec']['nodeName']}"
     manifest = {"metadata": {"name": "node-1", "labels": {"a": "b"}}}
     answers = everything(live(IN_DOUBT)) | {node: manifest}
@@ -752,6 +752,8 @@ def test_the_node_that_settles_a_doubt() -> None:
     assert evidence.node_facts["node-1"].labels == {"a": "b"}
     assert evidence.unread == ()
     assert [path for path, _ in api.asked if "/nodes" in path] == [node]
+    without_fabric = FakeCluster(answers | everything(live(status("no", "FabricUnknown"))))
+    assert collect(without_fabric).node_facts.keys() == {"node-1"}
     api = FakeCluster(answers | everything(live(status("unsure", "MemlockUnknown"))))
     assert collect(api).node_facts == {}
     assert node not in [path for path, _ in api.asked]

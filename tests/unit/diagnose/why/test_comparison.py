@@ -28,7 +28,7 @@ from webhook.model.claims import ClaimFacts
 from webhook.model.fabric import ClaimTemplateReference, CompiledConfiguration, FabricEnv
 from webhook.model.facts import PSA_ENFORCE, Facts, NamespaceFacts
 from webhook.model.finding import Finding
-from webhook.model.nodes import FabricIndex, Node
+from webhook.model.nodes import FabricIndex, Node, build_fabric_index
 
 Item = dict[str, Any]
 KNOWN = fabrics()
@@ -372,10 +372,18 @@ def test_a_pod_without_a_fabric() -> None:
 
 
 def test_a_pod_whose_node_has_no_fabric() -> None:
-    """The nodes that admission knew count, too."""
+    """The node counts if nothing else explains the verdict, read now or with all others."""
     facts = {"node-1": Node(labels={}, resources={})}
+    index = build_fabric_index(facts, KNOWN)
+    decision = decide_on(new_pod(nodeName="node-1"), decision_input(fabric_index=index))
+    pod = deepcopy(decision.pod) | {"kind": "Pod"}
+    for evidence in ({"node_facts": facts}, {"facts": Facts(nodes=facts)}):
+        answer = compared(pod, KNOWN, **evidence).answer
+        assert answer.text.startswith("No RDMA: no fabric matches the node that the pod names: ")
     answer = compared(_on_no_fabric(nodeName="node-1"), KNOWN, node_facts=facts).answer
-    assert answer.text.startswith("No RDMA: no fabric matches the node that the pod names: ")
+    assert "requests nvidia.com/gpu, which no fabric lists: " in answer.text
+    nowhere = compared(pod, KNOWN).answer
+    assert nowhere.text == "No RDMA: neither the pod nor its namespace determines the fabric."
 
 
 @pytest.mark.parametrize("security", [{}, {"runAsUser": 1000}], ids=["root", "non-root"])
