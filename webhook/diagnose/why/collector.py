@@ -235,7 +235,7 @@ class Collector:
         return {name: node.facts for name, node in (self._nodes() or {}).items()}
 
     def _bound_node(self, pod_only: PodEvidence) -> dict[str, NodeFacts]:
-        """Return the facts of the pod's node, if they settle or explain the verdict of admission."""
+        """Return the facts of the pod's node, if the verdict of admission depends on them."""
         name = node_in_doubt(pod_only) or node_without_fabric(pod_only)
         manifest = self._best_effort.get(f"/api/v1/nodes/{name}", f"node {name}") if name else None
         try:
@@ -288,9 +288,16 @@ class Collector:
         except ClusterError as error:
             self._best_effort.record_failure(f"the log of container {name}", error)
             return None
+        if text.startswith(_NO_LOG):
+            removed = ClusterError("the node does not have it any more")
+            self._best_effort.record_failure(f"the log of container {name}", removed)
+            return None
         return text
 
 
+#: The kubelet's answer, with the status 200, if the runtime has removed the container: see
+#: https://github.com/kubernetes/kubernetes/issues/142258
+_NO_LOG = "unable to retrieve container logs for "
 _EXEC_REQUIREMENTS = "this requires the right to create pods/exec, and a shell in the image"
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 

@@ -24,7 +24,7 @@ from webhook.model.resources import scheduler_requests
 UNSCHEDULABLE = Code(
     "Unschedulable",
     "The pod is pending for a reason other than resources, claims, taints or node selection.",
-    "Do as the scheduler's message says: kubectl describe pod shows all of it.",
+    "Correct what the scheduler's message names: kubectl describe pod shows all of it.",
 )
 INSUFFICIENT = Code(
     "Insufficient",
@@ -65,7 +65,36 @@ def node_findings(evidence: PodEvidence, message: str, *, has_cause: bool) -> It
         findings = [*_judged(evidence, lacking, report)]
     yield from findings
     if not findings and not has_cause:
-        yield UNSCHEDULABLE.finding("error", f"The pod is pending.{report}")
+        yield UNSCHEDULABLE.finding("error", f"The pod is pending.{report}", _remedy(message))
+
+
+#: What the scheduler reports → the remedy.
+#: Source: pkg/scheduler/framework/plugins (nodeports, interpodaffinity, podtopologyspread).
+_REPORTED = {
+    "free ports": (
+        "Another pod of the node uses a hostPort of the pod, or a port in the host network: choose "
+        "another port, or wait until that pod ends."
+    ),
+    "anti-affinity": (
+        "A rule of podAntiAffinity, the pod's own or that of a running pod, keeps the two apart: "
+        "correct the rule, or wait until the other pod ends."
+    ),
+    "pod affinity rules": (
+        "No node runs a pod that the pod's podAffinity requires: correct the rule, or start that "
+        "pod first."
+    ),
+    "topology spread constraints": (
+        "The pod's topologySpreadConstraints allow no node: compare their topologyKey with the "
+        "labels of the nodes (kubectl get nodes --show-labels), or set whenUnsatisfiable to "
+        "ScheduleAnyway."
+    ),
+}
+
+
+def _remedy(message: str) -> str:
+    """Return the remedies for what the scheduler reports."""
+    remedies = (remedy for words, remedy in _REPORTED.items() if words in message)
+    return " ".join(remedies) or UNSCHEDULABLE.remedy
 
 
 def _unread(name: str, report: str) -> Finding:

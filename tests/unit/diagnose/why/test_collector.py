@@ -618,6 +618,23 @@ def test_logs_that_may_not_be_read() -> None:
     )
 
 
+def test_a_log_that_the_node_has_removed() -> None:
+    """The kubelet then answers with the status 200: its text is no line of the container."""
+
+    def removed(query: Query) -> str:
+        gone = "unable to retrieve container logs for containerd://0123"
+        return gone if "previous" in query else "x"
+
+    evidence = collect(FakeCluster(everything(running(restarts=1)), log=removed), logs=True)
+    assert [(log.container, log.previous) for log in evidence.logs or ()] == [
+        ("main", False),
+        ("done", False),
+    ]
+    assert evidence.unread == (
+        "Could not read the log of container main: the node does not have it any more.",
+    )
+
+
 CLAIMS_PATH = f"{LAB}/persistentvolumeclaims"
 MOUNT = [{"persistentVolumeClaim": {"claimName": "data"}}, {"emptyDir": {}}]
 

@@ -241,6 +241,27 @@ def test_another_reason() -> None:
     (finding,) = now(OTHER, node("a", gpus="8"))
     assert finding.code == "Unschedulable"
     assert finding.text.endswith(f"The scheduler reports: {OTHER}")
+    assert finding.remedy.startswith("Correct what the scheduler's message names")
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedies"),
+    [
+        ("didn't have free ports for the requested pod ports", ["hostPort of the pod"]),
+        ("didn't match pod anti-affinity rules", ["podAntiAffinity"]),
+        ("didn't satisfy existing pods anti-affinity rules", ["podAntiAffinity"]),
+        ("didn't match pod affinity rules", ["podAffinity requires"]),
+        ("didn't match pod topology spread constraints (missing required label)", ["topologyKey"]),
+        ("didn't have free ports, 1 didn't match pod affinity rules", ["hostPort", "podAffinity"]),
+    ],
+)
+def test_what_else_the_scheduler_reports(reason: str, remedies: list[str]) -> None:
+    """Each of the usual reasons has a remedy of its own."""
+    message = f"0/1 nodes are available: 1 node(s) {reason}."
+    (finding,) = now(message, node("a", gpus="8"))
+    assert finding.code == "Unschedulable"
+    assert [word for word in remedies if word in finding.remedy] == remedies
+    assert finding.remedy.count(":") == len(remedies)
 
 
 @pytest.mark.parametrize(
