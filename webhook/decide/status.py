@@ -140,13 +140,14 @@ def render(
         annotations, summary.config_hash, vocabulary, crowded=room < MAX_STATUS_LENGTH
     )
     report = _report(outcomes, previous_status, vocabulary)
-    rdma, because, _, libraries, _, assumption = summary.verdict
-    body: JsonObject = {"rdma": rdma, "because": because.code}
-    if assumption is not None:
-        body["assumed"] = assumption.code
+    verdict = summary.verdict
+    because = verdict.because
+    body: JsonObject = {"rdma": verdict.rdma, "because": because.code}
+    if verdict.assumption is not None:
+        body["assumed"] = verdict.assumption.code
     body["fabric"] = summary.fabric
-    if libraries not in ((), ("NCCL",)):
-        body["libraries"] = ",".join(libraries)
+    if verdict.libraries not in ((), ("NCCL",)):
+        body["libraries"] = ",".join(verdict.libraries)
     named = {because.code}
     if summary.reason is not None and summary.reason is not because:
         body["reason"] = summary.reason.code

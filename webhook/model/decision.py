@@ -71,6 +71,8 @@ class Verdict(NamedTuple):
     because: Reason
     #: A sentence that names the fault and the remedy.
     message: str
+    #: What to do, in full; "" for nothing.
+    remedy: str = ""
     #: The libraries that move the pod's data between nodes, such as NCCL; () if nothing does.
     libraries: tuple[TrafficLibrary, ...] = ()
     #: A clause on the libraries, "" for NCCL alone: "NIXL; NCCL's RDMA is switched off by …".
@@ -79,10 +81,10 @@ class Verdict(NamedTuple):
     assumption: Reason | None = None
 
     @classmethod
-    def of(cls, because: Reason, message: str) -> Verdict:
-        """Return the verdict that a reason explains."""
+    def of(cls, because: Reason, message: str, remedy: str = "") -> Verdict:
+        """Return the verdict that a reason explains; its remedy is the default."""
         assert because.rdma is not None, because.code
-        return cls(because.rdma, because, message)
+        return cls(because.rdma, because, message, remedy or because.remedy)
 
 
 class Outcome(NamedTuple):

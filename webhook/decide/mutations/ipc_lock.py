@@ -31,14 +31,15 @@ from webhook.model.pod import Path, Pod
 
 CAPABILITY = "IPC_LOCK"
 
-_RAISE_MEMLOCK = (
+#: The remedy of last resort, as a clause; the verdict uses it, too.
+RAISE_MEMLOCK = (
     "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd or to run the NRI "
     "ulimit-adjuster, and to record that in the configuration (`memlock`)."
 )
 #: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
 RUN_AS_ROOT = (
     "Run the container as root, without hostUsers: false, and let its command keep root (no gosu, "
-    f"su or runuser to another user). If that is not possible, {_RAISE_MEMLOCK}"
+    f"su or runuser to another user). If that is not possible, {RAISE_MEMLOCK}"
 )
 
 ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.", remedy="")
@@ -61,7 +62,7 @@ POD_SECURITY = Reason(
     "The namespace enforces a Pod Security level that forbids IPC_LOCK.",
     remedy=(
         "Run the pod in a namespace with the Pod Security level privileged: baseline and "
-        f"restricted forbid IPC_LOCK. If that is not possible, {_RAISE_MEMLOCK}"
+        f"restricted forbid IPC_LOCK. If that is not possible, {RAISE_MEMLOCK}"
     ),
     rdma="unsure",
 )

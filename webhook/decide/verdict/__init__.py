@@ -47,12 +47,14 @@ from webhook.decide.verdict.libraries import (
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
 from webhook.decide.verdict.nodes import judge_node_capacity
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.decide.verdict.pod_settings import (
+from webhook.decide.verdict.pinned_memory import (
     PINNED_MEMORY_REASONS,
-    POD_NETWORK_REASONS,
-    SANDBOX_REASONS,
     assumes_root,
     judge_pinned_memory,
+)
+from webhook.decide.verdict.pod_settings import (
+    POD_NETWORK_REASONS,
+    SANDBOX_REASONS,
     judge_pod_network,
     judge_pod_sandbox,
 )

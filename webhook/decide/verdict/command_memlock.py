@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.decide.mutations.ipc_lock import RUN_AS_ROOT, memlock_annotation_key
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.decide.verdict.pod_settings import pinned_memory_obstacle
+from webhook.decide.verdict.pinned_memory import pinned_memory_obstacle
 from webhook.model.decision import Reason, Verdict
 
 LOWERED = Reason(
@@ -34,7 +34,7 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
     obstacle = pinned_memory_obstacle(pod, patched)
     if obstacle and settings.memlock is not None and _is_low(settings.memlock.limit):
         limit = f"its command limits memlock to {settings.memlock.limit} KiB: remove ulimit -l"
-        return Verdict.of(LOWERED, f"container {name} {obstacle}, and {limit}")
+        return Verdict.of(LOWERED, f"container {name} {obstacle.clause}, and {limit}")
     if obstacle or settings.user is None or _is_raised(pod, name):
         return None
     message = f"container {name} may change to a non-root user, for whom IPC_LOCK has no effect"

@@ -1,133 +1,14 @@
-"""The pod's settings: pinned memory, network and container runtime."""
+"""The pod's settings: network and container runtime."""
 
 from __future__ import annotations
 
 from webhook.decide.admission_warnings import ISTIO
 from webhook.decide.examine import HOST_NETWORK_MISSING
-from webhook.decide.mutations.ipc_lock import (
-    CAPABILITY,
-    NON_ROOT,
-    POD_SECURITY,
-    RUN_AS_ROOT,
-    USER_NAMESPACE,
-    ineffective_reason,
-    memlock_annotation_key,
-)
 from webhook.decide.mutations.networks import MUTATION as NETWORKS
-from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.decide.verdict.patched_pod import PatchedPod
 from webhook.model.decision import Reason, Verdict
 from webhook.model.fabric import MODES_WITH_OWN_DEVICE, Fabric
-from webhook.model.images import non_root_user
 from webhook.model.pod.sandbox import is_gvisor, is_kata
-
-MEMLOCK_LIMITED = Reason(
-    "MemlockLimited",
-    (
-        "A container has no effective IPC_LOCK, and neither the nodes nor an annotation raise "
-        "memlock."
-    ),
-    remedy=RUN_AS_ROOT,
-    rdma="no",
-)
-MEMLOCK_UNKNOWN = Reason(
-    "MemlockUnknown",
-    "A container has no effective IPC_LOCK, and whether the nodes raise memlock is unknown.",
-    remedy=(
-        f"{RUN_AS_ROOT} If the nodes already raise memlock, the configuration should have "
-        "`memlock: unlimited` or `nri`."
-    ),
-    rdma="unsure",
-)
-IPC_LOCK_FORBIDDEN = Reason(
-    "IpcLockForbidden",
-    (
-        "The namespace enforces a Pod Security level that forbids IPC_LOCK, and neither the nodes "
-        "nor an annotation raise memlock."
-    ),
-    remedy=POD_SECURITY.remedy,
-    rdma="no",
-)
-#: The obstacle of a container whose command changes to another user.
-CHANGES_USER = "gives up root"
-PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN, IPC_LOCK_FORBIDDEN, POD_SECURITY)
-
-
-def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
-    """Return the obstacle to registering memory in a target, or None.
-
-    A container whose image alone names its user counts as root: see `assumes_root`.
-    """
-    obstacle, name = pinned_memory_obstacle(pod, patched), patched.target.name
-    if not obstacle:
-        return None
-    memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
-    if memlock == "unlimited" or _is_raised(pod, name):
-        return None
-    unknown, limited, way_out = MEMLOCK_UNKNOWN, MEMLOCK_LIMITED, f": {_way_out(obstacle)}"
-    if level := _forbidding_level(pod, obstacle):
-        unknown, limited, way_out = POD_SECURITY, IPC_LOCK_FORBIDDEN, ""
-        obstacle = f"lacks IPC_LOCK: Pod Security {level} of the namespace forbids it"
-    if memlock == "unknown":
-        return Verdict.of(unknown, f"{subject} {obstacle}{way_out}")
-    nodes = "the nodes limit memlock" if memlock == "limited" else "no annotation raises memlock"
-    return Verdict.of(limited, f"{subject} {obstacle}, and {nodes}")
-
-
-def _is_raised(pod: PatchedPod, container: str) -> bool:
-    """Return whether the nodes raise memlock by an annotation, and the pod has it."""
-    is_read = pod.analysis.configuration.defaults.memlock == "nri"
-    return is_read and bool(memlock_annotation_key(pod.view.annotations, container))
-
-
-def _forbidding_level(pod: PatchedPod, obstacle: str) -> str:
-    """Return the Pod Security level that is why IPC_LOCK is missing, "" if it is not.
-
-    `restricted` also forbids to run as root, without which IPC_LOCK would have no effect.
-    """
-    level = pod.analysis.namespace.enforced_pod_security
-    forbidden = (_LACKS, _INERT[NON_ROOT.code]) if level == "restricted" else (_LACKS,)
-    return level if obstacle in forbidden else ""
-
-
-def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
-    """Return whether a target can register memory only if its image runs as root."""
-    memlock = pod.analysis.configuration.defaults.memlock
-    if memlock == "unlimited" or patched.target.user != "image":
-        return False
-    return not _is_raised(pod, patched.target.name)
-
-
-def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> str:
-    """Return the reason why IPC_LOCK does not help a target, "" if it helps."""
-    target, container = patched.target, patched.container
-    defaults = pod.analysis.configuration.defaults
-    reason = ineffective_reason(pod.view, target, defaults)
-    if reason is NON_ROOT and patched.settings.user is not None:
-        return f"{CHANGES_USER} ({patched.settings.user.source})"
-    if reason is NON_ROOT and target.user == "image":
-        return f"has an image that runs as {non_root_user(container.image, defaults)}"
-    if reason is not None:
-        return _INERT[reason.code]
-    if container.privileged or container.capabilities.grants(CAPABILITY):
-        return ""
-    return _DROPS if CAPABILITY in container.capabilities.dropped else _LACKS
-
-
-def _way_out(obstacle: str) -> str:
-    if obstacle.startswith(CHANGES_USER):
-        return "let it keep root, or use nodes with LimitMEMLOCK=infinity"
-    if obstacle != _DROPS:
-        return "it needs nodes with LimitMEMLOCK=infinity"
-    nodes = "use nodes whose containerd has LimitMEMLOCK=infinity"
-    return f"remove it from capabilities.drop, or {nodes}"
-
-
-_LACKS, _DROPS = f"lacks {CAPABILITY}", f"drops {CAPABILITY}"
-_INERT = {
-    USER_NAMESPACE.code: "has a user namespace (hostUsers: false)",
-    NON_ROOT.code: "does not run as root",
-}
-
 
 # The network: whether the pod is in the network that its fabric's mode requires.
 

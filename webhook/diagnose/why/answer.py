@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
-from webhook.decide.verdict.pod_settings import CHANGES_USER
 from webhook.diagnose.why.additions import REMARKS_ON_ADDITIONS, Additions, additions_of
 from webhook.diagnose.why.bound_node import (
     SETTLED_REMARKS,
@@ -274,16 +273,8 @@ def _by_status(status: StatusAnnotation, current: Verdict | None) -> Finding:
     sentence, remedy = f"{_uncapitalize(reason.sentence)}{details}", reason.remedy
     if status.rdma in ("no", "unsure") and current and current.because.code == reason.code:
         sentence = f"{current.message}. {reason.sentence}{details}" if current.message else sentence
-        remedy = _KEEP_ROOT if CHANGES_USER in current.message else remedy
+        remedy = current.remedy
     return Finding(level, reason.code, f"{start}: {sentence}", remedy)
-
-
-#: In place of the remedy of the code, which is to run the container as root: it does.
-_KEEP_ROOT = (
-    "Remove from the container's command what changes the user: IPC_LOCK has an effect for root "
-    "only. If the process needs that user, ask the cluster administrator to raise memlock on the "
-    "nodes, and to record that in the configuration (`memlock`)."
-)
 
 
 def _details(status: StatusAnnotation, traffic: str) -> str:

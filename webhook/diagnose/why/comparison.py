@@ -20,7 +20,7 @@ from webhook.decide.mutations.env import USER_VALUE_REASONS
 from webhook.decide.mutations.ipc_lock import MUTATION as IPC_LOCK
 from webhook.decide.mutations.memory_limit import MUTATION as MEMORY_LIMIT
 from webhook.decide.verdict.devices import DEVICE_REASONS
-from webhook.decide.verdict.pod_settings import PINNED_MEMORY_REASONS
+from webhook.decide.verdict.pinned_memory import PINNED_MEMORY_REASONS
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.field_changes import FieldChange, field_changes
 from webhook.diagnose.why.stand_in import stand_in

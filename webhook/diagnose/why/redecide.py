@@ -99,7 +99,7 @@ def _comparison(evidence: PodEvidence, source: str, decision: Decision) -> Findi
     verdict = decision.verdict
     assert verdict is not None  # the pod is decided on as if it had opted in
     status, outcome = evidence.status, _outcome_text(decision)
-    level, remedy = VERDICT_LEVELS[verdict.rdma], verdict.because.remedy
+    level, remedy = VERDICT_LEVELS[verdict.rdma], verdict.remedy
     if status is None:
         text = f"If the webhook were called for {source}, the pod {outcome}."
         return WOULD_BE.finding(level, text, remedy)

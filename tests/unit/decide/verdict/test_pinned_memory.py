@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from tests.builders import decide_on, decision_input, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.decide import inspect
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.verdict import ROOT_ASSUMED
 from webhook.model.fabric import Globs
@@ -39,17 +41,52 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
 ) -> None:
     """The message has the obstacle; the verdict is certain if the nodes' memlock is known."""
     assert judged(manifest) == UNKNOWN
-    way_out = "it needs nodes with LimitMEMLOCK=infinity"
-    if obstacle == "drops IPC_LOCK":
-        way_out = (
-            "remove it from capabilities.drop, or use nodes whose containerd has "
-            "LimitMEMLOCK=infinity"
-        )
+    changes = {
+        "drops IPC_LOCK": "remove it from capabilities.drop, or use",
+        "lacks IPC_LOCK": "remove ipc-lock from rdma.lab/skip, or use",
+    }
+    way_out = f"{changes.get(obstacle, 'it needs')} nodes with LimitMEMLOCK=infinity"
     assert verdict_on(manifest).message == f"container trainer {obstacle}: {way_out}"
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"}))
     assert (limited.rdma, limited.because.code) == ("no", "MemlockLimited")
     assert limited.message == f"container trainer {obstacle}, and the nodes limit memlock"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "remedy"),
+    [
+        (secured({"runAsUser": 1000}), "Run the container as root"),
+        (pod(hostUsers=False), "Run the container as root, without hostUsers: false"),
+        (pod(gpu(command=["gosu", "1000", "a"])), "Remove from the container's command what"),
+        (secured({"capabilities": {"drop": ["IPC_LOCK"]}}), "Remove IPC_LOCK from securityContext"),
+        (pod(annotations={"rdma.lab/skip": "ipc-lock"}), "Remove ipc-lock from the annotation"),
+    ],
+    ids=("user", "user namespace", "command", "dropped", "skipped"),
+)
+def test_the_remedy_fits_the_obstacle(manifest: PodManifest, remedy: str) -> None:
+    """Each names what to change in the pod; an unknown limit of the nodes may need no change."""
+    unknown = verdict_on(manifest).remedy
+    limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"})).remedy
+    assert limited.startswith(remedy)
+    assert unknown == (
+        f"{limited} If the nodes already raise memlock, the configuration should have `memlock: "
+        "unlimited` or `nri`."
+    )
+
+
+def test_a_capability_that_is_missing() -> None:
+    """No call leaves a pod so, but a pod may be changed afterwards."""
+    manifest: dict[str, Any] = deepcopy(dict(decide_on(pod()).pod))
+    del manifest["spec"]["containers"][0]["securityContext"]
+    inspection = inspect(manifest, decision_input())
+    assert inspection is not None
+    verdict = inspection.verdict
+    assert verdict.message == (
+        "container trainer lacks IPC_LOCK: add it to capabilities.add, or use nodes with "
+        "LimitMEMLOCK=infinity"
+    )
+    assert verdict.remedy.startswith("Add IPC_LOCK to securityContext.capabilities.add of the")
 
 
 def test_an_annotation_may_raise_memlock() -> None:

@@ -1,0 +1,157 @@
+"""Pinned memory: whether a target may register it, by IPC_LOCK or by the limit of its node."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.decide.mutations.ipc_lock import (
+    CAPABILITY,
+    DROPPED,
+    NON_ROOT,
+    POD_SECURITY,
+    RAISE_MEMLOCK,
+    RUN_AS_ROOT,
+    USER_NAMESPACE,
+    ineffective_reason,
+    memlock_annotation_key,
+)
+from webhook.decide.mutations.ipc_lock import MUTATION as IPC_LOCK
+from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model.annotations import SKIP_ANNOTATION
+from webhook.model.decision import Reason, Verdict
+from webhook.model.images import non_root_user
+
+_RECORD_MEMLOCK = (
+    "If the nodes already raise memlock, the configuration should have `memlock: unlimited` or "
+    "`nri`."
+)
+MEMLOCK_LIMITED = Reason(
+    "MemlockLimited",
+    (
+        "A container has no effective IPC_LOCK, and neither the nodes nor an annotation raise "
+        "memlock."
+    ),
+    remedy=RUN_AS_ROOT,
+    rdma="no",
+)
+MEMLOCK_UNKNOWN = Reason(
+    "MemlockUnknown",
+    "A container has no effective IPC_LOCK, and whether the nodes raise memlock is unknown.",
+    remedy=f"{RUN_AS_ROOT} {_RECORD_MEMLOCK}",
+    rdma="unsure",
+)
+IPC_LOCK_FORBIDDEN = Reason(
+    "IpcLockForbidden",
+    (
+        "The namespace enforces a Pod Security level that forbids IPC_LOCK, and neither the nodes "
+        "nor an annotation raise memlock."
+    ),
+    remedy=POD_SECURITY.remedy,
+    rdma="no",
+)
+PINNED_MEMORY_REASONS = (MEMLOCK_LIMITED, MEMLOCK_UNKNOWN, IPC_LOCK_FORBIDDEN, POD_SECURITY)
+
+
+class MemoryObstacle(NamedTuple):
+    """Why IPC_LOCK does not help a target to register memory."""
+
+    #: A predicate, such as "lacks IPC_LOCK".
+    clause: str
+    #: The change of the pod that helps, as an imperative; "" if only the nodes can help.
+    change: str = ""
+    remedy: str = RUN_AS_ROOT
+
+    @property
+    def way_out(self) -> str:
+        """What to change, or which nodes to use."""
+        if self.change:
+            return f"{self.change}, or use nodes with LimitMEMLOCK=infinity"
+        return "it needs nodes with LimitMEMLOCK=infinity"
+
+
+_NOT_ROOT = MemoryObstacle("does not run as root")
+_IN_USER_NAMESPACE = MemoryObstacle("has a user namespace (hostUsers: false)")
+_DROPS = MemoryObstacle(f"drops {CAPABILITY}", "remove it from capabilities.drop", DROPPED.remedy)
+_SKIPS = MemoryObstacle(
+    f"lacks {CAPABILITY}",
+    f"remove {IPC_LOCK.name} from {SKIP_ANNOTATION}",
+    f"Remove {IPC_LOCK.name} from the annotation {SKIP_ANNOTATION}.",
+)
+_LACKS = MemoryObstacle(
+    f"lacks {CAPABILITY}",
+    "add it to capabilities.add",
+    f"Add {CAPABILITY} to securityContext.capabilities.add of the container.",
+)
+_KEEP_ROOT = (
+    f"Remove from the container's command what changes the user: {CAPABILITY} has an effect for "
+    f"root only. If the process needs that user, {RAISE_MEMLOCK}"
+)
+
+
+def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the obstacle to registering memory in a target, or None.
+
+    A container whose image alone names its user counts as root: see `assumes_root`.
+    """
+    obstacle, name = pinned_memory_obstacle(pod, patched), patched.target.name
+    if obstacle is None:
+        return None
+    memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
+    if memlock == "unlimited" or _is_raised(pod, name):
+        return None
+    nodes = "the nodes limit memlock" if memlock == "limited" else "no annotation raises memlock"
+    if level := _forbidding_level(pod, obstacle):
+        clause = f"lacks IPC_LOCK: Pod Security {level} of the namespace forbids it"
+        if memlock == "unknown":
+            return Verdict.of(POD_SECURITY, f"{subject} {clause}")
+        return Verdict.of(IPC_LOCK_FORBIDDEN, f"{subject} {clause}, and {nodes}")
+    if memlock == "unknown":
+        message = f"{subject} {obstacle.clause}: {obstacle.way_out}"
+        return Verdict.of(MEMLOCK_UNKNOWN, message, f"{obstacle.remedy} {_RECORD_MEMLOCK}")
+    message = f"{subject} {obstacle.clause}, and {nodes}"
+    return Verdict.of(MEMLOCK_LIMITED, message, obstacle.remedy)
+
+
+def _is_raised(pod: PatchedPod, container: str) -> bool:
+    """Return whether the nodes raise memlock by an annotation, and the pod has it."""
+    is_read = pod.analysis.configuration.defaults.memlock == "nri"
+    return is_read and bool(memlock_annotation_key(pod.view.annotations, container))
+
+
+def _forbidding_level(pod: PatchedPod, obstacle: MemoryObstacle) -> str:
+    """Return the Pod Security level that is why IPC_LOCK is missing, "" if it is not.
+
+    `restricted` also forbids to run as root, without which IPC_LOCK would have no effect.
+    """
+    level = pod.analysis.namespace.enforced_pod_security
+    forbidden = (_LACKS, _SKIPS, *((_NOT_ROOT,) if level == "restricted" else ()))
+    return level if obstacle in forbidden else ""
+
+
+def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
+    """Return whether a target can register memory only if its image runs as root."""
+    memlock = pod.analysis.configuration.defaults.memlock
+    if memlock == "unlimited" or patched.target.user != "image":
+        return False
+    return not _is_raised(pod, patched.target.name)
+
+
+def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> MemoryObstacle | None:
+    """Return why IPC_LOCK does not help a target, None if it helps."""
+    target, container = patched.target, patched.container
+    defaults = pod.analysis.configuration.defaults
+    reason = ineffective_reason(pod.view, target, defaults)
+    if reason is NON_ROOT and patched.settings.user is not None:
+        clause = f"gives up root ({patched.settings.user.source})"
+        return MemoryObstacle(clause, "let it keep root", _KEEP_ROOT)
+    if reason is NON_ROOT and target.user == "image":
+        return MemoryObstacle(
+            f"has an image that runs as {non_root_user(container.image, defaults)}"
+        )
+    if reason is not None:
+        return _IN_USER_NAMESPACE if reason is USER_NAMESPACE else _NOT_ROOT
+    if container.privileged or container.capabilities.grants(CAPABILITY):
+        return None
+    if CAPABILITY in container.capabilities.dropped:
+        return _DROPS
+    return _SKIPS if IPC_LOCK.name in pod.analysis.annotations.skip else _LACKS
