@@ -9,7 +9,7 @@ There is no stored phase that could contradict the CAs; it follows from the CAs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -39,6 +39,9 @@ _ACCEPTED_EXTENSIONS = (
     ExtensionOID.SUBJECT_KEY_IDENTIFIER,
     ExtensionOID.AUTHORITY_KEY_IDENTIFIER,
 )
+#: The largest part of the Secret: 16 KiB in base64, as in manifests/base/guard-secrets.yaml, which
+#: rejects a larger one.
+MAX_FIELD_BYTES = 12 * 1024
 
 
 class RotationRequest(StrEnum):
@@ -135,6 +138,18 @@ def unexpired_cas(pem: bytes, now: datetime) -> list[bytes]:
     certificates = load_certificates(pem)
     valid = [ca for ca in certificates if ca.not_valid_after_utc > now and _signs_certificates(ca)]
     return list(to_pem(valid))
+
+
+def storable(cas: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the CAs (PEM, one each) that fit into one part of the Secret, the first before others.
+
+    Somebody may fill that part; with one CA more, nothing could be written, not even a revocation.
+    """
+    left = MAX_FIELD_BYTES
+    for ca in cas:
+        if len(ca) <= left:
+            left -= len(ca)
+            yield ca
 
 
 def _only_certificate(pem: bytes) -> x509.Certificate:

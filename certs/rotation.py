@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from certs.authorities import Authorities, RotationRequest
+from certs.authorities import Authorities, RotationRequest, storable
 from certs.clock import SeenSince
 from certs.durations import Durations
 from certs.issue import expiry, issue_ca, renewal_due
@@ -45,8 +45,8 @@ def keep_trusting(authorities: Authorities, *cas: bytes) -> Authorities:
     Otherwise, if the Secret were replaced or lost, replicas that serve leaves of these CAs would no
     longer be trusted.
     """
-    unknown = tuple(ca for ca in cas if not authorities.includes(ca))
-    return replace(authorities, previous=(*authorities.previous, *unknown))
+    unknown = [ca for ca in cas if not authorities.includes(ca)]
+    return replace(authorities, previous=tuple(storable([*unknown, *authorities.previous])))
 
 
 def step(authorities: Authorities, context: RotationContext) -> Authorities:
@@ -96,7 +96,7 @@ def _promote_next(
     retire_after = None if authorities.revoking else _last_leaf_expiry(context)
     return Authorities(
         current=following,
-        previous=(authorities.current.certificate, *authorities.previous),
+        previous=tuple(storable([authorities.current.certificate, *authorities.previous])),
         retire_after=retire_after,
     )
 

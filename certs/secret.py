@@ -18,7 +18,13 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from certs.authorities import Authorities, RotationRequest, check_ca, unexpired_cas
+from certs.authorities import (
+    MAX_FIELD_BYTES,
+    Authorities,
+    RotationRequest,
+    check_ca,
+    unexpired_cas,
+)
 from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation, Object
 from certs.pem import KeyPair, load_certificates, to_pem
@@ -31,8 +37,6 @@ _RETIRE_AFTER, _REVOKING = "rdma.lab/retire-after", "rdma.lab/revoking"
 _ANNOTATIONS = (_ROTATE, _RETIRE_AFTER, _REVOKING)
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
-#: The largest field that is parsed: 64 KiB in base64, as in manifests/base/guard-secrets.yaml.
-MAX_FIELD_BYTES = 12 * 1024
 #: The number of attempts to write a request for a rotation while the Secret keeps changing.
 _ATTEMPTS = 5
 #: The remedy for a Secret that is `SecretContent.immutable`.
@@ -155,6 +159,7 @@ def _pair(data: Object, certificate: str, key: str, now: datetime) -> KeyPair:
     pair = KeyPair(certificate=_bytes(data, certificate), key=_bytes(data, key))
     check_ca(pair, now)
     (canonical,) = to_pem(load_certificates(pair.certificate))  # ends in a newline
+    _check_size(certificate, canonical)
     return KeyPair(certificate=canonical, key=pair.key)
 
 
@@ -163,9 +168,13 @@ def _bytes(data: Object, key: str) -> bytes:
         content = b64decode(data[key], validate=True)
     except (TypeError, binascii.Error) as error:  # the API server rejects such data
         raise CertificateError("its data is not base64") from error
+    _check_size(key, content)
+    return content
+
+
+def _check_size(key: str, content: bytes) -> None:
     if len(content) > MAX_FIELD_BYTES:
         raise CertificateError(f"{key} has more than {MAX_FIELD_BYTES} bytes")
-    return content
 
 
 def _next(data: Object, now: datetime) -> KeyPair | None:

@@ -71,8 +71,11 @@ class Client:
 
     def replace(self, path: str, body: Object) -> bool:
         """Replace an object; False if its resourceVersion is no longer that of `body`."""
-        status, answer = self.send("PUT", path, body, "application/json", _MANAGER)
-        return _succeeded(status, answer)
+        return _succeeded(*self.put(path, body))
+
+    def put(self, path: str, body: Object) -> tuple[int, Object]:
+        """Replace an object, and own only the fields that change; return as `send` does."""
+        return self.send("PUT", path, _disowned(body), "application/json", _MANAGER)
 
     def apply(self, path: str, body: Object) -> bool:
         """Apply the fields of `body` (server-side, with force), and own them.
@@ -145,6 +148,21 @@ class Client:
         """Return a one-line error with the API server that could not be reached, and the reason."""
         host = self.api.configuration.host
         return ClusterError(f"cannot reach the API server {host}: {_reason(error)}")
+
+
+def _disowned(body: Object) -> Object:
+    """Return an object without this program's entries in `managedFields`.
+
+    The API server then makes a new entry. It would add to the old one, and the guards limit its
+    size: somebody with our token could fill it, and the guards would then reject our own writes.
+    """
+    metadata = body.get("metadata") or {}
+    entries = metadata.get("managedFields") or ()
+    others = [entry for entry in entries if entry.get("manager") != FIELD_MANAGER]
+    # An empty list would leave the entries as they are; an empty entry removes them all. Source:
+    # Kubernetes' documentation, Server-Side Apply, Clearing managedFields.
+    kept = {**metadata, "managedFields": others or [{}]}
+    return {**body, "metadata": kept} if entries else body
 
 
 def _impersonation(overrides: Overrides, headers: dict[str, str]) -> HTTPHeaderDict:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from webhook.errors import ClusterError
 from webhook.kube.api import message_of
-from webhook.kube.client import FIELD_MANAGER, Client, Object
+from webhook.kube.client import Client, Object
 
 #: Seconds after which another replica takes over an unrenewed Lease. These are the times of
 #: controllers. Source: client-go and component-base, config/v1alpha1/defaults.go.
@@ -122,9 +122,7 @@ class Lease:
             "acquireTime": self._acquired,
             "renewTime": now,
         }
-        query = [("fieldManager", FIELD_MANAGER)]
-        body = {**lease, "spec": spec}
-        return self._client.send("PUT", self._path, body, "application/json", query)
+        return self._client.put(self._path, {**lease, "spec": spec})
 
     def _failure(self, verb: str, status: int, answer: Object) -> _Attempt:
         if status == HTTPStatus.NOT_FOUND:

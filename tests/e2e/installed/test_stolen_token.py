@@ -462,6 +462,7 @@ def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> Non
         ("/webhooks/0/clientConfig/caBundle", "eHh4" * (1 << 15), "64 KiB"),
         ("/metadata/managedFields/-", small, _MANAGERS),
         ("/metadata/managedFields/-", large | {"manager": NAME}, _MANAGERS),
+        ("/metadata/managedFields/-", small | {"manager": NAME, "subresource": "x"}, _MANAGERS),
         ("/metadata/managedFields", [small], _MANAGERS),
         ("/metadata/managedFields/-", other | {"subresource": "copy"}, _MANAGERS),
         ("/metadata/managedFields/-", _odd_entry(version["apiVersion"]), _MANAGERS),
@@ -539,6 +540,23 @@ def test_a_replica_may_hold_the_lease(thief: Thief) -> None:
         response = thief.send("PUT", LEASE, stored)
         assert (response.code, _MANAGERS in response.refusal) == (403, True), response.refusal
     assert thief.send("DELETE", LEASE).code == 403
+
+
+def test_a_full_entry_does_not_keep_a_replica_from_the_lease(thief: Thief) -> None:
+    """A renewal does not add to an entry that somebody has filled to the policy's limit."""
+    full = _fields(1, 16_100) | {"apiVersion": "coordination.k8s.io/v1", "manager": NAME}
+
+    def fill() -> bool:
+        lease = thief.send("GET", LEASE).object
+        lease["spec"]["holderIdentity"] = thief.pod
+        lease["metadata"]["managedFields"] = [full]
+        response = thief.request("PUT", f"{LEASE}?fieldManager={NAME}", lease, JSON)
+        assert response.code in {200, 409}, response.refusal  # 409: a replica has just renewed it
+        return response.code == 200
+
+    until(fill)
+    filled = thief.send("GET", LEASE).object["spec"]
+    until(lambda: thief.send("GET", LEASE).object["spec"]["renewTime"] > filled["renewTime"])
 
 
 STATUS = f"{PATH}/status"

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from certs.authorities import Authorities, RotationRequest
+from certs.authorities import MAX_FIELD_BYTES, Authorities, RotationRequest
 from certs.clock import SeenSince
 from certs.durations import Durations
 from certs.issue import issue_ca
@@ -141,3 +141,28 @@ def test_strangers_are_trusted_for_a_drain() -> None:
 
     assert trusted == replace(authorities, previous=(OLD.certificate,))
     assert keep_trusting(trusted, OLD.certificate) == trusted
+
+
+def _filling(rest: int) -> tuple[bytes, ...]:
+    """Return CAs that leave `rest` bytes of a part of the Secret."""
+    pad = MAX_FIELD_BYTES - len(OLD.certificate) - rest
+    return (OLD.certificate, NEXT.certificate.ljust(pad, b"\n"))
+
+
+@pytest.mark.parametrize(("missing", "kept"), [(0, 2), (1, 1)])
+def test_a_full_secret_keeps_trusting_the_served_ca(missing: int, kept: int) -> None:
+    """The guard rejects any larger write, so an earlier CA gives way to one in use."""
+    full = _filling(len(CA.certificate) - missing)
+    trusted = keep_trusting(Authorities(current=NEXT, previous=full), CA.certificate)
+
+    assert trusted.previous == (CA.certificate, *full[:kept])
+
+
+def test_a_full_secret_does_not_stop_a_rotation() -> None:
+    """A revocation must take effect whatever somebody has stored."""
+    replica = Replica(Authorities(current=CA, next=NEXT, previous=_filling(0)))
+    replica.step()
+    promoted = replica.step(120)
+
+    assert promoted.current == NEXT
+    assert promoted.previous == (CA.certificate, OLD.certificate)

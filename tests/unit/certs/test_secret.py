@@ -5,11 +5,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
-from certs.authorities import Authorities, RotationRequest
+from certs.authorities import MAX_FIELD_BYTES, Authorities, RotationRequest
 from certs.errors import ApiError
 from certs.issue import issue_ca
-from certs.secret import MAX_FIELD_BYTES, CaSecret
+from certs.pem import KeyPair
+from certs.secret import CaSecret
 from tests.unit.certs.objects import INSTALLATION, SECRET, Objects, secret_of
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -79,6 +85,33 @@ def test_a_secret_with_nothing_of_a_ca_is_as_good_as_none(content: dict[str, Any
     stored = _secret(api).read(NOW)
 
     assert (stored.authorities, stored.problem) == (None, "")
+
+
+def _long_ca() -> KeyPair:
+    """Return a CA of 12,174 bytes on one line; with line breaks, it has more than the maximum."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x" * 60)] * 62)
+    usual = x509.load_pem_x509_certificate(CA.certificate)
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), 1, NOW, usual.not_valid_after_utc
+    )
+    for extension in usual.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    begin, *lines, end = builder.sign(key, SHA256()).public_bytes(Encoding.PEM).splitlines()
+    pem = b"\n".join([begin, b"".join(lines), end])
+    return KeyPair(
+        certificate=pem, key=key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+
+
+def test_a_ca_that_cannot_be_written_again_is_no_ca() -> None:
+    """Its other form, which replicas write, is larger than the guard allows."""
+    ca = _long_ca()
+    api = Objects()
+    api.stored[SECRET] = secret_of(ca)
+
+    assert len(ca.certificate) <= MAX_FIELD_BYTES
+    assert _secret(api).read(NOW).problem == "ca.crt has more than 12288 bytes"
 
 
 @pytest.mark.parametrize(

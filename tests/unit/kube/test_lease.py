@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.errors import ClusterError
-from webhook.kube.client import SECONDS
+from webhook.kube.client import SECONDS, Client
 from webhook.kube.lease import HELD_SECONDS, LEASE_SECONDS, RENEW_SECONDS, RETRY_SECONDS, Lease
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/rdma-webhook/leases/status"
@@ -19,10 +19,10 @@ FIELDS = {"holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime"}
 TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
-class Server:
+class Server(Client):
     """The Leases of an API server, with one Lease that nobody holds."""
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # without credentials
         self.stored: dict[str, Any] | None = {"metadata": {"name": "status"}}
         #: The answers to requests by their methods, instead of the usual ones.
         self.failures: dict[str, tuple[int, dict[str, Any]] | ClusterError] = {}
@@ -31,8 +31,7 @@ class Server:
 
     def replica(self, name: str = "first") -> Lease:
         """Return a candidate."""
-        client: Any = self
-        return Lease(client, "rdma-webhook", "status", name, clock=lambda: self.now)
+        return Lease(self, "rdma-webhook", "status", name, clock=lambda: self.now)
 
     def send(
         self,

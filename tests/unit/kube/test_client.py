@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+
+from webhook.kube.client import FIELD_MANAGER, Client
+
+OTHER = {"manager": "kubectl", "operation": "Update"}
+OWN = {"manager": FIELD_MANAGER, "operation": "Update", "fieldsV1": {"f:spec": {}}}
+
+
+class Recorder(Client):
+    """A client that sends nothing, and keeps the body of the last request."""
+
+    def __init__(self) -> None:  # without credentials
+        self.body: Any = None
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "",
+        query: list[tuple[str, str]] | None = None,
+    ) -> tuple[int, dict[str, Any]]:
+        """Accept a replacement by our field manager."""
+        assert (method, path, content_type) == ("PUT", "/x", "application/json")
+        assert query == [("fieldManager", FIELD_MANAGER)]
+        self.body = body
+        return HTTPStatus.OK, {}
+
+
+@pytest.mark.parametrize(
+    ("entries", "kept"),
+    [([OTHER, OWN, {**OWN, "subresource": "x"}], [OTHER]), ([OWN], [{}]), ([OTHER], [OTHER])],
+)
+def test_a_replacement_has_no_entry_of_its_own(entries: list[object], kept: list[object]) -> None:
+    """A thief may have filled it to the guards' limit, beyond which they reject our own writes."""
+    client = Recorder()
+    body = {"metadata": {"name": "a", "managedFields": entries}, "spec": {"b": 1}}
+
+    assert client.replace("/x", body)
+    assert client.body == {"metadata": {"name": "a", "managedFields": kept}, "spec": {"b": 1}}
+    assert body["metadata"]["managedFields"] is entries
+
+
+def test_a_replacement_without_entries_stays_as_it_is() -> None:
+    """An object that was never stored has none."""
+    client = Recorder()
+
+    assert client.replace("/x", {"metadata": {"name": "a"}})
+    assert client.body == {"metadata": {"name": "a"}}
