@@ -145,10 +145,10 @@ def storable(cas: Iterable[bytes]) -> Iterator[bytes]:
 
     Somebody may fill that part; with one CA more, nothing could be written, not even a revocation.
     """
-    left = MAX_FIELD_BYTES
+    free_bytes = MAX_FIELD_BYTES
     for ca in cas:
-        if len(ca) <= left:
-            left -= len(ca)
+        if len(ca) <= free_bytes:
+            free_bytes -= len(ca)
             yield ca
 
 

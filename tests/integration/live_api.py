@@ -109,7 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(len(raw)))
         self.end_headers()
-        self.wfile.write(raw)
+        self.close_connection = self.server.api.cuts_answers
+        self.wfile.write(raw[: len(raw) // 2] if self.close_connection else raw)
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""
@@ -125,6 +126,8 @@ class LiveApi:
         #: Patterns of "METHOD path?query" that are answered with 403: by default, what the
         #: webhook's account tries in dry runs.
         self.forbidden = ["dryRun=All"]
+        #: Whether the connection breaks in the middle of each answer.
+        self.cuts_answers = False
         self._server = _Server(0, self)
         self._port = self._server.server_address[1]
         self.kubeconfig = folder / "kubeconfig"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from base64 import b64decode
@@ -33,9 +34,9 @@ from tests.unit.kube.cluster import (
 )
 from tests.waiting import until
 from webhook.errors import ClusterError
-from webhook.kube.api import StatusError
+from webhook.kube.api import LargePageError, StatusError
 from webhook.kube.client import Client
-from webhook.kube.reads import HttpReads
+from webhook.kube.reads import MAX_PAGE_BYTES, HttpReads
 from webhook.serve.sources import cluster as cluster_facts
 from webhook.serve.waiting_requests import WaitingRequests
 
@@ -222,6 +223,27 @@ def test_refusals_have_their_code(api: LiveApi, reads: HttpReads) -> None:
         with pytest.raises(StatusError, match=r"^the API server answered 410: .*too old$") as error:
             ask()
         assert error.value.code == 410
+
+
+def test_a_large_page_is_not_read(api: LiveApi, reads: HttpReads) -> None:
+    """One byte too many makes it too large, unless it has a single object, and the next is read."""
+    empty = {"metadata": {"resourceVersion": "1"}, "items": [""]}
+    room = MAX_PAGE_BYTES - len(json.dumps(empty))
+    for length, limit, fits in ((room, 2, True), (room + 1, 2, False), (room + 1, 1, True)):
+        page = {**empty, "items": ["x" * length]}
+        api.cluster.get = lambda *_, page=page: page  # type: ignore[method-assign]
+        if fits:
+            assert reads.get(NAMESPACES, {"limit": str(limit)}) == page
+        else:
+            with pytest.raises(LargePageError, match=r"^a page of /api"):
+                reads.get(NAMESPACES, {"limit": str(limit)})
+
+
+def test_a_page_that_is_cut_is_broken(api: LiveApi, reads: HttpReads) -> None:
+    """It is an error of the connection, not of the answer."""
+    api.cuts_answers = True
+    with pytest.raises(ClusterError, match=UNREACHABLE):
+        reads.get(NAMESPACES, {"limit": "2"})
 
 
 def test_an_answer_that_is_not_an_object_is_refused(api: LiveApi, reads: HttpReads) -> None:

@@ -33,6 +33,10 @@ class StatusError(ClusterError):
         return self.code == HTTPStatus.NOT_FOUND and f'"{name}" not found' in str(self)
 
 
+class LargePageError(ClusterError):
+    """A page with several objects is too large to be parsed; one with fewer may not be."""
+
+
 class WatchStream(Protocol):
     """The stream of one watch: its events as they arrive, each as sent by the API server."""
 
@@ -53,7 +57,10 @@ class ObjectReads(Protocol):
     """
 
     def get(self, path: str, query: Query) -> JsonObject:
-        """Return an object, or a page of a list."""
+        """Return an object, or a page of a list.
+
+        Raises LargePageError if the query's limit is above 1 and its objects are too large.
+        """
 
 
 class ListerWatcher(ObjectReads, Protocol):

@@ -158,11 +158,11 @@ def _disowned(body: Object) -> Object:
     """
     metadata = body.get("metadata") or {}
     entries = metadata.get("managedFields") or ()
-    others = [entry for entry in entries if entry.get("manager") != FIELD_MANAGER]
+    foreign = [entry for entry in entries if entry.get("manager") != FIELD_MANAGER]
     # An empty list would leave the entries as they are; an empty entry removes them all. Source:
     # Kubernetes' documentation, Server-Side Apply, Clearing managedFields.
-    kept = {**metadata, "managedFields": others or [{}]}
-    return {**body, "metadata": kept} if entries else body
+    metadata = {**metadata, "managedFields": foreign or [{}]}
+    return {**body, "metadata": metadata} if entries else body
 
 
 def _impersonation(overrides: Overrides, headers: dict[str, str]) -> HTTPHeaderDict:

@@ -9,13 +9,16 @@ import orjson
 from kubernetes.client.rest import RESTResponse
 
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, StatusError, message_of
+from webhook.kube.api import LargePageError, Query, StatusError, message_of
 from webhook.kube.client import BROKEN, Client
 
 #: Timeouts for connecting, and for a page, which a busy API server may send slowly.
 CONNECT, READ = 3.0, 30.0
 #: The longest accepted Retry-After in seconds; API servers send 1.
 MAX_RETRY_SECONDS = 60.0
+#: The largest page with several objects, in bytes; usual ones have a quarter. Users decide how
+#: large their objects are, and a parsed page takes up to 30 times as much memory.
+MAX_PAGE_BYTES = 2 * 1024 * 1024
 _OK = 200
 
 
@@ -27,8 +30,9 @@ class HttpReads:
 
     def get(self, path: str, query: Query) -> dict[str, object]:
         """Return an object, or a page of a list."""
-        body = self._body(self._open(path, query, READ))
-        manifest = _object(body)
+        answer = self._open(path, query, READ)
+        has_several = int(query.get("limit", 1)) > 1
+        manifest = _object(self._page(answer, path) if has_several else self._body(answer))
         if manifest is None:
             raise ClusterError(f"the API server's answer to {path} is not an object")
         return manifest
@@ -44,6 +48,16 @@ class HttpReads:
             after = _seconds(answer.headers.get("Retry-After"))
             raise StatusError(answer.status, message_of(status), after)
         return answer
+
+    def _page(self, answer: RESTResponse, path: str) -> bytes:
+        try:
+            body: bytes = answer.response.read(MAX_PAGE_BYTES + 1)
+        except BROKEN as error:
+            raise self._client.unreachable(error) from error
+        if len(body) > MAX_PAGE_BYTES:
+            answer.response.close()
+            raise LargePageError(f"a page of {path} has more than {MAX_PAGE_BYTES} bytes")
+        return body
 
     def _body(self, answer: RESTResponse) -> bytes:
         try:

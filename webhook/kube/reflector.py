@@ -31,7 +31,15 @@ from http import HTTPStatus
 from typing import Generic, NamedTuple, TypeVar
 
 from webhook.errors import ClusterError
-from webhook.kube.api import ListerWatcher, ObjectReads, Query, StatusError, WatchStream, message_of
+from webhook.kube.api import (
+    LargePageError,
+    ListerWatcher,
+    ObjectReads,
+    Query,
+    StatusError,
+    WatchStream,
+    message_of,
+)
 from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.facts import key_of
 from webhook.model.json import JsonObject
@@ -272,20 +280,26 @@ def read_list(
 ) -> Listing[_Projection]:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 
+    Pages have fewer objects where these are large, since users could otherwise exhaust the memory.
     Raises StatusError with code 410 if the API server has dropped the list's version before the
     last page was read, and StoppedError if `wait` returns true.
     """
     projections: dict[Key, _Projection] = {}
-    first = query = {**watched.query, "limit": str(watched.page)}
+    query, limit = watched.query, watched.page
     while True:
-        page = _page(reads, watched.path, query, wait)
+        try:
+            page = _page(reads, watched.path, {**query, "limit": str(limit)}, wait)
+        except LargePageError:
+            limit //= 2
+            continue
         for manifest in page.get("items") or ():
             if projection := watched.project(manifest):
                 projections[key_of(manifest)] = projection
         after = page.get("metadata") or {}
         if not after.get("continue"):
             return Listing(projections, str(after["resourceVersion"]))
-        query = {**first, "continue": after["continue"]}
+        query = {**watched.query, "continue": after["continue"]}
+        limit = min(2 * limit, watched.page)  # large objects may be few
         del page  # before the wait, since it takes much more memory than the projections
         if wait(watched.page_pause):
             raise StoppedError("stopped")

@@ -143,19 +143,19 @@ def test_strangers_are_trusted_for_a_drain() -> None:
     assert keep_trusting(trusted, OLD.certificate) == trusted
 
 
-def _filling(rest: int) -> tuple[bytes, ...]:
-    """Return CAs that leave `rest` bytes of a part of the Secret."""
-    pad = MAX_FIELD_BYTES - len(OLD.certificate) - rest
+def _filling(free_bytes: int) -> tuple[bytes, ...]:
+    """Return CAs that leave `free_bytes` of a part of the Secret."""
+    pad = MAX_FIELD_BYTES - len(OLD.certificate) - free_bytes
     return (OLD.certificate, NEXT.certificate.ljust(pad, b"\n"))
 
 
-@pytest.mark.parametrize(("missing", "kept"), [(0, 2), (1, 1)])
-def test_a_full_secret_keeps_trusting_the_served_ca(missing: int, kept: int) -> None:
+@pytest.mark.parametrize(("missing", "count"), [(0, 2), (1, 1)])
+def test_a_full_secret_keeps_trusting_the_served_ca(missing: int, count: int) -> None:
     """The guard rejects any larger write, so an earlier CA gives way to one in use."""
     full = _filling(len(CA.certificate) - missing)
     trusted = keep_trusting(Authorities(current=NEXT, previous=full), CA.certificate)
 
-    assert trusted.previous == (CA.certificate, *full[:kept])
+    assert trusted.previous == (CA.certificate, *full[:count])
 
 
 def test_a_full_secret_does_not_stop_a_rotation() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.builders import READY
 from webhook.errors import ClusterError
-from webhook.kube.api import Query, StatusError
+from webhook.kube.api import LargePageError, Query, StatusError
 
 NAMESPACES = "/api/v1/namespaces"
 LIMIT_RANGES = "/api/v1/limitranges"
@@ -84,6 +84,8 @@ class Cluster:
         self.forbidden: set[str] = set()
         self.version = 100
         self._page = page
+        #: The largest page with several objects, in characters.
+        self.largest_page = 1 << 30
         self._objects: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
         self._lock = threading.Lock()
 
@@ -114,11 +116,14 @@ class Cluster:
         self._ask(path, query)
         items = list(self._objects.get(path, {}).values())
         start = int(query.get("continue") or 0)
-        end = start + self._page
+        end = start + min(self._page, int(query.get("limit", self._page)))
         metadata = {"resourceVersion": str(self.version)}
         if end < len(items):
             metadata["continue"] = str(end)
-        return {"metadata": metadata, "items": items[start:end]}
+        page = items[start:end]
+        if len(page) > 1 and sum(map(_size, page)) > self.largest_page:
+            raise LargePageError("too large")
+        return {"metadata": metadata, "items": page}
 
     def stream(self, path: str, query: Query, silence: float) -> Stream:
         """Start a watch."""
@@ -164,3 +169,7 @@ def refused(code: int, retry_after: float = 0.0) -> StatusError:
 
 def _key(item: dict[str, Any]) -> tuple[str, str]:
     return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _size(item: dict[str, Any]) -> int:
+    return len(str(item))

@@ -7,8 +7,8 @@ import pytest
 
 from webhook.kube.client import FIELD_MANAGER, Client
 
-OTHER = {"manager": "kubectl", "operation": "Update"}
-OWN = {"manager": FIELD_MANAGER, "operation": "Update", "fieldsV1": {"f:spec": {}}}
+KUBECTL = {"manager": "kubectl", "operation": "Update"}
+REPLICA = {"manager": FIELD_MANAGER, "operation": "Update", "fieldsV1": {"f:spec": {}}}
 
 
 class Recorder(Client):
@@ -33,16 +33,20 @@ class Recorder(Client):
 
 
 @pytest.mark.parametrize(
-    ("entries", "kept"),
-    [([OTHER, OWN, {**OWN, "subresource": "x"}], [OTHER]), ([OWN], [{}]), ([OTHER], [OTHER])],
+    ("entries", "sent"),
+    [
+        ([KUBECTL, REPLICA, {**REPLICA, "subresource": "x"}], [KUBECTL]),
+        ([REPLICA], [{}]),
+        ([KUBECTL], [KUBECTL]),
+    ],
 )
-def test_a_replacement_has_no_entry_of_its_own(entries: list[object], kept: list[object]) -> None:
+def test_a_replacement_has_no_entry_of_its_own(entries: list[object], sent: list[object]) -> None:
     """A thief may have filled it to the guards' limit, beyond which they reject our own writes."""
     client = Recorder()
-    body = {"metadata": {"name": "a", "managedFields": entries}, "spec": {"b": 1}}
+    body: dict[str, Any] = {"metadata": {"name": "a", "managedFields": entries}, "spec": {"b": 1}}
 
     assert client.replace("/x", body)
-    assert client.body == {"metadata": {"name": "a", "managedFields": kept}, "spec": {"b": 1}}
+    assert client.body == {"metadata": {"name": "a", "managedFields": sent}, "spec": {"b": 1}}
     assert body["metadata"]["managedFields"] is entries
 
 

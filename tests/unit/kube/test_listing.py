@@ -47,6 +47,24 @@ def test_nodes_come_in_small_pages_with_pauses() -> None:
     assert watched_resources.NODES.page_pause >= 0.05
 
 
+def test_large_objects_come_in_small_pages() -> None:
+    """A user decides how large objects are, and a page of large ones could exhaust the memory."""
+    cluster = cluster_of(16)
+    large = {**node("large", v100="8"), "kind": "x" * 5000}
+    cluster.put(NODES, large, *(node(f"m{number}", v100="8") for number in range(4)))
+    cluster.largest_page = 4000
+    kind = replace(watched_resources.NODES, page=8)
+
+    listing = read_list(cluster, kind, Waits())
+    assert [*listing.projections] == [("", str(item["metadata"]["name"])) for item in _all(cluster)]
+    limits = [int(query["limit"]) for _, query in cluster.asked]
+    assert limits == [8, 8, 8, 4, 2, 1, 2, 4]
+
+
+def _all(cluster: Cluster) -> list[dict[str, Any]]:
+    return [*cluster._objects[NODES].values()]
+
+
 def test_a_page_is_requested_again_when_the_api_server_says() -> None:
     """A list of many pages does not begin anew because the API server was busy at a page."""
     cluster, waits = cluster_of(3, page=1), Waits()
