@@ -7,12 +7,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, SkipValidation
 
+from webhook.kube.container_states import ContainerStatus
 from webhook.kube.records import (
     Flag,
     Items,
     LenientObject,
-    Maybe,
-    Number,
     Presence,
     Text,
     Texts,
@@ -215,45 +214,6 @@ class Conditions(LenientObject):
     def is_ready(self) -> bool:
         """Whether the kubelet reports the pod or the node as ready."""
         return self.condition("Ready").status == "True"
-
-
-class Waiting(LenientObject):
-    """The reason why a container has not started."""
-
-    reason: Text = ""
-    message: Text = ""
-
-
-class Terminated(LenientObject):
-    """The end of a container."""
-
-    exit_code: Number = 0
-    reason: Text = ""
-    message: Text = ""
-    #: The start time; "" if it never ran.
-    started_at: Text = ""
-
-
-class ContainerState(LenientObject):
-    """The state of a container; only one part is present."""
-
-    waiting: Maybe[Waiting] = None
-    is_running: Presence = Field(default=False, alias="running")
-    terminated: Maybe[Terminated] = None
-
-
-class ContainerStatus(LenientObject):
-    """The kubelet's status of a container."""
-
-    name: Text = ""
-    restart_count: Number = 0
-    #: Whether its startupProbe has succeeded.
-    started: Flag = False
-    #: Whether its readinessProbe succeeds; without one, whether it runs.
-    ready: Flag = False
-    state: ContainerState = Field(default_factory=ContainerState)
-    #: The state before its last restart.
-    last_state: ContainerState = Field(default_factory=ContainerState)
 
 
 class PodStatus(Conditions):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from webhook.kube.container_states import ContainerState, Terminated
 from webhook.kube.objects import (
     ApiResourceList,
     Condition,
-    ContainerState,
     Event,
     KubernetesObject,
     Metadata,
@@ -18,7 +18,6 @@ from webhook.kube.objects import (
     PodRecord,
     PodSpec,
     PodStatus,
-    Terminated,
 )
 from webhook.kube.records import LenientObject
 

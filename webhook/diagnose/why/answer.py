@@ -29,7 +29,7 @@ from webhook.diagnose.why.config_map_values import verdict_with_config_maps
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
-from webhook.diagnose.why.pod_status import status_findings
+from webhook.diagnose.why.pod_status import FAILED, status_findings
 from webhook.diagnose.why.reasons import REASONS
 from webhook.diagnose.why.redecide import (
     VERDICT_LEVELS,
@@ -118,9 +118,11 @@ def _applied(evidence: PodEvidence, called: Finding, added: Finding | None) -> I
 
 def _with_obstacle(answer: Finding, state: tuple[Finding, ...]) -> Finding:
     """Return a good answer with what keeps the pod from running: then it is no tick."""
-    obstacle = next((finding for finding in state if finding.level == "error"), None)
-    if answer.level != "ok" or obstacle is None:
+    errors = [finding for finding in state if finding.level == "error"]
+    if answer.level != "ok" or not errors:
         return answer
+    # That the pod has failed says less than how a container of it ended.
+    obstacle = next((finding for finding in errors if finding.code != FAILED.code), errors[0])
     sentence, *_ = obstacle.text.split(". ")
     text = f"{answer.text} But it does not run as it should: {sentence.rstrip('.')}."
     return answer._replace(level="warning", text=text, remedy=answer.remedy or obstacle.remedy)

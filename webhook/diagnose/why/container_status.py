@@ -10,7 +10,8 @@ from typing import NamedTuple
 from webhook.decide.mutations.ipc_lock import CAPABILITY
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.errors import ShapeError
-from webhook.kube.objects import ContainerStatus, PodRecord, Terminated, Waiting
+from webhook.kube.container_states import ContainerStatus, Terminated, Waiting
+from webhook.kube.objects import PodRecord
 from webhook.model.annotations import MEMORY_LIMIT_ANNOTATION
 from webhook.model.finding import Code, Finding
 from webhook.model.pod import Container, Pod
@@ -81,7 +82,7 @@ RESTARTED = Code(
 )
 KILLED = Code(
     "Killed",
-    "A container was killed, with exit code 137.",
+    "The kernel or the kubelet killed a container.",
     "Read the container's log. If memory was the cause, the kernel log of the node has a line with "
     '"out of memory".',
 )
@@ -101,11 +102,6 @@ START_ERROR = Code(
     "The runtime could not start the command of a container. It has never run, so it has no log.",
     "Correct what the message names: usually a command or a path that the image does not have.",
 )
-WAITS_FOR_SIDECAR = Code(
-    "WaitsForSidecar",
-    "The pod's containers wait for the startupProbe of a sidecar.",
-    "Read the log of the sidecar, and correct it or its startupProbe.",
-)
 EPHEMERAL_WITHOUT_CAPABILITY = Code(
     "EphemeralWithoutIpcLock",
     "An ephemeral container has no IPC_LOCK, and never a device of its own: the webhook changes "
@@ -115,7 +111,6 @@ EPHEMERAL_WITHOUT_CAPABILITY = Code(
 CODES = (
     *(code for code, _ in _START_FAILURES),
     START_ERROR,
-    WAITS_FOR_SIDECAR,
     EPHEMERAL_WITHOUT_CAPABILITY,
     RESTARTED,
     KILLED,
@@ -132,6 +127,9 @@ _REMOVE_NON_ROOT = (
     "Remove runAsNonRoot from the securityContext of the pod or the container: IPC_LOCK has an "
     "effect for root only."
 )
+#: The message of the Event Killing. Source: kubernetes, pkg/kubelet/kuberuntime,
+#: computePodActions.
+_FAILED_PROBE = re.compile(r"failed (liveness|startup) probe")
 _MAX_MESSAGE = 400
 _SIGKILL, _SIGSEGV = 137, 139
 
@@ -143,8 +141,6 @@ def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
         yield from _container(evidence, container, _Subject("Init container", container.name))
     for container in status.container_statuses:
         yield from _container(evidence, container, _Subject("Container", container.name))
-    if status.phase == "Pending":
-        yield from _sidecars(evidence)
     for name in _ephemeral_without_capability(evidence.pod):
         text = (
             f"The ephemeral container {name} has no {CAPABILITY} and no RDMA device, so RDMA fails "
@@ -209,23 +205,6 @@ def _not_started(title: str, waiting: Waiting) -> Finding:
     return code.finding("error", f"{title} cannot start: {cause}: {cut(waiting.message)}", remedy)
 
 
-def _sidecars(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield a finding on each sidecar whose startupProbe keeps the pod's containers waiting."""
-    names = {
-        container.name
-        for container in evidence.pod.spec.init_containers
-        if container.restart_policy == "Always"
-    }
-    for status in evidence.pod.status.init_container_statuses:
-        if status.name in names and status.state.is_running and not status.started:
-            text = f"The pod's containers wait for the startupProbe of its sidecar {status.name}"
-            messages = event_messages(evidence, "Unhealthy", status.name)
-            text = f"{text}: {cut(messages[-1])}" if messages else f"{text}."
-            place = shlex.join(_arguments(evidence, "-c", status.name))
-            remedy = f"Read its log: kubectl logs {place}. Correct the sidecar or its startupProbe."
-            yield WAITS_FOR_SIDECAR.finding("error", text, remedy)
-
-
 def event_messages(evidence: PodEvidence, reason: str, container: str) -> list[str]:
     """Return the messages of the Events with this reason about a container, oldest first."""
     return [
@@ -279,9 +258,9 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
     if _has_not_started(ended):
         text = f"{subject.title} could not be started{times}: {cut(ended.message)}"
         return START_ERROR.finding("error", text)
-    if exit_code == _SIGKILL:
-        cause, remedy = _cause_of_kill(evidence, subject.name)
-        text = f"{subject.title} was killed (exit code 137){cause}{times}."
+    cause, remedy = _cause_of_kill(evidence, subject.name)
+    if cause or exit_code == _SIGKILL:
+        text = f"{subject.title} was killed (exit code {exit_code}){cause}{times}."
         return KILLED.finding("error", text, remedy or KILLED.remedy)
     crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""
     message = cut(ended.message)
@@ -300,7 +279,22 @@ def _cause_of_kill(evidence: PodEvidence, container: str) -> tuple[str, str]:
     hooks = event_messages(evidence, "FailedPostStartHook", container)
     if hooks:
         return f", since its postStart hook failed ({cut(hooks[-1])})", _POST_START_REMEDY
+    for killing in reversed(event_messages(evidence, "Killing", container)):
+        if match := _FAILED_PROBE.search(killing):
+            return _cause_by_probe(evidence, container, match[1])
     return "", ""
+
+
+def _cause_by_probe(evidence: PodEvidence, container: str, kind: str) -> tuple[str, str]:
+    """Return the clause and the remedy for a kill after a probe, "liveness" or "startup"."""
+    failures = [
+        message
+        for message in event_messages(evidence, "Unhealthy", container)
+        if message.lower().startswith(kind)
+    ]
+    details = f" ({cut(failures[-1])})" if failures else ""
+    remedy = f"Correct {kind}Probe of the container, or what it checks."
+    return f", since its {kind}Probe failed{details}", remedy
 
 
 def log_commands(evidence: PodEvidence, container: str, *, previous: bool) -> str:
@@ -345,6 +339,9 @@ def _memory_limit(pod: PodRecord, name: str) -> str:
 
 
 def cut(message: str) -> str:
-    """Return a message on one line; a longer one ends in an ellipsis."""
+    """Return a message on one line; a long one keeps its start, and its end with the cause."""
     line = " ".join(message.split())
-    return line if len(line) <= _MAX_MESSAGE else f"{line[: _MAX_MESSAGE - 1].rstrip()}…"
+    if len(line) <= _MAX_MESSAGE:
+        return line
+    half = (_MAX_MESSAGE - 3) // 2
+    return f"{line[:half].rstrip()} … {line[-half:].lstrip()}"

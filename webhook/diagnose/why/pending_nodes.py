@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from webhook.diagnose.why.evidence import PodEvidence, UnfinishedPod
 from webhook.diagnose.why.pending_placement import Candidates, message_findings, placement_findings
@@ -65,36 +66,58 @@ def node_findings(evidence: PodEvidence, message: str, *, has_cause: bool) -> It
         findings = [*_judged(evidence, lacking, report)]
     yield from findings
     if not findings and not has_cause:
-        yield UNSCHEDULABLE.finding("error", f"The pod is pending.{report}", _remedy(message))
+        yield _unschedulable(message)
 
 
-#: What the scheduler reports → the remedy.
-#: Source: pkg/scheduler/framework/plugins (nodeports, interpodaffinity, podtopologyspread).
-_REPORTED = {
-    "free ports": (
-        "Another pod of the node uses a hostPort of the pod, or a port in the host network: choose "
-        "another port, or wait until that pod ends."
-    ),
-    "anti-affinity": (
-        "A rule of podAntiAffinity, the pod's own or that of a running pod, keeps the two apart: "
-        "correct the rule, or wait until the other pod ends."
-    ),
-    "pod affinity rules": (
-        "No node runs a pod that the pod's podAffinity requires: correct the rule, or start that "
-        "pod first."
-    ),
-    "topology spread constraints": (
-        "The pod's topologySpreadConstraints allow no node: compare their topologyKey with the "
-        "labels of the nodes (kubectl get nodes --show-labels), or set whenUnsatisfiable to "
-        "ScheduleAnyway."
-    ),
-}
+class _Obstacle(NamedTuple):
+    """A reason of the scheduler that is not about resources."""
+
+    #: Words in its message.
+    words: str
+    #: A clause, after "since".
+    cause: str
+    remedy: str
 
 
-def _remedy(message: str) -> str:
-    """Return the remedies for what the scheduler reports."""
-    remedies = (remedy for words, remedy in _REPORTED.items() if words in message)
-    return " ".join(remedies) or UNSCHEDULABLE.remedy
+#: Source: pkg/scheduler/framework/plugins (nodeports, interpodaffinity, podtopologyspread,
+#: volumerestrictions).
+_OBSTACLES = (
+    _Obstacle(
+        "free ports",
+        "another pod uses a port of the node that it needs (hostPort, or hostNetwork)",
+        "Choose another port, wait until that pod ends, or use more nodes than such pods.",
+    ),
+    _Obstacle(
+        "anti-affinity",
+        "a rule of podAntiAffinity, its own or that of a running pod, keeps the two apart",
+        "Correct the rule, or wait until the other pod ends.",
+    ),
+    _Obstacle(
+        "pod affinity rules",
+        "no node runs a pod that its podAffinity requires",
+        "Correct the rule, or start that pod first.",
+    ),
+    _Obstacle(
+        "topology spread constraints",
+        "its topologySpreadConstraints allow no node",
+        "Compare their topologyKey with the labels of the nodes (kubectl get nodes --show-labels), "
+        "or set whenUnsatisfiable to ScheduleAnyway.",
+    ),
+    _Obstacle(
+        "ReadWriteOncePod",
+        "another pod uses its PersistentVolumeClaim, whose access mode is ReadWriteOncePod",
+        "Wait until that pod ends, or use a claim of another access mode.",
+    ),
+)
+
+
+def _unschedulable(message: str) -> Finding:
+    """Return the finding on what the scheduler reports besides resources, or on its message."""
+    obstacles = [obstacle for obstacle in _OBSTACLES if obstacle.words in message]
+    causes = "; and ".join(obstacle.cause for obstacle in obstacles)
+    text = f"The pod is pending{f', since {causes}' if causes else ''}."
+    remedy = " ".join(obstacle.remedy for obstacle in obstacles) or UNSCHEDULABLE.remedy
+    return UNSCHEDULABLE.finding("error", f"{text} The scheduler reports: {message}", remedy)
 
 
 def _unread(name: str, report: str) -> Finding:
@@ -173,7 +196,8 @@ def _too_large(
         total = offers[largest][name] if largest else 0
         if not total:
             text = f"The pod is waiting for {name}: no node of the cluster offers it.{report}"
-            yield OFFERED_NOWHERE.finding("error", text)
+            remedy = _RESERVE_HUGEPAGES if name.startswith("hugepages-") else ""
+            yield OFFERED_NOWHERE.finding("error", text, remedy or OFFERED_NOWHERE.remedy)
         elif total < amount:
             written, maximum = format_quantity(amount), format_quantity(total)
             text = (
@@ -181,6 +205,13 @@ def _too_large(
                 f"({largest}) has {maximum} in total.{report}"
             )
             yield TOO_LARGE.finding("error", text, _request_less(largest, name, maximum))
+
+
+#: The kubelet counts the huge pages of its node when it starts.
+_RESERVE_HUGEPAGES = (
+    "Ask the cluster administrator to reserve huge pages of this size on the nodes (for 2Mi: "
+    "sysctl vm.nr_hugepages) and to restart their kubelets."
+)
 
 
 def _never_together(offers: Mapping[str, _Amounts], requested: _Amounts, report: str) -> Finding:

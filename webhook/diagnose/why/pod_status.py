@@ -14,6 +14,7 @@ from webhook.diagnose.why.container_status import (
     log_remedy,
 )
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.init_containers import init_container_findings
 from webhook.diagnose.why.node_setup import SETUP_EVENTS, node_problem, setup_findings
 from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
 from webhook.diagnose.why.pending_nodes import node_findings
@@ -83,6 +84,10 @@ CODES = (
     OTHER_EVENT,
 )
 
+_FORBIDDEN_SYSCTL = (
+    "Remove the sysctl from securityContext.sysctls of the pod, or ask the cluster administrator "
+    "to list it in allowedUnsafeSysctls of the kubelet. Then create the pod again."
+)
 #: Events that only repeat the pod's status, its claims or the log.
 _REPEATED = frozenset(
     {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED, PREEMPTED_EVENT}
@@ -99,6 +104,7 @@ def status_findings(evidence: PodEvidence, verdict_remedy: str = "") -> Iterator
     """
     yield from _phase(evidence)
     yield from _scheduling(evidence)
+    yield from init_container_findings(evidence)
     yield from container_findings(evidence)
     yield from _events(evidence, verdict_remedy)
 
@@ -139,7 +145,7 @@ def _unready(evidence: PodEvidence) -> Iterator[Finding]:
         running = (container.name for container in unready if container.state.is_running)
         yield from (_unready_container(evidence, name) for name in running)
     else:
-        reason = f": {cut(ready.message)}" if ready.message else ""
+        reason = f": {cut(ready.message).rstrip('.')}" if ready.message else ""
         yield UNREADY.finding("unsure", f"It is not ready{reason}.")
 
 
@@ -166,7 +172,8 @@ def _failed(evidence: PodEvidence, on_node: str) -> Finding:
     status = evidence.pod.status
     if status.reason and status.message and not status.container_statuses:
         text = f"The pod was refused{on_node} ({status.reason}): {cut(status.message)}"
-        return REJECTED_BY_NODE.finding("error", text)
+        remedy = _FORBIDDEN_SYSCTL if status.reason == "SysctlForbidden" else ""
+        return REJECTED_BY_NODE.finding("error", text, remedy or REJECTED_BY_NODE.remedy)
     if status.reason == DEADLINE:
         text = f"The pod has failed{on_node} ({status.reason}): {cut(status.message)}"
         return FAILED.finding("error", text, DEADLINE_REMEDY)
@@ -201,7 +208,7 @@ def _events(evidence: PodEvidence, verdict_remedy: str) -> Iterator[Finding]:
     warnings = [
         (about, reason, event)
         for (about, reason), event in newest.items()
-        if not (about == "the pod" and reason in _REPEATED)
+        if not (about == "the pod" and reason in (*_REPEATED, evidence.pod.status.reason))
     ]
     for about, reason, event in warnings[-_MAX_EVENTS:]:
         text = f"Event {reason} about {about}: {cut(event.text)}"

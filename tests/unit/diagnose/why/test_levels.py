@@ -52,7 +52,7 @@ LEVELS = {
     "Preempting Preempted VolumeClaimMissing VolumeClaimUnbound VolumeElsewhere TooLarge "
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
-    "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
+    "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar WaitsForInitContainer Paused "
     "NotDue PostStartHookError",
 }
 OF_A_VERDICT = {
@@ -126,6 +126,7 @@ def _of_status() -> Iterator[Explanation]:
     waiting = {"name": "proxy", "state": {"running": {}}}
     sidecar = {"initContainers": [{"name": "proxy", "restartPolicy": "Always"}]}
     yield explain(live(phase="Pending", initContainerStatuses=[waiting], spec=sidecar))
+    yield explain(live(phase="Pending", initContainerStatuses=[waiting]))
     unready = {"type": "Ready", "status": "False", "message": "x"}
     yield explain(live(conditions=[unready]))
     yield explain(live(phase="Failed", reason="UnexpectedAdmissionError", message="x"))

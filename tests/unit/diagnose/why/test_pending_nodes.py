@@ -245,23 +245,49 @@ def test_another_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "remedies"),
+    ("reason", "cause", "remedy"),
     [
-        ("didn't have free ports for the requested pod ports", ["hostPort of the pod"]),
-        ("didn't match pod anti-affinity rules", ["podAntiAffinity"]),
-        ("didn't satisfy existing pods anti-affinity rules", ["podAntiAffinity"]),
-        ("didn't match pod affinity rules", ["podAffinity requires"]),
-        ("didn't match pod topology spread constraints (missing required label)", ["topologyKey"]),
-        ("didn't have free ports, 1 didn't match pod affinity rules", ["hostPort", "podAffinity"]),
+        ("didn't have free ports for the requested pod ports", "port of the node", "another port"),
+        ("didn't match pod anti-affinity rules", "podAntiAffinity", "the other pod ends"),
+        ("didn't satisfy existing pods anti-affinity rules", "podAntiAffinity", "Correct the rule"),
+        ("didn't match pod affinity rules", "no node runs a pod", "start that pod first"),
+        (
+            "didn't match pod topology spread constraints (missing required label)",
+            "its topol",
+            "Key",
+        ),
+        ("has pod using PersistentVolumeClaim with ReadWriteOncePod", "whose access mode", "Wait"),
     ],
 )
-def test_what_else_the_scheduler_reports(reason: str, remedies: list[str]) -> None:
-    """Each of the usual reasons has a remedy of its own."""
+def test_what_else_the_scheduler_reports(reason: str, cause: str, remedy: str) -> None:
+    """Each of the usual reasons is named, with a remedy of its own."""
     message = f"0/1 nodes are available: 1 node(s) {reason}."
     (finding,) = now(message, node("a", gpus="8"))
     assert finding.code == "Unschedulable"
-    assert [word for word in remedies if word in finding.remedy] == remedies
-    assert finding.remedy.count(":") == len(remedies)
+    start, _, report = finding.text.partition(" The scheduler reports: ")
+    assert start.startswith("The pod is pending, since ")
+    assert cause in start
+    assert "; and " not in start
+    assert report == message
+    assert remedy in finding.remedy
+    assert len(finding.remedy.split(". ")) == 1
+
+
+def test_two_reasons_of_the_scheduler() -> None:
+    """Both are named."""
+    message = "0/2 nodes are available: 1 didn't have free ports, 1 didn't match pod affinity rules"
+    (finding,) = now(message, node("a", gpus="8"))
+    assert "; and no node runs a pod that its podAffinity requires." in finding.text
+    assert finding.remedy.startswith("Choose another port")
+    assert finding.remedy.endswith("Correct the rule, or start that pod first.")
+
+
+def test_huge_pages() -> None:
+    """No device plugin offers them."""
+    message = "0/1 nodes are available: 1 Insufficient hugepages-2Mi."
+    (finding,) = now(message, node("a", gpus="8"), limits={"hugepages-2Mi": "1Gi"})
+    assert finding.code == "OfferedNowhere"
+    assert finding.remedy.startswith("Ask the cluster administrator to reserve huge pages")
 
 
 @pytest.mark.parametrize(

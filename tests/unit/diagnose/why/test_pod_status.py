@@ -487,15 +487,14 @@ def test_a_user_against_run_as_non_root() -> None:
 
 def test_a_sidecar_that_does_not_start() -> None:
     """The containers of the pod wait for its startupProbe."""
-    states: list[dict[str, Any]] = [
-        {"name": name, "state": {"running": {}}} for name in ("proxy", "fetch")
-    ]
+    states: list[dict[str, Any]] = [{"name": "proxy", "state": {"running": {}}}]
     sidecars = [{"name": "proxy", "restartPolicy": "Always"}, {"name": "fetch"}]
     pod = live(phase="Pending", initContainerStatuses=states, spec={"initContainers": sidecars})
     _, finding = now(pod)
     assert (finding.code, finding.level) == ("WaitsForSidecar", "error")
     assert finding.text == "The pod's containers wait for the startupProbe of its sidecar proxy."
-    assert finding.remedy.startswith("Read its log: kubectl logs train-0 -n lab -c proxy. Correct")
+    assert finding.remedy.startswith("Read its log: kubectl logs train-0 -n lab -c proxy. ")
+    assert finding.remedy.endswith(" Correct the sidecar or its startupProbe.")
     refused = event("Unhealthy", "Startup probe failed: connection refused")
     for part, end in (
         ("spec.initContainers{proxy}", ": Startup probe failed: connection refused"),
@@ -511,6 +510,73 @@ def test_a_sidecar_that_does_not_start() -> None:
     states[0] |= {"state": {"running": {}}}
     pod["status"]["phase"] = "Running"
     assert codes(explain(pod), "podStatus") == ["Running"]
+
+
+def test_an_init_container_that_runs() -> None:
+    """The containers of the pod wait for its end, perhaps in vain."""
+    running = {"name": "wait", "state": {"running": {"startedAt": EARLIER}}}
+    done = {"name": "fetch", "state": ended(0)}
+    spec = {"initContainers": [{"name": "fetch"}, {"name": "wait"}]}
+    pod = live(phase="Pending", initContainerStatuses=[done, running], spec=spec)
+    _, finding = now(pod)
+    assert (finding.code, finding.level) == ("WaitsForInitContainer", "error")
+    assert finding.text == (
+        "The pod's containers wait for its init container wait, which has been running since "
+        f"{EARLIER}."
+    )
+    assert finding.remedy.startswith("Read its log: kubectl logs train-0 -n lab -c wait. ")
+    assert finding.remedy.endswith(" If it waits for another pod, look at that one.")
+    assert not explain(pod).well
+
+
+@pytest.mark.parametrize("kind", ["liveness", "startup"])
+@pytest.mark.parametrize("exit_code", [137, 143])
+def test_a_probe_that_ends_a_container(kind: str, exit_code: int) -> None:
+    """The kubelet sends SIGTERM first, so the exit code may be any."""
+    messages = {
+        "Unhealthy": [
+            f"{kind.capitalize()} probe failed: cat: /alive",
+            "Readiness probe failed: x",
+        ],
+        "Killing": [f"Container main failed {kind} probe, will be restarted", "Stopping container"],
+    }
+    events = [event(reason, text) for reason, texts in messages.items() for text in texts]
+    for item in events:
+        item["involvedObject"]["fieldPath"] = "spec.containers{main}"
+    pod = of_main(lastState=ended(exit_code), restartCount=2)
+    _, finding = now(pod, events=events)
+    assert finding.code == "Killed"
+    assert finding.text == (
+        f"Container main was killed (exit code {exit_code}), since its {kind}Probe failed "
+        f"({kind.capitalize()} probe failed: cat: /alive), and has restarted 2 times."
+    )
+    assert finding.remedy == f"Correct {kind}Probe of the container, or what it checks."
+    _, finding = now(pod, events=events[2:])
+    assert f", since its {kind}Probe failed, and" in finding.text
+    _, finding = now(pod, events=[events[0], events[3]])
+    assert finding.code == ("Killed" if exit_code == 137 else "ContainerFailed")
+    assert "Probe" not in finding.text
+
+
+def test_a_sysctl_that_the_kubelet_forbids() -> None:
+    """To create the pod again changes nothing; the Event repeats the status."""
+    pod = live(phase="Failed", reason="SysctlForbidden", message='forbidden sysctl: "a"')
+    (finding,) = now(pod, events=[event("SysctlForbidden", 'forbidden sysctl: "a"')])
+    assert finding.code == "RejectedByNode"
+    assert finding.remedy.startswith("Remove the sysctl from securityContext.sysctls")
+    other = live(phase="Failed", reason="UnexpectedAdmissionError", message="x")
+    found = now(other, events=[event("SysctlForbidden", "y")])
+    assert [finding.code for finding in found] == ["RejectedByNode", "Event"]
+    assert found[0].remedy.startswith("Create the pod again")
+
+
+def test_a_failed_pod_with_a_failed_container() -> None:
+    """The answer names the container: how it ended says more than that the pod has failed."""
+    failed = of_main(state=ended(1))
+    failed["status"]["phase"] = "Failed"
+    assert "as it should: Container main ended with exit code 1." in explain(failed).answer.text
+    alone = explain(live(phase="Failed")).answer.text
+    assert alone.endswith("as it should: The pod has failed on node node-1.")
 
 
 def test_a_pod_that_is_not_ready() -> None:
@@ -571,6 +637,9 @@ def test_a_readiness_gate() -> None:
     message = 'corresponding condition of pod readiness gate "lb" does not exist'
     condition = {"type": "Ready", "status": "False", "message": message}
     statuses = [_container_status("main", ready=True)]
+    _, finding = now(live(conditions=[condition], containerStatuses=statuses))
+    assert finding.text == f"It is not ready: {message}."
+    condition["message"] += "."
     _, finding = now(live(conditions=[condition], containerStatuses=statuses))
     assert finding.text == f"It is not ready: {message}."
     deleted = live(conditions=[condition], metadata={"deletionTimestamp": LATER})

@@ -14,7 +14,8 @@ from webhook.diagnose.verify.results import NodePair
 from webhook.diagnose.verify.runs.plan import RunEnvironment, RunPlan, RunPods
 from webhook.errors import ClusterError
 from webhook.kube.api import StatusError
-from webhook.kube.objects import ContainerStatus, PodRecord
+from webhook.kube.container_states import ContainerStatus
+from webhook.kube.objects import PodRecord
 from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import (
     DEVICES_ANNOTATION,

@@ -1,0 +1,60 @@
+"""Init containers and sidecars that the pod's containers wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.diagnose.why.container_status import cut, event_messages, log_commands
+from webhook.diagnose.why.evidence import PodEvidence
+from webhook.kube.container_states import ContainerStatus
+from webhook.model.finding import Code, Finding
+
+WAITS_FOR_SIDECAR = Code(
+    "WaitsForSidecar",
+    "The pod's containers wait for the startupProbe of a sidecar.",
+    "Read the log of the sidecar, and correct it or its startupProbe.",
+)
+WAITS_FOR_INIT_CONTAINER = Code(
+    "WaitsForInitContainer",
+    "The pod's containers wait for an init container to end.",
+    "Read the log of the init container. If it waits for another pod, look at that one.",
+)
+CODES = (WAITS_FOR_SIDECAR, WAITS_FOR_INIT_CONTAINER)
+
+
+def init_container_findings(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield a finding on each init container that keeps a pending pod's containers waiting."""
+    if evidence.pod.status.phase != "Pending":
+        return
+    sidecars = {
+        container.name
+        for container in evidence.pod.spec.init_containers
+        if container.restart_policy == "Always"
+    }
+    for status in evidence.pod.status.init_container_statuses:
+        if status.state.running is None:
+            continue
+        if status.name not in sidecars:
+            yield _waits_for_end(evidence, status)
+        elif not status.started:
+            yield _waits_for_probe(evidence, status.name)
+
+
+def _waits_for_end(evidence: PodEvidence, status: ContainerStatus) -> Finding:
+    running = status.state.running
+    since = f", which has been running since {running.started_at}" if running else ""
+    text = f"The pod's containers wait for its init container {status.name}{since}."
+    commands = log_commands(evidence, status.name, previous=False)
+    remedy = f"{commands} If it waits for another pod, look at that one."
+    return WAITS_FOR_INIT_CONTAINER.finding("error", text, remedy)
+
+
+def _waits_for_probe(evidence: PodEvidence, name: str) -> Finding:
+    text = f"The pod's containers wait for the startupProbe of its sidecar {name}"
+    messages = event_messages(evidence, "Unhealthy", name)
+    text = f"{text}: {cut(messages[-1])}" if messages else f"{text}."
+    commands = log_commands(evidence, name, previous=False)
+    return WAITS_FOR_SIDECAR.finding("error", text, f"{commands} {_CORRECT_SIDECAR}")
+
+
+_CORRECT_SIDECAR = "Correct the sidecar or its startupProbe."
