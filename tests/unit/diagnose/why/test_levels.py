@@ -52,8 +52,8 @@ LEVELS = {
     "Preempting Preempted VolumeClaimMissing VolumeClaimUnbound VolumeElsewhere TooLarge "
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
-    "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar WaitsForInitContainer Paused "
-    "NotDue PostStartHookError",
+    "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
+    "WaitsForInitContainer NotDue PostStartHookError",
 }
 OF_A_VERDICT = {
     "WouldBe",
