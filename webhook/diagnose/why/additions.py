@@ -69,7 +69,7 @@ class Additions(NamedTuple):
     def finding(self, level: Level, evidence: PodEvidence) -> Finding:
         """Return a finding with the webhooks and policies that may have added them."""
         text = (
-            f"{', '.join(self.titles)}: not in {self.template}, so another webhook or a policy "
+            f"{', '.join(self.titles)}: not in {self.template}, so {possible_authors(evidence)} "
             "added it when the pod was created."
         )
         return ADDED_AT_ADMISSION.finding(level, text, mutators_remedy(evidence))
@@ -117,6 +117,21 @@ def depends_on_mutators(evidence: PodEvidence, comparison: Comparison) -> bool:
     if comparison.changes or additions_of(evidence, comparison).titles:
         return True
     return evidence.pod.waits_for_node and bool(added_selectors(evidence))
+
+
+def possible_authors(evidence: PodEvidence) -> str:
+    """Return what may add fields to a pod at admission, as the subject of a clause.
+
+    The API server merges `scheduling` of a RuntimeClass into its pods (plugin/pkg/admission/
+    runtimeclass).
+    """
+    has_class = at(evidence.pod.manifest, ("spec", "runtimeClassName")) is not None
+    return f"{'its RuntimeClass, ' if has_class else ''}another webhook or a policy"
+
+
+def original_title(evidence: PodEvidence) -> str:
+    """Return the title of what the pod was created from; "" if that is unknown."""
+    return _original(evidence)[0]
 
 
 def mutators_remedy(evidence: PodEvidence) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from webhook.config.custom_resource import CONFIGURATION_TITLE
@@ -15,10 +16,12 @@ from webhook.kube.objects import Manifest
 from webhook.kube.watched_resources import CONFIGURATION_PATH
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import NamespaceFacts
+from webhook.model.pod import at
 
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 WEBHOOKS_PATH = f"{_ADMISSION}/mutatingwebhookconfigurations"
 _POLICIES_PATH = f"{_ADMISSION}/mutatingadmissionpolicies"
+_RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 
 
 def installed_configuration(
@@ -54,7 +57,18 @@ def mutators_of(
     namespace = NamespaceFacts(name=evidence.namespace_name, labels=labels)
     policies = _policies(reads, best_effort)
     selected = (webhooks, policies, evidence.pod.manifest, namespace)
-    return Mutators(tuple(later_mutators(*selected)), tuple(other_mutators(*selected)))
+    others = (*_runtime_class(best_effort, evidence), *other_mutators(*selected))
+    return Mutators(tuple(later_mutators(*selected)), others)
+
+
+def _runtime_class(best_effort: BestEffortReads, evidence: PodEvidence) -> Iterator[str]:
+    """Yield the title of the pod's RuntimeClass, if the API server merges some of it into pods."""
+    name = at(evidence.pod.manifest, ("spec", "runtimeClassName"))
+    if not isinstance(name, str):
+        return
+    manifest = best_effort.get(f"{_RUNTIME_CLASSES}/{name}", f"RuntimeClass {name}") or {}
+    if at(manifest, ("scheduling", "nodeSelector")):
+        yield f"RuntimeClass {name} (scheduling.nodeSelector)"
 
 
 def _policies(reads: ObjectReads, best_effort: BestEffortReads) -> list[Manifest]:

@@ -7,7 +7,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
-from webhook.diagnose.why.additions import added_selectors, mutators_remedy
+from webhook.diagnose.why.additions import (
+    added_selectors,
+    mutators_remedy,
+    original_title,
+    possible_authors,
+)
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_template import template_title, with_effect
 from webhook.errors import ShapeError
@@ -151,7 +156,8 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
         text = f"{start} do not have the label {key}={value} of its nodeSelector; {actual}.{report}"
         correction = with_effect(f"Correct nodeSelector in {template}", evidence)
         if key in added_selectors(evidence):
-            added = f"Another webhook or a policy added it: {template} does not have it."
+            added = f"{original_title(evidence)} does not have it: {possible_authors(evidence)}"
+            added = f"{added[:1].upper()}{added[1:]} added it."
             correction = f"{added} {mutators_remedy(evidence)}"
         remedy = (
             f"{correction} If the label is missing by mistake, set it: kubectl label node NODE "

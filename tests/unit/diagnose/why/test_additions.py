@@ -175,6 +175,10 @@ def test_a_node_label() -> None:
         "or a policy added it when the pod was created."
     )
     assert explanation.answer.remedy.startswith("Check what changes pods at admission")
+    isolated = {**pod, "spec": {**pod["spec"], "runtimeClassName": "kata"}}
+    assert "so its RuntimeClass, another webhook or a policy added it" in (
+        compared(isolated, KNOWN, other_mutators=HARDENING).answer.text
+    )
     remedies = {
         finding.code: finding.remedy for finding in chapter_findings(explanation, "applied")
     }

@@ -201,6 +201,20 @@ def test_what_may_have_changed_the_pod() -> None:
     assert evidence.unread == ()
 
 
+def test_the_runtime_class_may_have_changed_the_pod() -> None:
+    """The API server merges its scheduling into the pod's; without any, it adds nothing."""
+    answers = everything(live(CHANGED, spec={**SPEC, "runtimeClassName": "kata"}))
+    path = "/apis/node.k8s.io/v1/runtimeclasses/kata"
+    selecting = {"scheduling": {"nodeSelector": {"a": "b"}}}
+    for answer, others in (
+        (selecting, ("RuntimeClass kata (scheduling.nodeSelector)",)),
+        ({"scheduling": {"tolerations": []}}, ()),
+    ):
+        assert collect(FakeCluster(answers | {path: answer})).other_mutators == others
+    missing = collect(FakeCluster(answers | {path: 404}))
+    assert missing.unread == ("Could not read RuntimeClass kata: not found.",)
+
+
 def test_what_may_have_changed_the_pod_may_not_be_read() -> None:
     """Each missing right has a sentence, but no sentence is about a kind that does not exist."""
     answers = everything(live(CHANGED, spec=SPEC)) | {HOOKS: 403, CONFIGURATION_PATH: 403}

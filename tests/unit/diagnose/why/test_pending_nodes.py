@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from webhook.model.finding import Finding
 from webhook.model.nodes import node_of
 
 V100 = "nvidia.com/v100"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 FULL = f"0/2 nodes are available: 2 Insufficient {V100}."
 OTHER = "0/2 nodes are available: 2 node(s) were not good."
 
@@ -211,6 +213,24 @@ def test_a_node_selector() -> None:
     assert "Correct nodeSelector in the pod template of Job train" in finding.remedy
     (finding,) = now(FULL, node("a", gpus="8"), nodeSelector={"pool": "b"})
     assert "; none has it." in finding.text
+
+
+def test_a_label_that_somebody_added() -> None:
+    """The manifest that was applied has none, so nothing in it can be corrected."""
+    pod = pending(FULL, nodeSelector={"pool": "b"})
+    pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps({"spec": {}})
+    nodes = [node("a", gpus="8")]
+    facts = {"a": node_of(nodes[0])}
+    others = ("RuntimeClass kata (scheduling.nodeSelector)",)
+    explanation = explain(pod, nodes=nodes, node_facts=facts, other_mutators=others)
+    (finding,) = chapter_findings(explanation, "podStatus")
+    assert finding.code == "BlockedBySelection"
+    assert finding.remedy == (
+        "The manifest that was applied does not have it: another webhook or a policy added it. "
+        "Check what changes pods at admission: RuntimeClass kata (scheduling.nodeSelector). Then "
+        "create the pod again. If the label is missing by mistake, set it: kubectl label node "
+        "NODE pool=b."
+    )
 
 
 def affinity(*keys: str) -> dict[str, Any]:
