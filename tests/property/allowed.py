@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tests.property.changes import Change, changes
 from webhook.decide.mutations.ipc_lock import UNLIMITED
-from webhook.decide.shell.argv import remap_word_count
+from webhook.decide.shell.argv import remap_length
 from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.claims import CLAIM_PREFIX
 from webhook.model.fabric import CompiledConfiguration
@@ -208,7 +208,7 @@ def _only_inserted(before: list[Any], after: list[Any]) -> bool:
     """
     if after.__class__ is not list or not all(word.__class__ is str for word in before + after):
         return False
-    words = iter(after[0 if remap_word_count(before) else remap_word_count(after) :])
+    words = iter(after[0 if remap_length(before) else remap_length(after) :])
     between: list[str] = []
     for original in before:
         for word in words:

@@ -114,10 +114,12 @@ def _load(
     """Judge a document; `sent`: the `spec` that kubectl would send, None if it does not matter."""
     data = document.data
     assert isinstance(data, dict)
-    other = [*kind_errors(data)]
-    unplaced = [_UnplacedFinding("error", *finding) for finding in other or object_errors(data)]
+    wrong_kind = [*kind_errors(data)]
+    unplaced = [
+        _UnplacedFinding("error", *finding) for finding in wrong_kind or object_errors(data)
+    ]
     spec = data.get("spec")
-    if other or not isinstance(spec, dict):
+    if wrong_kind or not isinstance(spec, dict):
         raise InvalidConfiguration(name, *_sort_findings(document, name, unplaced))
     _refuse_too_large(spec, document, name)
     _refuse_too_many(spec, document, name)
@@ -128,7 +130,11 @@ def _load(
     if any(finding.level == "error" for finding in findings):
         raise InvalidConfiguration(name, findings, truncation)
     return LoadedConfiguration(
-        compile_configuration(readings.sound.model), findings, fabrics_text, truncation, name
+        compile_configuration(readings.without_errors.model),
+        findings,
+        fabrics_text,
+        truncation,
+        name,
     )
 
 

@@ -21,14 +21,15 @@ class Readings(NamedTuple):
     """The same file with more and more left out, for rules that need more certainty."""
 
     readable: ParsedSpec  #: without its wrong fields: for rules that check values one by one
-    sound: ParsedSpec  #: and without fabrics with a wrong value: for errors that compare fields
+    #: And without fabrics with a wrong value: for errors that compare fields.
+    without_errors: ParsedSpec
     certain: ParsedSpec  #: and without fabrics with a probably misspelled field: for warnings
 
     def of(self, rule: Rule) -> ParsedSpec:
         """Return the parts that a rule may judge without reporting consequences of other errors."""
         if rule.tolerates_other_errors:
             return self.readable
-        return self.sound if rule.level == "error" else self.certain
+        return self.without_errors if rule.level == "error" else self.certain
 
 
 def complete_readings(model: FabricConfigurationSpec) -> Readings:
@@ -46,10 +47,10 @@ def partial_readings(data: dict[str, object], errors: list[ErrorDetails]) -> Rea
     assert head is not None
     readable, broken = {}, set()
     for index, raw in enumerate(fabrics):
-        fabric, sound = _read(FabricEntry, raw)
+        fabric, valid = _read(FabricEntry, raw)
         if fabric is not None:
             readable[index] = fabric
-        if not sound:
+        if not valid:
             broken.add(index)
     names = (raw.get("name") for raw in fabrics if isinstance(raw, dict))
     readable_spec = ParsedSpec(
@@ -58,8 +59,10 @@ def partial_readings(data: dict[str, object], errors: list[ErrorDetails]) -> Rea
         names=frozenset(str(name) for name in names if name is not None),
         default_unsure=any(_hides_default(error) for error in errors[:_MAX_UNKNOWN]),
     )
-    sound_spec = readable_spec.without(broken)
-    return Readings(readable_spec, sound_spec, sound_spec.without(_uncertain_fabrics(errors)))
+    without_errors = readable_spec.without(broken)
+    return Readings(
+        readable_spec, without_errors, without_errors.without(_uncertain_fabrics(errors))
+    )
 
 
 def _uncertain_fabrics(errors: list[ErrorDetails]) -> set[int]:
@@ -89,19 +92,19 @@ def _hides_default(error: ErrorDetails) -> bool:
 def _read(model: type[_Entry], raw: object) -> tuple[_Entry | None, bool]:
     """Read a mapping without its wrong fields; return None if even that is impossible.
 
-    The second value is whether the mapping is sound: unknown fields do no harm, but a known
-    field with a wrong value does.
+    The second value is whether the mapping is valid apart from unknown fields, which do no harm:
+    no known field has a wrong value.
     """
-    sound = True
+    valid = True
     while True:
         try:
-            return model.model_validate(raw), sound
+            return model.model_validate(raw), valid
         except ValidationError as error:
             errors = error.errors(include_url=False)
-            sound = sound and all(details["type"] == "extra_forbidden" for details in errors)
+            valid = valid and all(details["type"] == "extra_forbidden" for details in errors)
             fields = {_field(details) for details in errors}
             if () in fields:
-                return None, sound
+                return None, valid
             raw = _without(raw, fields)
 
 

@@ -120,7 +120,7 @@ class StatusVocabulary(NamedTuple):
 
     #: The reason codes of each mutation, in the order of the mutations.
     mutations: Mapping[str, frozenset[str]]
-    #: These, and the codes that the pipeline records instead of a mutation; sorted.
+    #: These, and the codes of outcomes that no mutation records; sorted.
     codes: tuple[str, ...]
     #: The verdict that each code explains.
     verdicts: Mapping[str, str | None]

@@ -1,8 +1,8 @@
 """Examine a pod before any mutation runs: find its targets and fabric, or the reason for none.
 
 `annotation_values` checks the annotations; `targets` chooses the containers, `fabric_choice` the
-fabric; `foreign_nic` and `node_selection` find evidence against it. Nothing here edits the pod.
-Start with `examine`, below.
+fabric; `node_selection` finds evidence for a fabric, `foreign_nic` evidence against any. Nothing
+here edits the pod. Start with `examine`, below.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def _applicability(
         reason = FOREIGN_NIC if analysis.targets else None
         remedy = f": {FOREIGN_REMEDY}" if reason else ""
         return Applicability(
-            RdmaAccess.NIC,
+            RdmaAccess.NIC,  # of no fabric
             reason,
             f"{foreign_nic_message}{remedy}",
             not_needed=reason is None,

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from webhook.decide.shell.argv import Word, basename, command_at, remap_word_count, script_at
+from webhook.decide.shell.argv import Word, basename, command_at, remap_length, script_at
 from webhook.decide.shell.scripts import TOO_MANY, Scripts
 from webhook.model.pod import Path, Pod
 
@@ -149,7 +149,7 @@ class Commands:
         """Yield the commands of a container; a run without words is an unread script."""
         container = self._pod.container(path)
         argv, split = container.command + container.args, len(container.command)
-        index = command_at(argv, remap_word_count(argv))
+        index = command_at(argv, remap_length(argv))
         while index is not None:
             script = script_at(argv, index)
             if script is None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from webhook.decide.settings.process import Process
-from webhook.decide.settings.setting import Memlock, Setting
+from webhook.decide.settings.setting import UNKNOWN_VALUE, Memlock, Setting
 from webhook.decide.shell.argv import Word
 
 _DECLARING = frozenset({"declare", "typeset", "local"})
@@ -102,11 +102,11 @@ def possible_settings(words: Sequence[Word]) -> Iterator[Setting]:
 
 
 def assignments(words: Iterable[Word]) -> Iterator[tuple[str, str]]:
-    """Yield the names and values of words such as `A=b`; of `A+=b`, the value is unknown."""
+    """Yield the names and values of words such as `A=b`; of `A+=b`, UNKNOWN_VALUE."""
     for word in words:
         name, equals, value = (word or "").partition("=")
         if equals and name.endswith("+"):
-            name, value = name[:-1], "$"
+            name, value = name[:-1], UNKNOWN_VALUE
         if equals and name.isidentifier():
             yield name, value
 

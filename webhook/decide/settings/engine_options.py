@@ -25,17 +25,22 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from webhook.decide.settings.setting import UNKNOWN_VALUE
 from webhook.decide.shell.argv import Word
 from webhook.model.pod import fields_or_empty
 from webhook.model.transport_variables import NIXL_BACKENDS
 
 _MOONCAKE_DEVICES = "MOONCAKE_DEVICE"
-_DISAGGREGATED, _ELASTIC = "--disaggregation-ib-device", "--mooncake-ib-device"
+_DISAGGREGATION_IB_DEVICE = "--disaggregation-ib-device"
+_MOONCAKE_IB_DEVICE = "--mooncake-ib-device"
 #: The library that takes the devices of --disaggregation-ib-device, Mooncake unless it is chosen.
 _BACKEND = "--disaggregation-transfer-backend"
 _VLLM, _HICACHE = "--kv-transfer-config", "--hicache-storage-backend-extra-config"
 #: The options that name devices or a transport; vLLM also accepts underscores.
-ENGINE_OPTIONS = (_DISAGGREGATED, _ELASTIC, _VLLM, "--kv_transfer_config", _HICACHE)
+ENGINE_OPTIONS = (
+    *(_DISAGGREGATION_IB_DEVICE, _MOONCAKE_IB_DEVICE),
+    *(_VLLM, "--kv_transfer_config", _HICACHE),
+)
 #: The keys of a Mooncake connector's configuration, and their variables.
 _MOONCAKE_KEYS = {
     "protocol": "MOONCAKE_PROTOCOL",
@@ -51,22 +56,26 @@ class EngineSetting(NamedTuple):
 
     option: str
     name: str
-    value: str
+    value: str  #: UNKNOWN_VALUE if only the running container knows it
 
 
 def engine_settings(words: Sequence[Word]) -> Iterator[EngineSetting]:
-    """Yield what the options of an engine, the first word, stand for; an unknown value is "$"."""
+    """Yield what the options of an engine, the first word, stand for."""
     chosen: dict[str, Word] = {}
     for word, following in zip(words, (*words[1:], None), strict=True):
         option, equals, value = (word or "").partition("=")
         if option in ENGINE_OPTIONS or option == _BACKEND:
             chosen[option.replace("_", "-")] = value if equals else following
     backend = chosen.get(_BACKEND) or "mooncake"
-    if _ELASTIC in chosen:
-        yield EngineSetting(_ELASTIC, _MOONCAKE_DEVICES, chosen[_ELASTIC] or "$")
-    if _DISAGGREGATED in chosen and backend.startswith(("mooncake", "mori")):
+    if _MOONCAKE_IB_DEVICE in chosen:
+        yield EngineSetting(
+            _MOONCAKE_IB_DEVICE, _MOONCAKE_DEVICES, chosen[_MOONCAKE_IB_DEVICE] or UNKNOWN_VALUE
+        )
+    if _DISAGGREGATION_IB_DEVICE in chosen and backend.startswith(("mooncake", "mori")):
         name = "MORI_RDMA_DEVICES" if backend == "mori" else _MOONCAKE_DEVICES
-        yield EngineSetting(_DISAGGREGATED, name, chosen[_DISAGGREGATED] or "$")
+        yield EngineSetting(
+            _DISAGGREGATION_IB_DEVICE, name, chosen[_DISAGGREGATION_IB_DEVICE] or UNKNOWN_VALUE
+        )
     for option in (_VLLM, _HICACHE):
         parsed = _parsed(chosen.get(option) or "")
         for connector, configuration in _connectors(option, parsed):

@@ -12,6 +12,7 @@ from webhook.decide.settings.launch_options import rank_variables, srun_export
 from webhook.decide.settings.process import Process
 from webhook.decide.settings.setting import (
     NO_SETTINGS,
+    UNKNOWN_VALUE,
     CommandSettings,
     OtherUser,
     Setting,
@@ -24,9 +25,9 @@ from webhook.decide.shell.argv import (
     Layer,
     Word,
     basename,
-    front_of,
-    remap_word_count,
+    remap_length,
     script_at,
+    split_wrappers,
 )
 from webhook.decide.shell.scripts import Scripts
 from webhook.decide.shell.words import Command
@@ -79,7 +80,7 @@ class CommandReader:
             self._scripts = Scripts(TERMS, _OCCURRENCES)
         argv = container.command + container.args
         reading = _Reading(self._scripts, container.env)
-        reading.run_container(argv[remap_word_count(argv) :])
+        reading.run_container(argv[remap_length(argv) :])
         return reading.result(container.command_text)
 
 
@@ -101,7 +102,7 @@ class _Reading:
         words: Sequence[Word] = argv
         while words:
             self._run(words, self._process, 0)
-            shell = front_of(words).command
+            shell = split_wrappers(words).command
             script = None if shell is None else script_at(words, shell)
             if script is None or not (words[script] or "").rstrip().endswith(HANDS_OVER):
                 break
@@ -113,9 +114,9 @@ class _Reading:
         possible = [*self._possible]
         for other in side:
             possible += other.settings.values()
-        explained = {*process.settings, *(setting.name for setting in possible)}
-        explained |= self._harmless
-        possible += mentions(text, explained)
+        known_names = {*process.settings, *(setting.name for setting in possible)}
+        known_names |= self._harmless
+        possible += mentions(text, known_names)
         env_dropped_by = process.env_dropped_by or next(
             (other.env_dropped_by for other in side if other.env_dropped_by), ""
         )
@@ -140,7 +141,7 @@ class _Reading:
         """
         if depth > _DEPTH:
             return True
-        layers, index = front_of(words)
+        layers, index = split_wrappers(words)
         for layer in layers:
             _apply_layer(words, layer, process)
         if index is None:
@@ -184,14 +185,15 @@ class _Reading:
             for name, value, option in options.variables:
                 if is_recorded(name):
                     source = f"{option} in its command"
-                    self._possible.append(Setting(name, literal(value or "$"), source))
+                    self._possible.append(Setting(name, literal(value or UNKNOWN_VALUE), source))
             return True
         ssh_rank = Process()
         for name in options.forwarded:
             self._forward(name, process, ssh_rank)
         rank_changes = Process(process)
         for name, value, option in options.variables:
-            rank_changes.assign(name, "$" if value is None else value, f"{option} in its command")
+            assigned = UNKNOWN_VALUE if value is None else value
+            rank_changes.assign(name, assigned, f"{option} in its command")
         if options.program is not None:
             self._run(words[options.program :], rank_changes, depth + 1)
         ssh_rank.absorb(rank_changes)
@@ -237,7 +239,7 @@ class _Reading:
             self._harmless |= child.settings.keys()
         if not (carries and child.changed):
             return False
-        replaces = any(layer.program == "exec" for layer in front_of(words).layers)
+        replaces = any(layer.program == "exec" for layer in split_wrappers(words).layers)
         is_last = replaces or _ENDING.match(script, command.ends[-1]) is not None
         if is_last and not command.conditional:
             process.absorb(child)

@@ -17,6 +17,8 @@ PREFIXES = (
 )
 #: Characters of an expansion: the value is known only when the container runs.
 _EXPANDING = frozenset("$`")
+#: A value that is known only when the container runs: `literal` of it is None.
+UNKNOWN_VALUE = "$"
 
 
 class Setting(NamedTuple):

@@ -64,16 +64,16 @@ def may_set(text: str) -> bool:
     return any(map(text.__contains__, _JOINED))
 
 
-def mentions(text: str, explained: Collection[str]) -> Iterator[Setting]:
-    """Yield settings that a text seems to make, except for the names whose settings are known.
+def mentions(text: str, known_names: Collection[str]) -> Iterator[Setting]:
+    """Yield settings that a text seems to make, except those of variables in `known_names`.
 
     Examples are the words of `eval`, `ssh`, `srun` or `python -c`, and a file that the command
     writes.
     """
-    if not any(name in text for name in OFF_VALUES if name not in explained):
+    if not any(name in text for name in OFF_VALUES if name not in known_names):
         return
     for match in _MENTION.finditer(_COMMENT.sub("", text)):
         name, value = match["name"], match["plain"] or match["quoted"]
-        if name not in explained and not value.startswith(("$" + name, "${" + name)):
+        if name not in known_names and not value.startswith(("$" + name, "${" + name)):
             known = None if "%" in value else literal(value)  # `printf 'A=%s'`
             yield Setting(name, known, "text in its command")

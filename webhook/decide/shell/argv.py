@@ -60,7 +60,7 @@ _WRAPPERS = {
 #: name and a number of GPUs.
 REMAP_SHELL = ("/bin/sh", "-c")
 REMAP = "rdma-remap"
-_REMAP_WORDS = 5
+_REMAP_LENGTH = 5
 
 _SHELLS = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 _SHELL_VALUES = frozenset({"--init-file", "--rcfile"})  # bash(1)
@@ -71,15 +71,15 @@ def basename(word: str) -> str:
     return word.rpartition("/")[2]
 
 
-def remap_word_count(command: Sequence[Word]) -> int:
+def remap_length(command: Sequence[Word]) -> int:
     """Return the number of leading words of the remap of `nvlink`, of this or an older release."""
     is_remap = (
-        len(command) > _REMAP_WORDS
+        len(command) > _REMAP_LENGTH
         and command[3] == REMAP
         and (command[0], command[1]) == REMAP_SHELL
         and (command[4] or "").isdigit()
     )
-    return _REMAP_WORDS if is_remap else 0
+    return _REMAP_LENGTH if is_remap else 0
 
 
 class Layer(NamedTuple):
@@ -90,14 +90,14 @@ class Layer(NamedTuple):
     end: int  #: the index after its last word
 
 
-class Front(NamedTuple):
-    """What precedes a command."""
+class WrappedCommand(NamedTuple):
+    """A command, and what precedes it."""
 
     layers: tuple[Layer, ...]
     command: int | None  #: the index of the command; None without one, or if it is unknown
 
 
-def front_of(words: Sequence[Word], start: int = 0) -> Front:
+def split_wrappers(words: Sequence[Word], start: int = 0) -> WrappedCommand:
     """Find the command that the words from `start` run, and what precedes it."""
     index: int | None = _past_assignments(words, start)
     layers = [] if index == start else [Layer("", start, index or start)]
@@ -105,19 +105,19 @@ def front_of(words: Sequence[Word], start: int = 0) -> Front:
         word = words[index]
         wrapper = None if word is None else _WRAPPERS.get(basename(word))
         if word is None or wrapper is None:
-            return Front(tuple(layers), None if word is None else index)
+            return WrappedCommand(tuple(layers), None if word is None else index)
         begin, index = index, _past_options(words, index + 1, wrapper)
         if index is not None:
             index += wrapper.operands
             if wrapper.assignments:
                 index = _past_assignments(words, index)
             layers.append(Layer(basename(word), begin, index))
-    return Front(tuple(layers), None)
+    return WrappedCommand(tuple(layers), None)
 
 
 def command_at(words: Sequence[Word], start: int = 0) -> int | None:
     """Return the index of the command that the words from `start` run; None if unknown."""
-    return front_of(words, start).command
+    return split_wrappers(words, start).command
 
 
 def script_at(words: Sequence[Word], shell: int) -> int | None:

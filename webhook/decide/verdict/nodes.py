@@ -3,8 +3,8 @@
 The nodes are those that the pod's own nodeSelector, required affinity and nodeName leave. If none
 is left, or none of these offers what the pod requests, nodes may be added, and a device plugin that
 restarts offers nothing for a while. So the verdict is `unsure`, unless the site's nodes are
-configured as static. A cordon, a node that is not ready and a taint pass: they are never a `no`.
-Without known nodes there is no verdict.
+configured as static. A cordon, a node that is not ready and a taint are temporary, so they are
+never a `no`. Without known nodes there is no verdict.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from webhook.decide.mutations.placement import MUTATION as PLACEMENT
 from webhook.decide.mutations.rdma_resources import MUTATION as RDMA_RESOURCES
 from webhook.decide.mutations.shared_memory import MUTATION as SHARED_MEMORY
 from webhook.decide.mutations.shared_memory import VOLUME
-from webhook.decide.shell.argv import remap_word_count
+from webhook.decide.shell.argv import remap_length
 from webhook.diagnose.why.stand_in import extended_resources, is_gpu_name
 from webhook.model.annotations import NETWORKS_ANNOTATION
 from webhook.model.pod import Container, Pod
@@ -81,7 +81,7 @@ TRACES: Mapping[str, Trace] = {
     ),
     NVLINK.name: Trace(
         "the remap script in its command",
-        _in_a_container(lambda container: remap_word_count(container.command)),
+        _in_a_container(lambda container: remap_length(container.command)),
     ),
     SHARED_MEMORY.name: Trace(
         f"a mount of the volume {VOLUME}",

@@ -33,8 +33,8 @@ def test_the_order_is_that_of_the_documentation() -> None:
     assert [name for name in ids if name in documented] == documented
 
 
-def test_each_requires_the_documented_level() -> None:
-    """The levels match the documented cases: fabric known, foreign NIC, fabric unknown."""
+def test_each_requires_the_documented_access() -> None:
+    """The documented accesses: any pod, one with a NIC that no fabric lists, one with a fabric."""
     documented = {
         **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], RdmaAccess.NONE),
         "memory-limit": RdmaAccess.NIC,

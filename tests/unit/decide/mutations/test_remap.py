@@ -1,7 +1,7 @@
 import pytest
 
 from webhook.decide.mutations.nvlink.remap import SCRIPT, script, wrapping
-from webhook.decide.shell.argv import remap_word_count
+from webhook.decide.shell.argv import remap_length
 
 COMMAND = ["python3", "-m", "train"]
 
@@ -37,7 +37,7 @@ def test_the_wrapping_is_five_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "ours"),
+    ("command", "length"),
     [
         ([*wrapping(2), *COMMAND], 5),
         (["/bin/sh", "-c", "of an older release", "rdma-remap", "2", "train"], 5),
@@ -49,6 +49,6 @@ def test_the_wrapping_is_five_words() -> None:
         (["/bin/bash", "-c", SCRIPT, "rdma-remap", "2", *COMMAND], 0),
     ],
 )
-def test_unwrap_counts_the_words_that_are_ours(command: list[str], ours: int) -> None:
+def test_the_length_of_the_remap(command: list[str], length: int) -> None:
     """A script of an older release counts, too, so that a pasted preview is not wrapped twice."""
-    assert remap_word_count(command) == ours
+    assert remap_length(command) == length

@@ -24,7 +24,7 @@ from webhook.decide.mutations.nvlink.requirements import (
     lacking,
     obstacles,
 )
-from webhook.decide.shell.argv import remap_word_count
+from webhook.decide.shell.argv import remap_length
 from webhook.model.decision import Reason
 
 WRAPPED = Reason("Wrapped", "The command now runs through the remap script.", remedy="")
@@ -82,7 +82,7 @@ def _share(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> None:
 
 
 def _wrap(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
-    wrapped = remap_word_count(draft.container(target.path).command)
+    wrapped = remap_length(draft.container(target.path).command)
     host_id_variable = host_id(draft.view, analysis, target)
     if host_id_variable:
         draft.append((*target.path, "env"), *host_id_variable)

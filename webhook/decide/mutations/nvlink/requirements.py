@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.fabric_variables import CHECK_ENV_FROM
-from webhook.decide.shell.argv import remap_word_count
+from webhook.decide.shell.argv import remap_length
 from webhook.model.decision import Reason
 from webhook.model.pod import Container, Pod
 
@@ -98,16 +98,16 @@ def _container_obstacles(
     container: Container, analysis: PodAnalysis, target: Target
 ) -> Iterator[Obstacle]:
     name, command = container.name, container.command
-    remap_words = remap_word_count(command)
-    words = "\n".join(command[remap_words:] + container.args)
+    prefix_length = remap_length(command)
+    words = "\n".join(command[prefix_length:] + container.args)
     if not container.privileged:
         yield NOT_PRIVILEGED, f"container {name} is not privileged"
     if not command:
         yield NO_COMMAND, f"container {name} has no command in the pod's spec"
-    elif remap_words and command[remap_words - 1] != str(target.gpus):
+    elif prefix_length and command[prefix_length - 1] != str(target.gpus):
         yield (
             OTHER_COUNT,
-            f"the command of {name} has a remap for {command[remap_words - 1]} GPUs",
+            f"the command of {name} has a remap for {command[prefix_length - 1]} GPUs",
         )
     elif analysis.commands.runs_sshd(container.path):
         yield SSHD, f"container {name} runs sshd, whose children would see all GPUs"

@@ -1,9 +1,9 @@
 """Which libraries move a target's data between nodes: the verdict is theirs.
 
-NCCL does in a pod with GPUs, unless the target shows that another library does; in a group over
-several nodes, both do, except with ps-lite: BytePS uses NCCL only within a node (its
-docs/architecture.md), and MXNet's kvstore not at all. MPI does for ranks without GPUs, and the
-backend that a command chooses for PyTorch.
+NCCL moves it in a pod with GPUs, unless the target shows that another library does; in a group over
+several nodes, both move it, except with ps-lite: BytePS uses NCCL only within a node (its
+docs/architecture.md), and MXNet's kvstore not at all. MPI moves the data of ranks without GPUs, and
+the backend that a command chooses for PyTorch moves the data of that command.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, 
         return (backend,)
     mpi = not pod.has_gpu and _mentions_mpi(pod, patched, user_env)
     names_nccl = any(name.startswith("NCCL_") for name in user_env)
-    beside = _spans_nodes(pod, patched) and "ps-lite" not in libraries
-    if beside if libraries else names_nccl or pod.has_gpu:
+    nccl_as_well = _spans_nodes(pod, patched) and "ps-lite" not in libraries
+    if nccl_as_well if libraries else names_nccl or pod.has_gpu:
         libraries.append("NCCL")
     return (*libraries, "MPI") if mpi else tuple(libraries)
 
