@@ -99,9 +99,9 @@ def guarded(running: Running) -> float | None:
 
 def rdma_node(**changes: dict[str, Any]) -> dict[str, Any]:
     """Make a node of the fabric, with GPUs and its RDMA resource."""
-    made = node("n1", gpu="8")
-    made["status"]["allocatable"] |= {"rdma/hca": "8"}
-    return made | changes
+    manifest = node("n1", gpu="8")
+    manifest["status"]["allocatable"] |= {"rdma/hca": "8"}
+    return manifest | changes
 
 
 def test_promtool_accepts_rules_and_metrics(replica: Running, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ class Generator:
 def accepted(document: Document, nodes: list[NodeClass]) -> int:
     """Return the number of nodes that we take to be left for a pod."""
     placement = Placement(Pod(document))
-    return sum(placement.selects(each) and not placement.repelling(each) for each in nodes)
+    return sum(placement.selects(node) and not placement.repelling(node) for node in nodes)
 
 
 def judged(cluster: Cluster, space: str) -> dict[str, str]:

@@ -108,8 +108,8 @@ def test_primes_of_rsa_keys_are_not_tested() -> None:
         *(numbers.p, numbers.q, numbers.d, numbers.dmp1, numbers.dmq1, numbers.iqmp + 1),
         numbers.public_numbers,
     )
-    wrong = composite.private_key(unsafe_skip_rsa_key_validation=True)
-    pem = wrong.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    damaged_key = composite.private_key(unsafe_skip_rsa_key_validation=True)
+    pem = damaged_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     assert load_key(pem).public_key() == RSA.public_key()
 
 

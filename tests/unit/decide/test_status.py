@@ -279,8 +279,8 @@ LISTED = tuple(outcome(name, "warned", code) for name in NAMES for code in sorte
 
 def test_counts_have_three_digits() -> None:
     """There are fewer mutations, and fewer reason codes, than the room for counts allows."""
-    most = max(len(REAL.mutations), len(REAL.codes))
-    assert most <= 999, f"{most} codes: widen _MAX_COUNTS in webhook/decide/status.py"
+    max_count = max(len(REAL.mutations), len(REAL.codes))
+    assert max_count <= 999, f"{max_count} codes: widen _MAX_COUNTS in webhook/decide/status.py"
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "\N{ROCKET}"])

@@ -20,8 +20,8 @@ def node(
 ) -> NodeClass:
     """Make a class of one node."""
     availability = Availability(taints) if taints else AVAILABLE
-    own = LABELS if labels is None else labels
-    return NodeClass(frozenset({name}), own, {}, availability, frozenset({"a"}), **fields)
+    node_labels = LABELS if labels is None else labels
+    return NodeClass(frozenset({name}), node_labels, {}, availability, frozenset({"a"}), **fields)
 
 
 def placement(individual: frozenset[str] = frozenset(), **spec: Any) -> Placement:
@@ -159,11 +159,11 @@ def test_the_name_of_a_node() -> None:
 def test_individual_labels_count_as_met() -> None:
     """Whether a node of the class has the value is unknown, except for the host name."""
     unknown = frozenset({"rack", HOSTNAME})
-    many = node(labels={"pool": "x"}, host_names=frozenset({"n1.lab", "n2.lab"}))
-    assert placement(unknown, nodeSelector={"rack": "7", "pool": "x"}).selects(many)
-    assert not placement(unknown, nodeSelector={"rack": "7", "pool": "w"}).selects(many)
-    assert placement(unknown, nodeSelector={HOSTNAME: "n2.lab"}).selects(many)
-    assert not placement(unknown, nodeSelector={HOSTNAME: "n3.lab"}).selects(many)
+    several_nodes = node(labels={"pool": "x"}, host_names=frozenset({"n1.lab", "n2.lab"}))
+    assert placement(unknown, nodeSelector={"rack": "7", "pool": "x"}).selects(several_nodes)
+    assert not placement(unknown, nodeSelector={"rack": "7", "pool": "w"}).selects(several_nodes)
+    assert placement(unknown, nodeSelector={HOSTNAME: "n2.lab"}).selects(several_nodes)
+    assert not placement(unknown, nodeSelector={HOSTNAME: "n3.lab"}).selects(several_nodes)
     for key, operator, values, expected in (
         ("rack", "In", ["7"], True),
         ("rack", "DoesNotExist", [], True),
@@ -172,17 +172,17 @@ def test_individual_labels_count_as_met() -> None:
         (HOSTNAME, "NotIn", ["n1.lab", "n2.lab"], True),
     ):
         chosen = placement(unknown, affinity=affinity(term(key, operator, *values)))
-        assert chosen.selects(many) is expected
+        assert chosen.selects(several_nodes) is expected
 
 
 def test_more_requirements_than_are_read() -> None:
     """Then the affinity counts as met, so that no pod takes long; the nodeSelector still counts."""
     for count, expected in ((MAX_REQUIREMENTS, False), (MAX_REQUIREMENTS + 1, True)):
         fields = [{"key": "metadata.name", "operator": "NotIn", "values": ["n9"]}]
-        rest = [{"key": "pool", "operator": "In", "values": ["w"]}] * (count - 1)
-        many = affinity({"matchExpressions": rest, "matchFields": fields})
-        assert placement(affinity=many).selects(node()) is expected
-        assert not placement(affinity=many, nodeSelector={"pool": "w"}).selects(node())
+        requirements = [{"key": "pool", "operator": "In", "values": ["w"]}] * (count - 1)
+        over_limit = affinity({"matchExpressions": requirements, "matchFields": fields})
+        assert placement(affinity=over_limit).selects(node()) is expected
+        assert not placement(affinity=over_limit, nodeSelector={"pool": "w"}).selects(node())
 
 
 DEDICATED = Taint("dedicated", "ml")

@@ -324,26 +324,26 @@ def test_the_config_maps_that_matter() -> None:
 def test_config_maps_are_read() -> None:
     """Each by its name; one that cannot be read is noted."""
     config_map = {"metadata": {"name": "site", "namespace": "lab"}, "data": {"A": "1"}}
-    wanted = {("lab", "site"), ("lab", "other")}
+    names = {("lab", "site"), ("lab", "other")}
     api = PreparedReads(everything() | {SITE: config_map})
-    facts = read_live(api, ["lab"], config_maps=wanted).live_facts
+    facts = read_live(api, ["lab"], config_maps=names).live_facts
     assert facts.objects[-1] == {**config_map, "kind": "ConfigMap"}
     assert facts.notes == ("ConfigMap lab/other: does not exist; its variables remain unknown",)
-    refused = read_live(PreparedReads(everything() | {SITE: 403}), ["lab"], config_maps=wanted)
+    refused = read_live(PreparedReads(everything() | {SITE: 403}), ["lab"], config_maps=names)
     assert refused.live_facts.notes[-1] == (
         "ConfigMap lab/site: not read, as you lack the right to get configmaps; its variables "
         "remain unknown"
     )
     silent = PreparedReads({LAB: ClusterError("no answer")})
-    read_live(silent, ["lab"], config_maps=wanted)
+    read_live(silent, ["lab"], config_maps=names)
     assert SITE not in silent.asked
 
 
 def test_config_maps_are_bounded() -> None:
     """No more are read than namespaces."""
-    many = {("lab", f"m{number}") for number in range(MAX_NAMESPACES + 3)}
+    names = {("lab", f"m{number}") for number in range(MAX_NAMESPACES + 3)}
     api = PreparedReads(everything())
-    read_live(api, ["lab"], config_maps=many)
+    read_live(api, ["lab"], config_maps=names)
     assert sum("configmaps" in path for path in api.asked) == MAX_NAMESPACES
 
 

@@ -161,7 +161,7 @@ def test_the_remedy_for_a_port_that_is_down_depends_on_its_link() -> None:
         "n1": observed(port("mlx5_0"), down("mlx5_1", physical_state="LinkUp"), gpus()),
         "n2": observed(port("mlx5_0"), port("mlx5_1"), gpus()),
     }
-    (finding,) = (each for each in discovered(nodes).findings if each.level == "error")
+    (finding,) = (finding for finding in discovered(nodes).findings if finding.level == "error")
     assert finding.text == "mlx5_1 is Down (LinkUp)"
     assert finding.remedy.startswith("The physical link is up: check the subnet manager")
 

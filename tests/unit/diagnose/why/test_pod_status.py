@@ -565,9 +565,9 @@ def test_a_sysctl_that_the_kubelet_forbids() -> None:
     assert finding.code == "RejectedByNode"
     assert finding.remedy.startswith("Remove the sysctl from securityContext.sysctls")
     other = live(phase="Failed", reason="UnexpectedAdmissionError", message="x")
-    found = now(other, events=[event("SysctlForbidden", "y")])
-    assert [finding.code for finding in found] == ["RejectedByNode", "Event"]
-    assert found[0].remedy.startswith("Create the pod again")
+    findings = now(other, events=[event("SysctlForbidden", "y")])
+    assert [finding.code for finding in findings] == ["RejectedByNode", "Event"]
+    assert findings[0].remedy.startswith("Create the pod again")
 
 
 def test_a_failed_pod_with_a_failed_container() -> None:
