@@ -36,7 +36,8 @@ from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube.api import LargePageError, StatusError
 from webhook.kube.client import Client
-from webhook.kube.reads import MAX_PAGE_BYTES, HttpReads
+from webhook.kube.informers import MAX_PAGE_BYTES, connect_reads
+from webhook.kube.reads import HttpReads
 from webhook.serve.sources import cluster as cluster_facts
 from webhook.serve.waiting_requests import WaitingRequests
 
@@ -226,24 +227,30 @@ def test_refusals_have_their_code(api: LiveApi, reads: HttpReads) -> None:
 
 
 def test_a_large_page_is_not_read(api: LiveApi, reads: HttpReads) -> None:
-    """One byte too many makes it too large, unless it has a single object, and the next is read."""
+    """One byte too many makes it too large for a replica, unless it has a single object."""
     empty = {"metadata": {"resourceVersion": "1"}, "items": [""]}
     room = MAX_PAGE_BYTES - len(json.dumps(empty))
-    for length, limit, fits in ((room, 2, True), (room + 1, 2, False), (room + 1, 1, True)):
-        page = {**empty, "items": ["x" * length]}
-        api.cluster.get = lambda *_, page=page: page  # type: ignore[method-assign]
-        if fits:
-            assert reads.get(NAMESPACES, {"limit": str(limit)}) == page
-        else:
-            with pytest.raises(LargePageError, match=r"^a page of /api"):
-                reads.get(NAMESPACES, {"limit": str(limit)})
+    limited = connect_reads(api.kubeconfig)
+    for length, limit in ((room, 2), (room + 1, 1)):
+        page = _answer(api, {**empty, "items": ["x" * length]})
+        assert limited.get(NAMESPACES, {"limit": str(limit)}) == page
+    page = _answer(api, {**empty, "items": ["x" * (room + 1)]})
+    with pytest.raises(LargePageError, match=r"^a page of /api"):
+        limited.get(NAMESPACES, {"limit": "2"})
+    assert reads.get(NAMESPACES, {"limit": "2"}) == page  # in a command
 
 
-def test_a_page_that_is_cut_is_broken(api: LiveApi, reads: HttpReads) -> None:
+def _answer(api: LiveApi, page: dict[str, Any]) -> dict[str, Any]:
+    api.cluster.get = lambda *_: page  # type: ignore[method-assign]
+    return page
+
+
+@pytest.mark.parametrize("limit", ["1", "2"])
+def test_a_page_that_is_cut_is_broken(api: LiveApi, limit: str) -> None:
     """It is an error of the connection, not of the answer."""
     api.cuts_answers = True
     with pytest.raises(ClusterError, match=UNREACHABLE):
-        reads.get(NAMESPACES, {"limit": "2"})
+        connect_reads(api.kubeconfig).get(NAMESPACES, {"limit": limit})
 
 
 def test_an_answer_that_is_not_an_object_is_refused(api: LiveApi, reads: HttpReads) -> None:

@@ -59,7 +59,7 @@ class ObjectReads(Protocol):
     def get(self, path: str, query: Query) -> JsonObject:
         """Return an object, or a page of a list.
 
-        Raises LargePageError if the query's limit is above 1 and its objects are too large.
+        Raises LargePageError if a page with several objects is too large for the process.
         """
 
 

@@ -77,6 +77,10 @@ def _ignore() -> None:
 
 # Connect to the API server, to list and watch.
 
+#: The largest page with several objects, in bytes; usual ones have a quarter. Users decide how
+#: large their objects are, and a parsed page takes up to 30 times as much memory.
+MAX_PAGE_BYTES = 2 * 1024 * 1024
+
 
 def connect_reads(kubeconfig: Path | None) -> ListerWatcher:
     """Return the API server of a kubeconfig, or of this process's pod.
@@ -86,7 +90,7 @@ def connect_reads(kubeconfig: Path | None) -> ListerWatcher:
     client = connect(kubeconfig)
     from webhook.kube.reads import HttpReads  # noqa: PLC0415 -- slow to import
 
-    return HttpReads(client)
+    return HttpReads(client, MAX_PAGE_BYTES)
 
 
 # The facts, assembled from the changes that the reflectors deliver.

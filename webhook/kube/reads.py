@@ -16,23 +16,24 @@ from webhook.kube.client import BROKEN, Client
 CONNECT, READ = 3.0, 30.0
 #: The longest accepted Retry-After in seconds; API servers send 1.
 MAX_RETRY_SECONDS = 60.0
-#: The largest page with several objects, in bytes; usual ones have a quarter. Users decide how
-#: large their objects are, and a parsed page takes up to 30 times as much memory.
-MAX_PAGE_BYTES = 2 * 1024 * 1024
 _OK = 200
 
 
 class HttpReads:
     """Reads and watches of an API server over HTTP, for several threads."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, max_page_bytes: int | None = None) -> None:
+        """Prepare. A larger page with several objects raises LargePageError: see `read_list`."""
         self._client = client
+        self._max_page_bytes = max_page_bytes
 
     def get(self, path: str, query: Query) -> dict[str, object]:
         """Return an object, or a page of a list."""
         answer = self._open(path, query, READ)
         has_several = int(query.get("limit", 1)) > 1
-        manifest = _object(self._page(answer, path) if has_several else self._body(answer))
+        limit = self._max_page_bytes if has_several else None
+        body = self._body(answer) if limit is None else self._page(answer, path, limit)
+        manifest = _object(body)
         if manifest is None:
             raise ClusterError(f"the API server's answer to {path} is not an object")
         return manifest
@@ -49,14 +50,14 @@ class HttpReads:
             raise StatusError(answer.status, message_of(status), after)
         return answer
 
-    def _page(self, answer: RESTResponse, path: str) -> bytes:
+    def _page(self, answer: RESTResponse, path: str, limit: int) -> bytes:
         try:
-            body: bytes = answer.response.read(MAX_PAGE_BYTES + 1)
+            body: bytes = answer.response.read(limit + 1)
         except BROKEN as error:
             raise self._client.unreachable(error) from error
-        if len(body) > MAX_PAGE_BYTES:
+        if len(body) > limit:
             answer.response.close()
-            raise LargePageError(f"a page of {path} has more than {MAX_PAGE_BYTES} bytes")
+            raise LargePageError(f"a page of {path} has more than {limit} bytes")
         return body
 
     def _body(self, answer: RESTResponse) -> bytes:

@@ -65,14 +65,14 @@ def test_the_name_says_whether_it_is_the_same_event() -> None:
     """Replicas that report the same within ten minutes use one name, whatever their names are."""
     last = datetime(2026, 11, 21, 12, 9, 59, tzinfo=UTC)
     assert name_of(now=last) == name_of()
-    others = [
+    other_names = [
         name_of(now=datetime(2026, 11, 21, 12, 10, tzinfo=UTC)),
         name_of(REFUSED._replace(note="spec.fabrics[1]: wrong")),
         name_of(REFUSED._replace(reason="InUse")),
         name_of(stored={**STORED, "generation": 4}),
         name_of(stored={**STORED, "uid": "0"}),
     ]
-    assert len({name_of(), *others}) == 1 + len(others)
+    assert len({name_of(), *other_names}) == 1 + len(other_names)
 
 
 def test_a_note_has_only_visible_characters() -> None:
