@@ -24,7 +24,7 @@ USER_POSSIBLE = Reason(
 COMMAND_MEMLOCK_REASONS = (LOWERED, USER_POSSIBLE)
 
 #: A limit that is enough for RDMA, in KiB: libraries register buffers of some hundred MiB.
-_ENOUGH = 1024 * 1024
+ENOUGH_MEMLOCK = 1024 * 1024
 _LONGEST = 19  # digits; a longer number is more than any limit
 
 
@@ -42,7 +42,7 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
 
 
 def _is_low(limit: str) -> bool:
-    return limit.isdecimal() and len(limit) <= _LONGEST and int(limit) < _ENOUGH
+    return limit.isdecimal() and len(limit) <= _LONGEST and int(limit) < ENOUGH_MEMLOCK
 
 
 def _is_raised(pod: PatchedPod, container: str) -> bool:

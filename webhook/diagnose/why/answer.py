@@ -29,6 +29,11 @@ from webhook.diagnose.why.config_map_values import verdict_with_config_maps
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
+from webhook.diagnose.why.memory_rights import (
+    cannot_lock_memory,
+    memory_rights_findings,
+    without_assumption,
+)
 from webhook.diagnose.why.pod_status import FAILED, status_findings
 from webhook.diagnose.why.reasons import REASONS
 from webhook.diagnose.why.redecide import (
@@ -86,7 +91,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         "webhookCall": (called,),
         "applied": (*_applied(evidence, called, added), *changed, *filter(None, [added])),
         "podStatus": state,
-        "processes": tuple(process_findings(evidence)),
+        "processes": (*memory_rights_findings(evidence), *process_findings(evidence)),
         "log": tuple(log_findings(evidence)),
         "redecision": tuple(redecision_findings(evidence)),
         "unread": tuple(NOT_READ.finding("info", text) for text in evidence.unread),
@@ -148,6 +153,7 @@ def _answer(
 ) -> tuple[Rdma, Finding]:
     """Return the verdict, and the answer as a finding."""
     status = evidence.status if called.code == CALLED.code else None
+    status = without_assumption(evidence, status)
     in_use = transport_evidence(evidence)
     if in_use and (status is None or status.rdma != in_use[0]):
         return in_use[0], _by_use(*in_use, status)
@@ -169,8 +175,17 @@ def _answer(
     return status.rdma, _by_status(status, current)
 
 
+def _by_rights(status: StatusAnnotation, cannot: Finding) -> Finding:
+    """Return the answer for a pod whose image does not run as root, against the assumption."""
+    reason = f"{cannot.text[:1].lower()}{cannot.text[1:]}"
+    text = f"No RDMA, although rdma.lab/status says {status.rdma}: {reason}"
+    return cannot._replace(text=text)
+
+
 def _by_later_facts(evidence: PodEvidence, status: StatusAnnotation) -> tuple[Rdma, Finding] | None:
-    """Return the answer by what admission could not know: ConfigMaps, and the pod's node."""
+    """Return the answer by what admission could not know: user, ConfigMaps, and the pod's node."""
+    if status.assumed and (finding := cannot_lock_memory(evidence)):
+        return "no", _by_rights(status, finding)
     if verdict := verdict_with_config_maps(evidence):
         return verdict.rdma, _by_config_maps(status, verdict)
     if node := bound_node(evidence):

@@ -27,11 +27,11 @@ from webhook.diagnose.why.evidence import (
     ContainerLog,
     ContainerProcesses,
     PodEvidence,
-    RdmaProcess,
     StatusAnnotation,
 )
 from webhook.diagnose.why.file_collector import in_order
 from webhook.diagnose.why.pending_reads import PendingReads
+from webhook.diagnose.why.process_reads import PROCESS_SCRIPT, read_processes
 from webhook.errors import ClusterError, ShapeError, WebhookError
 from webhook.kube.api import ObjectReads, Query, StatusError
 from webhook.kube.cluster_reads import (
@@ -53,25 +53,6 @@ from webhook.model.nodes import node_of
 #: Of a log, the bytes at its start and the lines at its end that are read: NCCL and UCX write their
 #: transports at the start, and failures at the end.
 HEAD, TAIL_LINES = 4 << 20, 3000
-#: Finds the processes that have an RDMA device open; only `ls` is not built into the shell.
-SCRIPT = """\
-command -v ls >/dev/null || { echo no-ls; exit 0; }
-hidden=0
-for p in /proc/[0-9]*; do
-  if ! seen=$(ls -l "$p/fd" 2>/dev/null); then
-    [ -d "$p/fd" ] && hidden=$((hidden + 1))
-    continue
-  fi
-  case $seen in *"/dev/infiniband/uverbs"*)
-    name=? pin=0
-    while read -r key value rest; do
-      case $key in Name:) name=$value ;; VmPin:) pin=$value ;; esac
-    done <"$p/status"
-    echo "process ${p#/proc/} $pin $name" ;;
-  esac
-done
-echo "hidden $hidden"
-"""
 
 
 class CollectOptions(NamedTuple):
@@ -253,7 +234,7 @@ class Collector:
                 containers.append(ContainerProcesses(name, problem=problem))
                 continue
             try:
-                command = ["/bin/sh", "-c", SCRIPT]
+                command = ["/bin/sh", "-c", PROCESS_SCRIPT]
                 output = self._pod_access.run(namespace, pod_only.name, name, command)
             except ClusterError as error:
                 problem = f"{reason_of(error)} ({_EXEC_REQUIREMENTS})"
@@ -324,23 +305,3 @@ def _read_node(node: Mapping[str, object]) -> _ReadNode:
 def _running_containers(pod: PodRecord) -> list[str]:
     """Return the names of the containers that are running."""
     return [status.name for status in pod.status.container_statuses if status.state.is_running]
-
-
-def read_processes(container: str, output: str) -> ContainerProcesses:
-    """Read the output of SCRIPT in a container."""
-    rdma_processes: list[RdmaProcess] = []
-    hidden: str | None = None
-    for line in output.splitlines():
-        fields = line.split(maxsplit=3)
-        if fields[:1] == ["process"] and len(fields) == 4 and fields[2].isdigit():  # noqa: PLR2004
-            rdma_processes.append(RdmaProcess(int(fields[1]), fields[3], int(fields[2])))
-        elif fields[:1] == ["hidden"]:
-            hidden = fields[-1]
-    if hidden is None:
-        printed = f"the script printed {output.strip()!r:.120}"
-        problem = "the image has no ls" if "no-ls" in output else printed
-        return ContainerProcesses(container, problem=problem)
-    if hidden != "0" and not rdma_processes:
-        problem = f"{hidden} of its processes belong to another user and cannot be inspected"
-        return ContainerProcesses(container, problem=problem)
-    return ContainerProcesses(container, tuple(rdma_processes))

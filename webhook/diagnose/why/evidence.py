@@ -69,12 +69,23 @@ class UnfinishedPod(NamedTuple):
     amounts: Mapping[str, int] = MappingProxyType({})
 
 
+class MemoryRights(NamedTuple):
+    """The user of a new process in a container, and the memory that it may lock."""
+
+    user: int
+    #: Whether the capability has an effect.
+    has_ipc_lock: bool
+    #: The limit (ulimit -l); None for no limit.
+    limit_kib: int | None
+
+
 class ContainerProcesses(NamedTuple):
     """The processes of a container, or the problem that prevented their inspection."""
 
     container: str
     rdma_processes: tuple[RdmaProcess, ...] = ()
     problem: str = ""
+    rights: MemoryRights | None = None
 
 
 class ContainerLog(NamedTuple):

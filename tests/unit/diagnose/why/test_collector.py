@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,11 +22,9 @@ from tests.unit.diagnose.why.pods import (
 from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.why.collector import (
     HEAD,
-    SCRIPT,
     CollectOptions,
     Collector,
     NoPodError,
-    read_processes,
 )
 from webhook.diagnose.why.evidence import (
     ContainerProcesses,
@@ -39,6 +34,7 @@ from webhook.diagnose.why.evidence import (
     UnfinishedPod,
     VolumeClaim,
 )
+from webhook.diagnose.why.process_reads import PROCESS_SCRIPT
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, StatusError
 from webhook.kube.objects import KubernetesObject, PodRecord
@@ -86,7 +82,7 @@ class FakeCluster:
     def run(self, namespace: str, pod: str, container: str, command: list[str]) -> str:
         """Return the output of the command."""
         self.ran.append((namespace, pod, container))
-        assert command == ["/bin/sh", "-c", SCRIPT]
+        assert command == ["/bin/sh", "-c", PROCESS_SCRIPT]
         if isinstance(self._output, ClusterError):
             raise self._output
         return str(self._output)
@@ -553,48 +549,6 @@ def test_processes_of_the_node() -> None:
     (inspection,) = collect(api, processes=True).processes or ()
     assert "hostPID" in inspection.problem
     assert api.ran == []
-
-
-@pytest.mark.parametrize(
-    ("output", "rdma_processes", "problem"),
-    [
-        ("process 7 0 my prog\nprocess 8 12 a\nhidden 0\n", [(7, "my prog", 0), (8, "a", 12)], ""),
-        ("hidden 0\n", [], ""),
-        ("hidden 3\n", [], "3 of its processes belong to another user and cannot be inspected"),
-        ("process 8 12 a\nhidden 3\n", [(8, "a", 12)], ""),
-        ("no-ls\n", [], "the image has no ls"),
-        ("exec failed: no such file\n", [], "the script printed 'exec failed: no such file'"),
-        ("process x y z\nprocess 1\nhidden 0", [], ""),
-    ],
-)
-def test_answers_of_the_script(output: str, rdma_processes: list[Any], problem: str) -> None:
-    """The result has the processes with an open device, or the problem."""
-    inspection = read_processes("main", output)
-    assert list(map(tuple, inspection.rdma_processes)) == rdma_processes
-    assert inspection.problem == problem
-
-
-def test_the_script_runs() -> None:
-    """A shell runs it to its end, and this process has no RDMA device open."""
-    process = subprocess.run(["/bin/sh", "-c", SCRIPT], capture_output=True, text=True, check=True)
-    assert process.stderr == ""
-    assert process.stdout.splitlines()[-1].startswith("hidden ")
-    assert "process " not in process.stdout
-
-
-def test_the_script_finds_who_has_a_device_open(tmp_path: Path) -> None:
-    """A process is found by its open file, which here is a stand-in for a device."""
-    device = tmp_path / "dev" / "infiniband" / "uverbs0"
-    device.parent.mkdir(parents=True)
-    with device.open("w"):
-        process = subprocess.run(
-            ["/bin/sh", "-c", SCRIPT], capture_output=True, text=True, check=True
-        )
-    inspection = read_processes("main", process.stdout)
-    assert [(process.pid, process.registered_kib) for process in inspection.rdma_processes] == [
-        (os.getpid(), 0)
-    ]
-    assert inspection.rdma_processes[0].name
 
 
 def test_logs() -> None:

@@ -29,13 +29,13 @@ from tests.unit.diagnose.why.test_pending_volumes import UNBOUND
 from tests.unit.diagnose.why.test_pod_status import ended, node, of_main, pending
 from tests.unit.diagnose.why.test_redecide import CHANGED
 from webhook.diagnose.why.codes import CODES
-from webhook.diagnose.why.evidence import ContainerProcesses, MissingClaim
+from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights, MissingClaim
 from webhook.diagnose.why.explanation import Explanation
 from webhook.model.nodes import node_of
 
 #: The level of each code, except for codes with the level of a verdict.
 LEVELS = {
-    "ok": "Called Applied Running Succeeded MemoryRegistered RdmaInUse",
+    "ok": "Called Applied Running Succeeded MemoryRegistered RdmaInUse MayLockMemory",
     "info": "Annotations NoAnnotations Requests NoDeviceRequested Nothing NothingApplied "
     "Terminating Starting NoStatus NotComparable SameToday NotRead EphemeralWithoutIpcLock "
     "ConfigurationChanged",
@@ -53,7 +53,7 @@ LEVELS = {
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
     "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
-    "WaitsForInitContainer NotDue PostStartHookError",
+    "CannotLockMemory WaitsForInitContainer NotDue PostStartHookError",
 }
 OF_A_VERDICT = {
     "WouldBe",
@@ -194,6 +194,9 @@ def _of_run() -> Iterator[Explanation]:
     """Explain pods from their processes, logs and fabrics."""
     unknown = ContainerProcesses("main", problem="x")
     yield explain(live(), processes=(HOLDS, OPEN, IDLE, unknown))
+    for limit in (64, None):
+        shell = ContainerProcesses("main", rights=MemoryRights(7, False, limit))
+        yield explain(live(limits={"rdma/a": "1"}), processes=(shell,))
     for lines in ([RDMA], [SOCKETS], [RDMA, SOCKETS], ["NCCL version 2"], ["a NCCL INFO b"], []):
         yield explain(live(status("unsure")), logs=(log(*lines),))
     template = job(asked=ASKED, resources={"limits": {"nvidia.com/v100": "1"}})
