@@ -21,6 +21,7 @@ _LISTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("c/volumeMounts", ({"name": "v@", "mountPath": "/m@"}, {"name": "v"}, {})),
     ("c/command", ("a@", "-x", "mpirun", "sshd", "A=@", "env", "timeout")),
     ("c/args", ("a@", "-x", "mpirun -x A", "--", "-mca")),
+    ("c/startupProbe/exec/command", ("NCCL_NET=@", "tee a", "cp nccl.conf", ">nccl.conf")),
     ("c/resources/claims", ({"name": "nic@"}, {"name": "x@"})),
     ("c/securityContext/capabilities/add", ("C@", "ALL@")),
     ("spec/containers", ({"name": "c@"}, {"name": "c@", "env": [{"name": "A"}]}, {"name": ""})),

@@ -185,6 +185,7 @@ _FIELDS: tuple[tuple[float, str, Callable[[Dice], Any]], ...] = (
     (5, "args", argv_of),
     (3, "volumeMounts", lambda dice: dice.several(words.MOUNTS, 3)),
     (3, "securityContext", _security),
+    (9, "lifecycle", lambda dice: {"postStart": {"exec": {"command": argv_of(dice)}}}),
 )
 
 

@@ -20,6 +20,7 @@ from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
 from webhook.model.pod import Container, Pod
 from webhook.model.pod.container import literal_or_none
+from webhook.model.pod.hooks import hook_commands
 from webhook.model.pod.volumes import VOLUMES
 
 # The text of /etc/nccl.conf, for all containers of a pod at once.
@@ -149,7 +150,7 @@ USER_MOUNT = Reason(
 )
 MENTIONED = Reason(
     "MentionedInCommand",
-    "The command writes nccl.conf itself.",
+    "The command, or a hook of the container, writes nccl.conf itself.",
     remedy="Add the fabric's NCCL variables to your own nccl.conf.",
 )
 NAME_TAKEN = Reason(
@@ -248,6 +249,10 @@ def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[R
         return USER_MOUNT, f"your own mount at {mounted} is kept"
     if KEY in analysis.commands.text(target.path):
         return MENTIONED, f"the command writes {KEY} itself"
+    hooks = hook_commands(analysis.containers[target.path].manifest)
+    for hook in hooks:
+        if KEY in hook.text:  # it would fail: the file is mounted read-only
+            return MENTIONED, f"the {hook.name} writes {KEY} itself"
     return None
 
 

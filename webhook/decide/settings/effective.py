@@ -46,8 +46,15 @@ def effective_env(
 def applied(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:
     """Yield the certain settings, without the defaults of variables that are present."""
     for setting in settings.certain.values():
-        if settings.drops_env or not (setting.default and setting.name in present):
+        if _applies(setting, settings, present):
             yield setting
+
+
+def _applies(
+    setting: Setting, settings: CommandSettings, present: Mapping[str, str | None]
+) -> bool:
+    """Return whether a setting is not the default of a variable that the process has."""
+    return settings.drops_env or not (setting.default and setting.name in present)
 
 
 def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:
@@ -60,7 +67,7 @@ def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> I
     possible = (
         setting
         for setting in settings.possible
-        if not setting.removed and not (setting.default and setting.name in present)
+        if not setting.removed and _applies(setting, settings, present)
     )
     by_name: dict[str, list[Setting]] = {}
     for setting in (*computed, *possible):

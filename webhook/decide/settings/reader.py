@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from webhook.decide.launchers.commands import HANDS_OVER, MPI_BY_LAUNCHER
 from webhook.decide.settings.builtins import BUILTINS, Shell, assignments, possible_settings
@@ -21,6 +22,7 @@ from webhook.decide.settings.setting import (
 )
 from webhook.decide.settings.terms import TERMS, may_set, mentions
 from webhook.decide.settings.users import UserChange, user_change
+from webhook.decide.settings.written_files import writes_files, writes_only_nccl_file
 from webhook.decide.shell.argv import (
     Layer,
     Word,
@@ -32,6 +34,7 @@ from webhook.decide.shell.argv import (
 from webhook.decide.shell.scripts import Scripts
 from webhook.decide.shell.words import Command
 from webhook.model.pod import Path, Pod
+from webhook.model.pod.hooks import HookCommand, hook_commands
 
 #: The most shells, users and launchers within each other that are followed.
 _DEPTH = 8
@@ -76,12 +79,32 @@ class CommandReader:
         container = self._pod.container(path)
         if not may_set(container.command_text):
             return NO_SETTINGS
+        argv = container.command + container.args
+        reading = self._run(argv[remap_length(argv) :], container.env)
+        return reading.result(container.command_text)
+
+    def written_by_hooks(self, path: Path) -> tuple[Setting, ...]:
+        """Return the settings that hooks of the container at `path` write into files.
+
+        What a hook exports stays in its own process.
+        """
+        container = self._pod.container(path)
+        hooks = hook_commands(container.manifest)
+        return tuple(setting for hook in hooks for setting in self._written(hook, container.env))
+
+    def _written(self, hook: HookCommand, env: Mapping[str, str | None]) -> Iterator[Setting]:
+        text = hook.text
+        if may_set(text) and writes_files(text):
+            source, default = f"text in its {hook.name}", writes_only_nccl_file(text)
+            for setting in self._run(hook.words, env).mentioned(text):
+                yield setting._replace(source=source, default=default)
+
+    def _run(self, argv: Sequence[Word], env: Mapping[str, str | None]) -> _Reading:
         if self._scripts is None:
             self._scripts = Scripts(TERMS, _OCCURRENCES)
-        argv = container.command + container.args
-        reading = _Reading(self._scripts, container.env)
-        reading.run_container(argv[remap_length(argv) :])
-        return reading.result(container.command_text)
+        reading = _Reading(self._scripts, env)
+        reading.run_container(argv)
+        return reading
 
 
 class _Reading:
@@ -111,12 +134,8 @@ class _Reading:
     def result(self, text: str) -> CommandSettings:
         """Return the settings; `text` is the container's whole command."""
         process, side = self._process, self._side_processes
-        possible = [*self._possible]
-        for other in side:
-            possible += other.settings.values()
-        known_names = {*process.settings, *(setting.name for setting in possible)}
-        known_names |= self._harmless
-        possible += mentions(text, known_names)
+        possible = self._possible_settings()
+        possible += self.mentioned(text)
         env_dropped_by = process.env_dropped_by or next(
             (other.env_dropped_by for other in side if other.env_dropped_by), ""
         )
@@ -133,6 +152,15 @@ class _Reading:
                 setting for other in side for setting in other.rank_settings.values()
             ),
         )
+
+    def mentioned(self, text: str) -> Iterator[Setting]:
+        """Yield the settings that a text seems to make, and that no command was seen to make."""
+        possible = (setting.name for setting in self._possible_settings())
+        yield from mentions(text, {*self._process.settings, *possible, *self._harmless})
+
+    def _possible_settings(self) -> list[Setting]:
+        by_side_processes = (other.settings.values() for other in self._side_processes)
+        return [*self._possible, *chain.from_iterable(by_side_processes)]
 
     def _run(self, words: Sequence[Word], process: Process, depth: int) -> bool:
         """Apply to a process what the words of a command do before its program starts.

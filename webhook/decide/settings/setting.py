@@ -67,6 +67,11 @@ class CommandSettings(NamedTuple):
 NO_SETTINGS = CommandSettings()
 
 
+def with_possible(settings: CommandSettings, added: tuple[Setting, ...]) -> CommandSettings:
+    """Return a container's settings with more that are possible."""
+    return settings._replace(possible=settings.possible + added) if added else settings
+
+
 def is_recorded(name: str) -> bool:
     """Return whether a variable may choose or configure a library's transport."""
     return name.startswith(PREFIXES)

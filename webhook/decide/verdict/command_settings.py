@@ -21,10 +21,11 @@ COMPUTED = Reason(
 )
 POSSIBLE = Reason(
     "SettingPossible",
-    "The command turns RDMA off under a condition, or for some of its processes.",
+    "The command turns RDMA off under a condition, or for some of its processes, or a hook or "
+    "probe of the container writes such a setting to a file.",
     remedy=(
-        "Remove the setting from the command if it is not needed. If it concerns a process "
-        "without RDMA, no action is needed."
+        "Remove the setting from the command or hook if it is not needed. If it concerns a "
+        "process without RDMA, no action is needed."
     ),
     rdma="unsure",
 )

@@ -12,7 +12,12 @@ from webhook.decide.examine import Applicability, Examination
 from webhook.decide.settings.effective import applied, effective_env, uncertain
 from webhook.decide.settings.nccl_files import with_nccl_files
 from webhook.decide.settings.ranks import with_workload
-from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
+from webhook.decide.settings.setting import (
+    NO_SETTINGS,
+    CommandSettings,
+    Setting,
+    with_possible,
+)
 from webhook.model.claims import Claim, claims_by_container, claims_of
 from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
@@ -49,7 +54,8 @@ class PatchedTarget(NamedTuple):
         """Return the view of a target in `pod`, the pod after all mutations."""
         path, original = target.path, analysis.containers[target.path]
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
-        container, by_command = pod.container(path), analysis.command_reader.settings(path)
+        container, reader = pod.container(path), analysis.command_reader
+        by_command = with_possible(reader.settings(path), reader.written_by_hooks(path))
         settings = with_nccl_files(
             with_workload(by_command, analysis.workload_settings),
             analysis.original,

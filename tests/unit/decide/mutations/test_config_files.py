@@ -205,6 +205,19 @@ def test_a_command_that_writes_the_file_itself_is_left_alone() -> None:
     assert verdicts(draft) == ["worker skipped MentionedInCommand"]
 
 
+def test_a_hook_that_writes_the_file_is_left_alone() -> None:
+    """It would fail, and the kubelet would kill the container."""
+    hook = {"postStart": {"exec": {"command": ["cp", "/a/nccl.conf", "/etc/"]}}}
+    draft = decide(pod(worker(command=["/usr/sbin/sshd", "-De"], lifecycle=hook)))
+    assert verdicts(draft) == ["worker skipped MentionedInCommand"]
+    assert [outcome.message for outcome in draft.outcomes] == [
+        "the postStart hook writes nccl.conf itself"
+    ]
+    other = {"postStart": {"exec": {"command": ["cp", "/a/x.conf", "/etc/"]}}}
+    draft = decide(pod(worker(command=["/usr/sbin/sshd", "-De"], lifecycle=other)))
+    assert "worker applied Mounted" in verdicts(draft)
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.builders import env, gpu, pod
@@ -176,3 +178,45 @@ def test_a_line_of_a_file_after_an_escape() -> None:
     verdict = verdict_on(running(script))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingPossible")
     assert "NCCL_IB_DISABLE=1" in verdict.message
+
+
+def hooked(script: str, **fields: Any) -> dict[str, object]:
+    """Make a pod whose postStart hook runs a script."""
+    hook = {"postStart": {"exec": {"command": ["sh", "-c", script]}}}
+    return pod(gpu(lifecycle=hook, **fields))
+
+
+def test_what_a_hook_writes_leaves_it_open() -> None:
+    """Nobody guarantees that the hook comes before or after the command."""
+    verdict = verdict_on(hooked("echo NCCL_IB_DISABLE=1 >> /etc/nccl.conf"))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingPossible")
+    assert verdict.message == (
+        "container trainer may set NCCL_IB_DISABLE=1: remove that if it is not needed "
+        "(text in its postStart hook)"
+    )
+    sourced = "echo export NCCL_NET=Socket >> /etc/profile.d/site.sh"
+    assert judged(hooked(sourced)) == ("unsure", "SettingPossible")
+    assert judged(hooked(sourced, env=env(NCCL_NET="IB"))) == ("unsure", "SettingPossible")
+
+
+def test_what_a_hook_does_in_vain() -> None:
+    """Its exports reach no other process, and NCCL's file never overrides env, also not ours."""
+    assert judged(hooked("export NCCL_IB_DISABLE=1; ./warm-up > /tmp/log")) == EQUIPPED
+    assert judged(hooked("echo NCCL_IB_HCA==mlx5_9 >> /etc/nccl.conf")) == EQUIPPED
+    off = "echo NCCL_IB_DISABLE=1 >> /etc/nccl.conf"
+    assert judged(hooked(off, env=env(NCCL_IB_DISABLE="0"))) == EQUIPPED
+    dropping = hooked(off, env=env(NCCL_IB_DISABLE="0"), command=["env", "-i", "./train"])
+    assert judged(dropping) == ("unsure", "SettingPossible")
+
+
+def test_a_file_that_a_command_or_a_hook_copies() -> None:
+    """Its content is not known, and it may turn NCCL's RDMA off."""
+    copy = "cp /settings/nccl.conf /etc/nccl.conf"
+    for manifest in (hooked(copy), running(f"{copy}; torchrun a")):
+        verdict = verdict_on(manifest)
+        assert (verdict.rdma, verdict.because.code) == ("unsure", "EnvUnseen")
+        assert verdict.message == (
+            "/etc/nccl.conf in container trainer may set variables that turn RDMA off"
+        )
+    args = pod(gpu(command=["cp"], args=["/a/nccl.conf", "/etc"]))
+    assert judged(args) == ("unsure", "EnvUnseen")

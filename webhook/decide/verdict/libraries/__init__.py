@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from webhook.decide.settings.nccl_files import unseen_nccl_file
 from webhook.decide.settings.terms import SWITCHES
+from webhook.decide.settings.written_files import file_filled_from_elsewhere
 from webhook.decide.verdict.libraries.gloo import GLOO_OVER_TCP, judge_gloo
 from webhook.decide.verdict.libraries.mpi import MPI_REASONS, judge_mpi_transport
 from webhook.decide.verdict.libraries.nccl import (
@@ -34,6 +35,8 @@ from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.config_maps import ReadEnv, read_env
 from webhook.model.decision import Reason, Verdict
 from webhook.model.names import enumerated
+from webhook.model.pod import Container
+from webhook.model.pod.hooks import hook_commands
 from webhook.model.traffic_libraries import TrafficLibrary
 
 ENV_UNSEEN = Reason(
@@ -98,10 +101,18 @@ def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | Non
     analysis = pod.analysis
     container = analysis.containers[patched.target.path]
     file = unseen_nccl_file(analysis.original, container, analysis.namespace.config_maps)
+    file = file or _file_from_elsewhere(container)
     if not file:
         return None
     message = f"{file:.60} in container {patched.target.name} may set variables that turn RDMA off"
     return Verdict.of(ENV_UNSEEN, message)
+
+
+def _file_from_elsewhere(container: Container) -> str:
+    """Return NCCL's file if the command or a hook of a container copies it, or ""."""
+    hooks = (hook.words for hook in hook_commands(container.manifest))
+    commands = (container.command + container.args, *hooks)
+    return next(filter(None, map(file_filled_from_elsewhere, commands)), "")
 
 
 def with_libraries(pod: PatchedPod) -> PatchedPod:

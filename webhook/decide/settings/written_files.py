@@ -1,0 +1,71 @@
+"""The files that a command writes, as its text shows: whether it writes any, and NCCL's.
+
+A redirection, `tee` and copying write files. Only their words count; nothing is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from webhook.decide.shell.argv import basename
+
+#: The end of the paths that NCCL reads: /etc/nccl.conf, ~/.nccl.conf.
+_NCCL_FILE = "nccl.conf"
+#: Where that file may be, for a copy into a folder.
+_FOLDERS = frozenset({"/etc", "/etc/", "~", "~/", "/root", "/root/", "$HOME", "$HOME/"})
+#: `>FILE` and `>>FILE`, but not `2>FILE`, `>&2` or `>(…)`; and the first file of `tee`.
+_TARGET = re.compile(
+    r"(?<![2>])>{1,2}+[|]?[ \t]*+[\"']?+(?P<redirected>[^\s\"';&|<>()]++)"
+    r"|\btee\s++(?:-\w++\s++)*+[\"']?+(?P<teed>[^\s\"';&|<>()]++)"
+)
+#: Files that keep nothing.
+_STREAMS = ("/dev/", "/proc/")
+_COPYING = frozenset({"cp", "install", "ln", "mv"})
+#: Other programs, and functions of languages, that write files.
+_WRITING = re.compile(r"\b(?:cp|dd|install|ln|mv|sed)\s|\bopen\(|\bwrite")
+#: Programs whose output the words of a command do not have, unless it is a here-document.
+_FILLING = frozenset({"awk", "base64", "cat", "curl", "envsubst", "jq", "python", "sed", "wget"})
+_SEPARATORS = re.compile(r"[;&\n]++")
+
+
+def writes_files(text: str) -> bool:
+    """Return whether a command seems to write a file."""
+    return bool(_targets(text)) or _WRITING.search(text) is not None
+
+
+def writes_only_nccl_file(text: str) -> bool:
+    """Return whether all that a command writes are files of NCCL, which never override `env`."""
+    targets = _targets(text)
+    only = bool(targets) and all(target.endswith(_NCCL_FILE) for target in targets)
+    return only and _WRITING.search(text) is None
+
+
+def _targets(text: str) -> list[str]:
+    targets = (match["redirected"] or match["teed"] for match in _TARGET.finditer(text))
+    return [target for target in targets if not target.startswith(_STREAMS)]
+
+
+def file_filled_from_elsewhere(words: Iterable[str]) -> str:
+    """Return NCCL's file if a command fills it with unknown content, as `cp` does; or ""."""
+    text = " ".join(words)
+    if _NCCL_FILE not in text:
+        return ""
+    return next(filter(None, map(_filled, _SEPARATORS.split(text))), "")
+
+
+def _filled(line: str) -> str:
+    """Return NCCL's file if a simple command fills it with something that its words do not have."""
+    words = [word.strip("\"'") for word in line.split() if ">" not in word]
+    programs = [basename(word) for word in words]
+    if line.lstrip()[:1] == "#":
+        return ""
+    if not _COPYING.isdisjoint(programs[:-2]):
+        into_folder = words[-1] in _FOLDERS and any(_NCCL_FILE in word for word in words)
+        return _NCCL_FILE if into_folder else _of_nccl(words[-1:])
+    filled = "<<" not in line and not _FILLING.isdisjoint(programs)
+    return _of_nccl(_targets(line)) if filled else ""
+
+
+def _of_nccl(paths: Iterable[str]) -> str:
+    return next((path for path in paths if path.endswith(_NCCL_FILE)), "")
