@@ -7,13 +7,13 @@ Without, `stand_in` provides a configuration, and `traces` what each mutation le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from webhook.decide import Inspection, inspect
 from webhook.decide.analysis import DecisionInput, Launcher, RdmaAccess, Target
-from webhook.decide.fabric_variables import plan_for
+from webhook.decide.fabric_variables import SOCKET_VARIABLES, desired_env
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.mutations.env import MUTATION as ENV
 from webhook.decide.mutations.env import USER_VALUE_REASONS
@@ -29,7 +29,7 @@ from webhook.errors import ShapeError
 from webhook.kube.objects import Manifest
 from webhook.model.config_maps import ConfigMaps
 from webhook.model.decision import Outcome, Rdma, Verdict
-from webhook.model.fabric import CompiledConfiguration
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex, build_fabric_index
 from webhook.model.pod import Pod
@@ -231,15 +231,29 @@ def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[
     fabric, known = analysis.fabric, {reason.code for reason in USER_VALUE_REASONS}
     if fabric is None or ENV.name not in _names(status) or not known.isdisjoint(_codes(status)):
         return
-    plan = plan_for(fabric, host_network=analysis.original.host_network)
-    of_fabric = [pair for pair in plan.settings if pair not in fabric.env.site_variables]
+    host_network = analysis.original.host_network
     containers: list[Target | Launcher] = [*analysis.targets, *analysis.launchers]
     for container in containers:
         env = analysis.containers[container.path].env
-        for name, value in of_fabric:
-            if env.get(name) not in (None, value):
+        own = _own_interfaces(fabric, env, host_network=host_network)
+        for name, value in desired_env(fabric, own, host_network=host_network):
+            is_of_site = (name, value) in fabric.env.site_variables
+            if not is_of_site and env.get(name) not in (None, value):
                 field_change = FieldChange(f"env {name}", value, f"{env[name]}")
                 yield Change(ENV.name, f"Container {container.name}: {field_change}")
+
+
+def _own_interfaces(
+    fabric: Fabric, env: Mapping[str, str | None], *, host_network: bool
+) -> Mapping[str, str | None]:
+    """Return the interfaces that the user chose: the fabric's other variables then follow them.
+
+    The status has no code for them. {} if one is the fabric's, so that the fabric's were added.
+    """
+    of_fabric = dict(desired_env(fabric, {}, host_network=host_network))
+    chosen = {name: env[name] for name in SOCKET_VARIABLES if name in env}
+    is_of_fabric = any(value == of_fabric.get(name) for name, value in chosen.items())
+    return {} if is_of_fabric else chosen
 
 
 def _worse_verdict(

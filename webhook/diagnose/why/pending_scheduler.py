@@ -3,6 +3,8 @@
 Sources, in Kubernetes 1.34 and 1.36: pkg/scheduler/framework/plugins/schedulinggates, and
 pkg/scheduler/framework/preemption (prepareCandidate: the Event Preempted, the condition
 DisruptionTarget). Each scheduler sets the condition PodScheduled once it has looked at a pod.
+Since 1.35, it also names the node that it has chosen while volumes and claims are bound, without a
+condition: https://www.kubernetes.dev/resources/keps/5278/
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.kube.objects import PodRecord
 from webhook.model.finding import Code, Finding
 from webhook.model.names import shortened_list
 
@@ -41,7 +44,14 @@ PREEMPTED = Code(
     "Give the pod a PriorityClass of the same or a higher priority (kubectl get priorityclasses), "
     "or wait: its controller creates it again when there is room.",
 )
-CODES = (SCHEDULING_GATED, NO_SCHEDULER, PREEMPTING, PREEMPTED)
+WAITS_FOR_BINDING = Code(
+    "WaitsForBinding",
+    "The pod is pending: the scheduler has chosen a node for it, and waits for a volume or a "
+    "claim.",
+    "If this lasts, look at the Events of the pod's PersistentVolumeClaims and ResourceClaims: "
+    "kubectl describe pvc, kubectl describe resourceclaims.",
+)
+CODES = (SCHEDULING_GATED, NO_SCHEDULER, PREEMPTING, PREEMPTED, WAITS_FOR_BINDING)
 
 DEFAULT_SCHEDULER = "default-scheduler"
 #: The reason of the scheduler's Event about a pod that it stopped.
@@ -81,6 +91,9 @@ def scheduler_findings(evidence: PodEvidence) -> Iterator[Finding]:
     pod = evidence.pod
     if not pod.waits_for_node or pod.status.condition("PodScheduled").status:
         return
+    if is_being_bound(pod):
+        yield WAITS_FOR_BINDING.finding("error", _binding_text(pod))
+        return
     name = pod.spec.scheduler_name or DEFAULT_SCHEDULER
     start = f"The pod is pending: the scheduler {name} has not looked at it"
     if name == DEFAULT_SCHEDULER:
@@ -98,10 +111,25 @@ def scheduler_findings(evidence: PodEvidence) -> Iterator[Finding]:
     yield NO_SCHEDULER.finding("error", f"{start}{also}. There may be no such scheduler.")
 
 
+def is_being_bound(pod: PodRecord) -> bool:
+    """Return whether a pod's scheduler has chosen a node, and waits for a volume or a claim."""
+    status = pod.status
+    has_node = pod.waits_for_node and bool(status.nominated_node_name)
+    return has_node and not status.condition("PodScheduled").status
+
+
+def _binding_text(pod: PodRecord) -> str:
+    return (
+        f"The pod is pending: the scheduler has chosen node {pod.status.nominated_node_name} for "
+        "it, and waits for a volume or a claim."
+    )
+
+
 def preemption_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield findings on pods that were stopped for this pod, or on the pod it was stopped for."""
     pod = evidence.pod
-    if pod.waits_for_node and (node := pod.status.nominated_node_name):
+    node = pod.status.nominated_node_name
+    if pod.waits_for_node and node and not is_being_bound(pod):
         text = (
             f"The pod is pending: the scheduler has chosen node {node} for it, and is stopping "
             "pods of lower priority there."

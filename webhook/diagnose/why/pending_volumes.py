@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.evidence import PodEvidence, VolumeClaim
+from webhook.diagnose.why.pending_scheduler import is_being_bound
 from webhook.model.finding import Code, Finding
 from webhook.model.names import shortened_list
 
@@ -51,10 +52,10 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
         is_ending = problem == "is being deleted"
         claims[name] = VolumeClaim(name, "ending" if is_ending else "missing")
     yield from (_missing(claim) for claim in claims.values() if claim.state != "unbound")
-    if _UNBOUND in message:
+    if _UNBOUND in message or is_being_bound(evidence.pod):
         unbound = [claim for claim in claims.values() if claim.state == "unbound"]
         yield from map(_unbound, unbound)
-        if not unbound:
+        if not unbound and message:
             names = shortened_list(evidence.pod.spec.volume_claim_names)
             text = f"The pod is pending: one of its PersistentVolumeClaims ({names}) has no volume."
             yield VOLUME_CLAIM_UNBOUND.finding("error", text)

@@ -206,6 +206,24 @@ def test_an_own_value_is_no_change() -> None:
     assert changes(compared(pod, KNOWN)) == []
 
 
+@pytest.mark.parametrize("name", ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"])
+def test_an_own_interface_is_no_change(name: str) -> None:
+    """The webhook then adapts UCX's devices to it, and has nothing to report."""
+    pod = equipped(gpu("trainer", env=env(**{name: "ib0"})))
+    assert {"name": "UCX_NET_DEVICES", "value": "mlx5_0:1,mlx5_1:1,ib0"} in main(pod)["env"]
+    assert changes(compared(pod, KNOWN)) == []
+
+
+def test_an_interface_that_was_changed() -> None:
+    """The other variable of the two still has the fabric's value."""
+    pod = equipped()
+    variables = main(pod)["env"]
+    next(item for item in variables if item["name"] == "NCCL_SOCKET_IFNAME")["value"] = "lo"
+    assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
+        "Container trainer: env NCCL_SOCKET_IFNAME was eth0, is lo."
+    ]
+
+
 @each_knowledge
 def test_networks_that_were_removed(installed: CompiledConfiguration | None) -> None:
     """The annotation is a field of the pod."""

@@ -53,7 +53,7 @@ LEVELS = {
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
     "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
-    "CannotLockMemory WaitsForInitContainer NotDue PostStartHookError",
+    "CannotLockMemory WaitsForBinding WaitsForInitContainer NotDue PostStartHookError",
 }
 OF_A_VERDICT = {
     "WouldBe",
@@ -155,6 +155,7 @@ def _of_pending() -> Iterator[Explanation]:
     preempting = pending("0/1 nodes are available: 1 node(s) were unschedulable.")
     preempting["status"]["nominatedNodeName"] = "n"
     yield explain(preempting)
+    yield explain(live(phase="Pending", nominatedNodeName="n", spec={"nodeName": ""}))
     yield explain(live(phase="Failed"), events=[event("Preempted", "x")])
     volumes = [{"persistentVolumeClaim": {"claimName": "a"}}]
     yield explain(pending('persistentvolumeclaim "a" not found'))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.diagnose.why.pods import chapter_findings, event, explain, live
 from tests.unit.diagnose.why.test_pod_status import pending
-from webhook.diagnose.why.evidence import UnfinishedPod
+from webhook.diagnose.why.evidence import UnfinishedPod, VolumeClaim
 from webhook.model.finding import Finding
 
 UID = "8b8f5a46-8f4d-4a0e-9e5c-0123456789ab"
@@ -141,3 +141,27 @@ def test_an_event_about_an_earlier_pod() -> None:
     for pod, is_preempted in ((live(), False), (ending, True)):
         codes = [f.code for f in chapter_findings(explain(pod, events=events), "podStatus")]
         assert ("Preempted" in codes) is is_preempted
+
+
+def _nominated(*conditions: dict[str, Any]) -> dict[str, Any]:
+    """Return a pending pod for which the scheduler has named a node."""
+    spec = {"nodeName": "", "volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]}
+    return live(phase="Pending", spec=spec, nominatedNodeName="node-7", conditions=list(conditions))
+
+
+def test_a_pod_that_waits_for_its_volume() -> None:
+    """The scheduler names the node before it binds the pod; nothing is preempted."""
+    unbound = VolumeClaim("data", "unbound", "lustre")
+    waiting = explain(_nominated(), volume_claims=(unbound,))
+    (finding,) = chapter_findings(waiting, "podStatus")
+    assert finding.code == "VolumeClaimUnbound"
+    assert "provisioner of the StorageClass lustre is running" in finding.remedy
+    (finding,) = chapter_findings(explain(_nominated()), "podStatus")
+    assert (finding.code, finding.level) == ("WaitsForBinding", "error")
+    assert finding.text == (
+        "The pod is pending: the scheduler has chosen node node-7 for it, and waits for a volume "
+        "or a claim."
+    )
+    full = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: x."}
+    preempting = chapter_findings(explain(_nominated(full)), "podStatus")
+    assert [finding.code for finding in preempting] == ["Preempting", "Unschedulable"]
