@@ -116,11 +116,21 @@ def check_ca(ca: KeyPair, now: datetime) -> None:
         raise CertificateError("the key does not belong to the certificate")
     if not _signs_certificates(certificate):
         raise CertificateError("the certificate is not a CA certificate")
+    if not _has_readable_subject(certificate):
+        raise CertificateError("the CA's subject is malformed, so no leaf can name it")
     if foreign := _foreign_extensions(certificate):
         raise CertificateError(f"the CA has extensions that API servers may reject: {foreign}")
     if certificate.not_valid_before_utc > now:
         since = certificate.not_valid_before_utc
         raise CertificateError(f"the CA is not valid before {since:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def _has_readable_subject(certificate: x509.Certificate) -> bool:
+    """Return whether a leaf can name the subject as its issuer; it is not parsed before."""
+    try:
+        return bool(certificate.subject.public_bytes())
+    except MALFORMED:
+        return False
 
 
 def _foreign_extensions(certificate: x509.Certificate) -> str:

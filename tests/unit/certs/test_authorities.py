@@ -41,6 +41,16 @@ def _self_signed(extension: x509.ExtensionType) -> KeyPair:
     )
 
 
+def _without_subject() -> KeyPair:
+    """Return a CA whose subject is not UTF-8."""
+    certificate = x509.load_pem_x509_certificate(CA.certificate)
+    der = certificate.public_bytes(Encoding.DER)
+    before, name, after = der.rpartition(b"rdma-webhook CA")  # the issuer comes first
+    changed = before + name.replace(b"CA", b"\xff\xff") + after
+    pem = x509.load_der_x509_certificate(changed).public_bytes(Encoding.PEM)
+    return KeyPair(certificate=pem, key=CA.key)
+
+
 CONSTRAINED = _self_signed(x509.NameConstraints([x509.DNSName("example.org")], None))
 WITH_ISSUER = _self_signed(x509.AuthorityKeyIdentifier(b"key", None, None))
 
@@ -82,6 +92,7 @@ def test_a_ca_of_openssl_is_one() -> None:
             "the key does not belong to the certificate",
         ),
         (LEAF, "the certificate is not a CA certificate"),
+        (_without_subject(), "the CA's subject is malformed, so no leaf can name it"),
         (issue_ca(now=NOW + timedelta(hours=2)), "the CA is not valid before 20"),
     ],
 )
