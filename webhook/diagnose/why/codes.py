@@ -5,6 +5,7 @@ from __future__ import annotations
 from webhook.diagnose.why import (
     additions,
     answer,
+    attached_networks,
     bound_node,
     changed_afterwards,
     container_status,
@@ -36,6 +37,7 @@ _MODULES = (
     node_setup,
     container_status,
     init_containers,
+    attached_networks,
     no_pods,
     refusals,
     pending_claims,

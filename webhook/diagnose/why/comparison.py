@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from webhook.decide import Inspection, inspect
 from webhook.decide.analysis import DecisionInput, Launcher, RdmaAccess, Target
-from webhook.decide.fabric_variables import SOCKET_VARIABLES, desired_env
+from webhook.decide.fabric_variables import desired_env
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.mutations.env import MUTATION as ENV
 from webhook.decide.mutations.env import USER_VALUE_REASONS
@@ -29,7 +29,7 @@ from webhook.errors import ShapeError
 from webhook.kube.objects import Manifest
 from webhook.model.config_maps import ConfigMaps
 from webhook.model.decision import Outcome, Rdma, Verdict
-from webhook.model.fabric import CompiledConfiguration, Fabric
+from webhook.model.fabric import SOCKET_VARIABLES, CompiledConfiguration, Fabric
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex, build_fabric_index
 from webhook.model.pod import Pod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from webhook.diagnose.why.attached_networks import network_findings
 from webhook.diagnose.why.container_status import (
     DEADLINE,
     DEADLINE_REMEDY,
@@ -105,6 +106,7 @@ def status_findings(evidence: PodEvidence, verdict_remedy: str = "") -> Iterator
     yield from _phase(evidence)
     yield from _scheduling(evidence)
     yield from init_container_findings(evidence)
+    yield from network_findings(evidence)
     yield from container_findings(evidence)
     yield from _events(evidence, verdict_remedy)
 

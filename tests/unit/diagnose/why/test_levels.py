@@ -53,7 +53,8 @@ LEVELS = {
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
     "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
-    "CannotLockMemory WaitsForBinding WaitsForInitContainer NotDue PostStartHookError",
+    "CannotLockMemory NetworksNotAttached WaitsForBinding WaitsForInitContainer NotDue "
+    "PostStartHookError",
 }
 OF_A_VERDICT = {
     "WouldBe",
@@ -108,6 +109,7 @@ def _of_call() -> Iterator[Explanation]:
 def _of_status() -> Iterator[Explanation]:
     """Explain pods in each state."""
     yield explain(live(), unread=("x",))
+    yield explain(live({"k8s.v1.cni.cncf.io/networks": "a"}))
     capable = {"name": "main", "securityContext": {"privileged": True}}
     named = status(applied=["ipc-lock"], skipped=["Sorcery"], warned=2)
     yield explain(live(named, spec={"containers": [capable]}))

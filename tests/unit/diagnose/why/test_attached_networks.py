@@ -1,0 +1,46 @@
+"""Secondary networks that nothing attached."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.diagnose.why.pods import chapter_findings, codes, explain, live, status
+
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+WANTED = {**status(), NETWORKS: "rails/rail-0@net1, rail-1"}
+
+
+def test_a_running_pod_without_a_report() -> None:
+    """Multus writes a report, so it did not act: the tick is none."""
+    explanation = explain(live(WANTED))
+    finding = chapter_findings(explanation, "podStatus")[1]
+    assert (finding.code, finding.level) == ("NetworksNotAttached", "error")
+    assert finding.text == (
+        "Nothing reports that it attached the pod's networks (rails/rail-0, lab/rail-1): the pod "
+        "has no annotation k8s.v1.cni.cncf.io/network-status."
+    )
+    assert explanation.answer.level == "warning"
+    assert "as it should: Nothing reports that it attached the pod's networks" in (
+        explanation.answer.text
+    )
+    assert not explanation.well
+
+
+@pytest.mark.parametrize(
+    ("annotations", "fields"),
+    [
+        (status(), {}),
+        ({**WANTED, NETWORKS: ""}, {}),
+        ({**WANTED, NETWORKS: "{"}, {}),
+        ({**WANTED, "k8s.v1.cni.cncf.io/network-status": "[]"}, {}),
+        (WANTED, {"phase": "Pending"}),
+        (WANTED, {"spec": {"hostNetwork": True}}),
+    ],
+    ids=["no networks", "empty", "unreadable", "reported", "pending", "host network"],
+)
+def test_pods_that_need_no_report(annotations: dict[str, str], fields: dict[str, Any]) -> None:
+    """Without readable networks, before the pod runs, and in the host network."""
+    explanation = explain(live(annotations, **fields))
+    assert "NetworksNotAttached" not in codes(explanation, "podStatus")

@@ -1,0 +1,42 @@
+"""Whether the secondary networks of a running pod were attached.
+
+Multus, and whatever else implements the annotation, reports what it attached in another one:
+https://github.com/k8snetworkplumbingwg/multi-net-spec, section "Network Status Annotation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.decide.mutations.networks import networks_of
+from webhook.diagnose.why.evidence import PodEvidence
+from webhook.model.annotations import NETWORKS_ANNOTATION
+from webhook.model.finding import Code, Finding
+from webhook.model.names import shortened_list
+from webhook.model.pod import at
+
+NETWORKS_NOT_ATTACHED = Code(
+    "NetworksNotAttached",
+    "Nothing reports that it attached the secondary networks of the running pod.",
+    "Ask the cluster administrator whether Multus is installed and running on the pod's node, and "
+    "create the pod again once it is.",
+)
+CODES = (NETWORKS_NOT_ATTACHED,)
+
+_STATUS = "k8s.v1.cni.cncf.io/network-status"
+
+
+def network_findings(evidence: PodEvidence) -> Iterator[Finding]:
+    """Yield a finding on a running pod whose networks nothing reports to have attached."""
+    pod, annotations = evidence.pod, evidence.annotations
+    in_host_network = at(pod.manifest, ("spec", "hostNetwork")) is True
+    if pod.status.phase != "Running" or in_host_network or _STATUS in annotations:
+        return
+    written = annotations.get(NETWORKS_ANNOTATION, "")
+    networks = networks_of(written, evidence.namespace_name)
+    if networks:
+        text = (
+            f"Nothing reports that it attached the pod's networks ({shortened_list(networks)}): "
+            f"the pod has no annotation {_STATUS}."
+        )
+        yield NETWORKS_NOT_ATTACHED.finding("error", text)
