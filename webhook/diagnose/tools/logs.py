@@ -49,6 +49,8 @@ class LogReport(NamedTuple):
     info: bool
     #: Whether NCCL's channels use GPUDirect RDMA; None without channels over RDMA.
     gpu_direct: bool | None
+    #: The last line with any text, which often has the error of a program that failed.
+    last_line: str = ""
 
 
 def read_log(text: str) -> LogReport:
@@ -74,6 +76,7 @@ def read_log(text: str) -> LogReport:
         nccl=any(word in text for word in _NCCL),
         info=_NCCL_INFO in text,
         gpu_direct=any("/GDRDMA" in line for line in channels) if channels else None,
+        last_line=text.rstrip().rpartition("\n")[2],
     )
 
 

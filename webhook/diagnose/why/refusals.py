@@ -138,11 +138,20 @@ def _is_used_up(used: object, limit: object) -> bool:
 
 def _webhook_remedy(name: str, namespace: str) -> str:
     subject = "rdma-webhook" if name == WEBHOOK_NAME else f"the webhook {name}"
-    command = f": kubectl get pods -n {shlex.quote(namespace)}" if namespace else ""
+    kinds = "services,endpointslices,pods"
+    command = f": kubectl get {kinds} -n {shlex.quote(namespace)}" if namespace else ""
+    removed = "" if name == WEBHOOK_NAME else _REMOVED_PRODUCT
     return (
-        f"The API server must ask {subject}, and got no answer. Ask the cluster administrator to "
-        f"check its pods{command}. The controller then creates the pod by itself."
+        f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
+        f"check its Service and pods{command}.{removed} The controller then creates the pod by "
+        "itself."
     )
+
+
+_REMOVED_PRODUCT = (
+    " If that program was removed from the cluster, delete its webhook configuration, too: kubectl "
+    "get mutatingwebhookconfigurations,validatingwebhookconfigurations."
+)
 
 
 def _pod_security(workload: Workload, start: str, level: str, message: str) -> Finding:

@@ -159,7 +159,8 @@ def _finding_on_transport(report: LogReport, title: str) -> Finding:
         return TRANSPORT_UNKNOWN.finding("unsure", text)
     if report.nccl:
         return NO_CHANNEL.finding("unsure", f"{title} shows no NCCL channel to another node.")
-    return NOTHING_LOGGED.finding("unsure", f"{title} has no lines from NCCL or UCX.")
+    last = f" Its last line is: {report.last_line:.{_MAX_LINE}}" if report.last_line else ""
+    return NOTHING_LOGGED.finding("unsure", f"{title} has no lines from NCCL or UCX.{last}")
 
 
 def transport_evidence(evidence: PodEvidence) -> tuple[Rdma, Code] | None:

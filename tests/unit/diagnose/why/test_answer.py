@@ -224,7 +224,8 @@ def test_processes() -> None:
         ([RDMA, SOCKETS], "MixedTransports", "shows both"),
         (["NCCL version 2.27.5"], "TransportUnknown", "since NCCL_DEBUG is not INFO"),
         (["a:1:1 [0] NCCL INFO comm"], "NoChannel", "no NCCL channel to another node"),
-        (["hello"], "NothingLogged", "has no lines from NCCL or UCX"),
+        (["hello", "bye ", ""], "NothingLogged", "lines from NCCL or UCX. Its last line is: bye"),
+        ([""], "NothingLogged", "log of container main has no lines from NCCL or UCX."),
     ],
     ids=str,
 )

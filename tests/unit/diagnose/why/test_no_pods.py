@@ -22,6 +22,7 @@ QUOTA = (
 )
 
 
+SHOWN = "kubectl get services,endpointslices,pods"
 SILENT = (
     'Internal error occurred: failed calling webhook "pods.rdma.lab": failed to call webhook: Post '
     '"https://rdma-webhook.rdma-system.svc:443/mutate?timeout=5s": dial tcp: connection refused'
@@ -120,11 +121,11 @@ def test_the_template_of_a_copy() -> None:
 @pytest.mark.parametrize(
     ("message", "subject", "command"),
     [
-        (SILENT, "rdma-webhook", ": kubectl get pods -n rdma-system."),
+        (SILENT, "rdma-webhook", f": {SHOWN} -n rdma-system."),
         (
             'failed calling webhook "a.example": Post "https://a.b.svc:443/": EOF',
             "the webhook a.example",
-            ": kubectl get pods -n b.",
+            f": {SHOWN} -n b.",
         ),
         (
             'failed calling webhook "a.example": Post "https://10.0.0.1/": EOF',
@@ -139,9 +140,16 @@ def test_a_webhook_that_does_not_answer(message: str, subject: str, command: str
     finding = refused(message)
     assert finding.code == "WebhookSilent"
     assert finding.text.endswith(f": {message}")
+    removed = ""
+    if subject != "rdma-webhook":
+        removed = (
+            " If that program was removed from the cluster, delete its webhook configuration, too: "
+            "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations."
+        )
     assert finding.remedy == (
-        f"The API server must ask {subject}, and got no answer. Ask the cluster administrator to "
-        f"check its pods{command} The controller then creates the pod by itself."
+        f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
+        f"check its Service and pods{command}{removed} The controller then creates the pod by "
+        "itself."
     )
 
 
