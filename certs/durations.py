@@ -22,7 +22,7 @@ class Durations:
     propagation: timedelta = timedelta(minutes=2)
     #: The time between two reads of the Secret and of `caBundle`, while they are not watched, and
     #: while a rotation waits for something.
-    round: timedelta = timedelta(seconds=5)
+    round_interval: timedelta = timedelta(seconds=5)
     #: The time until an idle connection of the API server is closed.
     idle_connection: timedelta = IDLE
 
@@ -32,7 +32,7 @@ class Durations:
 
         After that, no open connection uses it, and no replica that can read the Secret.
         """
-        return self.propagation + 3 * self.round + self.idle_connection
+        return self.propagation + 3 * self.round_interval + self.idle_connection
 
     @property
     def resync(self) -> timedelta:
@@ -46,8 +46,10 @@ class Durations:
     @property
     def problem(self) -> str:
         """The inconsistency of these durations, as one line; "" if they are consistent."""
-        minimum = 3 * (self.propagation + 3 * self.round)
-        if min(self.ca, self.leaf, self.round) <= timedelta(0) or self.propagation < timedelta(0):
+        minimum = 3 * (self.propagation + 3 * self.round_interval)
+        if min(self.ca, self.leaf, self.round_interval) <= timedelta(
+            0
+        ) or self.propagation < timedelta(0):
             return "every duration must be above zero"
         if self.ca < minimum:
             seconds = minimum.total_seconds()
@@ -55,6 +57,7 @@ class Durations:
                 f"a CA must last at least {seconds:g} s, so that the last third of its lifetime "
                 "suffices to replace it"
             )
-        if self.leaf < 6 * self.round:
-            return f"a leaf must last at least {6 * self.round.total_seconds():g} s (six rounds)"
+        if self.leaf < 6 * self.round_interval:
+            seconds = 6 * self.round_interval.total_seconds()
+            return f"a leaf must last at least {seconds:g} s (six rounds)"
         return ""

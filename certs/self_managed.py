@@ -126,10 +126,10 @@ class SelfManaged:
         retry_delays = delays()
         while not self._stop.is_set():
             if not self.due:
-                self._pause(_jittered_seconds(self.durations.round))
+                self._pause(_jittered_seconds(self.durations.round_interval))
             elif self.attempt():
                 retry_delays = delays()
-                self._pause(_jittered_seconds(self.durations.round))
+                self._pause(_jittered_seconds(self.durations.round_interval))
             else:
                 self._pause(next(retry_delays))
 

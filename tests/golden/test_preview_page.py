@@ -15,7 +15,7 @@ from webhook.cli import main
 from webhook.config import EXAMPLE
 from webhook.preview.report.json import preview_schema
 from webhook.preview.workloads.controllers import CONTROLLERS
-from webhook.preview.workloads.pod_metadata import POD_METADATA
+from webhook.preview.workloads.metadata_sources import METADATA_SOURCES
 
 PAGE = Path(__file__).parents[2] / "docs" / "preview.md"
 MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
@@ -49,7 +49,7 @@ def operators() -> str:
     rows = [
         f"| {row.operator} | {', '.join(map(_group_kind, sorted(row.kinds)))} "
         f"| {', '.join(f'`{field}`' for field in row.fields) or 'none'} | {row.advice or '-'} |"
-        for row in POD_METADATA
+        for row in METADATA_SOURCES
     ]
     head = (
         "| operator | kinds | fields with the pods' annotations | another way |",

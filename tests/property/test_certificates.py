@@ -33,7 +33,7 @@ TIMES = Durations(
     ca=timedelta(hours=1),
     leaf=timedelta(seconds=60),
     propagation=timedelta(seconds=20),
-    round=timedelta(seconds=5),
+    round_interval=timedelta(seconds=5),
     idle_connection=timedelta(seconds=20),
 )
 #: Seconds until an exchange has ended completely.

@@ -35,7 +35,7 @@ def test_operations_rebuild_the_pod(pod: Any, decision_input: DecisionInput) -> 
     """An independent implementation of RFC 6902 makes the decision's pod."""
     decision = decide(pod, decision_input)
     if decision.patch:
-        assert _orders(patched(pod, decision.patch)) == _orders(decision.pod)
+        assert _sorted_json(patched(pod, decision.patch)) == _sorted_json(decision.pod)
     else:
         assert decision.pod == pod
 
@@ -165,7 +165,7 @@ def test_a_patch_of_the_template_and_of_the_pod_agree(
     assert without_status(defaulted(previewed.pod)) == without_status(defaulted(mutated.pod))
 
 
-def _orders(pod: Any) -> bytes:
+def _sorted_json(pod: Any) -> bytes:
     """Write a pod with sorted keys, since a key that an operation replaced may have moved."""
     return orjson.dumps(pod, option=orjson.OPT_SORT_KEYS)
 

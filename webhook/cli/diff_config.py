@@ -139,7 +139,7 @@ def _read_files(arguments: argparse.Namespace) -> _Workloads:
     arguments.files = []
     manifests = ManifestFiles(given_files(arguments), recursive=arguments.recursive)
     if not manifests.documents and not manifests.unreadable:
-        raise DocumentError(manifests.no_documents)
+        raise DocumentError(manifests.no_documents_message)
     return _Workloads(manifests.documents, LiveFacts(), unreadable=bool(manifests.unreadable))
 
 

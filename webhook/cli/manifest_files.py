@@ -44,7 +44,7 @@ class ManifestFiles:
                 print_message("note", hint)
 
     @property
-    def no_documents(self) -> str:
+    def no_documents_message(self) -> str:
         """The error message for inputs without documents."""
         if not self._names:
             return "; ".join(self._build_hints)

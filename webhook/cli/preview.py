@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     if manifests.unreadable and not manifests.documents:
         return _UNREADABLE
     if not manifests.documents:
-        raise DocumentError(manifests.no_documents)
+        raise DocumentError(manifests.no_documents_message)
     file_configuration = read_configuration(arguments.config) if arguments.config else None
     reading = (
         _read_cluster(arguments, manifests.documents, file_configuration) if use_cluster else None

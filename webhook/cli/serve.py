@@ -49,7 +49,7 @@ _OWN_TITLE = "self-managed certificates (in a cluster, without --tls-cert and --
 _DURATIONS = (
     ("--ca-lifetime", DEFAULTS.durations.ca, None),
     ("--leaf-lifetime", DEFAULTS.durations.leaf, None),
-    ("--ca-interval", DEFAULTS.durations.round, None),
+    ("--ca-interval", DEFAULTS.durations.round_interval, None),
     (
         "--ca-propagation",
         DEFAULTS.durations.propagation,
@@ -150,7 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
                 ca=arguments.ca_lifetime,
                 leaf=arguments.leaf_lifetime,
                 propagation=arguments.ca_propagation,
-                round=arguments.ca_interval,
+                round_interval=arguments.ca_interval,
             ),
             kubeconfig=arguments.kubeconfig,
             preview=arguments.preview == "on",

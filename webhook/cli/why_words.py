@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.why.workload_kinds import POD_WORDS, WorkloadKind, kinds_of, required_kinds
+from webhook.diagnose.why.workload_kinds import POD_WORDS, WorkloadKind, kinds_of, kinds_or_error
 from webhook.errors import DocumentError
 
 
@@ -45,5 +45,5 @@ def _read(word: str) -> NamedWorkload:
 
 
 def _named_workload(kind: str, name: str) -> NamedWorkload:
-    kinds = () if kind.lower() in POD_WORDS else required_kinds(kind)
+    kinds = () if kind.lower() in POD_WORDS else kinds_or_error(kind)
     return NamedWorkload(f"{kind}/{name}", name, kinds)

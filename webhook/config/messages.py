@@ -93,11 +93,11 @@ def intended_field(path: tuple[int | str, ...]) -> str:
 
     It may be a field of another mapping.
     """
-    word, parent_path = str(path[-1]), _parent_path(path[:-1])
+    word, parent_pattern = str(path[-1]), _field_pattern(path[:-1])
     if any(field.name == word for field in known_fields()):
         return word
     return "".join(
-        nearest(word, [field.name for field in known_fields() if _parent(field) == parent_path])
+        nearest(word, [field.name for field in known_fields() if _parent(field) == parent_pattern])
     )
 
 
@@ -177,14 +177,14 @@ class KnownField(NamedTuple):
 
 
 def _unknown_field(path: tuple[int | str, ...]) -> str:
-    word, parent_path = str(path[-1]), _parent_path(path[:-1])
-    fields = [field.name for field in known_fields() if _parent(field) == parent_path]
+    word, parent_pattern = str(path[-1]), _field_pattern(path[:-1])
+    fields = [field.name for field in known_fields() if _parent(field) == parent_pattern]
     if written := misread_key(word):
         return f"unknown field ({written})"
     parents = [_parent(field) for field in known_fields() if field.name == word]
     # The name alone may be meant in another sense: only an adjacent place is likely.
     if len(parents) == 1 and (
-        parents[0] == _above(parent_path) or _above(parents[0]) == parent_path
+        parents[0] == _above(parent_pattern) or _above(parents[0]) == parent_pattern
     ):
         return f"unknown field here: it belongs in {parents[0] or 'spec'}"
     return (
@@ -200,11 +200,11 @@ def _above(path: str) -> str:
 def _description(path: tuple[int | str, ...]) -> str:
     """Return what a field is, as a parenthesis."""
     descriptions = {field.path: field.description.removesuffix(".") for field in known_fields()}
-    name = ".".join(part for part in (_parent_path(path[:-1]), str(path[-1])) if part)
+    name = ".".join(part for part in (_field_pattern(path[:-1]), str(path[-1])) if part)
     return f" ({descriptions[name][:1].lower()}{descriptions[name][1:]})"
 
 
-def _parent_path(path: tuple[int | str, ...]) -> str:
+def _field_pattern(path: tuple[int | str, ...]) -> str:
     """Return a path in the form of `KnownField.path`: `fabrics[].match`."""
     return "".join("[]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
@@ -219,10 +219,10 @@ def known_fields() -> tuple[KnownField, ...]:
     return tuple(_known_fields("", FabricConfigurationSpec))
 
 
-def _known_fields(parent_path: str, model: type[BaseModel]) -> Iterator[KnownField]:
+def _known_fields(parent_pattern: str, model: type[BaseModel]) -> Iterator[KnownField]:
     for name, field in model.model_fields.items():
         alias = field.alias or name
-        path = f"{parent_path}.{alias}" if parent_path else alias
+        path = f"{parent_pattern}.{alias}" if parent_pattern else alias
         yield KnownField(path, alias, " ".join((field.description or "").split()))
         below = f"{path}[]" if get_origin(field.annotation) is list else path
         for kind in (field.annotation, *get_args(field.annotation)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from webhook.decide.admission_warnings import HazardEvidence, warn_of_hazards, warning_lines
+from webhook.decide.admission_warnings import PodHazards, warn_of_hazards, warning_lines
 from webhook.decide.analysis import DecisionInput, PodAnalysis
 from webhook.decide.draft import Draft
 from webhook.decide.examine import (
@@ -91,7 +91,7 @@ def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
     return conclude(*_mutated(pod, decision_input))
 
 
-def _mutated(pod: Pod, decision_input: DecisionInput) -> tuple[Draft, Examination, HazardEvidence]:
+def _mutated(pod: Pod, decision_input: DecisionInput) -> tuple[Draft, Examination, PodHazards]:
     """Examine a pod, and run the mutations on a draft of it; raise Denial or ShapeError."""
     check_size(pod)
     annotations = pod.annotations
@@ -101,9 +101,9 @@ def _mutated(pod: Pod, decision_input: DecisionInput) -> tuple[Draft, Examinatio
     _note_request(draft, examination.analysis, examination.applicability)
     for sentence in examination.unknown_label_messages:
         draft.warned("", SELECTOR_UNKNOWN, sentence)
-    hazard_evidence = warn_of_hazards(draft, examination.analysis)
+    hazards = warn_of_hazards(draft, examination.analysis)
     _mutate(draft, examination.analysis, examination.applicability)
-    return draft, examination, hazard_evidence
+    return draft, examination, hazards
 
 
 class Inspection(NamedTuple):
@@ -120,12 +120,12 @@ class Inspection(NamedTuple):
 def inspect(manifest: PodManifest, decision_input: DecisionInput) -> Inspection | None:
     """Judge a pod by what it carries, without changing it; None if a call now would deny it."""
     try:
-        draft, examination, hazard_evidence = _mutated(Pod(manifest), decision_input)
+        draft, examination, hazards = _mutated(Pod(manifest), decision_input)
     except (Denial, ShapeError, RecursionError):
         return None
     as_is = Draft(manifest, examination.analysis.original)
     as_is.outcomes = draft.outcomes
-    verdict = judge(as_is, examination, hazard_evidence)
+    verdict = judge(as_is, examination, hazards)
     return Inspection(
         verdict, tuple(draft.outcomes), examination.analysis, examination.applicability
     )
@@ -256,7 +256,7 @@ def admit_unchanged(pod: Pod, exclusion: Ineligible, decision_input: DecisionInp
     )
 
 
-def conclude(draft: Draft, examination: Examination, hazard_evidence: HazardEvidence) -> Decision:
+def conclude(draft: Draft, examination: Examination, hazards: PodHazards) -> Decision:
     """Turn a draft into a decision, with its status; deny the pod if a mutation failed."""
     analysis, applicability = examination.analysis, examination.applicability
     outcomes = tuple(draft.outcomes)
@@ -267,7 +267,7 @@ def conclude(draft: Draft, examination: Examination, hazard_evidence: HazardEvid
     used_fabric = None if applicability.uses_foreign_nic else analysis.fabric
     fabric = used_fabric.name if used_fabric else None
     config_hash = analysis.configuration.config_hash
-    verdict = judge(draft, examination, hazard_evidence)
+    verdict = judge(draft, examination, hazards)
     summary = StatusSummary(verdict, fabric, applicability.reason, config_hash)
     _write_status(draft, analysis.original.annotations, summary)
     return Decision(

@@ -94,8 +94,8 @@ HOST_PATH = Reason(
 HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)
 
 
-class HazardEvidence(NamedTuple):
-    """The evidence of the hazards that the verdict depends on."""
+class PodHazards(NamedTuple):
+    """The hazards outside the containers that the verdict depends on."""
 
     #: Why Istio is expected to add its proxy to the pod, or "".
     istio: str = ""
@@ -103,14 +103,14 @@ class HazardEvidence(NamedTuple):
     infiniband_volumes: Mapping[str, str] = MappingProxyType({})
 
 
-def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> HazardEvidence:
+def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> PodHazards:
     """Warn about Istio's proxy, DNS in the host's network, and devices by hostPath.
 
-    The verdict does not depend on DNS, so the returned evidence leaves it out.
+    The verdict does not depend on DNS, so the result leaves it out.
     """
     pod = analysis.original
     if not analysis.targets and not analysis.launchers:
-        return HazardEvidence()
+        return PodHazards()
     istio = istio_evidence(pod, analysis.namespace.labels or {})
     if istio:
         message = f'Istio ({istio}) proxies TCP; set sidecar.istio.io/inject: "false"'
@@ -128,4 +128,4 @@ def warn_of_hazards(draft: Draft, analysis: PodAnalysis) -> HazardEvidence:
             access = "only a device plugin's resource gives access"
             message = f"hostPath {paths[volume]} shows devices, but {access}"
             draft.warned(target.name, HOST_PATH, message)
-    return HazardEvidence(istio, paths)
+    return PodHazards(istio, paths)

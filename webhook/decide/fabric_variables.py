@@ -31,9 +31,13 @@ CHECK_ENV_FROM = (
 
 UCX_TLS = "UCX_TLS"
 #: The lists of the interfaces that Open MPI may use.
-OPEN_MPI = tuple(row.name for row in VARIABLES if row.source == "interfaces of mpi")
+OPEN_MPI_INTERFACE_VARIABLES = tuple(
+    row.name for row in VARIABLES if row.source == "interfaces of mpi"
+)
 #: Their opposites: Open MPI aborts if it gets both.
-EXCLUDE_VARIABLES = tuple(name.replace("_include", "_exclude") for name in OPEN_MPI)
+EXCLUDE_VARIABLES = tuple(
+    name.replace("_include", "_exclude") for name in OPEN_MPI_INTERFACE_VARIABLES
+)
 
 
 class EnvPlan(NamedTuple):
@@ -122,7 +126,7 @@ def ignored_variables(fabric: Fabric) -> frozenset[str]:
     An earlier call may have added them: those of the site's `env`, and Open MPI's.
     """
     names = frozenset(name for name, _ in fabric.env.site_variables)
-    return names.union(OPEN_MPI) if "openmpi" in fabric.libraries else names
+    return names.union(OPEN_MPI_INTERFACE_VARIABLES) if "openmpi" in fabric.libraries else names
 
 
 def _without_sockets(site_variables: EnvPairs, user_env: Mapping[str, str | None]) -> EnvPairs:

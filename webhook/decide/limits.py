@@ -39,7 +39,8 @@ _REMEDY = f"split it, or remove the annotation {ENABLE_ANNOTATION}"
 
 #: Annotations that hold lists.
 _LIST_ANNOTATIONS = frozenset({NETWORKS_ANNOTATION, CONTAINERS_ANNOTATION, SKIP_ANNOTATION})
-_PLAIN = ("nodeSelector", "tolerations", "volumes", "resourceClaims")
+#: The fields of a spec that have no counter of their own.
+_FIELDS_COUNTED_BY_LENGTH = ("nodeSelector", "tolerations", "volumes", "resourceClaims")
 
 
 def check_size(pod: Pod) -> None:
@@ -57,7 +58,7 @@ def check_size(pod: Pod) -> None:
                 raise _too_many_containers(containers)
             for index, container in enumerate(items):
                 entries += count_entries(container, ("spec", field, index))
-    for field in _PLAIN:
+    for field in _FIELDS_COUNTED_BY_LENGTH:
         if field in spec:
             entries += _size(spec[field])
     # Nearly all pods have no further lists and are within the limit: only others are counted again.
@@ -81,7 +82,7 @@ def _check_each(pod: Pod) -> None:
     for key in _LIST_ANNOTATIONS.intersection(annotations):
         written = annotations[key]
         sizes[f"annotation {key}"] = written.count(",") if isinstance(written, str) else 0
-    sizes |= {field: _size(spec.get(field)) for field in _PLAIN}
+    sizes |= {field: _size(spec.get(field)) for field in _FIELDS_COUNTED_BY_LENGTH}
     sizes["affinity"] = count_affinity_entries(pod.manifest, MAX_ENTRIES)
     if sum(sizes.values()) > MAX_ENTRIES:
         raise too_many(sizes)

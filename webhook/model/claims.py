@@ -39,7 +39,7 @@ class ClaimFacts:
     templates: Mapping[str, RequestedClasses] = field(default_factory=dict)
     claims: Mapping[str, RequestedClasses] = field(default_factory=dict)
     #: Whether the namespace has no other templates.
-    complete: bool = False
+    has_all_templates: bool = False
 
     def with_objects(self, objects: Iterable[ClaimObject]) -> ClaimFacts:
         """Return a copy with more templates and claims, which replace any with the same name."""

@@ -98,7 +98,7 @@ class Facts:
             for claim_objects in by_kind.claims.values()
             for kind, *_ in claim_objects
         )
-        unlisted = ClaimFacts(complete=has_templates)
+        unlisted = ClaimFacts(has_all_templates=has_templates)
         for name in by_kind.claims.keys() | namespaces.keys() if by_kind.claims else ():
             facts = namespaces.get(name) or NamespaceFacts(name=name, is_loaded=False)
             claims = unlisted.with_objects(by_kind.claims.get(name, ()))
@@ -167,7 +167,7 @@ class Facts:
         """Return a copy where these namespaces have no other ResourceClaimTemplates."""
         facts_by_namespace = {name: self.namespace(name) for name in namespaces}
         complete = {
-            name: replace(facts, claim_facts=replace(facts.claim_facts, complete=True))
+            name: replace(facts, claim_facts=replace(facts.claim_facts, has_all_templates=True))
             for name, facts in facts_by_namespace.items()
         }
         return replace(self, namespaces={**self.namespaces, **complete})

@@ -60,7 +60,7 @@ def edit_of(decided: DecidedTemplate) -> Edit:
         note = f"{template.kind} {full_name}: {_admission_only(decided, ', '.join(edit.deferred))}"
     return Edit(
         document=decided.origin.number,
-        steps=template.path,
+        template_path=template.path,
         ops=edit.ops,
         patched_template=edit.patched_template,
         note=note,
@@ -75,7 +75,7 @@ def _no_edit(decided: DecidedTemplate) -> Edit:
     note = f"{subject}: derived pods are patched only at admission" if decision.patch else ""
     return Edit(
         document=decided.origin.number,
-        steps=template.path,
+        template_path=template.path,
         ops=(),
         patched_template=template.pod,
         note=note,

@@ -247,7 +247,7 @@ def _previews(decided: DecidedTemplate, options: PreviewOptions) -> Iterator[Pre
             source=document.name,
             line=document.line,
             document=number,
-            steps=template.path,
+            template_path=template.path,
             kind=template.kind,
             name=template.name,
             namespace=namespace.name,

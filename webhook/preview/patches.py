@@ -87,7 +87,7 @@ def patches(documents: Sequence[Document], report: Report) -> list[list[PatchOp]
     """Return the RFC 6902 patch of each document; empty if nothing changes."""
     document_patches: list[list[PatchOp]] = [[] for _ in documents]
     for edit in report.edits:
-        base = pointer(edit.steps)
+        base = pointer(edit.template_path)
         for op in edit.ops:
             document_patches[edit.document].append({**op, "path": base + op["path"]})
     return document_patches
@@ -117,9 +117,9 @@ def rewrite(
 
 
 def _rewrite_document(document: Document, edits: Sequence[Edit]) -> RewrittenDocument:
-    value = apply_patches(document.value, [(edit.steps, edit.ops) for edit in edits])
+    value = apply_patches(document.value, [(edit.template_path, edit.ops) for edit in edits])
     for edit in edits:
-        verify_patch(edit.patched_template, at(value, edit.steps))
+        verify_patch(edit.patched_template, at(value, edit.template_path))
     spliced = splice(document, value)
     return RewrittenDocument(spliced.text, spliced.warning)
 
@@ -195,14 +195,14 @@ def template_edit(
 
 def _spec_edit(template: Template, decision: Decision) -> TemplateEdit:
     """Edit a pod spec without metadata: there is no place for mutations that annotate the pod."""
-    edits = _outcome_operations(decision)
+    pod_ops = _outcome_operations(decision)
     annotating = set(
-        _mutations_of(decision, [op for op in edits if not op["path"].startswith(_SPEC)])
+        _mutations_of(decision, [op for op in pod_ops if not op["path"].startswith(_SPEC)])
     )
     annotating_ops = [
         op for outcome in decision.outcomes if outcome.mutation in annotating for op in outcome.ops
     ]
-    template_ops = [op for op in edits if not any(op is other for other in annotating_ops)]
+    template_ops = [op for op in pod_ops if not any(op is other for other in annotating_ops)]
     template_patch = transfer_to_template(template.pod, template.pod, template_ops)
     ops: list[PatchOp] = [
         {**op, "path": op["path"].removeprefix(_SPEC[:-1])} for op in template_patch.ops

@@ -260,18 +260,20 @@ class WebhookServer:
         return dev.store_ca(ca, self.ports["mutate"], os.environ)
 
     def _applications(self) -> dict[str, ASGIApp]:
-        about = self.state, self.metrics, self.log
+        shared = self.state, self.metrics, self.log
         turns = FairQueue()
         endpoints: dict[str, ASGIApp] = {
-            mutate.PATH: Mutate(*about, decide, self._notify_owner),
-            validate.PATH: Validate(*about, self._worker, turns),
+            mutate.PATH: Mutate(*shared, decide, self._notify_owner),
+            validate.PATH: Validate(*shared, self._worker, turns),
         }
         apps: dict[str, ASGIApp] = {
-            "mutate": AdmissionApp(endpoints, *about),
+            "mutate": AdmissionApp(endpoints, *shared),
             "health": Health(self.state, self.metrics),
         }
         if self._options.preview:
-            apps["preview"] = PreviewApp(*about, self._worker, turns, example=self._options.example)
+            apps["preview"] = PreviewApp(
+                *shared, self._worker, turns, example=self._options.example
+            )
         return apps
 
     def _listener(self, name: str) -> Listener:

@@ -8,7 +8,7 @@ from certs.clock import Clock
 
 
 class Ticking(Clock):
-    """Starts at the true time, so that real certificates are valid; `wrong` is its error."""
+    """Starts `error` off the true time: real certificates are valid if that is little."""
 
     def __init__(self, error: timedelta = timedelta(0)) -> None:
         self.passed = timedelta(0)

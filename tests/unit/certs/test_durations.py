@@ -21,7 +21,7 @@ def test_the_defaults_are_consistent() -> None:
     [
         (Durations(leaf=0 * SECOND), "every duration must be above zero"),
         (Durations(ca=-SECOND), "every duration must be above zero"),
-        (Durations(round=0 * SECOND), "every duration must be above zero"),
+        (Durations(round_interval=0 * SECOND), "every duration must be above zero"),
         (Durations(propagation=-SECOND), "every duration must be above zero"),
         (Durations(ca=404 * SECOND), "a CA must last at least 405 s"),
         (Durations(leaf=29 * SECOND), "a leaf must last at least 30 s"),

@@ -191,7 +191,7 @@ def test_a_rotation_takes_no_longer(watched: Watched, requested: str, drain: int
 def test_the_thread_wakes_up_for_a_change() -> None:
     """With an hour between two looks, it still does a round; and it ends at once."""
     api, watch = Counted(), ManualWatch()
-    durations = Durations(round=timedelta(hours=1), leaf=timedelta(hours=6))
+    durations = Durations(round_interval=timedelta(hours=1), leaf=timedelta(hours=6))
     managed = SelfManaged(INSTALLATION, ServingContext(), lambda: api, durations, watch=watch)
     api.configure()
     managed.start()

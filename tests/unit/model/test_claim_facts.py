@@ -89,7 +89,7 @@ def test_without_any_template_nothing_is_known_of_them() -> None:
 def test_with_a_template_all_are_known() -> None:
     """A list of templates contains all of them, in all namespaces."""
     facts = Facts.from_objects([space(), template(space="other"), space("empty")])
-    no_claims = ClaimFacts(complete=True)
+    no_claims = ClaimFacts(has_all_templates=True)
     assert facts.namespace("lab").claim_facts == no_claims
     assert facts.namespace("empty").claim_facts == no_claims
     assert facts.namespace("unlisted") == NamespaceFacts(
@@ -98,7 +98,7 @@ def test_with_a_template_all_are_known() -> None:
     assert facts.namespace("other") == NamespaceFacts(
         name="other",
         is_loaded=False,
-        claim_facts=ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}}, complete=True),
+        claim_facts=ClaimFacts(templates={"nics": {"nics": ("roce.lab",)}}, has_all_templates=True),
     )
 
 
@@ -107,7 +107,8 @@ def test_a_preview_adds_its_own_templates() -> None:
     cluster = Facts.from_objects([space(), template(), template("rail")])
     facts = cluster.with_objects([template("nics", "", (BETA,)), space()], "lab")
     assert facts.namespace("lab").claim_facts == ClaimFacts(
-        templates={"nics": {"old": ("gpu.lab",)}, "rail": {"nics": ("roce.lab",)}}, complete=True
+        templates={"nics": {"old": ("gpu.lab",)}, "rail": {"nics": ("roce.lab",)}},
+        has_all_templates=True,
     )
     alone = Facts().with_objects([template(space="")], "lab").namespace("lab")
     assert alone.is_loaded
@@ -119,17 +120,17 @@ def test_all_templates_of_a_namespace_may_be_known() -> None:
     given = Facts.from_objects([space("mine")])
     facts = given.with_fallback([space(), template(), space("other")], ["lab", "empty", "mine"])
     assert facts.namespace("lab").claim_facts == ClaimFacts(
-        templates={"nics": {"nics": ("roce.lab",)}}, complete=True
+        templates={"nics": {"nics": ("roce.lab",)}}, has_all_templates=True
     )
     assert facts.namespace("lab").labels == {}
-    assert facts.namespace("empty").claim_facts == ClaimFacts(complete=True)
+    assert facts.namespace("empty").claim_facts == ClaimFacts(has_all_templates=True)
     assert facts.namespace("other").claim_facts == ClaimFacts()
     assert facts.namespace("mine").claim_facts == ClaimFacts()
 
 
 def test_a_namespace_without_claims() -> None:
     """The facts elsewhere also show whether an unlisted template may exist."""
-    lab, elsewhere = ClaimFacts(claims={"nic": {}}), ClaimFacts(complete=True)
+    lab, elsewhere = ClaimFacts(claims={"nic": {}}), ClaimFacts(has_all_templates=True)
     claims = KnownClaims({"lab": lab}, elsewhere, are_watched=True)
     assert (claims.of("lab"), claims.of("other")) == (lab, elsewhere)
 

@@ -51,8 +51,8 @@ def test_no_objects_are_facts_too() -> None:
     assert facts.namespace("lab") == NamespaceFacts(name="lab", is_loaded=False)
 
 
-def test_given_facts_come_before_those_beneath() -> None:
-    """`above` adds unknown namespaces, and no object then counts as missing."""
+def test_given_facts_come_before_the_fallback() -> None:
+    """`with_fallback` adds unknown namespaces, and no object then counts as missing."""
     given = Facts.from_objects([namespace("lab", labels={"from": "file"})])
     facts = given.with_fallback([namespace("lab", labels={"from": "cluster"}), namespace("other")])
     assert facts.namespace("lab").labels == {"from": "file"}

@@ -14,8 +14,7 @@ from webhook.decide.reasons import PATCHED
 from webhook.model.decision import Decision, PatchOp
 from webhook.model.fabric import Fabric, RdmaResource, build_configuration
 from webhook.model.pod import PodManifest
-from webhook.preview import dry_run as preview
-from webhook.preview import patches as rewriting
+from webhook.preview import dry_run, patches
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import HTTP_FORMATS
 from webhook.preview.patches import PatchMismatchError, patch_pod, rewrite
@@ -122,7 +121,7 @@ def test_a_rewritten_document_holds_the_same_pod(monkeypatch: pytest.MonkeyPatch
     documents = read_documents(SHARING)
     report = preview_documents(documents, OPTIONS)
     assert rewrite(documents, report)
-    monkeypatch.setattr(rewriting, "apply_patches", lambda value, _: value)
+    monkeypatch.setattr(patches, "apply_patches", lambda value, _: value)
     with pytest.raises(PatchMismatchError):
         rewrite(documents, report)
 
@@ -134,7 +133,7 @@ def test_the_worker_reports_a_defect(name: str, monkeypatch: pytest.MonkeyPatch)
     def broken(*given: Any) -> Any:
         return decide(*given)._replace(pod={"metadata": {"name": "hunter2"}})
 
-    monkeypatch.setattr(preview, "decide", broken)
+    monkeypatch.setattr(dry_run, "decide", broken)
     worker = Operations()
     worker.answer({"operation": "configure"}, EXAMPLE.read_bytes())
     head = {"namespace": "a", "labels": {}, "enable": True, "max_pods": 9, "example": False}

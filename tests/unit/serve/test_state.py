@@ -51,7 +51,9 @@ SMALL_REREAD = replace(SMALL, fabrics_text=FabricsText("# a comment"))
 INVENTORIES = {FIRST: SMALL_NEW.fabric_index, SECOND: LARGE_NEW.fabric_index}
 LAB = {"lab": NamespaceFacts(name="lab", annotations={"a": "b"})}
 IN_LAB = Facts(namespaces=LAB, nodes=OLD, unlisted_is_unknown=True)
-CLAIMS = KnownClaims({"lab": ClaimFacts(claims={"mine": {}})}, ClaimFacts(complete=True), True)
+CLAIMS = KnownClaims(
+    {"lab": ClaimFacts(claims={"mine": {}})}, ClaimFacts(has_all_templates=True), True
+)
 RETIRED_SMALL = RetiredConfigurations().retire(SMALL, NOW)
 RETIRED_LARGE = RetiredConfigurations().retire(LARGE, NOW)
 RETIRED_BEFORE = RetiredConfigurations().retire(SMALL, NOW - 1)
@@ -278,7 +280,7 @@ def test_any_call_sees_today_s_namespaces_and_claims(
     assert lab.namespace == replace(LAB["lab"], claim_facts=expected)
     other = snapshot.decision_input_for("other", second_call(FIRST), NOW)
     assert other is not None
-    assert other.namespace.claim_facts == ClaimFacts(complete=claims is not None)
+    assert other.namespace.claim_facts == ClaimFacts(has_all_templates=claims is not None)
 
 
 def test_the_configurations_that_keep_up_with_nodes() -> None:

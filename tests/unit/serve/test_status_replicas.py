@@ -11,7 +11,7 @@ from webhook.config.load import FabricsText, LoadedConfiguration
 from webhook.errors import ClusterError
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.status.content import ReplicaReport
-from webhook.serve.status.own import OwnPart
+from webhook.serve.status.own_part import OwnPart
 from webhook.serve.status.replicas import (
     EXPIRY,
     LIVE,

@@ -1,4 +1,4 @@
-"""The fabric that `verify run` measures, its nodes, and the pairs of nodes."""
+"""The fabric, nodes and pairs of nodes that `verify run` and `verify nccl` measure."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def effective_env(
     if not settings.certain and not settings.drops_env:
         return env
     effective = {} if settings.drops_env else dict(env)
-    for setting in applied(settings, present):
+    for setting in settings_in_effect(settings, present):
         if setting.removed:
             effective.pop(setting.name, None)
         else:
@@ -43,7 +43,9 @@ def effective_env(
     return effective
 
 
-def applied(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:
+def settings_in_effect(
+    settings: CommandSettings, present: Mapping[str, str | None]
+) -> Iterator[Setting]:
     """Yield the certain settings, without the defaults of variables that are present."""
     for setting in settings.certain.values():
         if _applies(setting, settings, present):
@@ -61,7 +63,7 @@ def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> I
     """Yield the settings that may keep a library off RDMA, each with such a value if unknown."""
     computed = (
         setting
-        for setting in applied(settings, present)
+        for setting in settings_in_effect(settings, present)
         if setting.value is None and not setting.removed
     )
     possible = (

@@ -83,7 +83,7 @@ class ShellContext:
     __slots__ = (
         *("alternative", "command", "conditional", "construct", "depth", "filled"),
         *("here_documents", "isolated", "limit", "mode", "mode_after_word", "pending_operator"),
-        *("piped", "quoted", "resume", "start"),
+        *("outer_pos", "piped", "quoted", "start"),
     )
 
     def __init__(self, construct: str, mode: Mode, start: int) -> None:
@@ -106,7 +106,7 @@ class ShellContext:
         #: Values of the surrounding context, saved while this one has its own.
         self.limit = -1
         self.here_documents: deque[HereDocument] = deque()
-        self.resume = 0
+        self.outer_pos = 0
 
 
 _LISTS = frozenset({"&&", "||"})

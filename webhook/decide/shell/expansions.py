@@ -230,7 +230,7 @@ def here_documents(scanner: Scanner) -> None:
         ):
             inner = ShellContext(contexts.DOCUMENT, contexts.IN_DOCUMENT, start)
             inner.quoted = contexts.DOCUMENT
-            inner.resume, scanner.pos = scanner.pos, start
+            inner.outer_pos, scanner.pos = scanner.pos, start
             inner.limit, scanner.limit = scanner.limit, end
             scanner.enter(inner)
             return
@@ -243,7 +243,7 @@ def _expands(text: str, start: int, end: int) -> bool:
 def close_document(scanner: Scanner) -> None:
     """End a here-document, at its limit."""
     ended = scanner.leave()
-    scanner.limit, scanner.pos = ended.limit, ended.resume
+    scanner.limit, scanner.pos = ended.limit, ended.outer_pos
     here_documents(scanner)
 
 

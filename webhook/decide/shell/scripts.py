@@ -267,7 +267,9 @@ class Scripts:
         return reading
 
 
-class _Cost(NamedTuple):
+class _MeteredReading(NamedTuple):
+    """A reading, and what it takes from the pod's limits."""
+
     reading: ScriptReading
     occurrences: int
     steps: int
@@ -278,17 +280,17 @@ def _read(
     search_terms: tuple[str, ...],
     steps: int = STEPS,
     max_occurrences: int = MAX_SHORT_OCCURRENCES,
-) -> _Cost:
+) -> _MeteredReading:
     """Read a script; return the result and its share of the pod's limits."""
     offsets = _offsets_of(script, search_terms)
     if len(offsets) > max_occurrences:
-        return _Cost(ScriptReading(), len(offsets), 0)
+        return _MeteredReading(ScriptReading(), len(offsets), 0)
     scanner = Scanner(script, offsets, steps, search_terms)
     try:
         reading = _commands(scanner)
     except UnreadableError as error:
         reading = ScriptReading(problem=str(error))
-    return _Cost(reading, len(offsets), steps - max(scanner.steps, 0))
+    return _MeteredReading(reading, len(offsets), steps - max(scanner.steps, 0))
 
 
 #: All pods of a job run the same script.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from webhook.decide.admission_warnings import HazardEvidence
+from webhook.decide.admission_warnings import PodHazards
 from webhook.decide.analysis import Launcher
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Examination
@@ -110,11 +110,11 @@ _TARGET_JUDGES: tuple[Callable[[PatchedPod, PatchedTarget], Verdict | None], ...
 )
 
 
-def judge(draft: Draft, examination: Examination, hazard_evidence: HazardEvidence) -> Verdict:
+def judge(draft: Draft, examination: Examination, hazards: PodHazards) -> Verdict:
     """Judge a pod that has been examined and mutated."""
     analysis, applicability = examination.analysis, examination.applicability
     if analysis.targets:
-        pod = with_libraries(PatchedPod.of(draft, examination, hazard_evidence))
+        pod = with_libraries(PatchedPod.of(draft, examination, hazards))
         libraries, traffic = libraries_of(pod), traffic_of(pod)
         verdict = _worst(_problems(pod)) or _equipped(pod, traffic)
         return verdict._replace(libraries=libraries, traffic=traffic)

@@ -115,7 +115,7 @@ def _missing_device_verdict(
     if pod.analysis.annotations.devices == 0:
         elsewhere = Verdict.of(DEVICES_ZERO, DEVICES_ZERO.sentence)
         return None if requests_foreign_nic(pod.analysis) else elsewhere
-    paths = pod.hazard_evidence.infiniband_volumes
+    paths = pod.hazards.infiniband_volumes
     volume = next(patched.container.mounted_volumes(paths), None)
     if volume is not None:
         message = (
@@ -208,7 +208,7 @@ def _template_verdict(pod: PatchedPod, claim: ClaimTemplateReference) -> Verdict
         have = ", ".join(requests) or "none"
         message = f"ResourceClaimTemplate {template} has no request {request}; its requests: {have}"
         return Verdict.of(REQUEST_MISSING, message)
-    if facts.complete:
+    if facts.has_all_templates:
         message = f"{subject} has no ResourceClaimTemplate {template}: create the template"
         return Verdict.of(TEMPLATE_MISSING, f"{message}; the pod waits for it")
     message = f"whether {subject} has ResourceClaimTemplate {template} is unknown"

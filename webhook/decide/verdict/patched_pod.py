@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.decide.admission_warnings import HazardEvidence
+from webhook.decide.admission_warnings import PodHazards
 from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Applicability, Examination
-from webhook.decide.settings.effective import applied, effective_env, uncertain
+from webhook.decide.settings.effective import effective_env, settings_in_effect, uncertain
 from webhook.decide.settings.nccl_files import with_nccl_files
 from webhook.decide.settings.ranks import with_workload
 from webhook.decide.settings.setting import (
@@ -67,7 +67,7 @@ class PatchedTarget(NamedTuple):
 
     def origin(self, name: str) -> str:
         """Return what sets a variable of `user_env`: "env", or such as "export in its command"."""
-        for setting in applied(self.settings, self.container.env):
+        for setting in settings_in_effect(self.settings, self.container.env):
             if setting.name == name:
                 return setting.source
         return "env"
@@ -94,14 +94,13 @@ class PatchedPod(NamedTuple):
     decisive_targets: tuple[PatchedTarget, ...]
     outcomes: tuple[Outcome, ...]
     fabric_index: FabricIndex
-    hazard_evidence: HazardEvidence
+    #: Istio's proxy, and hostPath volumes with RDMA devices.
+    hazards: PodHazards
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
 
     @classmethod
-    def of(
-        cls, draft: Draft, examination: Examination, hazard_evidence: HazardEvidence
-    ) -> PatchedPod:
+    def of(cls, draft: Draft, examination: Examination, hazards: PodHazards) -> PatchedPod:
         """Return the view of a pod after all mutations."""
         analysis, applicability = examination.analysis, examination.applicability
         view = draft.view
@@ -119,7 +118,7 @@ class PatchedPod(NamedTuple):
             ),
             outcomes=tuple(draft.outcomes),
             fabric_index=examination.fabric_index,
-            hazard_evidence=hazard_evidence,
+            hazards=hazards,
             has_gpu=any(target.gpus or target.partial_gpu for target in analysis.targets)
             or analysis.has_gpu,
         )

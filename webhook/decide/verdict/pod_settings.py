@@ -50,7 +50,7 @@ def judge_pod_network(pod: PatchedPod) -> Verdict | None:
 
 
 def _istio_verdict(pod: PatchedPod) -> Verdict | None:
-    istio = pod.hazard_evidence.istio
+    istio = pod.hazards.istio
     if not istio:
         return None
     # Short, since a warning is cut after 120 characters.

@@ -105,7 +105,7 @@ def unlimited_memlock(group: Group) -> bool:
 
 
 def _fabric(plan: FabricPlan) -> Iterator[str]:
-    for text in (plan.reason_by_field["name"], *_about(plan)):
+    for text in (plan.description, *_about(plan)):
         yield from _comment(text, "")
     yield f"- name: {_scalar(plan.name)}"
     for key, value in plan.entry.items():

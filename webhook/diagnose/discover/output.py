@@ -165,7 +165,7 @@ def findings_title(discovery: Discovery) -> str:
 
 def _write_fabric(sheet: Sheet, plan: FabricPlan, width: int) -> None:
     sheet.blank()
-    sheet.paragraph(Span(f"Fabric {plan.name}", "bold"), Span(f": {plan.reason_by_field['name']}"))
+    sheet.paragraph(Span(f"Fabric {plan.name}", "bold"), Span(f": {plan.description}"))
     sheet.blank()
     _write_nodes_table(sheet, plan, width)
     sheet.blank()

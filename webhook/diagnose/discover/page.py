@@ -38,7 +38,7 @@ def _parts(discovery: Discovery) -> Iterator[str]:
         yield f"<h2>{findings_title(discovery)}</h2>\n"
         yield f'<ul class="findings">\n{"".join(map(_finding_item, discovery.findings))}</ul>\n'
     for plan in discovery.fabrics:
-        yield f"<h2>{_escape(plan.name)}</h2>\n<p>{_escape(plan.reason_by_field['name'])}</p>\n"
+        yield f"<h2>{_escape(plan.name)}</h2>\n<p>{_escape(plan.description)}</p>\n"
         yield _table(plan)
     if unplaced := "".join(_unplaced_items(discovery)):
         yield f"<h2>{UNPLACED_TITLE}</h2>\n<ul>\n{unplaced}</ul>\n"

@@ -36,6 +36,7 @@ class FabricPlan(NamedTuple):
     """A proposed fabric."""
 
     name: str
+    description: str  #: its nodes, GPUs and cards
     group: Group
     devices: Devices
     mode: Mode
@@ -85,7 +86,7 @@ def _plan(
     if mode == "shared-device" and (finding := _without_networks(group, devices, options)):
         return RefusedGroup(group, finding)
     entry: FabricEntryForm = {"name": name, "match": match_entry_form(match), "mode": mode}
-    reason_by_field = {"name": describe_group(group), "mode": mode_reason}
+    reason_by_field = {"mode": mode_reason}
     reason_by_field |= {f"match.{field}": reason for field, reason in match.reason_by_field.items()}
     claimable_devices = common_claimable_devices(group)
     if mode == "dra" and claimable_devices is not None:
@@ -115,6 +116,7 @@ def _plan(
         del entry["match"]
     return FabricPlan(
         name,
+        describe_group(group),
         group,
         devices,
         mode,

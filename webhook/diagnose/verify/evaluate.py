@@ -61,7 +61,7 @@ _MAX_LINE = 200
 def grade_failure(
     failures: Sequence[MatchedLine], measurement: Measurement | None = None
 ) -> BenchmarkResult:
-    """Grade the log lines of a failure, of a run if it is known."""
+    """Grade the log lines of a failure; `measurement` is the run that failed, if it is known."""
     first, *further = _lowest_first(failure.known_line for failure in failures)
     line = next(failure.line for failure in failures if failure.known_line is first)
     location = location_of(measurement) if measurement else Location(line=failures[0].number)
@@ -71,7 +71,7 @@ def grade_failure(
         citation=first.source,
         measurement=measurement,
         layer=first.layer,
-        also=tuple(cause.code for cause in further),
+        further_codes=tuple(cause.code for cause in further),
     )
 
 
@@ -116,7 +116,7 @@ def _result_over_sockets(log: LogReport) -> BenchmarkResult:
         Finding("error", first.code, text, first.remedy),
         citation=first.source,
         layer=first.layer,
-        also=tuple(known_line.code for known_line in further),
+        further_codes=tuple(known_line.code for known_line in further),
     )
 
 

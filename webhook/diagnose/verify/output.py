@@ -37,8 +37,10 @@ def verify_text(evaluation: Evaluation, *, width: int = 100, color: bool = False
         if result.expected is not None:
             expected = f"expected: {expectation(result)}"
             sheet.paragraph(Span(expected, "dim"), indent=2 * _INDENT)
-        if result.also:
-            sheet.paragraph(Span(f"also: {', '.join(result.also)}", "dim"), indent=2 * _INDENT)
+        if result.further_codes:
+            sheet.paragraph(
+                Span(f"also: {', '.join(result.further_codes)}", "dim"), indent=2 * _INDENT
+            )
     for finding in evaluation.findings:
         sheet.paragraph(Span(_ALL_RUNS, "bold"))
         write_finding(sheet, finding)
@@ -199,7 +201,7 @@ def result_form(result: BenchmarkResult) -> ResultForm:
         computation=result.computation,
         citation=result.citation,
         layer=result.layer,
-        also=list(result.also),
+        also=list(result.further_codes),
         run=_run_form(result.measurement) if result.measurement else None,
     )
 

@@ -26,7 +26,7 @@ class BenchmarkResult(NamedTuple):
     #: For a failure: the part of the stack that failed.
     layer: Layer | None = None
     #: Codes of the other failures of the same run, lowest layer first.
-    also: tuple[str, ...] = ()
+    further_codes: tuple[str, ...] = ()
 
     @property
     def graded_figure(self) -> float | None:

@@ -1,4 +1,4 @@
-"""What somebody else added to a pod at its admission, and the verdict blames.
+"""What somebody else added to a pod at its admission, if the verdict blames the pod for it.
 
 Another webhook or a policy may set a variable or a user in the pod before this webhook is called,
 or is called again. The verdict is then right, but its remedy is not: the template from which the
@@ -103,11 +103,11 @@ def _added_labels(evidence: PodEvidence) -> Additions:
 
 def _deciding(evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Leaf]) -> list[_Leaf]:
     """Return the leaves without which the verdict has another reason: no more than needed."""
-    if not leaves or not _decide(evidence, status, leaves):
+    if not leaves or not _reason_changes_without(evidence, status, leaves):
         return []
     for leaf in leaves:
         others = [other for other in leaves if other is not leaf]
-        if _decide(evidence, status, others):
+        if _reason_changes_without(evidence, status, others):
             leaves = others
     return leaves
 
@@ -210,7 +210,9 @@ def _leaf(
         yield _Leaf((*place, *path), f"{'.'.join(path)}: {written} in {title}", original)
 
 
-def _decide(evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Leaf]) -> bool:
+def _reason_changes_without(
+    evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Leaf]
+) -> bool:
     """Return whether the pod without these leaves has a verdict for another reason."""
     manifest: object = evidence.pod.manifest
     # From the last, so that the indexes of the others stay.

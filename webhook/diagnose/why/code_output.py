@@ -103,11 +103,11 @@ def code_text(explanation: CodeExplanation, *, width: int = 100, color: bool = F
     sheet.paragraph(Span(explanation.code, "bold"))
     if explanation.effect:
         sheet.paragraph(Span(explanation.effect), indent=_INDENT)
-    labels: dict[str, dict[str, list[str]]] = {}
+    meanings_by_remedy: dict[str, dict[str, list[str]]] = {}
     for row in explanation.rows:
-        meanings = labels.setdefault(row.code.remedy, {})
+        meanings = meanings_by_remedy.setdefault(row.code.remedy, {})
         meanings.setdefault(row.code.meaning, []).append(row.label)
-    for remedy, meanings in labels.items():
+    for remedy, meanings in meanings_by_remedy.items():
         for meaning, parts in meanings.items():
             place = Span(f"In {' or '.join(', '.join(parts).rsplit(', ', 1))}: ", "dim")
             sheet.paragraph(place, Span(meaning), indent=_INDENT)

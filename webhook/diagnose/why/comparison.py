@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
         return worse(by_verdict, "unsure") if self.changes else by_verdict
 
 
-#: A pod without a status, or as it was when it got it.
+#: A pod without a status, one that is as it was when it got its status, or one of no valid shape.
 SAME = Comparison()
 
 
@@ -91,18 +91,18 @@ def compare(evidence: PodEvidence) -> Comparison:
 
 
 def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Comparison:
-    certain = configuration_of(evidence, status) is not None
+    configuration_known = configuration_of(evidence, status) is not None
     # Facts do not count for changes: the namespace may have changed since.
     inspection = _inspect(evidence, status, NamespaceFacts(name=evidence.namespace_name))
     changes: list[Change] = []
     verdict = None
     if inspection is not None:
-        changes += _undone(inspection, status, certain=certain)
-        changes += _other_values(inspection, status) if certain else ()
-        verdict = _worse_verdict(inspection, status, certain=certain)
+        changes += _undone(inspection, status, configuration_known=configuration_known)
+        changes += _other_values(inspection, status) if configuration_known else ()
+        verdict = _worse_verdict(inspection, status, configuration_known=configuration_known)
     applied = [name for name in _names(status) if name in TRACES]
     gone = [name for name in applied if not TRACES[name].is_left(pod)]
-    if inspection is None or not certain:
+    if inspection is None or not configuration_known:
         changed = {change.mutation for change in changes}
         changes += [_without_trace(name) for name in gone if name not in changed]
     current = verdict_of(evidence, status) if inspection else None
@@ -203,15 +203,17 @@ def _codes(status: StatusAnnotation) -> set[str]:
     return {status.verdict_reason, status.decision_reason}.union(*lists)
 
 
-def _undone(inspection: Inspection, status: StatusAnnotation, *, certain: bool) -> Iterator[Change]:
+def _undone(
+    inspection: Inspection, status: StatusAnnotation, *, configuration_known: bool
+) -> Iterator[Change]:
     """Yield the outcomes that a call now would apply, although it or its like was applied."""
     names = _names(status)
     for outcome in inspection.outcomes:
         name = outcome.mutation
-        if outcome.status != "applied" or not (certain or name in _OF_EVERY_SITE):
+        if outcome.status != "applied" or not (configuration_known or name in _OF_EVERY_SITE):
             continue
         # Neither applied nor skipped: at admission the pod had it, or had no limit.
-        had = certain and names and _CODES[name].isdisjoint(_codes(status))
+        had = configuration_known and names and _CODES[name].isdisjoint(_codes(status))
         if name in names or had:
             yield from _changes(inspection, outcome)
 
@@ -228,8 +230,12 @@ def _changes(inspection: Inspection, outcome: Outcome) -> Iterator[Change]:
 def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[Change]:
     """Yield the fabric's variables whose values differ now, and did not at admission."""
     analysis = inspection.analysis
-    fabric, known = analysis.fabric, {reason.code for reason in USER_VALUE_REASONS}
-    if fabric is None or ENV.name not in _names(status) or not known.isdisjoint(_codes(status)):
+    fabric, user_value_codes = analysis.fabric, {reason.code for reason in USER_VALUE_REASONS}
+    if (
+        fabric is None
+        or ENV.name not in _names(status)
+        or not user_value_codes.isdisjoint(_codes(status))
+    ):
         return
     host_network = analysis.original.host_network
     containers: list[Target | Launcher] = [*analysis.targets, *analysis.launchers]
@@ -257,11 +263,11 @@ def _own_interfaces(
 
 
 def _worse_verdict(
-    inspection: Inspection, status: StatusAnnotation, *, certain: bool
+    inspection: Inspection, status: StatusAnnotation, *, configuration_known: bool
 ) -> Verdict | None:
     """Return the verdict of the pod as it is, if it is worse and the pod is why."""
     verdict = inspection.verdict
-    by_pod = verdict.rdma == "no" or (certain and verdict.because.code in _OF_THE_POD)
+    by_pod = verdict.rdma == "no" or (configuration_known and verdict.because.code in _OF_THE_POD)
     is_worse = _ORDER.index(verdict.rdma) > _ORDER.index(status.rdma)
     return verdict if by_pod and is_worse else None
 

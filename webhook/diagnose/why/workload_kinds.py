@@ -78,7 +78,7 @@ def kinds_of(written: str) -> tuple[WorkloadKind, ...]:
     return tuple(kind for kind in KINDS if word in kind.words and qualifier in kind.qualifiers)
 
 
-def required_kinds(written: str) -> tuple[WorkloadKind, ...]:
+def kinds_or_error(written: str) -> tuple[WorkloadKind, ...]:
     """Return the kinds that a word may mean; raise DocumentError for another word."""
     if kinds := kinds_of(written):
         return kinds

@@ -38,7 +38,7 @@ class Preview:
     source: str  #: the input's name: a file, or `-`
     line: int  #: the document's first line in the input, counted from 1
     document: int  #: the document's number, counted from 0 over all inputs
-    steps: Path  #: the pod's path in the document; () for a document that is a pod
+    template_path: Path  #: the pod's path in the document; () for a document that is a pod
     kind: str
     name: str
     namespace: str
@@ -63,7 +63,7 @@ class Preview:
     @property
     def path(self) -> str:
         """The pod's path in the document as people write it: `spec.template`; "" for a pod."""
-        return dotted(self.steps)
+        return dotted(self.template_path)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -82,7 +82,7 @@ class Edit:
     """The part of a decision that can be written into the document's pod or pod template."""
 
     document: int  #: the document's number, counted from 0 over all inputs
-    steps: Path  #: the path of the pod or template in the document
+    template_path: Path  #: the path of the pod or template in the document
     ops: tuple[PatchOp, ...]  #: with paths below the pod or template
     #: The pod or template with the operations, which jsonpatch applied.
     patched_template: PodManifest

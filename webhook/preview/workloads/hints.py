@@ -13,8 +13,8 @@ from itertools import islice
 
 from webhook.model.annotations import ENABLE_ANNOTATION, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
 from webhook.model.pod import Path, dotted
+from webhook.preview.workloads.metadata_sources import metadata_source_of
 from webhook.preview.workloads.objects import ObjectMetadata, values_along
-from webhook.preview.workloads.pod_metadata import pod_metadata_of
 from webhook.preview.workloads.templates import (
     Template,
 )
@@ -124,8 +124,8 @@ def annotations_location(template: Template) -> str:
     if enclosing is not None and enclosing.kind != "Pod" and enclosing.controller:
         return f"metadata.annotations in the pod template of {enclosing.controller}"
     if template.spec_only and template.annotations_path is None:
-        row = enclosing and pod_metadata_of(enclosing.api_version, enclosing.kind)
-        return row.instruction if row else ""
+        metadata_source = enclosing and metadata_source_of(enclosing.api_version, enclosing.kind)
+        return metadata_source.instruction if metadata_source else ""
     return dotted(_annotations_path(template))
 
 

@@ -1,7 +1,7 @@
 """Sentences on the parts of a document that pods are made from without a full pod template.
 
-The metadata of such pods is elsewhere, or an operator makes it (`pod_metadata`), so the document
-does not show whether they opt in.
+The metadata of such pods is elsewhere, or an operator makes it (`metadata_sources`), so the
+document does not show whether they opt in.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from webhook.kube.records import LenientObject, Text
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.names import first_names
 from webhook.model.pod import Path, at, dotted, fields_or_empty
+from webhook.preview.workloads.metadata_sources import MetadataSource, metadata_source_of
 from webhook.preview.workloads.objects import ObjectMetadata, below
-from webhook.preview.workloads.pod_metadata import PodMetadata, pod_metadata_of
 from webhook.preview.workloads.templates import (
     NO_OBJECT,
     EnclosingObject,
@@ -81,8 +81,8 @@ class _Notes:
             labels = self._containers.setdefault(object_path, {})
             labels.setdefault(_path_label(path), []).append(path)
             self._container_paths.add(mapping.path)
-        elif not path and (row := _row_of(mapping.enclosing)) is not None:
-            self._of_operators[object_path] = _note_on_operator(mapping, row)
+        elif not path and (metadata_source := _metadata_source_of(mapping.enclosing)) is not None:
+            self._of_operators[object_path] = _note_on_operator(mapping, metadata_source)
             self._add_device(
                 mapping.enclosing, _PER_NODE if mapping.enclosing.kind == _TRAIN_JOB else path
             )
@@ -120,15 +120,17 @@ def _is_below(path: Path, decided: Collection[Path]) -> bool:
     return any(path[:size] in decided for size in range(len(path) + 1)) if decided else False
 
 
-def _row_of(enclosing: EnclosingObject) -> PodMetadata | None:
-    return pod_metadata_of(enclosing.api_version, enclosing.kind)
+def _metadata_source_of(enclosing: EnclosingObject) -> MetadataSource | None:
+    return metadata_source_of(enclosing.api_version, enclosing.kind)
 
 
-def _note_on_operator(mapping: LocatedMapping, row: PodMetadata) -> str:
+def _note_on_operator(mapping: LocatedMapping, metadata_source: MetadataSource) -> str:
     """Return a sentence on an object whose pods an operator makes."""
     runtime = _TrainJob.model_validate(mapping.node).runtime
     origin = f"made from runtime {runtime}, and " if runtime else ""
-    return f"{mapping.enclosing}: the pods are {origin}{_IF_OPTED_IN}; {row.instruction}"
+    return (
+        f"{mapping.enclosing}: the pods are {origin}{_IF_OPTED_IN}; {metadata_source.instruction}"
+    )
 
 
 class _Device(NamedTuple):
@@ -155,10 +157,12 @@ def _note_on_device(device: _Device, *, is_only: bool) -> str:
     """Return a sentence on a device; `is_only`: whether its object has no note on containers."""
     enclosing, path, name = device
     place = f" ({dotted(path)})" if path else ""
-    row = _row_of(enclosing)
-    operator = row.operator if row else "an operator that is not known here"
+    metadata_source = _metadata_source_of(enclosing)
+    operator = metadata_source.operator if metadata_source else "an operator that is not known here"
     fate = (
-        f"and they are {_IF_OPTED_IN}" if is_only and not row else "and only admission judges them"
+        f"and they are {_IF_OPTED_IN}"
+        if is_only and not metadata_source
+        else "and only admission judges them"
     )
     return (
         f"{enclosing}{place}: {name:.80} is requested outside any container; {operator} makes the "
@@ -238,8 +242,8 @@ def _note_on_containers(enclosing: EnclosingObject, similar_paths: list[list[Pat
     unlisted = sum(map(len, similar_paths)) - len(first)
     suffix = f" and {unlisted} more" if unlisted else ""
     paths = f"{', '.join(first)}{suffix}"
-    row = _row_of(enclosing)
-    instruction = f"; {row.instruction}" if row else ""
+    metadata_source = _metadata_source_of(enclosing)
+    instruction = f"; {metadata_source.instruction}" if metadata_source else ""
     outside = f"containers outside any pod template are {_NOT_EDITED}{instruction}"
     return f"{enclosing} ({paths}): {outside}"
 

@@ -21,8 +21,8 @@ from typing import NamedTuple
 from webhook.kube.objects import KubernetesObject
 from webhook.kube.records import LenientObject, Text, text_of
 from webhook.model.pod import Path, PodManifest
+from webhook.preview.workloads.metadata_sources import annotations_for, metadata_source_of
 from webhook.preview.workloads.objects import ObjectMetadata, below
-from webhook.preview.workloads.pod_metadata import annotations_for, pod_metadata_of
 from webhook.text.yaml.documents import Document
 
 
@@ -94,11 +94,15 @@ def templates_of(value: object) -> list[Template]:
 
 
 def _template(mapping: LocatedMapping) -> Template:
-    row = pod_metadata_of(mapping.enclosing.api_version, mapping.enclosing.kind)
+    metadata_source = metadata_source_of(mapping.enclosing.api_version, mapping.enclosing.kind)
     if mapping.is_spec_only:
         return spec_template(mapping, mapping.path, mapping.node)
     spec = mapping.node.get("spec")
-    if row is not None and isinstance(spec, dict) and not _has_own_metadata(mapping.path):
+    if (
+        metadata_source is not None
+        and isinstance(spec, dict)
+        and not _has_own_metadata(mapping.path)
+    ):
         return spec_template(mapping, (*mapping.path, "spec"), spec)
     enclosing = mapping.enclosing
     return Template(
@@ -121,9 +125,9 @@ def spec_template(
 ) -> Template:
     """Return the template for a pod spec at `path`, with the annotations that reach its pods."""
     enclosing, annotations = mapping.enclosing, None
-    row = pod_metadata_of(enclosing.api_version, enclosing.kind)
-    if row is not None:
-        annotations = annotations_for(row, enclosing.value, path[len(enclosing.path) :])
+    metadata_source = metadata_source_of(enclosing.api_version, enclosing.kind)
+    if metadata_source is not None:
+        annotations = annotations_for(metadata_source, enclosing.value, path[len(enclosing.path) :])
     metadata = {"metadata": {"annotations": annotations.values}} if annotations else {}
     return Template(
         path,

@@ -120,7 +120,7 @@ class _ClaimWatch:
         self.informers = informers
         self._problems = ProblemLog(informers, "claims")
         self._listed: set[str] = set()
-        self._complete = False
+        self._templates_listed = False
         #: Namespace → its templates, and its claims.
         self._requests: dict[str, tuple[_Requests, _Requests]] = {}
         self._facts: dict[str, ClaimFacts] = {}
@@ -152,9 +152,9 @@ class _ClaimWatch:
                 arrived += [
                     claim_key(*key) for key, projection in changes if projection is not None
                 ]
-        complete = self._has_listed(CLAIM_TEMPLATES.resource)
-        if complete != self._complete:
-            self._complete, touched = complete, {*self._requests}
+        templates_listed = self._has_listed(CLAIM_TEMPLATES.resource)
+        if templates_listed != self._templates_listed:
+            self._templates_listed, touched = templates_listed, {*self._requests}
         updates = {namespace: self._facts_of(namespace) for namespace in touched}
         self._facts = {**self._facts, **updates}
         return arrived
@@ -163,9 +163,11 @@ class _ClaimWatch:
     def claims(self) -> KnownClaims | None:
         """The latest claims; None before the first list, or if neither kind may be read."""
         are_watched = self._has_listed(CLAIMS.resource)
-        if not are_watched and not self._complete:
+        if not are_watched and not self._templates_listed:
             return None
-        return KnownClaims(self._facts, ClaimFacts(complete=self._complete), are_watched)
+        return KnownClaims(
+            self._facts, ClaimFacts(has_all_templates=self._templates_listed), are_watched
+        )
 
     def _has_listed(self, resource: str) -> bool:
         """Return whether a kind has been listed."""
@@ -189,4 +191,6 @@ class _ClaimWatch:
 
     def _facts_of(self, namespace: str) -> ClaimFacts:
         templates, claims = self._requests[namespace]
-        return ClaimFacts(templates=dict(templates), claims=dict(claims), complete=self._complete)
+        return ClaimFacts(
+            templates=dict(templates), claims=dict(claims), has_all_templates=self._templates_listed
+        )

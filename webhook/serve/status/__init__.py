@@ -32,7 +32,7 @@ from webhook.serve.status.content import (
 )
 from webhook.serve.status.events import ConditionEvents, event_conditions
 from webhook.serve.status.lease import lease_of
-from webhook.serve.status.own import OwnPart
+from webhook.serve.status.own_part import OwnPart
 from webhook.serve.status.replicas import live_reports, replica_reports
 from webhook.serve.status.writer import HoldersPart, StatusWriter
 

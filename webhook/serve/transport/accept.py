@@ -35,8 +35,8 @@ _PAUSE_SECONDS = 0.1
 class Acceptor:
     """An acceptor of connections on a socket; uvicorn uses it like a server of asyncio.
 
-    `time_limit`: how many seconds an answer may stay unread. Both callbacks are called once for
-    each connection.
+    `time_limit`: how many seconds an answer may stay unread. `opened` and `closed` are
+    called once for each connection.
     """
 
     def __init__(
@@ -175,13 +175,15 @@ class Acceptor:
 class _Accepted(ConnectionUsage):
     """An accepted connection, before and after its handshake."""
 
-    __slots__ = ("_since", "_tell", "raw")
+    __slots__ = ("_on_release", "_since", "raw")
 
-    def __init__(self, budget: Budget, address: str, tell: Callable[[_Accepted], None]) -> None:
+    def __init__(
+        self, budget: Budget, address: str, on_release: Callable[[_Accepted], None]
+    ) -> None:
         #: The transport under TLS, or the only one.
         self.raw: asyncio.Transport | None = None
         self._since: float | None = None
-        self._tell = tell
+        self._on_release = on_release
         super().__init__(budget, address)
 
     def end(self) -> None:
@@ -194,7 +196,7 @@ class _Accepted(ConnectionUsage):
         if not self.released:
             super().release()
             self.raw = None  # breaks the reference cycle
-            self._tell(self)
+            self._on_release(self)
 
     def unread_since(self, now: float) -> float:
         """Return the time since which data has been unsent; `now` if all is sent."""

@@ -249,12 +249,12 @@ class Child:
     def start(cls) -> Self:
         """Start the program; raise OSError if that fails."""
         ours, theirs = socket.socketpair()
-        with ExitStack() as failed:
-            failed.enter_context(ours)
+        with ExitStack() as cleanup:
+            cleanup.enter_context(ours)
             with theirs:
                 process = _spawn(theirs.fileno())
             os.setpriority(os.PRIO_PROCESS, process.pid, NICEST)
-            failed.pop_all()
+            cleanup.pop_all()
         return cls(process, ours)
 
     @property

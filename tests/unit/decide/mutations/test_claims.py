@@ -32,7 +32,7 @@ def with_claims(
 ) -> DecisionInput:
     """Make a decision input with fabric `h100`, whose NICs come through these claims."""
     given = {"gpu_resources": frozenset({GPU}), "mode": "dra", **fields}
-    facts = ClaimFacts(templates=templates or {}, complete=True)
+    facts = ClaimFacts(templates=templates or {}, has_all_templates=True)
     h100 = fabric("h100", claim_templates=claims, **given)
     return decision_input(h100, namespace=NamespaceFacts(name="lab", claim_facts=facts))
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from webhook.decide.settings.effective import applied, effective_env, uncertain
+from webhook.decide.settings.effective import effective_env, settings_in_effect, uncertain
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 
 ENV = {"NCCL_NET": "IB", "A": "b"}
@@ -39,7 +39,7 @@ def test_defaults_apply_to_absent_variables() -> None:
     default = settings(Setting("NCCL_NET", "Socket", "x", default=True))
     assert effective_env({}, default, {"NCCL_NET": "IB"}) == {}
     assert effective_env({}, default, {}) == {"NCCL_NET": "Socket"}
-    assert list(applied(default, {"NCCL_NET": "IB"})) == []
+    assert list(settings_in_effect(default, {"NCCL_NET": "IB"})) == []
     computed = settings(Setting("NCCL_NET", None, "x", default=True))
     assert list(uncertain(computed, {"NCCL_NET": "IB"})) == []
 

@@ -19,10 +19,10 @@ UNKNOWN = ("unsure", "ClaimTemplateUnknown")
 
 
 def with_templates(
-    templates: Any = None, *, complete: bool = True, namespace: str = "lab"
+    templates: Any = None, *, has_all_templates: bool = True, namespace: str = "lab"
 ) -> DecisionInput:
     """Make a decision input with a fabric of mode dra, and these templates in the namespace."""
-    facts = ClaimFacts(templates=templates or {}, complete=complete)
+    facts = ClaimFacts(templates=templates or {}, has_all_templates=has_all_templates)
     h100 = fabric("h100", gpu_resources=frozenset({GPU}), mode="dra", claim_templates=(NICS, RAIL))
     return decision_input(h100, namespace=NamespaceFacts(name=namespace, claim_facts=facts))
 
@@ -63,14 +63,16 @@ def test_a_template_must_have_the_request(requests: Any, have: str) -> None:
 
 def test_what_is_not_known_is_not_certain() -> None:
     """Without a list of templates; a certain problem comes first."""
-    assert judged(pod(trainer()), with_templates(complete=False)) == UNKNOWN
-    verdict = verdict_on(pod(trainer()), with_templates({"nics": {"nic": ()}}, complete=False))
+    assert judged(pod(trainer()), with_templates(has_all_templates=False)) == UNKNOWN
+    verdict = verdict_on(
+        pod(trainer()), with_templates({"nics": {"nic": ()}}, has_all_templates=False)
+    )
     assert verdict.message == "whether namespace lab has ResourceClaimTemplate rail is unknown"
-    lacking = with_templates({"rail": {}, "nics": {}}, complete=False)
+    lacking = with_templates({"rail": {}, "nics": {}}, has_all_templates=False)
     assert judged(pod(trainer()), lacking) == ("no", "ClaimRequestMissing")
     complete = with_templates({"nics": {"other": ()}})
     assert judged(pod(trainer()), complete) == ("no", "ClaimRequestMissing")
-    first = with_templates({"nics": {"other": ()}}, complete=False)
+    first = with_templates({"nics": {"other": ()}}, has_all_templates=False)
     assert judged(pod(trainer()), first) == ("no", "ClaimRequestMissing")
 
 

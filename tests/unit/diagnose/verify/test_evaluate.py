@@ -55,7 +55,7 @@ def test_the_lowest_layer_is_named_first() -> None:
     assert (result.finding.code, result.layer) == ("PortDown", "link")
     assert result.finding.location.line == 1
     expected = ["HcasNotConnected", "PerftestNoMemory", "IbResourcesMissing"]
-    assert list(result.also) == [*expected, "DaemonsNotStarted", "SystemError"]
+    assert list(result.further_codes) == [*expected, "DaemonsNotStarted", "SystemError"]
 
 
 def test_a_failure_belongs_to_its_run() -> None:
@@ -75,7 +75,7 @@ def test_failures_without_a_run() -> None:
     evaluation = evaluated(output)
     expected = [("error", "PerftestNoMemory"), ("ok", "AtRate"), ("error", "ExitCode137")]
     assert codes(evaluation) == expected
-    assert evaluation.results[2].also == ("OOMKilled",)
+    assert evaluation.results[2].further_codes == ("OOMKilled",)
 
 
 def test_a_run_that_fails_among_its_rows() -> None:
@@ -122,7 +122,10 @@ def test_causes_in_a_log() -> None:
     slow = only_result(f"{OVER_RDMA}\n{SLOWER[0].example}")
     assert slow.citation == SLOWER[0].source
     sockets = only_result(f"{OVER_SOCKETS}\n{SETTINGS[0].example}")
-    assert (sockets.citation, sockets.also) == (SETTINGS[0].source, ("ChannelsOverSockets",))
+    assert (sockets.citation, sockets.further_codes) == (
+        SETTINGS[0].source,
+        ("ChannelsOverSockets",),
+    )
 
 
 def test_a_log_says_gpu_direct() -> None:

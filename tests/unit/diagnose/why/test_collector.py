@@ -297,7 +297,7 @@ def test_claims_count_where_a_fabric_has_them() -> None:
     collector = Collector(api, api, CollectOptions(configuration=fabrics(claimed)))
     first, second = (collector.collect("lab", "train-0") for _ in range(2))
     assert first.facts.namespace("lab").claim_facts == ClaimFacts(
-        templates={"nics": {}}, complete=True
+        templates={"nics": {}}, has_all_templates=True
     )
     assert [path for path, _ in api.asked].count("/api/v1/nodes") == 1
     assert first.nodes == second.nodes != ()

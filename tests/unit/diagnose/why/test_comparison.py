@@ -193,7 +193,7 @@ def test_facts_are_no_change() -> None:
     claimed = fabric(
         "dra", mode="dra", claim_templates=(template,), gpu_resources=V100.gpu_resources
     )
-    claim_facts = ClaimFacts(templates={"nics": {}}, complete=True)
+    claim_facts = ClaimFacts(templates={"nics": {}}, has_all_templates=True)
     facts = NamespaceFacts(name="lab", claim_facts=claim_facts)
     pod = deepcopy(decide_on(new_pod(), decision_input(claimed, namespace=facts)).pod)
     assert '"rdma":"yes"' in pod["metadata"]["annotations"]["rdma.lab/status"]

@@ -69,7 +69,7 @@ def preview(decision: Decision, **fields: Any) -> Preview:
         "source": "train.yaml",
         "line": 1,
         "document": 0,
-        "steps": ("spec", "template"),
+        "template_path": ("spec", "template"),
         "kind": "Deployment",
         "name": "trainer",
         "namespace": "lab",

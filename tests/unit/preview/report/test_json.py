@@ -94,7 +94,7 @@ def test_without_a_call_the_form_has_no_rdma() -> None:
     [
         Report(),
         Report(previews=(preview(APPLIED), preview(not_opted_in(), called=None)), notes=("x",)),
-        Report(previews=(preview(denied(), called=False, steps=()),), example="ib"),
+        Report(previews=(preview(denied(), called=False, template_path=()),), example="ib"),
     ],
 )
 def test_every_form_keeps_to_the_schema(report: Report) -> None:

@@ -40,17 +40,20 @@ def test_a_report_is_equipped_where_all_that_opted_in_are(
 def test_a_path_is_written_with_dots() -> None:
     """The path of a bare pod is empty."""
     assert (
-        preview(patched(), steps=("items", 0, "spec", "template")).path == "items[0].spec.template"
+        preview(patched(), template_path=("items", 0, "spec", "template")).path
+        == "items[0].spec.template"
     )
-    assert preview(patched(), steps=()).path == ""
+    assert preview(patched(), template_path=()).path == ""
 
 
 def test_asides_contain_what_a_patch_cannot() -> None:
     """Denials, warnings, webhooks that are not called, and notes come in the order of the input."""
     previews = (
         preview(denied("two fabrics")),
-        preview(patched(outcome("ipc-lock", "trainer", "warned", "not root" * 40)), steps=()),
-        preview(judged("no", "no device"), steps=()),
+        preview(
+            patched(outcome("ipc-lock", "trainer", "warned", "not root" * 40)), template_path=()
+        ),
+        preview(judged("no", "no device"), template_path=()),
         preview(patched(), called=False, called_because="no label"),
         preview(not_opted_in(), called=None),
     )
@@ -69,7 +72,7 @@ def test_asides_contain_what_a_patch_cannot() -> None:
 def test_asides_join_equal_notes() -> None:
     """The first names are listed and the rest counted; so are notes beyond the first few."""
     pods = [
-        preview(patched(), steps=(), name=name, called=False, called_because="no label")
+        preview(patched(), template_path=(), name=name, called=False, called_because="no label")
         for name in "abcde"
     ]
     alike = [f"Service {name}: no pod template" for name in "ab"]

@@ -10,7 +10,7 @@ import yaml
 from tests.fabrics_file import single_fabric
 from webhook.config.load import parse_object
 from webhook.errors import DocumentError
-from webhook.preview import dry_run as preview
+from webhook.preview import dry_run
 from webhook.preview.worker import operations
 from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Operations, Reply
 
@@ -98,7 +98,7 @@ def test_a_defect_is_reported_without_its_message(monkeypatch: pytest.MonkeyPatc
 
 def test_a_defect_of_a_decision_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """If `decide` raises for one pod, nothing is shown of the other pods either."""
-    monkeypatch.setattr(preview, "decide", _raiser(ZeroDivisionError(SECRET)))
+    monkeypatch.setattr(dry_run, "decide", _raiser(ZeroDivisionError(SECRET)))
 
     assert _ask().head["error"] == "ZeroDivisionError"
 

@@ -159,8 +159,8 @@ class ClaimServer(Server):
     def learn(self, *, are_watched: bool = True, **claims: str) -> None:
         """Deliver ResourceClaims of the namespace, each with the class that it requests."""
         by_name = {name: {"": (device_class,)} for name, device_class in claims.items()}
-        facts = ClaimFacts(templates={"nics": {}}, claims=by_name, complete=True)
-        elsewhere = ClaimFacts(complete=True)
+        facts = ClaimFacts(templates={"nics": {}}, claims=by_name, has_all_templates=True)
+        elsewhere = ClaimFacts(has_all_templates=True)
         self.state.send(ClaimsChanged(KnownClaims({"lab": facts}, elsewhere, are_watched)))
         assert self.state.waiting_requests is not None
         self.state.waiting_requests.resume(claim_key("lab", name) for name in claims)

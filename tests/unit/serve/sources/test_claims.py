@@ -155,14 +155,14 @@ def test_templates_are_read_as_soon_as_a_fabric_has_claims() -> None:
 
     server.run(
         configured,
-        lambda: server.knows().complete and PATH in cluster.streams,
+        lambda: server.knows().has_all_templates and PATH in cluster.streams,
         changed,
         lambda: server.knows().templates == {"nics": {"nic": ("rdma.lab",)}},
         deleted,
         lambda: not server.knows().templates,
     )
     assert server.knows("else").templates == {"other": {}}
-    assert server.knows("empty") == ClaimFacts(complete=True)
+    assert server.knows("empty") == ClaimFacts(has_all_templates=True)
     assert server.logged() == []
     objects = server.metrics.registry.get_sample_value(
         "rdma_webhook_facts_objects", {"resource": "resourceclaimtemplates"}
@@ -188,7 +188,7 @@ def test_a_kind_that_comes_is_read() -> None:
     cluster.failures += [refused(404)] * 3
     server = Server(cluster)
     server.use(BY_CLAIM)
-    server.run(lambda: server.knows().complete)
+    server.run(lambda: server.knows().has_all_templates)
 
 
 def test_a_problem_is_logged_once() -> None:
@@ -208,7 +208,7 @@ def test_a_problem_is_logged_once() -> None:
         return True
 
     server.run(
-        lambda: server.knows().complete and PATH in cluster.streams,
+        lambda: server.knows().has_all_templates and PATH in cluster.streams,
         broken,
         lambda: "claims not current" in server.logged(),
         repaired,
@@ -242,7 +242,9 @@ def test_a_claim_is_known_as_long_as_it_exists() -> None:
         return True
 
     server.run(
-        lambda: server.knows().claims and server.knows().complete and len(cluster.streams) == 2,
+        lambda: (
+            server.knows().claims and server.knows().has_all_templates and len(cluster.streams) == 2
+        ),
         lambda: server.knows().claims == {"mine": {"gpu": ("h100.lab",)}},
         deleted,
         lambda: not server.knows().claims,
@@ -261,7 +263,7 @@ def test_a_claim_is_known_as_long_as_it_exists() -> None:
     ("path", "expected"),
     [
         (PATH, ClaimFacts(claims={"mine": {}})),
-        (CLAIMED, ClaimFacts(templates={"nics": {}}, complete=True)),
+        (CLAIMED, ClaimFacts(templates={"nics": {}}, has_all_templates=True)),
     ],
     ids=["no templates", "no claims"],
 )
@@ -321,12 +323,12 @@ def test_nothing_is_watched_once_no_fabric_has_claims() -> None:
         return True
 
     def later() -> bool:
-        assert server.knows().complete
+        assert server.knows().has_all_templates
         server.now = 60.5
         return True
 
     server.run(
-        lambda: server.knows().complete and len(cluster.streams) == 2,
+        lambda: server.knows().has_all_templates and len(cluster.streams) == 2,
         changed,
         later,
         lambda: "claims no longer watched" in server.logged(),
@@ -358,11 +360,11 @@ def test_a_stopped_watch_begins_anew() -> None:
     server.run(
         lambda: server.knows().templates,
         let_go,
-        lambda: server.knows() == ClaimFacts(complete=True),
+        lambda: server.knows() == ClaimFacts(has_all_templates=True),
     )
     first, second = server.created
     server.source.take(_ClaimWatch(first))
-    assert server.knows() == ClaimFacts(complete=True)
+    assert server.knows() == ClaimFacts(has_all_templates=True)
     assert second is not first
 
 

@@ -138,7 +138,7 @@ def _separate_comments(plugin_entry: PluginEntry) -> list[str]:
 def _about(plugin_entry: PluginEntry) -> list[str]:
     """Describe the nodes of an entry, and the devices that it selects or misses by mistake."""
     resource = f"{_PREFIX}{plugin_entry.fields['resourceName']}"
-    sentences = [f"{resource}: {plugin_entry.plan.reason_by_field['name']}."]
+    sentences = [f"{resource}: {plugin_entry.plan.description}."]
     if plugin_entry.selected.mismatches:
         sentences.append(
             f"WRONG: no selectors fit exactly, so {resource} includes or omits these devices by "

@@ -86,7 +86,7 @@ def _template(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
         request = _request(NIC_REQUEST, claimable_devices.device_class, claimable_devices.nics)
         devices = {"requests": [request]}
     comments = [
-        f"Claims for fabric {plan.name}: {plan.reason_by_field['name']}.",
+        f"Claims for fabric {plan.name}: {plan.description}.",
         f"{plan.reason_by_field['claims']}.",
         (
             "Each namespace with pods on the fabric needs this template; without it, the pods stay "

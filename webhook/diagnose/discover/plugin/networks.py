@@ -47,7 +47,7 @@ def _sriov(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
         for kube_object in _rail(plan, rail, device, resource["name"], options)
     ]
     comments = [
-        f"SR-IOV for fabric {plan.name}: {plan.reason_by_field['name']}.",
+        f"SR-IOV for fabric {plan.name}: {plan.description}.",
         (
             "For the SR-IOV network operator with resourcePrefix nvidia.com, as NVIDIA's network "
             "operator installs it. numVfs is the number of virtual functions of each card; a "
@@ -138,7 +138,7 @@ def _host_device(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
         },
     }
     comments = [
-        f"Whole devices for pods of fabric {plan.name}: {plan.reason_by_field['name']}.",
+        f"Whole devices for pods of fabric {plan.name}: {plan.description}.",
         "While a pod has a device, neither the node nor another pod can use it.",
         _ADDRESS_COMMENT,
     ]

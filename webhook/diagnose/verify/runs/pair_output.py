@@ -155,9 +155,9 @@ def _of_section(section: SectionOfTest, results: Sequence[BenchmarkResult]) -> B
     if not failed:
         return results[0] if results and not section.notes else _by_notes(section)
     cause = max(failed, key=severity_key)
-    codes = [code for result in failed for code in (result.finding.code, *result.also)]
-    also = dict.fromkeys(code for code in codes if code != cause.finding.code)
-    return cause._replace(also=tuple(also))
+    codes = [code for result in failed for code in (result.finding.code, *result.further_codes)]
+    further_codes = dict.fromkeys(code for code in codes if code != cause.finding.code)
+    return cause._replace(further_codes=tuple(further_codes))
 
 
 def _by_notes(section: SectionOfTest) -> BenchmarkResult:

@@ -144,9 +144,10 @@ class PairRun:
         pod = yield from self._await_start("server", server, pods.is_ready)
         if pods.has_ended(pod):
             return self._grade(pair_log("", self._log("server", pod)))
-        count = 0 if self._plan.fabric.hcas else len(devices_in(self._log("server", pod)))
+        device_count = 0 if self._plan.fabric.hcas else len(devices_in(self._log("server", pod)))
         client = self._create(
-            "client", client_pod(self._plan, self._number, self._pair, pod.status.pod_ip, count)
+            "client",
+            client_pod(self._plan, self._number, self._pair, pod.status.pod_ip, device_count),
         )
         yield from self._await_start("client", client, pods.has_started)
         self._report_progress("measuring")

@@ -83,12 +83,14 @@ def test_each_test_of_each_hca() -> None:
     ],
     ids=["server alone has no device", "client", "server", "client only", "server only"],
 )
-def test_the_lower_layer_of_both_ends(client: str, server: str, code: str, also: int) -> None:
+def test_the_lower_layer_of_both_ends(
+    client: str, server: str, code: str, further_codes: int
+) -> None:
     """One end often only notices that the other end failed; the cause is named, with its device."""
     (result,) = graded(BEGUN + client, SERVED + server)
     assert (result.finding.level, result.finding.code) == ("error", code)
-    assert len(result.also) == also
-    assert code not in result.also
+    assert len(result.further_codes) == further_codes
+    assert code not in result.further_codes
     assert result.measurement is not None
     assert result.measurement.device == "mlx5_0"
 

@@ -6,46 +6,46 @@ from typing import Any
 
 import pytest
 
-from webhook.preview.workloads.pod_metadata import (
-    POD_METADATA,
-    PodMetadata,
+from webhook.preview.workloads.metadata_sources import (
+    METADATA_SOURCES,
+    MetadataSource,
     annotations_for,
-    pod_metadata_of,
+    metadata_source_of,
 )
 
 ON = {"rdma.lab/enable": "true"}
 
 
-def row_of(name: str) -> PodMetadata:
+def metadata_source_of_kind(name: str) -> MetadataSource:
     """Return the row of "GROUP KIND"."""
     group, _, kind = name.rpartition(" ")
-    row = pod_metadata_of(f"{group}/v1", kind)
-    assert row is not None
-    return row
+    metadata_source = metadata_source_of(f"{group}/v1", kind)
+    assert metadata_source is not None
+    return metadata_source
 
 
 def test_each_kind_has_one_row_with_a_source() -> None:
     """A row without a field has an advice instead."""
-    kinds = [kind for row in POD_METADATA for kind in row.kinds]
+    kinds = [kind for row in METADATA_SOURCES for kind in row.kinds]
     assert len(kinds) == len(set(kinds))
-    assert all(row.source for row in POD_METADATA)
-    assert all(row.fields or row.advice for row in POD_METADATA)
+    assert all(row.source for row in METADATA_SOURCES)
+    assert all(row.fields or row.advice for row in METADATA_SOURCES)
 
 
 def test_the_group_counts_and_not_the_version() -> None:
     """Another project may have a kind with the same name."""
-    assert row_of("argoproj.io Workflow").operator == "Argo"
-    assert pod_metadata_of("other.io/v1", "Workflow") is None
-    assert pod_metadata_of("v1", "Workflow") is None
+    assert metadata_source_of_kind("argoproj.io Workflow").operator == "Argo"
+    assert metadata_source_of("other.io/v1", "Workflow") is None
+    assert metadata_source_of("v1", "Workflow") is None
 
 
 def test_the_instruction_names_the_fields_or_the_alternative() -> None:
     """It ends a sentence about the pods."""
-    assert row_of("argoproj.io Workflow").instruction == (
+    assert metadata_source_of_kind("argoproj.io Workflow").instruction == (
         "Argo copies annotations to them from spec.podMetadata.annotations and "
         "spec.templates.*.metadata.annotations"
     )
-    assert row_of("serving.kserve.io LLMInferenceService").instruction == (
+    assert metadata_source_of_kind("serving.kserve.io LLMInferenceService").instruction == (
         "KServe copies no annotations to the pods; let a mutating policy of the cluster set "
         "rdma.lab/enable on them"
     )
@@ -114,7 +114,7 @@ def test_the_annotations_that_reach_a_pod(
     kind: str, value: Any, path: Any, values: Any, place: Any
 ) -> None:
     """Those of all fields that apply; the last that is written, or could be, is the place."""
-    annotations = annotations_for(row_of(kind), value, path)
+    annotations = annotations_for(metadata_source_of_kind(kind), value, path)
     assert annotations == (values, place)
 
 
@@ -128,4 +128,4 @@ def test_the_annotations_that_reach_a_pod(
 )
 def test_nothing_reaches_a_pod_elsewhere(kind: str, path: Any) -> None:
     """The operator copies none, or not to the pods of that part."""
-    assert annotations_for(row_of(kind), {"spec": {}}, path) is None
+    assert annotations_for(metadata_source_of_kind(kind), {"spec": {}}, path) is None

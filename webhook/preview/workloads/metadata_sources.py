@@ -14,7 +14,7 @@ from webhook.model.pod import Path, at, fields_or_empty
 _ANY = "*"
 
 
-class PodMetadata(NamedTuple):
+class MetadataSource(NamedTuple):
     """The kinds of an operator, and how their pods get annotations."""
 
     operator: str
@@ -34,7 +34,7 @@ class PodMetadata(NamedTuple):
         return f"{statement}; {self.advice}" if self.advice else statement
 
 
-def pod_metadata_of(api_version: str, kind: str) -> PodMetadata | None:
+def metadata_source_of(api_version: str, kind: str) -> MetadataSource | None:
     """Return the row of a kind; None for a kind that is not in the table."""
     return _BY_KIND.get(f"{api_version.partition('/')[0]} {kind}")
 
@@ -46,9 +46,11 @@ class PodAnnotations(NamedTuple):
     path: Path  #: in the object
 
 
-def annotations_for(row: PodMetadata, value: object, path: Path) -> PodAnnotations | None:
+def annotations_for(
+    metadata_source: MetadataSource, value: object, path: Path
+) -> PodAnnotations | None:
     """Return the annotations that reach the pod at `path` of an object; None if none ever do."""
-    paths = [bound for field in row.fields if (bound := _bind(field, path)) is not None]
+    paths = [bound for field in metadata_source.fields if (bound := _bind(field, path)) is not None]
     if not paths:
         return None
     written = [bound for bound in paths if isinstance(at(value, bound), dict)]
@@ -77,8 +79,8 @@ def _kinds(group: str, *kinds: str) -> frozenset[str]:
 
 _JOB = "trainingRuntimeSpec.template.spec.replicatedJobs.*.template.spec.template"
 
-POD_METADATA: tuple[PodMetadata, ...] = (
-    PodMetadata(
+METADATA_SOURCES: tuple[MetadataSource, ...] = (
+    MetadataSource(
         "Dynamo",
         _kinds("nvidia.com", "DynamoGraphDeployment"),
         ("spec.services.*.annotations", "spec.services.*.extraPodMetadata.annotations"),
@@ -86,26 +88,26 @@ POD_METADATA: tuple[PodMetadata, ...] = (
         "deploy/operator/api/v1alpha1/dynamocomponentdeployment_types.go "
         "(DynamoComponentDeploymentSharedSpec)",
     ),
-    PodMetadata(
+    MetadataSource(
         "Dynamo",
         _kinds("nvidia.com", "DynamoComponentDeployment"),
         ("spec.annotations", "spec.extraPodMetadata.annotations"),
         "the same file",
     ),
-    PodMetadata(
+    MetadataSource(
         "KServe",
         _kinds("serving.kserve.io", "ServingRuntime", "ClusterServingRuntime"),
         ("spec.annotations",),
         "kserve/kserve, commit 0187b46, pkg/controller/v1beta1/inferenceservice/components/"
         "predictor.go (buildPredictorResources)",
     ),
-    PodMetadata(
+    MetadataSource(
         "KServe",
         _kinds("serving.kserve.io", "InferenceService"),
         ("metadata.annotations", "spec.*.annotations"),
         "the same file",
     ),
-    PodMetadata(
+    MetadataSource(
         "KServe",
         _kinds("serving.kserve.io", "LLMInferenceService", "LLMInferenceServiceConfig"),
         (),
@@ -113,13 +115,13 @@ POD_METADATA: tuple[PodMetadata, ...] = (
         "(propagateDeploymentMetadata)",
         "let a mutating policy of the cluster set rdma.lab/enable on them",
     ),
-    PodMetadata(
+    MetadataSource(
         "Argo",
         _kinds("argoproj.io", "Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate"),
         ("spec.podMetadata.annotations", "spec.templates.*.metadata.annotations"),
         "argoproj/argo-workflows, commit 0043210, workflow/controller/workflowpod.go (addMetadata)",
     ),
-    PodMetadata(
+    MetadataSource(
         "Argo",
         _kinds("argoproj.io", "CronWorkflow"),
         (
@@ -128,7 +130,7 @@ POD_METADATA: tuple[PodMetadata, ...] = (
         ),
         "the same file",
     ),
-    PodMetadata(
+    MetadataSource(
         "Kubeflow Trainer",
         _kinds("trainer.kubeflow.org", "TrainJob"),
         (f"spec.runtimePatches.*.{_JOB}.metadata.annotations",),
@@ -136,47 +138,47 @@ POD_METADATA: tuple[PodMetadata, ...] = (
         "(PodTemplatePatch)",
         "you can also set it in the pod template of the runtime",
     ),
-    PodMetadata(
+    MetadataSource(
         "OME",
         _kinds("ome.io", "ServingRuntime", "ClusterServingRuntime"),
         ("spec.*.annotations",),
         "OME v1.3, docs/reference/labels-and-annotations (prometheus.io/port of the pods)",
     ),
-    PodMetadata(
+    MetadataSource(
         "NIM Operator",
         _kinds("apps.nvidia.com", "NIMService"),
         ("spec.annotations",),
         "NVIDIA/k8s-nim-operator, commit d7030c1, api/apps/v1alpha1/nimservice_types.go "
         "(PodAnnotations)",
     ),
-    PodMetadata(
+    MetadataSource(
         "Spark Operator",
         _kinds("sparkoperator.k8s.io", "SparkApplication"),
         ("spec.*.annotations",),
         "kubeflow/spark-operator, commit 05d6061, internal/controller/sparkapplication/"
         "submission.go (executorConfOption)",
     ),
-    PodMetadata(
+    MetadataSource(
         "Flux Operator",
         _kinds("flux-framework.org", "MiniCluster"),
         ("spec.pod.annotations",),
         "flux-framework/flux-operator, commit 06b5e43, controllers/flux/job.go (newMiniClusterJob)",
     ),
-    PodMetadata(
+    MetadataSource(
         "Dask",
         _kinds("kubernetes.dask.org", "DaskCluster", "DaskWorkerGroup"),
         ("metadata.annotations",),
         "dask/dask-kubernetes, commit 0045124, dask_kubernetes/operator/controller/controller.py "
         "(build_worker_pod_spec)",
     ),
-    PodMetadata(
+    MetadataSource(
         "Dask",
         _kinds("kubernetes.dask.org", "DaskJob"),
         (),
         "the same file (build_cluster_spec)",
         "create a DaskCluster instead, whose metadata.annotations reach its pods",
     ),
-    PodMetadata(
+    MetadataSource(
         "Grove",
         _kinds("grove.io", "PodCliqueSet"),
         ("spec.template.cliques.*.annotations",),
@@ -184,4 +186,4 @@ POD_METADATA: tuple[PodMetadata, ...] = (
         "pod.go",
     ),
 )
-_BY_KIND = {kind: row for row in POD_METADATA for kind in row.kinds}
+_BY_KIND = {kind: row for row in METADATA_SOURCES for kind in row.kinds}
