@@ -12,7 +12,8 @@
 
 An image may contain a library and not use it, so few images are signs. Comments are no signs, nor
 are variables that this webhook may have set, nor folders (`/opt/nixl/lib`). NCCL needs no sign: it
-moves the data of a container with a GPU, unless another library does; MPI does so without GPUs.
+moves the data of a container with a GPU, unless another library does; MPI does so without GPUs, and
+in its own benchmarks.
 Scripts of PyTorch choose Gloo or MPI in place of NCCL, mostly by an option `--backend`.
 
 Sources: vLLM docs/features/nixl_connector_usage.md and mooncake_connector_usage.md; SGLang
@@ -160,6 +161,36 @@ _TORCH_BACKENDS: dict[str, TrafficLibrary] = {"gloo": "Gloo", "mpi": "MPI"}
 _TORCH_BACKEND = re.compile(
     rf"--(?:dist(?:ributed)?[-_])?backend[=\s]++[\"']?+({'|'.join(_TORCH_BACKENDS)})(?![\w,:.-])"
 )
+
+
+#: MPI's own benchmarks: OSU's, except for those of NCCL and OpenSHMEM, and Intel's. With a blank or
+#: a slash in front, since a folder or a variable may have such a name as well.
+_MPI_BENCHMARKS = re.compile(
+    r"(?<![\w.-])(?:osu_(?!nccl|xccl|oshm|upc)[a-z]\w*+(?![\w.=/-])"
+    r"|imb-(?:mpi1|p2p|rma|nbc|ext|io|mt)\b)|-m[ \n]mpi4py\.bench\b"
+)
+_MPI_TERMS = ("osu_", "imb-", "mpi4py.bench")
+#: What uses NCCL, or very likely does so: its tests, frameworks, and any other script of Python.
+_NCCL_USERS = re.compile(
+    r"nccl|rccl|_perf\b|horovod|torch|deepspeed|megatron|accelerate|tensorflow"
+    r"|\bpython[\d.]*\b(?![ \n]-m[ \n]mpi4py)"
+)
+
+
+def moves_data_by_mpi(command: str) -> bool:
+    """Return whether a command runs MPI's own benchmarks, and nothing that uses NCCL."""
+    text = command.lower()
+    if not any(map(text.__contains__, _MPI_TERMS)):
+        return False
+    text = _uncommented(text)
+    return _MPI_BENCHMARKS.search(text) is not None and not _NCCL_USERS.search(text)
+
+
+def may_use_nccl(command: str, user_env: UserEnv) -> bool:
+    """Return whether anything shows that a container uses NCCL."""
+    if any(name.startswith("NCCL_") for name in user_env):
+        return True
+    return _NCCL_USERS.search(_uncommented(command.lower())) is not None
 
 
 def _connectors(user_env: UserEnv) -> Iterator[str]:

@@ -44,6 +44,24 @@ def ucx_tls_without_rdma(user_env: UserEnv) -> str:
     return value if value and not allows_rdma(value) else ""
 
 
+#: Libfabric's providers without RDMA, and those that only add to another one, or stay in a node.
+_TCP_PROVIDERS = frozenset({"net", "sockets", "tcp", "udp"})
+_NEUTRAL_PROVIDERS = frozenset({"ofi_mrail", "ofi_rxd", "ofi_rxm", "shm"})
+_MAX_PROVIDERS_LENGTH = 4096  #: characters that are read; libfabric has about thirty providers
+
+
+def provider_without_rdma(user_env: UserEnv, name: str) -> str:
+    """Return the value of a variable with libfabric's providers if none of them has RDMA.
+
+    It is a list, separated by commas; `tcp;ofi_rxm` is a provider over another. A leading `^`
+    excludes the listed ones (libfabric, fi_info(1) and src/fabric.c).
+    """
+    value = user_env.get(name) or ""
+    listed = value[:_MAX_PROVIDERS_LENGTH].lower().replace(";", ",").split(",")
+    providers = {provider.strip() for provider in listed} - _NEUTRAL_PROVIDERS
+    return value if providers and providers <= _TCP_PROVIDERS else ""
+
+
 #: The variables by which SGLang and TensorRT-LLM choose NIXL's backend (SGLang 0.5,
 #: srt/environ.py; TensorRT-LLM 1.0, docs/source/features/disagg-serving.md).
 NIXL_BACKENDS = ("SGLANG_DISAGGREGATION_NIXL_BACKEND", "TRTLLM_NIXL_KVCACHE_BACKEND")

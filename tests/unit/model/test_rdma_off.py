@@ -140,3 +140,21 @@ def test_lists_of_devices_are_compared_with_the_fabrics(
 ) -> None:
     """The names are exact; whatever is no plain list is not judged."""
     assert transport_variables.lists_no_device_of(value, fabric_value) is elsewhere
+
+
+@pytest.mark.parametrize(
+    ("value", "off"),
+    [
+        *((value, True) for value in ("tcp", "sockets", "TCP", "udp", "net", "tcp;ofi_rxm")),
+        *((value, True) for value in ("tcp, sockets", "shm,tcp", "ofi_rxm;tcp", "ofi_rxd;udp")),
+        *((value, False) for value in ("", "efa", "verbs", "verbs;ofi_rxm", "tcp,verbs", "mlx")),
+        *((value, False) for value in ("^tcp", "^verbs", "shm", "ofi_rxm", "tcpx", None)),
+        ("tcp," * 1024 + "verbs", False),
+    ],
+    ids=case_name,
+)
+def test_providers_of_libfabric(value: str | None, *, off: bool) -> None:
+    """Only a list of providers without RDMA turns it off."""
+    blamed = transport_variables.provider_without_rdma({"FI_PROVIDER": value}, "FI_PROVIDER")
+    assert blamed == (value if off else "")
+    assert transport_variables.provider_without_rdma({}, "FI_PROVIDER") == ""

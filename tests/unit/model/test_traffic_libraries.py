@@ -7,6 +7,8 @@ import pytest
 from tests.case_names import case_name
 from webhook.model.traffic_libraries import (
     libraries_in,
+    may_use_nccl,
+    moves_data_by_mpi,
     spans_nodes,
     torch_backend,
     uses_mxnet_kvstore,
@@ -208,3 +210,59 @@ def test_other_kvstores(command: str) -> None:
     """Within a node MXNet has no parameter server."""
     assert not uses_mxnet_kvstore(command)
     assert libraries_in(command, {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "by_mpi"),
+    [
+        ("mpirun\n-np\n4\n./osu_bw", True),
+        ("mpirun /opt/osu/libexec/osu_allreduce -d cuda", True),
+        ("osu_mbw_mr; sleep 1", True),
+        ("mpiexec.hydra -n 4 IMB-MPI1 PingPong", True),
+        ("IMB-P2P", True),
+        ("python3 -m mpi4py.bench pingpong", True),
+        ("python3\n-m\nmpi4py.bench\npingpong", True),
+        ("mpirun ./solver", False),
+        ("mpirun osu_nccl_allreduce", False),
+        ("mpirun osu_xccl_bw", False),
+        ("oshrun osu_oshm_put", False),
+        ("osu_upc_memput", False),
+        ("cat osu_bw.log", False),
+        ("cd osu_benchmarks/c; make", False),
+        ("osu_dir=/opt/osu", False),
+        ("tar xf my-osu_bw", False),
+        ("ls IMB-MPI1s", False),
+        ("mpirun osu_bw; mpirun all_reduce_perf", False),
+        ("mpirun osu_bw; torchrun a", False),
+        ("mpirun osu_bw; python3 train.py", False),
+        ("# osu_bw\nmpirun a", False),
+        ("mpirun osu_bw # all_reduce_perf", True),
+    ],
+    ids=case_name,
+)
+def test_what_moves_its_data_by_mpi(command: str, *, by_mpi: bool) -> None:
+    """MPI's own benchmarks do, unless the command runs something that uses NCCL."""
+    assert moves_data_by_mpi(command) is by_mpi
+
+
+@pytest.mark.parametrize(
+    ("command", "user_env", "expected"),
+    [
+        ("mpirun ./solver", {}, False),
+        ("mpirun ucx_perftest", {}, False),
+        ("mpirun ./solver # nccl", {}, False),
+        ("mpirun ./solver", {"UCX_TLS": "tcp"}, False),
+        ("mpirun ./solver", {"NCCL_DEBUG": "INFO"}, True),
+        ("mpirun -x NCCL_DEBUG=INFO ./solver", {}, True),
+        ("mpirun ./all_reduce_perf -b 8", {}, True),
+        ("mpirun python3.11 train.py", {}, True),
+        ("mpirun python -m train", {}, True),
+        ("mpirun python -m mpi4py a.py", {}, False),
+        ("horovodrun ./a", {}, True),
+        ("mpirun /opt/rccl-tests/a", {}, True),
+    ],
+    ids=case_name,
+)
+def test_what_may_use_nccl(command: str, user_env: dict[str, str], *, expected: bool) -> None:
+    """Its variables and tests, and scripts of Python: most are Horovod's or PyTorch's."""
+    assert may_use_nccl(command, user_env) is expected

@@ -33,9 +33,12 @@ _AGENT = "OMPI_MCA_plm_rsh_agent"
 _OPERATOR_OMPI = frozenset({_AGENT, "OMPI_MCA_orte_default_hostfile"})
 _OPERATOR_INTEL = frozenset({"I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC"})
 _PATHS = ("openmpi", "hpcx")
-_OTHER_ENV = ("I_MPI_", "HYDRA_")
-#: Text that shows another MPI in a command: variables, paths, Intel's setup scripts.
-_OTHER_TEXT = (*_OTHER_ENV, "mpich", "mvapich", "MV2_", "/intel/", "setvars.sh", "mpivars.sh")
+_INTEL_ENV = "I_MPI_"
+_OTHER_ENV = (_INTEL_ENV, "HYDRA_")
+#: Text that shows Intel MPI in a command: variables, paths, setup scripts.
+_INTEL_TEXT = (_INTEL_ENV, "/intel/", "setvars.sh", "mpivars.sh")
+#: The same for all but Open MPI.
+_OTHER_TEXT = (*_OTHER_ENV, *_INTEL_TEXT, "mpich", "mvapich", "MV2_")
 _REMOTE_ENV = ("OMPI_MCA_orte_default_hostfile", "OMPI_MCA_plm_rsh_args")
 
 
@@ -105,6 +108,14 @@ def shows_other_mpi(text: str, env: Collection[str]) -> bool:
     ignored = _OPERATOR_INTEL if _AGENT in env else frozenset[str]()
     return any(sign in text for sign in _OTHER_TEXT) or any(
         name.startswith(_OTHER_ENV) and name not in ignored for name in env
+    )
+
+
+def shows_intel_mpi(text: str, env: Collection[str]) -> bool:
+    """Return whether a container's command, or the name of a variable, is a sign of Intel MPI."""
+    ignored = _OPERATOR_INTEL if _AGENT in env else frozenset[str]()
+    return any(sign in text for sign in _INTEL_TEXT) or any(
+        name.startswith(_INTEL_ENV) and name not in ignored for name in env
     )
 
 

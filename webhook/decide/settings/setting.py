@@ -13,6 +13,7 @@ from webhook.model.transport_variables import NIXL_BACKENDS
 PREFIXES = (
     *("NCCL_", "UCX_", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "DMLC_", "NVSHMEM_", "NIXL_"),
     *("MC_", "MOONCAKE_", "MORI_", "VLLM_NIXL_", "FI_PROVIDER", "GLOO_SOCKET_IFNAME"),
+    *("I_MPI_OFI_PROVIDER", "I_MPI_FABRICS"),
     *NIXL_BACKENDS,
 )
 #: Characters of an expansion: the value is known only when the container runs.

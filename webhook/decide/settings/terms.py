@@ -42,7 +42,14 @@ SWITCHES: dict[TrafficLibrary, dict[str, str]] = {
     },
     "MoRI": {"MORI_RDMA_DEVICES": "none"},
     "NVSHMEM": {"NVSHMEM_REMOTE_TRANSPORT": "ucx", "NVSHMEM_HCA_LIST": "none"},
-    "MPI": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "UCX_TLS": "tcp"},
+    "MPI": {
+        "OMPI_MCA_pml": "ob1",
+        "OMPI_MCA_btl": "tcp,self",
+        "UCX_TLS": "tcp",
+        "FI_PROVIDER": "tcp",
+        "I_MPI_OFI_PROVIDER": "tcp",
+        "I_MPI_FABRICS": "shm:tcp",
+    },
     "ps-lite": {"DMLC_ENABLE_RDMA": "0", "DMLC_ENABLE_UCX": "0", "DMLC_PS_VAN_TYPE": "zmq"},
     "Gloo": {},
 }

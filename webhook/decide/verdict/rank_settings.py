@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from webhook.decide.analysis import Launcher, PodAnalysis
+from webhook.decide.launchers.mpi_transport import tcp_settings
+from webhook.decide.launchers.openmpi import MCA_PREFIX
 from webhook.decide.settings.ranks import rank_settings
 from webhook.model.decision import Reason, Verdict
+from webhook.model.traffic_libraries import moves_data_by_mpi
 from webhook.model.transport_variables import nccl_ib_disabled, nccl_net_socket
 
 RANKS_OFF = Reason(
     "RanksWithoutRdma",
-    "The launcher's command turns NCCL's RDMA off for the ranks that it starts in other pods.",
+    "The launcher's command turns RDMA off for the ranks that it starts in other pods: that of "
+    "NCCL, or of MPI where that moves their data.",
     remedy="Remove the setting from the launcher's command.",
     rdma="no",
 )
@@ -31,5 +37,21 @@ def _verdict(analysis: PodAnalysis, launcher: Launcher) -> Verdict | None:
         if value:
             subject = f"container {launcher.name} starts its ranks with {name}={value:.40}"
             message = f"{subject}: remove it ({settings.certain[name].source})"
+            return Verdict.of(RANKS_OFF, message)
+    return _mpi_verdict(analysis, launcher, env)
+
+
+def _mpi_verdict(
+    analysis: PodAnalysis, launcher: Launcher, env: Mapping[str, str | None]
+) -> Verdict | None:
+    """Return the verdict on MPI's own benchmarks; Open MPI's ranks get its parameters from env."""
+    commands, own_env = analysis.commands, analysis.containers[launcher.path].env
+    if not moves_data_by_mpi(commands.text(launcher.path)):
+        return None
+    parameters = {name: own_env[name] for name in own_env if name.startswith(MCA_PREFIX)}
+    settings = tcp_settings(commands, launcher.path, {**parameters, **env})
+    for setting in settings:
+        if setting.certain:
+            message = f"container {launcher.name} starts MPI's ranks with {setting.text}: remove it"
             return Verdict.of(RANKS_OFF, message)
     return None

@@ -6,6 +6,7 @@ from webhook.decide.launchers.openmpi import (
     OpenMpiCheck,
     check_open_mpi,
     reaches_by_ssh,
+    shows_intel_mpi,
     shows_other_mpi,
 )
 from webhook.decide.shell.argv import Word
@@ -169,3 +170,22 @@ def test_ranks_on_other_machines() -> None:
     assert not reaches_by_ssh(["mpirun", "b"], ())
     assert not reaches_by_ssh(["mpirun", "-H", "a", "b"], ("OMPI_MCA_plm_rsh_agent",))
     assert not reaches_by_ssh(["mpirun", "-H", "a", "-mca", "plm_rsh_agent", "x", "b"], ())
+
+
+@pytest.mark.parametrize(
+    ("text", "env", "expected"),
+    [
+        ("mpirun a", (), False),
+        ("mpirun a", ("I_MPI_DEBUG",), True),
+        ("mpirun -genv I_MPI_DEBUG 5 a", (), True),
+        (". /opt/intel/a.sh", (), True),
+        (". setvars.sh", (), True),
+        (". mpivars.sh", (), True),
+        ("mpiexec.mpich a", ("HYDRA_HOST_FILE",), False),
+        ("mpirun a", ("I_MPI_HYDRA_BOOTSTRAP",), True),
+        ("mpirun a", ("I_MPI_HYDRA_BOOTSTRAP", "OMPI_MCA_plm_rsh_agent"), False),
+    ],
+)
+def test_signs_of_intel_mpi(text: str, env: tuple[str, ...], *, expected: bool) -> None:
+    """The training-operator sets variables of both MPIs, which are signs of neither."""
+    assert shows_intel_mpi(text, env) is expected

@@ -449,3 +449,45 @@ def test_the_interface_is_no_evidence_of_open_mpi() -> None:
     assert all_decide_on(defaulted(first.pod), decision_input(OPEN_MPI)).patch == ()
     idle = pod(container("a", env=env(**dict.fromkeys(INCLUDE, "eth0"))))
     assert decide_on(idle, OPEN_MPI).reason.code == "NoTarget"
+
+
+TCP = ["-mca", "pml", "ob1", "-mca", "btl", "tcp,self"]
+MESSAGES = "keeps MPI's own messages on TCP: remove it if they matter"
+
+
+@pytest.mark.parametrize(
+    ("command", "values", "setting"),
+    [
+        (["mpirun", *TCP, "./solver"], {}, "pml ob1 and btl tcp,self"),
+        (["mpirun", "./solver"], {"I_MPI_OFI_PROVIDER": "tcp"}, "I_MPI_OFI_PROVIDER=tcp"),
+        (["mpirun", *TCP, "python", "-m", "mpi4py", "a"], {}, "pml ob1 and btl tcp,self"),
+        (["mpirun", "-mca", "pml", "ob1", "./solver"], {}, ""),
+        (["mpirun", "./solver"], {"FI_PROVIDER": "verbs"}, ""),
+        (["mpirun", *TCP, "./solver"], {"NCCL_DEBUG": "INFO"}, ""),
+        (["mpirun", *TCP, "all_reduce_perf"], {}, ""),
+        (["mpirun", *TCP, "python", "train.py"], {}, ""),
+        (["mpirun", *TCP, "osu_bw"], {}, ""),
+        (["mpirun", *TCP, "a", "--nixl"], {}, ""),
+        (["mpirun", *TCP, "a", "--backend", "mpi"], {}, ""),
+    ],
+    ids=case_name,
+)
+def test_mpi_over_tcp_is_warned_of_where_it_may_move_the_data(
+    command: list[str], values: dict[str, str], setting: str
+) -> None:
+    """The verdict is NCCL's, or about MPI itself; a second call warns of the same."""
+    expected = [("MpiMessagesOverTcp", f"{setting} {MESSAGES}")] if setting else []
+    decision = decide_on(pod(gpu(command=command, env=env(**values))))
+    assert warned(decision) == expected
+    assert warned(decide_on(decision.pod)) == expected
+
+
+def test_mpi_over_tcp_of_launchers_and_of_ranks_without_gpus() -> None:
+    """A launcher's ranks may have GPUs; without any, the verdict is about MPI."""
+    assert ("MpiMessagesOverTcp", f"pml ob1 and btl tcp,self {MESSAGES}") in warned(
+        decide_on(launching(args=[*TCP, "a.out"]))
+    )
+    ranks = pod(
+        container(command=["mpirun", *TCP, "a"]), annotations={"rdma.lab/fabric": "v100-ib"}
+    )
+    assert warned(decide_on(ranks)) == []

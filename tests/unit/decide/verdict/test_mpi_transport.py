@@ -10,6 +10,7 @@ from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.pod import PodManifest
 
 EQUIPPED = ("yes", "Equipped")
+PROVIDER, PERHAPS = ("no", "MPIProviderOverTCP"), ("unsure", "MPIPerhapsOverTCP")
 OVER_TCP, OB1, UCX_TLS = ("no", "MPIOverTCP"), ("unsure", "MPIOb1"), ("no", "MPIUcxTls")
 
 
@@ -48,6 +49,26 @@ def ranks(command: str, **values: str) -> PodManifest:
         ("python -m mpi4py a.py", {"UCX_TLS": "tcp,self"}, UCX_TLS),
         ("mpirun -mca pml ob1 a", {"UCX_TLS": "tcp"}, UCX_TLS),
         ("ucx_perftest", {"UCX_TLS": "tcp"}, EQUIPPED),
+        ("mpirun -mca pml cm -x FI_PROVIDER=tcp a", {}, PROVIDER),
+        ("mpirun -mca pml cm -mca mtl ofi a", {"FI_PROVIDER": "sockets"}, PROVIDER),
+        ("mpirun -mca pml cm -mca mtl ofi a", {"FI_PROVIDER": "verbs"}, EQUIPPED),
+        ("mpirun -mca mtl ofi a", {"FI_PROVIDER": "tcp"}, PERHAPS),
+        ("mpirun -mca pml ucx -mca mtl ofi a", {"FI_PROVIDER": "tcp"}, EQUIPPED),
+        ("mpirun -mca mtl psm2 a", {"FI_PROVIDER": "tcp"}, EQUIPPED),
+        ("mpirun --allow-run-as-root a", {"FI_PROVIDER": "tcp"}, EQUIPPED),
+        ("mpirun a", {"FI_PROVIDER": "tcp", "OMPI_MCA_btl": "^openib"}, EQUIPPED),
+        ("mpirun a", {"FI_PROVIDER": "tcp"}, PERHAPS),
+        ("mpiexec.hydra a", {"FI_PROVIDER": "tcp;ofi_rxm"}, PERHAPS),
+        ("mpiexec.hydra -genv FI_PROVIDER tcp a", {}, PERHAPS),
+        ("mpiexec.hydra a", {"FI_PROVIDER": "tcp", "I_MPI_DEBUG": "5"}, PROVIDER),
+        ("mpiexec.hydra a", {"I_MPI_OFI_PROVIDER": "tcp"}, PROVIDER),
+        ("mpiexec.hydra -genv I_MPI_OFI_PROVIDER sockets a", {}, PROVIDER),
+        ("mpiexec.hydra a", {"I_MPI_OFI_PROVIDER": "mlx", "FI_PROVIDER": "mlx"}, EQUIPPED),
+        ("mpiexec.hydra a", {"I_MPI_FABRICS": "shm:tcp"}, PERHAPS),
+        ("mpiexec.hydra a", {"I_MPI_FABRICS": "tcp"}, PERHAPS),
+        ("mpiexec.hydra a", {"I_MPI_FABRICS": "shm:ofi"}, EQUIPPED),
+        ("mpiexec.hydra a", {"I_MPI_FABRICS": "shm:tcp", "FI_PROVIDER": "tcp"}, PROVIDER),
+        ("mpirun -mca pml ob1 -mca btl tcp a", {"FI_PROVIDER": "tcp"}, OVER_TCP),
     ],
     ids=case_name,
 )
@@ -66,6 +87,16 @@ def test_the_message_names_what_to_remove() -> None:
     assert ob1 == "container trainer runs Open MPI with pml ob1, which may lack RDMA: remove pml"
     tls = verdict_on(ranks("mpirun a", UCX_TLS="tcp")).message
     assert tls == "container trainer runs MPI over UCX with UCX_TLS=tcp: remove the variable"
+    provider = verdict_on(ranks("mpiexec.hydra -genv I_MPI_OFI_PROVIDER tcp a")).message
+    assert provider == (
+        "container trainer runs MPI with I_MPI_OFI_PROVIDER=tcp, which has no RDMA: remove it "
+        "(mpiexec.hydra -genv in its command)"
+    )
+    perhaps = verdict_on(ranks("mpiexec.hydra a", I_MPI_FABRICS="shm:tcp")).message
+    assert perhaps == (
+        "container trainer runs MPI with I_MPI_FABRICS=shm:tcp, with which it may lack RDMA: "
+        "remove the variable"
+    )
 
 
 HOROVOD = ["mpirun", "-mca", "pml", "ob1", "-mca", "btl", "tcp,self", "python"]
@@ -109,3 +140,33 @@ def test_a_script_that_is_not_read_is_not_judged() -> None:
         container(command=["sh", "-c", script]), annotations={"rdma.lab/fabric": "v100-ib"}
     )
     assert judged(manifest) == EQUIPPED
+
+
+@pytest.mark.parametrize(
+    ("script", "values", "expected"),
+    [
+        ("mpirun --mca pml ob1 --mca btl tcp,self -np 4 ./osu_bw; sleep 9", {}, OVER_TCP),
+        ("export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self; mpirun osu_bw; sleep 9", {}, OVER_TCP),
+        ("mpirun -x UCX_TLS=tcp osu_latency", {}, UCX_TLS),
+        ("mpiexec.hydra -n 4 IMB-MPI1", {"I_MPI_OFI_PROVIDER": "tcp"}, PROVIDER),
+        ("mpirun osu_bw", {"NCCL_IB_DISABLE": "1", "NCCL_DEBUG": "INFO"}, EQUIPPED),
+        ("mpirun -mca pml ucx osu_bw", {}, EQUIPPED),
+        ("mpirun -mca pml ob1 -mca btl tcp,self all_reduce_perf", {}, EQUIPPED),
+        ("mpirun -mca pml ob1 -mca btl tcp,self ./solver", {}, EQUIPPED),
+        ("mpiexec.hydra ./solver", {"FI_PROVIDER": "tcp"}, EQUIPPED),
+    ],
+    ids=case_name,
+)
+def test_mpis_own_benchmarks_with_gpus(
+    script: str, values: dict[str, str], expected: tuple[str, str]
+) -> None:
+    """MPI moves their data; that of other programs is NCCL's, as far as nothing shows more."""
+    assert judged(pod(gpu(command=["sh", "-c", script], env=env(**values)))) == expected
+
+
+def test_a_setting_that_is_not_certain() -> None:
+    """A computed provider may be TCP; a library that moves the data goes first."""
+    computed = pod(gpu(command=["sh", "-c", "export I_MPI_OFI_PROVIDER=$P; mpiexec.hydra osu_bw"]))
+    assert judged(computed) == ("unsure", "SettingComputed")
+    nixl = pod(gpu(command=["mpirun", "osu_bw", "--nixl"], env=env(FI_PROVIDER="tcp")))
+    assert verdict_on(nixl).libraries == ("NIXL",)

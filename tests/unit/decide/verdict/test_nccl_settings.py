@@ -79,3 +79,26 @@ def test_what_env_from_holds_is_not_seen() -> None:
     verdict = verdict_on(pod(gpu(envFrom=source)))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "EnvUnseen")
     assert verdict.message == "envFrom of container trainer may set variables that turn RDMA off"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NCCL_NET", "AWS Libfabric"),
+        ("NCCL_NET", "OFI"),
+        ("NCCL_NET_PLUGIN", "aws-ofi"),
+        ("NCCL_NET_PLUGIN", "libnccl-net-ofi.so"),
+    ],
+)
+def test_a_provider_without_rdma_for_the_plugin_for_libfabric(name: str, value: str) -> None:
+    """FI_PROVIDER decides for that plugin, and for nothing else of NCCL."""
+    verdict = verdict_on(pod(gpu(env=env(FI_PROVIDER="tcp", **{name: value}))))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclOfiOverTcp")
+    assert verdict.message == (
+        "container trainer sets FI_PROVIDER=tcp for NCCL's plugin: remove the variable"
+    )
+    efa = pod(gpu(env=env(FI_PROVIDER="verbs", **{name: value})))
+    assert judged(efa) == ("unsure", "NcclNetPlugin")
+    other = pod(gpu(env=env(FI_PROVIDER="tcp", NCCL_NET_PLUGIN="fastrak")))
+    assert judged(other) == ("unsure", "NcclNetPlugin")
+    assert judged(pod(gpu(env=env(FI_PROVIDER="tcp")))) == EQUIPPED

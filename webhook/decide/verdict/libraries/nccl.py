@@ -22,11 +22,20 @@ NET_PLUGIN = Reason(
     remedy="Remove NCCL_NET and NCCL_NET_PLUGIN, unless the image has the plugin that they name.",
     rdma="unsure",
 )
-NCCL_REASONS = (NET_PLUGIN,)
+OFI_OVER_TCP = Reason(
+    "NcclOfiOverTcp",
+    "NCCL uses the plugin for libfabric, and FI_PROVIDER chooses a provider that has no RDMA.",
+    remedy="Remove FI_PROVIDER from the container's env and command.",
+    rdma="no",
+)
+NCCL_REASONS = (NET_PLUGIN, OFI_OVER_TCP)
 #: NCCL's own transports; it ignores case (nccl, src/plugin/net.cc).
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 #: The names of plugins that obey NCCL_IB_DISABLE.
 _OBEDIENT = ("ibext", "anp")
+#: Parts of the names of the plugin for libfabric, aws-ofi-nccl, which uses the provider that
+#: FI_PROVIDER leaves, also tcp (its README).
+_LIBFABRIC = ("ofi", "libfabric")
 
 
 class _Switch(NamedTuple):
@@ -60,6 +69,10 @@ def _switch(pod: PatchedPod, patched: PatchedTarget) -> _Switch | None:
     if socket:
         removal = f": {patched.removal('NCCL_NET')}"
         return _Switch(NET_SOCKET, f"NCCL_NET={socket}", removal)
+    provider = transport_variables.provider_without_rdma(user_env, "FI_PROVIDER")
+    if provider and any(map(_plugin(patched).lower().__contains__, _LIBFABRIC)):
+        removal = f" for NCCL's plugin: {patched.removal('FI_PROVIDER')}"
+        return _Switch(OFI_OVER_TCP, f"FI_PROVIDER={provider:.40}", removal)
     if _plugin(patched, _OBEDIENT) or pod.applicability.uses_foreign_nic:
         return None  # other NICs have plugins, whose names need not be in a variable
     disabled = transport_variables.nccl_ib_disabled(user_env)

@@ -2,8 +2,9 @@
 
 NCCL moves it in a pod with GPUs, unless the target shows that another library does; in a group over
 several nodes, both move it, except with ps-lite: BytePS uses NCCL only within a node (its
-docs/architecture.md), and MXNet's kvstore not at all. MPI moves the data of ranks without GPUs, and
-the backend that a command chooses for PyTorch moves the data of that command.
+docs/architecture.md), and MXNet's kvstore not at all. MPI moves the data of ranks without GPUs and
+of its own benchmarks, and the backend that a command chooses for PyTorch moves the data of that
+command.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from webhook.decide.launchers.roles import mentions_mpi
 from webhook.decide.verdict.libraries.transfers import NVSHMEM_TRANSPORT
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.libraries import VARIABLE_NAMES
-from webhook.model.traffic_libraries import TrafficLibrary, libraries_in, spans_nodes, torch_backend
+from webhook.model.traffic_libraries import (
+    TrafficLibrary,
+    libraries_in,
+    moves_data_by_mpi,
+    spans_nodes,
+    torch_backend,
+)
 
 #: The variables that an earlier call may have set.
 _OWN = VARIABLE_NAMES | {HCOLL_VARIABLE}
@@ -42,6 +49,8 @@ def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, 
     backend = None if libraries else torch_backend(command)
     if backend is not None:
         return (backend,)
+    if not libraries and moves_data_by_mpi(command):
+        return ("MPI",)
     mpi = not pod.has_gpu and _mentions_mpi(pod, patched, user_env)
     names_nccl = any(name.startswith("NCCL_") for name in user_env)
     nccl_as_well = _spans_nodes(pod, patched) and "ps-lite" not in libraries
