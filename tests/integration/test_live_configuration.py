@@ -14,8 +14,8 @@ from tests.integration.live_api import LiveApi
 from tests.integration.serving import FABRICS, Certificates, Running, pod, review
 from tests.unit.kube.cluster import NAMESPACES, Cluster, namespace
 from tests.waiting import until
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.kube.watched_resources import CONFIGURATIONS
-from webhook.serve.http.mutate import NOT_CONFIGURED
 from webhook.serve.sources import configuration_object
 from webhook.serve.sources.configuration_object import NO_OBJECT
 
@@ -58,7 +58,7 @@ def test_decisions_follow_the_object(api: LiveApi, tls: Certificates) -> None:
         until(lambda: server.get("/readyz").status == 200)
 
         ready(f"[+] configuration: {NO_OBJECT}\n")
-        assert message(server) == f"{NOT_CONFIGURED}{NO_OBJECT}"
+        assert message(server) == f"{NO_FABRICS_MESSAGE}{NO_OBJECT}"
         assert server.post(b"kind: Pod", "/preview").status == 503
         api.cluster.put(PATH, written())
         ready("[+] configuration: load 1, config ")
@@ -73,7 +73,7 @@ def test_decisions_follow_the_object(api: LiveApi, tls: Certificates) -> None:
         ready("(repaired)\n")
         api.cluster.delete(PATH, written())
         ready(f"[+] configuration: {NO_OBJECT}\n")
-        assert message(server) == f"{NOT_CONFIGURED}{NO_OBJECT}"
+        assert message(server) == f"{NO_FABRICS_MESSAGE}{NO_OBJECT}"
 
 
 def test_the_preview_decides_by_the_object(api: LiveApi, tls: Certificates) -> None:

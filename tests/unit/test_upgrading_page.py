@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.generated_pages import DOCS
-from webhook.serve.http.mutate import NOT_CONFIGURED
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT, NOT_USABLE
 
 PAGE = " ".join((DOCS / "upgrading.md").read_text(encoding="utf-8").split())
@@ -21,4 +21,4 @@ def test_the_table_has_each_reason(reason: str) -> None:
 
 def test_a_rejection_is_quoted_as_a_whole() -> None:
     """A user who creates a pod after a rollback in the wrong order reads it."""
-    assert f"{NOT_CONFIGURED}{NOT_USABLE}" in PAGE
+    assert f"{NO_FABRICS_MESSAGE}{NOT_USABLE}" in PAGE

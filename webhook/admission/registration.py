@@ -12,6 +12,9 @@ from webhook.admission.review import mapping_at, string_at
 
 #: The webhook of the manifests; the name of the configuration may differ.
 WEBHOOK_NAME = "pods.rdma.lab"
+#: A message for the creator of a pod without fabrics, after "failed calling webhook …: " and before
+#: the reason.
+NO_FABRICS_MESSAGE = "rdma-webhook has no fabrics, so pods with rdma.lab/enable cannot be created: "
 #: The API server gives every namespace this label.
 NAME_LABEL = "kubernetes.io/metadata.name"
 #: The namespace that this webhook runs in; it must never wait for itself.

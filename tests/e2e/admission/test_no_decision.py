@@ -13,7 +13,7 @@ from tests.e2e.admission.places import CALLED_BY, named
 from tests.e2e.admission.pods import create, pod, trainer
 from tests.e2e.asking import make_namespaces, namespace
 from tests.waiting import until
-from webhook.serve.http.mutate import NOT_CONFIGURED
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 
 NAME = "without-fabrics"
 
@@ -40,6 +40,6 @@ def test_without_fabrics_the_user_reads_why(cluster: Cluster) -> None:
     until(lambda: create(cluster, manifest).refusal)  # from then on it is called
     refusal = create(cluster, manifest).refusal
     assert refusal.startswith("Internal error occurred: failed calling webhook")
-    assert NOT_CONFIGURED in refusal
+    assert NO_FABRICS_MESSAGE in refusal
     assert refusal.endswith("fabrics.yaml is not usable, for the reason in the webhook's log")
     assert "unknown" not in refusal

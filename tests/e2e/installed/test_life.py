@@ -43,8 +43,8 @@ from tests.e2e.installed.load import creating
 from tests.e2e.installed.space import Space
 from tests.faults.replicas import kill, processes, settled
 from tests.waiting import until
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.config import EXAMPLE
-from webhook.serve.http.mutate import NOT_CONFIGURED
 from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT
 
 #: A finalizer that keeps a pod's object, so that tests can read how its process ended.
@@ -262,7 +262,7 @@ def test_each_wrong_order_explains_what_to_do(
     with site(webhook.image) as folder:
         cluster.kubectl("apply", "-k", str(folder))
     settled(webhook)
-    until(lambda: create(cluster, pod).refusal.endswith(f"{NOT_CONFIGURED}{NO_KIND}"))
+    until(lambda: create(cluster, pod).refusal.endswith(f"{NO_FABRICS_MESSAGE}{NO_KIND}"))
     assert _configurations(webhook) == {NO_KIND}
     begun = processes(webhook)
 
@@ -272,7 +272,7 @@ def test_each_wrong_order_explains_what_to_do(
     assert printed == f"{defined} created\n{_no_match(fabrics)}"
     noticed = until(lambda: _configurations(webhook) == {NO_OBJECT})
     print(f"the kind was noticed after {noticed:.1f} s")  # noqa: T201
-    assert create(cluster, pod).refusal.endswith(f"{NOT_CONFIGURED}{NO_OBJECT}")
+    assert create(cluster, pod).refusal.endswith(f"{NO_FABRICS_MESSAGE}{NO_OBJECT}")
 
     printed = cluster.kubectl(*apply, *files)
     assert printed == f"{defined} unchanged\nfabricconfiguration.rdma.lab/default created\n"

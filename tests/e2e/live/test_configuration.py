@@ -22,8 +22,8 @@ from tests.e2e.live.lab import Lab
 from tests.e2e.live.replica import Replica, replicas
 from tests.e2e.wire import send
 from tests.waiting import until
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.config import EXAMPLE
-from webhook.serve.http.mutate import NOT_CONFIGURED
 from webhook.serve.sources.configuration_object import NO_KIND, NO_OBJECT
 
 USABLE = EXAMPLE.read_text()
@@ -113,16 +113,16 @@ def test_without_fabrics_the_error_for_a_pod_names_what_to_apply(
     in_use(restored, "")
     refusal = lab.ask().refusal
     assert refusal.startswith('Internal error occurred: failed calling webhook "pods.rdma.lab": ')
-    assert refusal.endswith(f"{NOT_CONFIGURED}{NO_OBJECT}")
+    assert refusal.endswith(f"{NO_FABRICS_MESSAGE}{NO_OBJECT}")
     printed = lab.kubectl("create", "--filename=-", input=json.dumps(_pod(lab)), check=False)
-    assert f"{NOT_CONFIGURED}{NO_OBJECT}" in printed
+    assert f"{NO_FABRICS_MESSAGE}{NO_OBJECT}" in printed
     assert "Error from server (InternalError)" in printed
     plain = _pod(lab)
     del plain["metadata"]["annotations"]
     lab.kubectl("create", "--dry-run=server", "--filename=-", input=json.dumps(plain))
 
     lab.kubectl("create", "--filename=-", input=json.dumps(_job(lab)))
-    until(lambda: f"{NOT_CONFIGURED}{NO_OBJECT}" in _events(lab, "Job"))
+    until(lambda: f"{NO_FABRICS_MESSAGE}{NO_OBJECT}" in _events(lab, "Job"))
     for replica in replicas(restored):
         status, lines = replica.get("/readyz")
         assert (status, f"[+] configuration: {NO_OBJECT}\n" in lines) == (200, True)
@@ -140,7 +140,7 @@ def test_the_kind_goes_and_comes_back(restored: Webhook, lab: Lab, tmp_path: Pat
     """
     restored.cluster.kubectl("delete", KIND)
     in_use(restored, "")
-    until(lambda: lab.ask().refusal.endswith(f"{NOT_CONFIGURED}{NO_KIND}"))
+    until(lambda: lab.ask().refusal.endswith(f"{NO_FABRICS_MESSAGE}{NO_KIND}"))
     assert {replica.get("/readyz")[0] for replica in replicas(restored)} == {200}
     afresh = ("apply", f"--cache-dir={tmp_path}", "--filename=-")  # kubectl remembers kinds
     printed = restored.cluster.kubectl(*afresh, input=USABLE, check=False)

@@ -102,7 +102,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         owners=tuple(owner.title for owner in evidence.owners),
         rdma=rdma,
         libraries=traffic_of(status, comparison.current).libraries,
-        answer=_with_obstacle(answer, state),
+        answer=_with_obstacle(answer, state, is_pending=evidence.pod.status.phase == "Pending"),
         chapters=tuple(Chapter(name, findings) for name, findings in chapters.items() if findings),
     )
 
@@ -121,7 +121,7 @@ def _applied(evidence: PodEvidence, called: Finding, added: Finding | None) -> I
             yield finding
 
 
-def _with_obstacle(answer: Finding, state: tuple[Finding, ...]) -> Finding:
+def _with_obstacle(answer: Finding, state: tuple[Finding, ...], *, is_pending: bool) -> Finding:
     """Return a good answer with what keeps the pod from running: then it is no tick."""
     errors = [finding for finding in state if finding.level == "error"]
     if answer.level != "ok" or not errors:
@@ -129,7 +129,8 @@ def _with_obstacle(answer: Finding, state: tuple[Finding, ...]) -> Finding:
     # That the pod has failed says less than how a container of it ended.
     obstacle = next((finding for finding in errors if finding.code != FAILED.code), errors[0])
     sentence, *_ = obstacle.text.split(". ")
-    text = f"{answer.text} But it does not run as it should: {sentence.rstrip('.')}."
+    predicate = "does not run yet" if is_pending else "does not run as it should"
+    text = f"{answer.text} But it {predicate}: {sentence.rstrip('.')}."
     return answer._replace(level="warning", text=text, remedy=answer.remedy or obstacle.remedy)
 
 

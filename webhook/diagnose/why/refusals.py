@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from webhook.admission.registration import WEBHOOK_NAME
+from webhook.admission.registration import NO_FABRICS_MESSAGE, WEBHOOK_NAME
 from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.pod_status import FAILED_CREATE
 from webhook.diagnose.why.pod_template import editable_controller
@@ -85,7 +85,8 @@ def refusal(workload: Workload, title: str, message: str) -> Finding:
     start = f"{workload.controller.title} {lack}: {title} could not create one"
     if match := _QUOTA.search(message):
         return _quota(workload, start, *match.groups())
-    if match := _WEBHOOK.search(message):
+    match = _WEBHOOK.search(message)
+    if match and NO_FABRICS_MESSAGE not in message:  # in which case it did answer
         remedy = _webhook_remedy(*match.groups(""))
         return WEBHOOK_SILENT.finding("error", f"{start}: {cut(message)}", remedy)
     if match := _POD_SECURITY.search(message):

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import orjson
 from starlette.types import Receive, Scope, Send
 
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.admission.response import allow_unchanged, answer, failure
 from webhook.admission.review import AdmissionRequest, read_review
 from webhook.decide.analysis import DecisionInput
@@ -56,9 +57,6 @@ from webhook.serve.waiting_requests import claim_key
 PATH = "/mutate"
 #: Bytes of memory for each structural character of a parsed request that waits.
 VALUE_BYTES = 260
-#: A message for the creator of a pod without fabrics, after "failed calling webhook …: " and before
-#: the reason.
-NOT_CONFIGURED = "rdma-webhook has no fabrics, so pods with rdma.lab/enable cannot be created: "
 _ABOVE_POD = 2  # `request.object`
 
 Decide = Callable[[PodManifest, DecisionInput], Decision]
@@ -159,7 +157,7 @@ class Mutate:
             return Answer(200, unchanged, request=request, problem=request.ignore_reason)
         decision_input = self._state.decision_input_for(request.namespace, request.pod)
         if decision_input is None:
-            problem = f"{NOT_CONFIGURED}{self._state.snapshot.reason_without_fabrics}"
+            problem = f"{NO_FABRICS_MESSAGE}{self._state.snapshot.reason_without_fabrics}"
             refusal = orjson.dumps(failure(503, problem))
             return Answer(503, refusal, request=request, problem=problem)
         decision = self._decide(request.pod, decision_input)

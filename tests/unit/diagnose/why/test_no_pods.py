@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.diagnose.why.pods import CREATED, EARLIER, LATER, chapter_findings, event
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.no_pods import explain_missing_pods, explain_without_pods
 from webhook.diagnose.why.workload_reads import Workload
@@ -151,6 +152,14 @@ def test_a_webhook_that_does_not_answer(message: str, subject: str, command: str
         f"check its Service and pods{command}{removed} The controller then creates the pod by "
         "itself."
     )
+
+
+def test_a_webhook_without_fabrics() -> None:
+    """It did answer: the message has the reason and the command."""
+    problem = f"{NO_FABRICS_MESSAGE}there is no object: run `kubectl apply -f fabrics.yaml`"
+    finding = refused(f'failed calling webhook "pods.rdma.lab": failed to call webhook: {problem}')
+    assert finding.code == "FailedCreate"
+    assert finding.text.endswith("run `kubectl apply -f fabrics.yaml`")
 
 
 def test_pod_security() -> None:

@@ -527,6 +527,7 @@ def test_an_init_container_that_runs() -> None:
     assert finding.remedy.startswith("Read its log: kubectl logs train-0 -n lab -c wait. ")
     assert finding.remedy.endswith(" If it waits for another pod, look at that one.")
     assert not explain(pod).well
+    assert "RDMA. But it does not run yet: The pod's containers wait" in explain(pod).answer.text
 
 
 @pytest.mark.parametrize("kind", ["liveness", "startup"])

@@ -9,13 +9,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.server_state import use
 from tests.unit.serve.client import JSON, Answer, Lines, call
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.model.decision import Decision, PatchOp, Reason
 from webhook.model.fabric import Fabric, RdmaResource, build_configuration
 from webhook.model.pod import PodManifest
 from webhook.serve.http.asgi import MAX_BODY_BYTES
-from webhook.serve.http.mutate import NOT_CONFIGURED, Mutate
+from webhook.serve.http.mutate import Mutate
 from webhook.serve.http.review_body import MAX_DEPTH, MAX_OBJECTS, MAX_VALUES, SMALL
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import ConfigurationMissing, State
@@ -379,7 +380,7 @@ def test_without_configuration_failure_policy_decides() -> None:
         503,
         "Status",
         "ServiceUnavailable",
-        f"{NOT_CONFIGURED}apply them",
+        f"{NO_FABRICS_MESSAGE}apply them",
     )
     assert "retry-after" not in answer.headers
 
