@@ -139,8 +139,9 @@ def _is_used_up(used: object, limit: object) -> bool:
 
 def _webhook_remedy(name: str, namespace: str) -> str:
     subject = "rdma-webhook" if name == WEBHOOK_NAME else f"the webhook {name}"
-    kinds = "services,endpointslices,pods"
-    command = f": kubectl get {kinds} -n {shlex.quote(namespace)}" if namespace else ""
+    command = ""
+    if namespace:
+        command = f": kubectl get services,endpointslices,pods -n {shlex.quote(namespace)}"
     removed = "" if name == WEBHOOK_NAME else _REMOVED_PRODUCT
     return (
         f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
