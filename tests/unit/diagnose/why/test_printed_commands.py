@@ -67,7 +67,7 @@ f"See {name}"
 def test_a_forged_event_runs_nothing() -> None:
     """A user who may create Events chooses the names in a refusal that an administrator reads."""
     remedy = refused(SILENT.replace("rdma-system", _ODD)).remedy
-    assert f"kubectl get pods -n {_QUOTED}. " in remedy
+    assert f"kubectl get services,endpointslices,pods -n {_QUOTED}. " in remedy
     remedy = refused(QUOTA.replace("quota: nics", f"quota: {_ODD}")).remedy
     assert f"kubectl describe quota {_QUOTED} -n lab. " in remedy
 
