@@ -19,8 +19,10 @@ from webhook.decide.settings.terms import OFF_VALUES
 from webhook.decide.verdict.node_reasons import ALWAYS_EXCLUDED, EXCLUDED
 from webhook.diagnose.why.comparison import Comparison, verdict_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
+from webhook.diagnose.why.old_template import old_template_finding
 from webhook.diagnose.why.pod_template import template_title
 from webhook.diagnose.why.redecide import template_of_owner
+from webhook.diagnose.why.replacement import has_old_template
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.pod import PodManifest, at, fields_or_empty
 
@@ -67,7 +69,9 @@ class Additions(NamedTuple):
     template: str = ""
 
     def finding(self, level: Level, evidence: PodEvidence) -> Finding:
-        """Return a finding with the webhooks and policies that may have added them."""
+        """Return a finding with what may have added them, or on the template that had them."""
+        if has_old_template(evidence):
+            return old_template_finding(evidence, level, self.titles)
         text = (
             f"{', '.join(self.titles)}: not in {self.template}, so {possible_authors(evidence)} "
             "added it when the pod was created."
@@ -79,13 +83,16 @@ NOTHING_ADDED = Additions()
 
 
 def additions_of(evidence: PodEvidence, comparison: Comparison) -> Additions:
-    """Return what was added to a pod and is the reason for its verdict; never raise."""
+    """Return what was added to a pod and is the reason for its verdict; never raise.
+
+    For a pod with an old template: what its present template does not have.
+    """
     status, current = evidence.status, comparison.current
     if status is None or status.rdma not in ("no", "unsure") or current is None:
         return NOTHING_ADDED
     if status.verdict_reason in _OF_SELECTION:
         return _added_labels(evidence)
-    title, template = _original(evidence)
+    title, template = _present_original(evidence)
     if template is None or current.because.code != status.verdict_reason:
         return NOTHING_ADDED
     leaves = [*islice(_leaves(evidence.pod.manifest, template), _MAX_LEAVES)]
@@ -95,10 +102,14 @@ def additions_of(evidence: PodEvidence, comparison: Comparison) -> Additions:
 
 def _added_labels(evidence: PodEvidence) -> Additions:
     """Return the labels in the nodeSelector that are not in the template."""
-    selector, added = _node_selector(evidence.pod.manifest), added_selectors(evidence)
+    selector, (title, template) = _node_selector(evidence.pod.manifest), _present_original(evidence)
+    added = added_selectors(evidence)
+    if template is not None and has_old_template(evidence):
+        before = _node_selector(template)
+        added = [key for key in selector if before.get(key) != selector[key]]
     keys = [key for key in islice(selector, _MAX_LEAVES) if key in added]
     titles = tuple(f"{key}={selector[key]}"[:_MAX_VALUE] + " in nodeSelector" for key in keys)
-    return Additions(titles, _original(evidence)[0]) if titles else NOTHING_ADDED
+    return Additions(titles, title) if titles else NOTHING_ADDED
 
 
 def _deciding(evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Leaf]) -> list[_Leaf]:
@@ -114,7 +125,11 @@ def _deciding(evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Lea
 
 def depends_on_mutators(evidence: PodEvidence, comparison: Comparison) -> bool:
     """Return whether the explanation names what may have changed the pod at its admission."""
-    if comparison.changes or additions_of(evidence, comparison).titles:
+    if comparison.changes:
+        return True
+    if has_old_template(evidence):
+        return False
+    if additions_of(evidence, comparison).titles:
         return True
     return evidence.pod.waits_for_node and bool(added_selectors(evidence))
 
@@ -163,6 +178,11 @@ def _node_selector(manifest: PodManifest) -> PodManifest:
 
 def _original(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
     """Return what the pod was created from, with its title; None if it is unknown."""
+    return ("", None) if has_old_template(evidence) else _present_original(evidence)
+
+
+def _present_original(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
+    """Return the same, but of a pod with an old template the present one."""
     template = template_of_owner(evidence)[1]
     if template is not None:
         return template_title(evidence), template

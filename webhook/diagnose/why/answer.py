@@ -34,6 +34,7 @@ from webhook.diagnose.why.memory_rights import (
     memory_rights_findings,
     without_assumption,
 )
+from webhook.diagnose.why.old_template import old_template_finding, with_old_template
 from webhook.diagnose.why.pod_status import FAILED, status_findings
 from webhook.diagnose.why.reasons import REASONS
 from webhook.diagnose.why.redecide import (
@@ -41,6 +42,7 @@ from webhook.diagnose.why.redecide import (
     redecision_findings,
     with_changed_configuration,
 )
+from webhook.diagnose.why.replacement import has_old_template
 from webhook.diagnose.why.request import (
     UNKNOWN_CODE,
     applied_findings,
@@ -86,6 +88,9 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         answer = answer._replace(text=f"{answer.text} {added.text}", remedy=added.remedy)
     answer = with_changed_configuration(answer, evidence)
     state = tuple(status_findings(evidence, added.remedy if added else ""))
+    if has_old_template(evidence) and not added:
+        answer = with_old_template(answer, evidence)
+        state = (*state, old_template_finding(evidence, "info"))
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
         "requested": tuple(request_findings(evidence, status)),
         "webhookCall": (called,),

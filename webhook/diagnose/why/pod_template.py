@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.replacement import hold_of
 from webhook.kube.objects import KubernetesObject
 from webhook.preview.workloads.templates import templates_of
 
@@ -38,12 +39,16 @@ def editable_controller(controller: KubernetesObject) -> _Editable:
     return _Editable(controller.kind, controller.metadata.name)
 
 
+def controller_with_template(evidence: PodEvidence) -> KubernetesObject | None:
+    """Return the highest controller with a template; None for a pod without one that was read."""
+    owners = (owner for owner in reversed(evidence.owners) if templates_of(owner.manifest))
+    return next(owners, None)
+
+
 def _editable(evidence: PodEvidence) -> _Editable | None:
     """Return the controller with the template; None for a pod without one that was read."""
-    for owner in reversed(evidence.owners):
-        if templates_of(owner.manifest):
-            return editable_controller(owner)
-    return None
+    owner = controller_with_template(evidence)
+    return None if owner is None else editable_controller(owner)
 
 
 def template_title(evidence: PodEvidence) -> str:
@@ -60,11 +65,10 @@ def template_title(evidence: PodEvidence) -> str:
 
 def with_effect(change: str, evidence: PodEvidence) -> str:
     """Return a clause on a change of the template as sentences, with how it takes effect."""
-    editable = _editable(evidence)
-    return f"{change}{_OF_A_POD}" if editable is None else f"{change}{effect_on(editable)}"
-
-
-def effect_on(editable: _Editable) -> str:
-    """Return how a change of a controller's template reaches its pods, to end a sentence."""
-    kind, name = editable
-    return _EFFECTS.get(kind, ", and create {1} {0} again.").format(name, kind)
+    owner = controller_with_template(evidence)
+    if owner is None:
+        return f"{change}{_OF_A_POD}"
+    if hold := hold_of(owner, evidence):
+        return f"{change}. Then, since {hold.cause}, {hold.step}. {hold.effect}".rstrip()
+    kind, name = editable_controller(owner)
+    return f"{change}{_EFFECTS.get(kind, ', and create {1} {0} again.').format(name, kind)}"

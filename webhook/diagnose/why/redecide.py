@@ -14,6 +14,7 @@ from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, FABRIC_UNKNOW
 from webhook.decide.examine.gpu_conflict import GPU_NOT_ON_FABRIC
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.replacement import has_old_template, replacement_remedy
 from webhook.kube.objects import PodRecord
 from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.decision import Decision, Rdma
@@ -106,7 +107,10 @@ def _comparison(evidence: PodEvidence, source: str, decision: Decision) -> Findi
     if (status.rdma, status.verdict_reason) == (verdict.rdma, verdict.because.code):
         return SAME_TODAY.finding("info", f"As at admission, {source} {outcome}.")
     text = f"Unlike at admission, {source} {outcome}."
-    return OTHER_TODAY.finding(level, text, f"{OTHER_TODAY.remedy} {remedy}".strip())
+    start = OTHER_TODAY.remedy
+    if has_old_template(evidence):
+        start = replacement_remedy(evidence.owners[0], evidence)
+    return OTHER_TODAY.finding(level, text, f"{start} {remedy}".strip())
 
 
 def _outcome_text(decision: Decision) -> str:

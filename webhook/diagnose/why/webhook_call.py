@@ -15,7 +15,17 @@ from webhook.diagnose.why.missed_call import (
     not_called,
     unlabeled_clause,
 )
-from webhook.diagnose.why.pod_template import template_title, with_effect
+from webhook.diagnose.why.old_template import not_replaced
+from webhook.diagnose.why.pod_template import (
+    controller_with_template,
+    template_title,
+    with_effect,
+)
+from webhook.diagnose.why.replacement import (
+    REPLACING_KINDS,
+    has_old_template,
+    replacement_remedy,
+)
 from webhook.kube.objects import KubernetesObject
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION, opted_in
 from webhook.model.decision import Denial
@@ -66,6 +76,7 @@ CODES = (
     NAMESPACE_EXCLUDED,
 )
 
+_UNANNOTATED = f"has no annotation {ENABLE_ANNOTATION}"
 #: Templates of a controller that are searched for misspelled annotations.
 _MAX_TEMPLATES = 8
 
@@ -140,6 +151,8 @@ def _exclusion(evidence: PodEvidence) -> Finding | None:
 
 def _not_opted_in(evidence: PodEvidence) -> Finding:
     """Return why a pod has not opted in: no annotation, or a misspelled or misplaced one."""
+    if corrected := _corrected_controller(evidence):
+        return _not_replaced(evidence, corrected)
     hint = _hint(evidence)
     copied = (
         " Its rdma.lab/status was copied or set by hand."
@@ -153,11 +166,42 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
     place = f"metadata.annotations of {title}"
     remedy = with_effect(f'Set {ENABLE_ANNOTATION}: "true" under {place}', evidence)
     if not hint:
-        text = f"No: the pod has no annotation {ENABLE_ANNOTATION}{others}.{copied}"
+        text = f"No: the pod {_UNANNOTATED}{others}.{copied}"
         return not_called(NOT_OPTED_IN, text, remedy)
     has_opted_out = evidence.annotations.get(ENABLE_ANNOTATION) == "false"
     code = OPTED_OUT if has_opted_out else ANNOTATION_MISSPELLED
     return not_called(code, f"No: {hint}.{copied}", remedy)
+
+
+def _corrected_controller(evidence: PodEvidence) -> KubernetesObject | None:
+    """Return the controller whose only template has got the annotation since, if that is known."""
+    controller = controller_with_template(evidence)
+    if controller is None or controller.kind not in REPLACING_KINDS:
+        return None
+    templates = _templates(controller, is_pod=False)
+    if len(templates) != 1 or not _sets_annotation(templates[0]):
+        return None
+    index = evidence.owners.index(controller)
+    copies = [
+        template
+        for owner in evidence.owners[:index]
+        for template in _templates(owner, is_pod=False)
+    ]
+    is_old = bool(copies) and not any(map(_sets_annotation, copies))
+    return controller if is_old or has_old_template(evidence) else None
+
+
+def _not_replaced(evidence: PodEvidence, controller: KubernetesObject) -> Finding:
+    """Return the finding on a pod that is older than the annotation in its template."""
+    places = _annotated_templates(controller)
+    has_opted_out = ENABLE_ANNOTATION in evidence.annotations
+    state = f'sets {ENABLE_ANNOTATION}: "false"' if has_opted_out else _UNANNOTATED
+    text = (
+        f"No: the pod {state}. {controller.title} has {ENABLE_ANNOTATION} in {places} now, but "
+        f"{not_replaced(controller, evidence)}."
+    )
+    remedy = replacement_remedy(controller, evidence)
+    return not_called(OPTED_OUT if has_opted_out else NOT_OPTED_IN, text, remedy)
 
 
 def _hint(evidence: PodEvidence) -> str:
@@ -175,17 +219,22 @@ def _hint(evidence: PodEvidence) -> str:
 def _other_templates(evidence: PodEvidence) -> str:
     """Return a clause on the templates of the controller that have the annotation."""
     for owner in reversed(evidence.owners):
-        paths = [
-            dotted((*template.path, "metadata", "annotations"))
-            for template in _templates(owner, is_pod=False)
-            if _sets_annotation(template)
-        ]
-        if paths:
+        if places := _annotated_templates(owner):
             return (
-                f"; {owner.title} has it in {enumerated(paths)}, but the pod was created from "
-                "another template, or before"
+                f"; {owner.title} has it in {places}, but the pod was created from another "
+                "template, or before"
             )
     return ""
+
+
+def _annotated_templates(controller: KubernetesObject) -> str:
+    """Return the fields of a controller's templates that have the annotation; "" without any."""
+    paths = [
+        dotted((*template.path, "metadata", "annotations"))
+        for template in _templates(controller, is_pod=False)
+        if _sets_annotation(template)
+    ]
+    return enumerated(paths) if paths else ""
 
 
 def _sets_annotation(template: Template) -> bool:

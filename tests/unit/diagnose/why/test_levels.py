@@ -63,6 +63,7 @@ OF_A_VERDICT = {
     "StatusNotOurs",
     "NodeOutsideFabric",
     "AddedAtAdmission",
+    "OldTemplate",
 }
 #: Messages of the scheduler about claims.
 _CLAIMS = (

@@ -18,8 +18,8 @@ from webhook.diagnose import why
 FILES = sorted(Path(str(why.__file__)).parent.glob("*.py"))
 #: Text that ends inside a command.
 _COMMAND = re.compile(
-    r"(?:kubectl (?:create|describe|get|label|logs|rollout|taint|uncordon)|rdma-webhook why)"
-    r"[^.;,)]*$"
+    r"(?:kubectl (?:create|delete|describe|get|label|logs|patch|rollout|taint|uncordon)"
+    r"|rdma-webhook why)[^.;,)]*$"
 )
 #: What needs no quotes: words of the program itself.
 _OWN_WORDS = {"OPT_IN_LABEL", "before", "kind.plural"}
