@@ -14,6 +14,7 @@ from webhook.diagnose.why.answer import NOT_READ
 from webhook.diagnose.why.collector import unread_sentence
 from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.explanation import Chapter, Explanation
+from webhook.diagnose.why.pod_status import finalizers_clause
 from webhook.diagnose.why.refusals import message_of_refusal, refusal, used_up_quotas
 from webhook.diagnose.why.workload_reads import Workload
 from webhook.kube.objects import Conditions, KubernetesObject
@@ -55,13 +56,49 @@ ENDED = Code(
     "The controller has ended, and its pods have been deleted.",
     "Create it again. Its conditions (kubectl describe) show how it ended.",
 )
-CODES = (NO_PODS, PAUSED, NOT_DUE, WAITS_TO_RETRY, SUSPENDED, SCALED_TO_ZERO, ENDED)
+MANAGED_ELSEWHERE = Code(
+    "ManagedElsewhere",
+    "The field spec.managedBy of the Job names another controller, so the Job controller creates "
+    "no pods.",
+    "Check that the controller in spec.managedBy is installed and runs: it must create the pods, "
+    "be it in another cluster. Without it, create the Job again without spec.managedBy.",
+)
+BEING_DELETED = Code(
+    "BeingDeleted",
+    "The controller or its namespace is being deleted, so it creates no pods.",
+    "Wait until it is gone, and create it again, or create it in another namespace.",
+)
+WAITS_FOR_READY = Code(
+    "WaitsForReady",
+    "The StatefulSet lacks pods: with podManagementPolicy OrderedReady, it creates a pod only when "
+    "those before it are ready.",
+    "Find out why the pod is not ready. If it waits for the others, as the ranks of a job do, set "
+    "podManagementPolicy: Parallel, which needs the StatefulSet to be created again.",
+)
+CODES = (
+    NO_PODS,
+    PAUSED,
+    NOT_DUE,
+    WAITS_TO_RETRY,
+    SUSPENDED,
+    SCALED_TO_ZERO,
+    ENDED,
+    MANAGED_ELSEWHERE,
+    BEING_DELETED,
+    WAITS_FOR_READY,
+)
 
 #: The conditions of a Job that has ended.
 _ENDS = ("Complete", "Failed")
 #: The kinds with the condition ReplicaFailure.
 _WITH_CONDITION = ("ReplicaSet", "ReplicationController")
 _FAILED_CREATE = "FailedCreate"
+#: The value of spec.managedBy for the Job controller of Kubernetes, which is the default.
+_JOB_CONTROLLER = "kubernetes.io/job-controller"
+#: The same for Kueue's MultiKueue (kubernetes-sigs/kueue, apis/kueue/v1beta1).
+_MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+#: The conditions of a namespace that name what keeps it.
+_REMAINING = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining")
 
 
 class _Spec(LenientObject):
@@ -70,6 +107,8 @@ class _Spec(LenientObject):
     schedule: Text = ""
     replicas: object = None
     parallelism: object = None
+    managed_by: Text = ""
+    pod_management_policy: Text = ""
 
 
 class _Status(Conditions):
@@ -95,7 +134,7 @@ def explain_without_pods(workload: Workload) -> Explanation:
 
 def explain_missing_pods(workload: Workload) -> Explanation | None:
     """Explain why a controller with pods cannot create the others; None if nothing shows that."""
-    findings = [*_refusals(workload)]
+    findings = [*_refusals(workload), *_waits_for_ready(workload)]
     return _explanation(workload, findings) if findings else None
 
 
@@ -118,7 +157,7 @@ def _explanation(
 def _findings(workload: Workload) -> Iterator[Finding]:
     """Yield the reasons, the answer first."""
     title = workload.controller.title
-    reasons = [*_refusals(workload), *_own_reasons(workload)]
+    reasons = [*_deletions(workload), *_refusals(workload), *_own_reasons(workload)]
     reasons = reasons or [*_not_due(workload), *used_up_quotas(workload)]
     yield from reasons
     if not reasons:
@@ -175,12 +214,63 @@ def _is_complete(controller: KubernetesObject) -> bool:
             return False
 
 
+def _waits_for_ready(workload: Workload) -> Iterator[Finding]:
+    """Yield that a StatefulSet waits for a pod before it creates the next one."""
+    record = _Controller.read(workload.controller.manifest)
+    replicas, count = record.spec.replicas, record.status.replicas
+    is_ordered = record.spec.pod_management_policy in ("", "OrderedReady")
+    if record.kind != "StatefulSet" or not is_ordered or not isinstance(replicas, int):
+        return
+    if count < replicas and workload.unready:
+        text = (
+            f"{record.title} lacks pods: it has {count} of {replicas}, and creates the next one "
+            f"only when pod {workload.unready[0]} is ready (podManagementPolicy: OrderedReady)."
+        )
+        arguments = shlex.join([record.metadata.name, "-n", workload.namespace])
+        remedy = (
+            "Unless the pod has just started, find out why it is not ready. If it waits for the "
+            "others, as the ranks of a job do, set spec.podManagementPolicy: Parallel in the "
+            "manifest. That field cannot be changed, so create the StatefulSet again: kubectl "
+            f"delete statefulset {arguments}, and apply the manifest."
+        )
+        yield WAITS_FOR_READY.finding("error", text, remedy)
+
+
+def _deletions(workload: Workload) -> Iterator[Finding]:
+    """Yield that the namespace or the controller is being deleted, and what keeps it."""
+    title, namespace = workload.controller.title, workload.namespace_object
+    if namespace is not None and namespace.metadata.is_deleted:
+        text = f"{title} has no pods, since namespace {workload.namespace} is being deleted"
+        messages = [
+            cut(condition.message).rstrip(".")
+            for condition in _Controller.read(namespace.manifest).status.conditions
+            if condition.type in _REMAINING and condition.status == "True"
+        ]
+        remedy = (
+            "Create the workload in another namespace, or in this one when it is gone and has been "
+            "created again. To see what keeps it: kubectl describe namespace "
+            f"{shlex.quote(workload.namespace)}."
+        )
+        yield BEING_DELETED.finding("error", f"{'. '.join([text, *messages])}.", remedy)
+    for controller in (workload.controller, *workload.between[:1]):
+        if controller.metadata.is_deleted:
+            state = f"{controller.title} is being deleted{finalizers_clause(controller)}"
+            yield BEING_DELETED.finding("error", f"{title} has no pods, since {state}.")
+
+
 def _own_reasons(workload: Workload) -> Iterator[Finding]:
     """Yield what the controller, or an object between, says about itself."""
     start = f"{workload.controller.title} has no pods"
     for controller in (workload.controller, *workload.between[:1]):
         record, title = _Controller.read(controller.manifest), controller.title
         yield from _held(workload, controller, record.spec)
+        manager = record.spec.managed_by
+        if controller.kind == "Job" and manager not in ("", _JOB_CONTROLLER):
+            text = (
+                f"{start}, since {title} is left to another controller (spec.managedBy: "
+                f"{cut(manager)})."
+            )
+            yield MANAGED_ELSEWHERE.finding("error", text, _managed_remedy(workload, manager))
         if record.spec.replicas == 0 and controller is workload.controller:
             yield SCALED_TO_ZERO.finding("error", f"{start}, since it asks for none (replicas: 0).")
         if record.status.desired_number_scheduled == 0:  # only a DaemonSet has it
@@ -201,6 +291,16 @@ def _own_reasons(workload: Workload) -> Iterator[Finding]:
             if state.status == "True":
                 details = f": {cut(state.message)}" if state.message else ""
                 yield ENDED.finding("error", f"{start}: {title} is {condition}{details}.")
+
+
+def _managed_remedy(workload: Workload, manager: str) -> str:
+    if manager != _MULTIKUEUE:
+        return MANAGED_ELSEWHERE.remedy
+    return (
+        "MultiKueue creates the pods in another cluster: ask rdma-webhook why there. The Workload "
+        f"of the Job names the cluster: kubectl get workloads -n {shlex.quote(workload.namespace)} "
+        "-o yaml. If the Job should run in this cluster, create it again without spec.managedBy."
+    )
 
 
 def _held(workload: Workload, controller: KubernetesObject, spec: _Spec) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from webhook.diagnose.why.pending_scheduler import (
 )
 from webhook.diagnose.why.pending_volumes import volume_findings
 from webhook.diagnose.why.pod_template import template_title, with_effect
-from webhook.kube.objects import Event, PodRecord
+from webhook.kube.objects import Event, KubernetesObject
 from webhook.model.finding import Code, Finding
 from webhook.model.pod import at
 
@@ -116,7 +116,7 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
     phase, node = pod.status.phase, pod.spec.node_name
     on_node = f" on node {node}" if node else ""
     if pod.metadata.is_deleted:
-        yield TERMINATING.finding("info", f"The pod is being deleted{_finalizers(pod)}.")
+        yield TERMINATING.finding("info", f"The pod is being deleted{finalizers_clause(pod)}.")
     if pod.status.reason == "Evicted":
         yield EVICTED.finding("error", f"The pod was evicted: {cut(pod.status.message)}")
     elif phase == "Running":
@@ -162,10 +162,11 @@ def _unready_container(evidence: PodEvidence, name: str) -> Finding:
 _UNTIL_READY = "Until the container is ready, no Service sends anything to the pod."
 
 
-def _finalizers(pod: PodRecord) -> str:
-    """Return a clause on what keeps a deleted pod, or ""."""
-    finalizers = at(pod.manifest, ("metadata", "finalizers"))
-    names = [name for name in finalizers if isinstance(name, str)] if finalizers else []
+def finalizers_clause(subject: KubernetesObject) -> str:
+    """Return a clause on what keeps a deleted object, or ""."""
+    finalizers = at(subject.manifest, ("metadata", "finalizers"))
+    written = finalizers if isinstance(finalizers, list) else []
+    names = [name for name in written if isinstance(name, str)]
     return f", and waits for the removal of its finalizers ({', '.join(names)})" if names else ""
 
 

@@ -13,7 +13,7 @@ from webhook.diagnose.why.workload_kinds import WorkloadKind
 from webhook.errors import ClusterError
 from webhook.kube.api import ObjectReads, StatusError
 from webhook.kube.cluster_reads import FORBIDDEN, NOT_FOUND, BestEffortReads, ReadFailure
-from webhook.kube.objects import Event, KubernetesObject, Metadata
+from webhook.kube.objects import Conditions, Event, KubernetesObject, Metadata
 from webhook.kube.reflector import read_list
 from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.names import natural_key
@@ -47,12 +47,16 @@ class Workload(NamedTuple):
     between: tuple[KubernetesObject, ...] = ()
     #: The names of its pods, newest first, but the newest of each owner before its others.
     pods: tuple[str, ...] = ()
+    #: The names of its pods that are not ready, in natural order.
+    unready: tuple[str, ...] = ()
     #: When the newest of its pods was created; "" without one.
     newest: str = ""
     #: Events about the controller and the objects between, oldest first.
     events: tuple[Event, ...] = ()
     #: The ResourceQuotas of the namespace; () if it has pods.
     quotas: tuple[KubernetesObject, ...] = ()
+    #: The namespace itself; None if it has pods, or if it cannot be read.
+    namespace_object: KubernetesObject | None = None
     unread: tuple[ReadFailure, ...] = ()
 
 
@@ -61,6 +65,7 @@ class _Owned(NamedTuple):
 
     metadata: Metadata
     owner_uids: frozenset[str]
+    is_ready: bool = False
 
 
 class WorkloadReads:
@@ -92,9 +97,11 @@ class WorkloadReads:
             controller,
             tuple(sorted(owned, key=_age, reverse=True)),
             names,
+            _unready(pods_of_it),
             max((pod.metadata.creation_timestamp for pod in pods_of_it), default=""),
             events,
             quotas,
+            None if names else self._namespace_object(best_effort),
             tuple(best_effort.unread),
         )
 
@@ -128,7 +135,7 @@ class WorkloadReads:
         return error
 
     def _pods(self) -> list[_Owned]:
-        pods = WatchedResource(resource="pods", project=_metadata, namespace=self._namespace)
+        pods = WatchedResource(resource="pods", project=_pod, namespace=self._namespace)
         try:
             return [*read_list(self._reads, pods, Interrupt().wait).projections.values()]
         except StatusError as error:
@@ -164,9 +171,19 @@ class WorkloadReads:
         listed = best_effort.list(path, f"resourcequotas of namespace {self._namespace}")
         return tuple(map(KubernetesObject.read, listed or ()))
 
+    def _namespace_object(self, best_effort: BestEffortReads) -> KubernetesObject | None:
+        path = f"/api/v1/namespaces/{self._namespace}"
+        manifest = best_effort.get(path, f"namespace {self._namespace}")
+        return None if manifest is None else KubernetesObject.read(manifest)
 
-def _metadata(pod: Item) -> _Owned:
-    return _owned(KubernetesObject.read(pod))
+
+class _Pod(KubernetesObject):
+    status: Conditions = Conditions()
+
+
+def _pod(manifest: Item) -> _Owned:
+    pod = _Pod.read(manifest)
+    return _owned(pod)._replace(is_ready=pod.status.is_ready)
 
 
 def _owned(child: KubernetesObject) -> _Owned:
@@ -198,6 +215,11 @@ def _newest_pods(pods: Iterable[_Owned]) -> tuple[str, ...]:
         firsts.setdefault(pod.owner_uids, pod)
     ordered = [*firsts.values(), *newest]
     return tuple(dict.fromkeys(pod.metadata.name for pod in ordered))
+
+
+def _unready(pods: Iterable[_Owned]) -> tuple[str, ...]:
+    names = (pod.metadata.name for pod in pods if not pod.is_ready)
+    return tuple(sorted(names, key=natural_key))
 
 
 def _age(child: KubernetesObject) -> str:

@@ -21,7 +21,13 @@ from tests.unit.diagnose.why.pods import (
     unseen,
 )
 from tests.unit.diagnose.why.test_answer import HOLDS, IDLE, OPEN, RDMA, SOCKETS, log
-from tests.unit.diagnose.why.test_no_pods import SILENT, TOO_MUCH, VIOLATES, without_pods
+from tests.unit.diagnose.why.test_no_pods import (
+    SILENT,
+    TOO_MUCH,
+    VIOLATES,
+    waiting_for_ready,
+    without_pods,
+)
 from tests.unit.diagnose.why.test_pending_claims import MISSING, REASON, of_nodes
 from tests.unit.diagnose.why.test_pending_nodes import node as pool_node
 from tests.unit.diagnose.why.test_pending_scheduler import unseen_by_scheduler
@@ -54,7 +60,7 @@ LEVELS = {
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
     "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
     "CannotLockMemory NetworksNotAttached WaitsForBinding WaitsForInitContainer NotDue "
-    "PostStartHookError",
+    "PostStartHookError ManagedElsewhere BeingDeleted WaitsForReady",
 }
 OF_A_VERDICT = {
     "WouldBe",
@@ -192,6 +198,9 @@ def _of_controllers() -> Iterator[Explanation]:
     yield without_pods("Deployment", spec={"replicas": 0})
     done = {"conditions": [{"type": "Complete", "status": "True"}]}
     yield without_pods("Job", status=done)
+    yield without_pods("Job", spec={"managedBy": "a.example/b"})
+    yield without_pods("Job", metadata={"name": "a", "deletionTimestamp": LATER})
+    yield from filter(None, [waiting_for_ready(1)])
 
 
 def _of_run() -> Iterator[Explanation]:

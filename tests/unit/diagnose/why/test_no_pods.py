@@ -438,3 +438,140 @@ def test_a_controller_that_wants_no_pods(
     late = event("FailedCreate", DENIED, kind, "a", lastTimestamp=LATER)
     (finding,) = now(kind, spec=spec, status=status, events=[late])
     assert finding.code == "ScaledToZero"
+
+
+def waiting_for_ready(
+    count: object, *unready: str, kind: str = "StatefulSet", **spec: object
+) -> Explanation | None:
+    """Explain a StatefulSet with `count` of two pods; by default, its only pod is not ready."""
+    subject = controller(kind, spec={"replicas": 2, **spec}, status={"replicas": count})
+    workload = Workload("lab", subject, pods=("a-0",), unready=unready or ("a-0",))
+    return explain_missing_pods(workload)
+
+
+def test_a_stateful_set_that_waits_for_its_first_pod() -> None:
+    """The next pod is not created before it is ready, which nothing else reports."""
+    explanation = waiting_for_ready(1, "a-0", "a-1")
+    assert explanation is not None
+    assert (explanation.rdma, explanation.well, explanation.answer.level) == ("no", False, "error")
+    assert (explanation.answer.code, explanation.answer.text) == (
+        "WaitsForReady",
+        (
+            "StatefulSet a lacks pods: it has 1 of 2, and creates the next one only when pod a-0 "
+            "is ready (podManagementPolicy: OrderedReady)."
+        ),
+    )
+    assert explanation.answer.remedy == (
+        "Unless the pod has just started, find out why it is not ready. If it waits for the "
+        "others, as the ranks of a job do, set spec.podManagementPolicy: Parallel in the manifest. "
+        "That field cannot be changed, so create the StatefulSet again: kubectl delete "
+        "statefulset a -n lab, and apply the manifest."
+    )
+    assert waiting_for_ready(1, podManagementPolicy="OrderedReady") == waiting_for_ready(1)
+
+
+def test_pods_that_do_not_wait_for_each_other() -> None:
+    """With all its pods, with ready pods, or with another policy, a StatefulSet lacks none."""
+    assert waiting_for_ready(2) is None
+    assert waiting_for_ready(1, podManagementPolicy="Parallel") is None
+    assert waiting_for_ready(1, kind="ReplicaSet") is None
+    assert waiting_for_ready(1, replicas="2") is None
+    subject = controller("StatefulSet", spec={"replicas": 2}, status={"replicas": 1})
+    assert explain_missing_pods(Workload("lab", subject, pods=("a-0",))) is None
+
+
+def test_a_refusal_comes_before_a_pod_that_is_not_ready() -> None:
+    """It is the reason; both are listed."""
+    late = Event.model_validate(event("FailedCreate", DENIED, "StatefulSet", "a"))
+    subject = controller("StatefulSet", spec={"replicas": 2}, status={"replicas": 1})
+    workload = Workload("lab", subject, pods=("a-0",), unready=("a-0",), events=(late,))
+    explanation = explain_missing_pods(workload)
+    assert explanation is not None
+    assert explanation.answer.code == "FailedCreate"
+    (finding,) = chapter_findings(explanation, "podStatus")
+    assert finding.code == "WaitsForReady"
+
+
+def test_a_job_of_another_controller() -> None:
+    """The Job controller leaves it alone, so spec.managedBy is the reason."""
+    (finding,) = now("Job", spec={"managedBy": "a.example/b"})
+    assert (finding.code, finding.level, finding.text) == (
+        "ManagedElsewhere",
+        "error",
+        (
+            "Job a has no pods, since Job a is left to another controller (spec.managedBy: "
+            "a.example/b)."
+        ),
+    )
+    assert finding.remedy.startswith("Check that the controller in spec.managedBy is installed")
+    child = controller("Job", "a-1", spec={"managedBy": "kueue.x-k8s.io/multikueue"})
+    (finding,) = now("CronJob", child)
+    assert "CronJob a has no pods, since Job a-1 is left" in finding.text
+    assert finding.remedy == (
+        "MultiKueue creates the pods in another cluster: ask rdma-webhook why there. The Workload "
+        "of the Job names the cluster: kubectl get workloads -n lab -o yaml. If the Job should run "
+        "in this cluster, create it again without spec.managedBy."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "manager"),
+    [("Job", "kubernetes.io/job-controller"), ("Job", ""), ("JobSet", "a.example/b")],
+)
+def test_a_controller_of_its_own_kind(kind: str, manager: str) -> None:
+    """The default controller creates pods; other kinds have other defaults."""
+    (finding,) = now(kind, spec={"managedBy": manager})
+    assert finding.code == "NoPods"
+
+
+def test_a_controller_that_is_being_deleted() -> None:
+    """It creates no pods, and its finalizers keep it."""
+    metadata = {"name": "a", "deletionTimestamp": LATER, "finalizers": ["x/y"]}
+    (finding,) = now("Deployment", metadata=metadata)
+    assert (finding.code, finding.level, finding.text) == (
+        "BeingDeleted",
+        "error",
+        (
+            "Deployment a has no pods, since Deployment a is being deleted, and waits for the "
+            "removal of its finalizers (x/y)."
+        ),
+    )
+    metadata = {"name": "a-1", "deletionTimestamp": LATER}
+    (finding,) = now("CronJob", controller("Job", metadata=metadata))
+    assert finding.text == "CronJob a has no pods, since Job a-1 is being deleted."
+    (finding,) = now("CronJob", controller("Job"), controller("Job", metadata=metadata))
+    assert finding.code == "NoPods"
+
+
+def test_a_namespace_that_is_being_deleted() -> None:
+    """It comes before the refusals that it causes, with what keeps it."""
+    conditions = [
+        {"type": "NamespaceContentRemaining", "status": "True", "message": "1 configmap remains."},
+        {"type": "NamespaceFinalizersRemaining", "status": "True", "message": "x/y in 1 instance"},
+        {"type": "NamespaceDeletionDiscoveryFailure", "status": "True", "message": "no"},
+        {"type": "NamespaceContentRemaining", "status": "False", "message": "no"},
+    ]
+    ending = KubernetesObject.read(
+        {
+            "kind": "Namespace",
+            "metadata": {"name": "lab", "deletionTimestamp": LATER},
+            "status": {"conditions": conditions},
+        }
+    )
+    late = Event.model_validate(event("FailedCreate", "is being terminated", "Job", "a"))
+    workload = Workload("lab", controller("Job"), events=(late,), namespace_object=ending)
+    explanation = explain_without_pods(workload)
+    assert (explanation.answer.code, explanation.answer.level) == ("BeingDeleted", "error")
+    assert explanation.answer.text == (
+        "Job a has no pods, since namespace lab is being deleted. 1 configmap remains. x/y in 1 "
+        "instance."
+    )
+    assert explanation.answer.remedy == (
+        "Create the workload in another namespace, or in this one when it is gone and has been "
+        "created again. To see what keeps it: kubectl describe namespace lab."
+    )
+    (refused_pod,) = chapter_findings(explanation, "podStatus")
+    assert refused_pod.code == "FailedCreate"
+    present = KubernetesObject.read({"kind": "Namespace", "metadata": {"name": "lab"}})
+    unhindered = explain_without_pods(workload._replace(namespace_object=present))
+    assert unhindered.answer.code == "FailedCreate"

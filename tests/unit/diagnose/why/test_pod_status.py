@@ -448,6 +448,7 @@ def test_events_of_an_earlier_object_in_a_file() -> None:
         (["a.example/x", "b"], ", and waits for the removal of its finalizers (a.example/x, b)."),
         ([], "."),
         ([5], "."),
+        (5, "."),
         (None, "."),
     ],
 )

@@ -77,11 +77,34 @@ def test_events_where_there_are_no_pods() -> None:
 
 def test_quotas_where_there_are_no_pods() -> None:
     """They are read for a controller without pods only."""
-    quotas = {f"{LAB}/resourcequotas": listed(owned("q"))}
+    quotas = {f"{LAB}/resourcequotas": listed(owned("q")), LAB: owned("lab")}
     assert [item.metadata.name for item in read(deployment() | quotas).quotas] == ["q"]
-    workload = read(deployment() | {f"{LAB}/resourcequotas": 403})
+    workload = read(deployment() | {f"{LAB}/resourcequotas": 403, LAB: owned("lab")})
     assert [failure.subject for failure in workload.unread] == ["resourcequotas of namespace lab"]
     assert read(deployment(owned("p", "d")) | quotas).quotas == ()
+
+
+def test_the_namespace_where_there_are_no_pods() -> None:
+    """It may be the reason; nobody needs the right to read it."""
+    workload = read(deployment() | {LAB: owned("lab")})
+    assert workload.namespace_object is not None
+    assert workload.namespace_object.metadata.name == "lab"
+    refused = read(deployment() | {LAB: 403, f"{LAB}/resourcequotas": listed()})
+    assert refused.namespace_object is None
+    assert [failure.subject for failure in refused.unread] == ["namespace lab"]
+    assert read(deployment(owned("p", "d")) | {LAB: owned("lab")}).namespace_object is None
+
+
+def test_pods_that_are_not_ready() -> None:
+    """They are named in natural order, without those of other controllers."""
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    pods = (
+        owned("p-10", "d"),
+        {**owned("p-9", "d"), "status": {"conditions": []}},
+        {**owned("p-8", "d"), "status": ready},
+        owned("q", "e"),
+    )
+    assert read(deployment(*pods)).unready == ("p-9", "p-10")
 
 
 def test_without_the_rights_for_the_rest() -> None:
