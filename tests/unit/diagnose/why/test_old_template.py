@@ -23,7 +23,11 @@ from tests.unit.diagnose.why.pods import (
 from tests.unit.diagnose.why.test_additions import OFF, WITHOUT, admitted
 from tests.unit.diagnose.why.test_bound_node import V100_NODE
 from tests.unit.diagnose.why.test_comparison import KNOWN, compared
+from webhook.diagnose.why.additions import added_selectors, depends_on_mutators
+from webhook.diagnose.why.comparison import compare
+from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import Explanation
+from webhook.kube.objects import KubernetesObject, PodRecord
 from webhook.model.finding import Finding
 from webhook.model.nodes import build_fabric_index
 
@@ -98,6 +102,17 @@ def test_a_variable_that_is_in_the_template_still() -> None:
     assert (finding.code, finding.level, finding.text) == ("OldTemplate", "info", sentence)
 
 
+@pytest.mark.parametrize(("revision", "depends"), [("train-2", False), ("train-1", True)])
+def test_webhooks_are_read_only_where_they_may_be_to_blame(revision: str, depends: bool) -> None:
+    """Not for a pod with an old template, nor for the labels of its nodeSelector."""
+    controller = KubernetesObject.read(stateful_set(WITHOUT, revision=revision))
+    pod = admitted(new_pod(OFF, nodeSelector={"pool": "cpu"}))
+    pod["metadata"].update(OWNED, labels={"controller-revision-hash": "train-1"})
+    evidence = PodEvidence(pod=PodRecord.read(pod), owners=(controller,), installed=KNOWN)
+    assert depends_on_mutators(evidence, compare(evidence)) is depends
+    assert added_selectors(evidence) == (["pool"] if depends else [])
+
+
 def test_a_revision_that_did_not_change() -> None:
     """Then the template is what the pod was created from, and somebody else added the rest."""
     explanation = of_old_template(admitted(new_pod(OFF)), WITHOUT, revision="train-1")
@@ -138,6 +153,9 @@ def test_a_nodeselector_that_was_changed_in_the_template() -> None:
         "StatefulSet train, which" in explanation.answer.text
     )
     assert explanation.answer.remedy == f"{DELETION} {PRESENT}"
+    unchanged = of_old_template(deepcopy(pod), present, revision="train-1").answer.text
+    assert "zone=z in nodeSelector: not in the pod template" in unchanged
+    assert "pool=cpu" not in unchanged
     other_containers = new_pod(gpu("other"), nodeSelector={"team": "a"})
     unknown = of_old_template(pod, other_containers).answer.text
     assert "not in the present" not in unknown

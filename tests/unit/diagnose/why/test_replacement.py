@@ -200,6 +200,8 @@ def test_the_revision_of_a_stateful_set(of_pod: str, of_set: str, is_old: bool) 
     controller = owner("StatefulSet", status={"updateRevision": of_set})
     labels = {"controller-revision-hash": of_pod}
     assert has_old_template(evidence(controller, labels=labels)) is is_old
+    above = owner("LeaderWorkerSet")
+    assert has_old_template(evidence(controller, above, labels=labels)) is is_old
 
 
 def daemon_set(
