@@ -16,12 +16,14 @@ _LABEL = {"key": "k@", "operator": "In", "values": ["x"]}
 #: Places, with items to repeat there: `@` becomes a number. `c/` is the last container.
 _LISTS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("c/env", ({"name": "A@"}, {"name": "NCCL_@", "value": "x"}, {"name": "A", "value": "$(@)"})),
+    ("c/env", ({"name": "A", "value": "$(A)$(A)x"}, {"name": "B", "value": "$(A" * 9})),
     ("c/env", ({"name": "A@", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},)),
     ("c/envFrom", ({"configMapRef": {"name": "m@"}}, {})),
     ("c/volumeMounts", ({"name": "v@", "mountPath": "/m@"}, {"name": "v"}, {})),
     ("c/command", ("a@", "-x", "mpirun", "sshd", "A=@", "env", "timeout")),
     ("c/args", ("a@", "-x", "mpirun -x A", "--", "-mca")),
     ("c/startupProbe/exec/command", ("NCCL_NET=@", "tee a", "cp nccl.conf", ">nccl.conf")),
+    ("c/args", ("$(A)$$(B)", "NCCL_NET=$(")),
     ("c/resources/claims", ({"name": "nic@"}, {"name": "x@"})),
     ("c/securityContext/capabilities/add", ("C@", "ALL@")),
     ("spec/containers", ({"name": "c@"}, {"name": "c@", "env": [{"name": "A"}]}, {"name": ""})),

@@ -34,10 +34,10 @@ BASES: tuple[dict[str, Any], ...] = (
     {"rdma/rdma_v100": 1, "memory": 1024},
 )
 VARIABLES: dict[str, tuple[str, ...]] = {
-    "NCCL_IB_HCA": ("=mlx5_0,mlx5_1", "mlx5", "^mlx5_2", "x" * 2000),
+    "NCCL_IB_HCA": ("=mlx5_0,mlx5_1", "mlx5", "^mlx5_2", "mlx5_0:2", "=$(MASTER_ADDR)", "x" * 2000),
     "NCCL_SOCKET_IFNAME": ("eth0", "=net1", "^docker0", "$(INTERFACE)", ""),
-    "GLOO_SOCKET_IFNAME": ("net1", "eth0"),
-    "NCCL_IB_DISABLE": ("1", "0"),
+    "GLOO_SOCKET_IFNAME": ("net1", "eth0", "$(INTERFACE)", "$(NCCL_SOCKET_IFNAME)"),
+    "NCCL_IB_DISABLE": ("1", "0", "$(NCCL_NET)"),
     "NCCL_DEBUG": ("INFO", "WARN", "a\nb"),
     "NCCL_NET": ("Socket", "IB", "GPUDirectTCPX_v7"),
     "NCCL_NET_PLUGIN": ("none", "anp", "x", "ofi"),
@@ -49,7 +49,7 @@ VARIABLES: dict[str, tuple[str, ...]] = {
     "NVSHMEM_REMOTE_TRANSPORT": ("none", "ucx", "ucx"),
     "MASTER_ADDR": ("a-0.a", "localhost"),
     "UCX_TLS": ("tcp", "rc,cuda", "all", "^ib"),
-    "UCX_NET_DEVICES": ("all", "mlx5_0:1"),
+    "UCX_NET_DEVICES": ("all", "mlx5_0:1", "$(NCCL_IB_HCA)$(NCCL_IB_HCA)$$"),
     "OMPI_MCA_coll_hcoll_enable": ("1", "0"),
     "OMPI_MCA_coll": ("^hcoll",),
     "OMPI_MCA_btl_tcp_if_include": ("eth0", "net1"),

@@ -1,16 +1,19 @@
 """ConfigMaps whose values become variables: `valueFrom` and `envFrom` of containers.
 
 The webhook reads no ConfigMaps; a preview may have some in its input, or read them from a cluster.
-Secrets are never read. Kubernetes expands no `$(NAME)` in the values of a ConfigMap.
+Secrets are never read. Kubernetes expands no `$(NAME)` in the values of a ConfigMap, but a value in
+`env` may refer to such a variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from webhook.model.objects import ClusterObject
 from webhook.model.pod import CONTAINER_FIELDS, Container, PodManifest, fields_or_empty
+from webhook.model.pod.environment import Sources, variables_of
 
 #: ConfigMap → its keys and values.
 ConfigMaps = Mapping[str, Mapping[str, str]]
@@ -57,14 +60,22 @@ def read_env(container: Container, user_env: UserEnv, config_maps: ConfigMaps) -
         name, prefix = _reference(source, "configMapRef"), source.get("prefix") or ""
         is_partial = is_partial or name not in config_maps
         variables |= {f"{prefix}{key}": value for key, value in config_maps.get(name, {}).items()}
-    variables |= user_env
-    for item in container.env_items:
-        reference = fields_or_empty(fields_or_empty(item.get("valueFrom")).get("configMapKeyRef"))
-        name, key = str(item.get("name")), str(reference.get("key"))
-        data = config_maps.get(str(reference.get("name")), {})
-        if variables.get(name, "") is None and key in data:
-            variables[name] = data[key]
-    return ReadEnv(variables, is_partial)
+    sources = Sources(variables, is_partial, partial(_value_of, container, config_maps))
+    resolved = variables_of(container.env_items, container.path, sources)
+    unseen = {name for name, value in container.env.items() if value is None}
+    of_env = {
+        name: resolved[name] if value is None and name in unseen else value
+        for name, value in user_env.items()
+    }
+    return ReadEnv(variables | of_env, is_partial)
+
+
+def _value_of(container: Container, config_maps: ConfigMaps, source: object) -> str | None:
+    """Return the value of a `valueFrom` that reads a known ConfigMap, or the pod; or None."""
+    reference = fields_or_empty(fields_or_empty(source).get("configMapKeyRef"))
+    data = config_maps.get(str(reference.get("name")), {})
+    value = data.get(str(reference.get("key")))
+    return container.sources.read(source) if value is None else value
 
 
 def _reference(source: Mapping[str, object], field: str) -> str:

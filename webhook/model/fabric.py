@@ -15,6 +15,7 @@ from typing import Literal
 
 from webhook.model.libraries import POD_SOURCES, VARIABLES, ValueSource
 from webhook.model.names import MAX_KEY_LENGTH
+from webhook.model.transport_variables import IB_HCA
 
 # The globs of a configuration, compiled once, to match the names in a pod.
 #
@@ -153,6 +154,17 @@ class Fabric:
             if row.library in self.libraries and (row.name in values or row.source in POD_SOURCES)
         )
         object.__setattr__(self, "variables", variables)
+
+    @property
+    def device_lists(self) -> tuple[str, ...]:
+        """Its devices as values of NCCL_IB_HCA: its own, then with ports, as UCX needs them.
+
+        () if it names no devices; one list if UCX gets none.
+        """
+        written = dict(self.env.library_variables).get(IB_HCA)
+        if not written:
+            return ()
+        return (written, f"={self.env.ucx_devices}") if self.env.ucx_devices else (written,)
 
     def __hash__(self) -> int:
         """Hash by identity: values cached for a fabric are valid until the next load."""
@@ -317,5 +329,5 @@ def _is_plain(name: str) -> bool:
     return (
         bool(name)
         and len(name) <= _MAX_INTERFACE_BYTES
-        and not any(char in "^:/*% " for char in name)
+        and not any(char in "^:/*%$ " for char in name)
     )

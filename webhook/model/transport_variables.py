@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import starmap
 from typing import NamedTuple
 
 IB_HCA = "NCCL_IB_HCA"
@@ -99,6 +100,7 @@ _MOONCAKE_TCP = re.compile(
     r"|\"(?:mooncake_)?protocol\"\s*+:\s*+\"tcp\"|--(?:mooncake-)?protocol[=\s]++tcp\b"
 )
 _NAMES = re.compile(r"[A-Za-z][\w.-]*(?::\d+)*(?:,[A-Za-z][\w.-]*(?::\d+)*)*")
+_AS_NAME = str.maketrans("$()", "X--")
 #: Words in place of a list of devices.
 _ANY_DEVICE = frozenset({"all", "auto", "auto-discovery"})
 
@@ -110,6 +112,8 @@ def lists_no_device_of(value: str, fabric_value: str | None) -> bool:
     `fabric_value` is the fabric's NCCL_IB_HCA. Return False for patterns, exclusions and JSON.
     """
     devices = value[:_MAX_HCA_LIST_LENGTH].replace(" ", "")
+    if "$(" in devices:  # a reference that the kubelet did not expand: no device has such a name
+        devices = devices.translate(_AS_NAME)
     if not fabric_value or devices.lower() in _ANY_DEVICE or not _NAMES.fullmatch(devices):
         return False
     return selects_none(f"={devices}", fabric_value)
@@ -117,22 +121,31 @@ def lists_no_device_of(value: str, fabric_value: str | None) -> bool:
 
 # NCCL_IB_HCA: the RDMA devices that a value selects, compared with a fabric's devices.
 #
-# A value is a list of names with an optional port; they are prefixes, or exact names after `=`,
-# and `^` excludes them (NCCL's env.rst; ports do not matter here).
+# A value is a list of names, each with an optional port; they are prefixes, or exact names after
+# `=`, and `^` excludes them (NCCL's env.rst; parseStringList and matchIfList in misc/utils.cc).
+# What follows the port does not matter here.
 
 _MAX_HCA_LIST_LENGTH = (
     4096  # characters that are read: NCCL takes at most 32 devices of 64 characters
 )
+#: A port as NCCL reads it, with atoi: "2", " 2:0:1".
+_PORT = re.compile(r"\s*+\+?0*+([0-9]{1,3})(?![0-9])")
+#: The ports of a device that is listed without one: any.
+_ANY_PORT = ""
 
 
 class _Filter(NamedTuple):
-    names: tuple[str, ...]
+    ports: dict[str, set[str]]  #: name → its ports, or _ANY_PORT
     exact: bool
     exclude: bool
 
-    def selects(self, device: str) -> bool:
-        matches = device in self.names if self.exact else device.startswith(self.names)
-        return matches != self.exclude
+    def selects(self, name: str, ports: set[str]) -> bool:
+        """Return whether it may select one of these ports of a device."""
+        names = [name] if self.exact else [name[:end] for end in range(len(name) + 1)]
+        listed = set[str]().union(*(self.ports.get(name, ()) for name in names))
+        if self.exclude:
+            return _ANY_PORT not in listed and not ports <= listed
+        return bool(listed) and (_ANY_PORT in listed | ports or not listed.isdisjoint(ports))
 
 
 def selects_none(value: str, fabric_value: str) -> bool:
@@ -141,25 +154,35 @@ def selects_none(value: str, fabric_value: str) -> bool:
     `fabric_value` is the fabric's own value of NCCL_IB_HCA. Return False if uncertain.
     """
     user, fabric = _read(value), _read(fabric_value)
-    if not user.names or not fabric.names:
+    if not user.ports or not fabric.ports:
         return False  # NCCL then selects all devices
     if fabric.exact and not fabric.exclude:
-        return not any(map(user.selects, fabric.names))
+        return not any(starmap(user.selects, fabric.ports.items()))
     if user.exclude:
         return False
     if fabric.exclude:
-        return user.exact and not any(map(fabric.selects, user.names))
+        return user.exact and not any(starmap(fabric.selects, user.ports.items()))
+    prefixes = tuple(fabric.ports)
     return not any(
-        name.startswith(fabric.names) or (not user.exact and prefix.startswith(name))
-        for name in user.names
-        for prefix in fabric.names
+        name.startswith(prefixes) or (not user.exact and prefix.startswith(name))
+        for name in user.ports
+        for prefix in prefixes
     )
 
 
 def _read(value: str) -> _Filter:
     listed = value[:_MAX_HCA_LIST_LENGTH].removeprefix("^")
-    names = (item.partition(":")[0] for item in listed.removeprefix("=").split(","))
-    return _Filter(tuple(filter(None, names)), listed.startswith("="), value.startswith("^"))
+    ports: dict[str, set[str]] = {}
+    for item in listed.removeprefix("=").split(","):
+        name, _, port = item.partition(":")
+        if name:
+            ports.setdefault(name, set()).add(_port(port))
+    return _Filter(ports, listed.startswith("="), value.startswith("^"))
+
+
+def _port(written: str) -> str:
+    number = _PORT.match(written)
+    return number[1] if number else _ANY_PORT
 
 
 # UCX_TLS: whether the transports that it selects include one that uses an RDMA device.

@@ -259,3 +259,19 @@ def test_each_value_has_the_first_fabric_that_writes_it() -> None:
         ("GLOO_SOCKET_IFNAME", "eth0"): "one",
         ("GLOO_SOCKET_IFNAME", "bond0"): "one",
     }
+
+
+@pytest.mark.parametrize(
+    ("variables", "ucx", "lists"),
+    [
+        ((("NCCL_IB_HCA", "=a"),), "a:1", ("=a", "=a:1")),
+        ((("NCCL_IB_HCA", "^=a"),), "", ("^=a",)),
+        ((("NCCL_IB_TC", "1"),), "a:1", ()),
+    ],
+)
+def test_the_device_lists_of_a_fabric(
+    variables: tuple[tuple[str, str], ...], ucx: str, lists: tuple[str, ...]
+) -> None:
+    """UCX gets exact names with ports; without NCCL's list, the site's own may have others."""
+    fabric = Fabric(name="x", env=FabricEnv(library_variables=variables, ucx_devices=ucx))
+    assert fabric.device_lists == lists

@@ -53,7 +53,7 @@ def test_a_malformed_pod_names_none(manifest: dict[str, Any]) -> None:
     assert not any(config_maps_named_in(manifest))
 
 
-KNOWN = {"site": {"NCCL_NET": "Socket", "A": "1"}, "late": {"A": "2"}}
+KNOWN = {"site": {"NCCL_NET": "Socket", "A": "1", "EMPTY": ""}, "late": {"A": "2"}}
 
 
 def read(user_env: dict[str, str | None], **fields: Any) -> ReadEnv:
@@ -95,11 +95,51 @@ def read(user_env: dict[str, str | None], **fields: Any) -> ReadEnv:
             {},
             False,
         ),
+        (
+            {"X": None},
+            {"env": [{"name": "X", "value": "1"}]},
+            {"X": None},
+            False,
+        ),
+        (
+            {"X": None, "Y": None, "Z": None},
+            {
+                "env": [
+                    {"name": "X", "valueFrom": reference("site", "EMPTY")},
+                    {"name": "Y", "value": "=$(X)$(A)"},
+                    {"name": "Z", "value": "=$(X)$(B)"},
+                ],
+                "envFrom": [{"configMapRef": {"name": "late"}}],
+            },
+            {"A": "2", "X": "", "Y": "=2", "Z": "=$(B)"},
+            False,
+        ),
+        (
+            {"X": None, "Y": None},
+            {
+                "env": [{"name": "X", "value": "$(A)"}, {"name": "Y", "value": "$(B)"}],
+                "envFrom": [{"configMapRef": {"name": n}} for n in ("late", "other")],
+            },
+            {"A": "2", "X": "2", "Y": None},
+            True,
+        ),
+        (
+            {"X": None, "Y": "1"},
+            {
+                "env": [
+                    {"name": "Y", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    {"name": "X", "value": "$(Y)"},
+                ],
+                "envFrom": [{"configMapRef": {"name": "other"}}],
+            },
+            {"X": None, "Y": "1"},
+            True,
+        ),
         ({}, {"envFrom": [{"configMapRef": {"name": "site"}}]}, KNOWN["site"], False),
         (
             {},
             {"envFrom": [{"configMapRef": {"name": n}} for n in ("site", "late")]},
-            {"NCCL_NET": "Socket", "A": "2"},
+            {"NCCL_NET": "Socket", "A": "2", "EMPTY": ""},
             False,
         ),
         (
@@ -129,6 +169,18 @@ def test_variables_from_config_maps(
 ) -> None:
     """Env comes before envFrom, and the command before both; Secrets stay unknown."""
     assert read(user_env, **fields) == ReadEnv(variables, is_partial)
+
+
+def test_a_reference_to_a_config_map_and_to_the_pod() -> None:
+    """A value may refer to both."""
+    items = [
+        {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        {"name": "B", "valueFrom": reference("late", "A")},
+        {"name": "X", "value": "$(A)$(B)"},
+    ]
+    view = Container(("spec", "containers", 0), {"env": items}, {"name": "train"})
+    assert view.env == {"A": "train", "B": None, "X": None}
+    assert read_env(view, view.env, KNOWN).variables == {"A": "train", "B": "2", "X": "train2"}
 
 
 def config_map(name: str, namespace: str = "", **data: str) -> dict[str, Any]:

@@ -56,7 +56,14 @@ def test_nccls_names_are_prefixes(written: str | None, interfaces: tuple[str, ..
 
 @pytest.mark.parametrize(
     ("written", "interfaces"),
-    [("eth1", ("eth1",)), ("br-ex", ("br-ex",)), ("eth", ("eth",)), ("lo", ()), ("", ())],
+    [
+        ("eth1", ("eth1",)),
+        ("br-ex", ("br-ex",)),
+        ("eth", ("eth",)),
+        ("lo", ()),
+        ("", ()),
+        ("$(IF)", ()),
+    ],
 )
 def test_gloos_names_are_exact(written: str, interfaces: tuple[str, ...]) -> None:
     """GLOO_SOCKET_IFNAME has no prefixes; NCCL_SOCKET_IFNAME takes precedence over it."""

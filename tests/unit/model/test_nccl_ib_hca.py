@@ -22,10 +22,19 @@ from webhook.model.transport_variables import selects_none
         ("=mlx5_0", "ibp"),
         ("=ib", "ibp"),
         ("mlx5", "ibp,rocep"),
+        ("=mlx5_0:2", "=mlx5_0:1,mlx5_1:1"),
+        ("mlx5:2", "=mlx5_0:1,mlx5_1:1"),
+        ("mlx5_0: 02:0:1,mlx5_9:1", "=mlx5_0:1:0:1"),
+        ("mlx5_1:2", "=mlx5_0:2,mlx5_1:1"),
+        ("^mlx5:1", "=mlx5_0:1,mlx5_1:1"),
+        ("^=mlx5_0,mlx5_1:1", "=mlx5_0:1,mlx5_1:1"),
+        ("=mlx5_3:2", "^=mlx5_3:2"),
+        ("=mlx5_3:2,mlx5_4", "^=mlx5_3,mlx5_4"),
+        ("=mlx5_0:21", "=mlx5_0:2"),
     ],
 )
 def test_these_select_none(value: str, fabrics: str) -> None:
-    """No name or prefix of the value can match a device of the fabric."""
+    """No name or prefix of the value can match a device and port of the fabric."""
     assert selects_none(value, fabrics)
 
 
@@ -52,10 +61,28 @@ def test_these_select_none(value: str, fabrics: str) -> None:
         ("=", "=mlx5_0"),
         ("mlx5_0", ""),
         ("mlx5_0", "="),
+        ("=mlx5_0:1", "=mlx5_0:1,mlx5_1:1"),
+        ("=mlx5_0:2", "=mlx5_0,mlx5_1"),
+        ("=mlx5_0", "=mlx5_0:2"),
+        ("=mlx5_0:2,mlx5_0:1", "=mlx5_0:1"),
+        ("=mlx5_0:2,mlx5_0", "=mlx5_0:1"),
+        ("mlx5:2,mlx5_0:1", "=mlx5_0:1"),
+        ("mlx5_0:+001", "=mlx5_0:1"),
+        ("mlx5_0:,mlx5_0:x", "=mlx5_0:1"),
+        ("mlx5_0:-1", "=mlx5_0:1"),
+        ("mlx5_0:2", "=mlx5_0:1,mlx5_0:2"),
+        ("^mlx5:2", "=mlx5_0:1,mlx5_1:1"),
+        ("^mlx5:2", "=mlx5_0,mlx5_1"),
+        ("^mlx5_0:1,mlx5_1:2", "=mlx5_0:1,mlx5_1:1"),
+        ("^mlx5_0:1", "=mlx5_0:1,mlx5_0:2"),
+        ("=mlx5_3", "^=mlx5_3:2"),
+        ("=mlx5_3:1", "^=mlx5_3:2"),
+        ("=mlx5_3:2,mlx5_3:1", "^=mlx5_3:2"),
+        ("=ibp1:2", "ibp"),
     ],
 )
 def test_these_may_select_some(value: str, fabrics: str) -> None:
-    """A name matches, or the fabric's names are not known, or NCCL takes all devices."""
+    """A name and port match, or the fabric's are not known, or NCCL takes all devices."""
     assert not selects_none(value, fabrics)
 
 

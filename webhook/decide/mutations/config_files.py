@@ -19,7 +19,7 @@ from webhook.model.annotations import NCCL_CONF_ANNOTATION, has_room, size_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
 from webhook.model.pod import Container, Pod
-from webhook.model.pod.container import literal_or_none
+from webhook.model.pod.environment import may_expand
 from webhook.model.pod.hooks import hook_commands
 from webhook.model.pod.volumes import VOLUMES
 
@@ -55,7 +55,11 @@ def nccl_conf(
 
 def _nccl(fabric: Fabric, *, host_network: bool) -> dict[str, str | None]:
     variables = desired_env(fabric, {}, host_network=host_network)
-    return {name: literal_or_none(value) for name, value in variables if name.startswith("NCCL_")}
+    return {
+        name: None if may_expand(value) else value
+        for name, value in variables
+        if name.startswith("NCCL_")
+    }
 
 
 def _values(
@@ -72,7 +76,8 @@ def _values(
 
 
 def _fits(value: str) -> bool:
-    return size_of(value) <= MAX_VALUE_BYTES and "\n" not in value
+    """Return whether a value fits on a line; a `$(NAME)` that stays would help no process."""
+    return size_of(value) <= MAX_VALUE_BYTES and "\n" not in value and "$(" not in value
 
 
 # Carry /etc/nccl.conf in the pod: its text in an annotation, mounted by a downwardAPI volume.

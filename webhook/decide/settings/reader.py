@@ -79,7 +79,7 @@ class CommandReader:
         container = self._pod.container(path)
         if not may_set(container.command_text):
             return NO_SETTINGS
-        argv = container.command + container.args
+        argv = container.expanded_words
         reading = self._run(argv[remap_length(argv) :], container.env)
         return reading.result(container.command_text)
 

@@ -34,8 +34,9 @@ class PatchedTarget(NamedTuple):
     """A target after the patch."""
 
     target: Target
-    #: The container after the patch.
+    #: The container after the patch, and as the user wrote it.
     container: Container
+    original: Container
     #: The user's `env`, as the command changes it.
     user_env: Mapping[str, str | None]
     #: The words of its command, as the user wrote them.
@@ -63,14 +64,24 @@ class PatchedTarget(NamedTuple):
             analysis.namespace.config_maps,
         )
         env = effective_env(original.env, settings, container.env)
-        return cls(target, container, env, original.command_text, visible_claims, settings)
+        command = original.command_text
+        return cls(target, container, original, env, command, visible_claims, settings)
 
     def origin(self, name: str) -> str:
-        """Return what sets a variable of `user_env`: "env", or such as "export in its command"."""
-        for setting in settings_in_effect(self.settings, self.container.env):
-            if setting.name == name:
-                return setting.source
-        return "env"
+        """Return what sets a variable of `user_env`: "env", or such as "export in its command".
+
+        Where `env` has no literal, it is such as "$(NAME) in env".
+        """
+        setting = self._setting(name)
+        return setting.source if setting else self.original.derivation(name) or "env"
+
+    def is_set_by_command(self, name: str) -> bool:
+        """Return whether a command, or a file that it reads, sets a variable of `user_env`."""
+        return self._setting(name) is not None
+
+    def _setting(self, name: str) -> Setting | None:
+        settings = settings_in_effect(self.settings, self.container.env)
+        return next((setting for setting in settings if setting.name == name), None)
 
     def removal(self, name: str) -> str:
         """Return how to unset a variable, as the end of a message."""

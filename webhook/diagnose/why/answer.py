@@ -6,7 +6,7 @@ only the view of admission.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
 from webhook.diagnose.why.additions import REMARKS_ON_ADDITIONS, Additions, additions_of
@@ -94,7 +94,11 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     chapters: dict[ChapterName, tuple[Finding, ...]] = {
         "requested": tuple(request_findings(evidence, status)),
         "webhookCall": (called,),
-        "applied": (*_applied(evidence, called, added), *changed, *filter(None, [added])),
+        "applied": (
+            *_applied(evidence, called, added, comparison.own_settings),
+            *changed,
+            *filter(None, [added]),
+        ),
         "podStatus": state,
         "processes": (*memory_rights_findings(evidence), *process_findings(evidence)),
         "log": tuple(log_findings(evidence)),
@@ -112,7 +116,9 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
     )
 
 
-def _applied(evidence: PodEvidence, called: Finding, added: Finding | None) -> Iterator[Finding]:
+def _applied(
+    evidence: PodEvidence, called: Finding, added: Finding | None, own_settings: Mapping[str, str]
+) -> Iterator[Finding]:
     """Yield the findings on the status, without the remarks that the pod's node disproves.
 
     What somebody else added has one remedy in all findings about it.
@@ -122,6 +128,8 @@ def _applied(evidence: PodEvidence, called: Finding, added: Finding | None) -> I
     for finding in applied_findings(evidence, called):
         if added and finding.code in REMARKS_ON_ADDITIONS:
             yield finding._replace(remedy=added.remedy)
+        elif finding.code in own_settings:
+            yield finding._replace(text=f"{finding.text} {own_settings[finding.code]}")
         elif finding.code not in settled:
             yield finding
 

@@ -7,7 +7,7 @@ Without, `stand_in` provides a configuration, and `traces` what each mutation le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from webhook.decide import Inspection, inspect
 from webhook.decide.analysis import DecisionInput, Launcher, RdmaAccess, Target
 from webhook.decide.fabric_variables import desired_env
 from webhook.decide.mutations import MUTATIONS
+from webhook.decide.mutations.config_files import ENV_DROPPED
 from webhook.decide.mutations.env import MUTATION as ENV
 from webhook.decide.mutations.env import USER_VALUE_REASONS
 from webhook.decide.mutations.ipc_lock import MUTATION as IPC_LOCK
@@ -42,6 +43,9 @@ _CODES = {mutation.name: {reason.code for reason in mutation.reasons} for mutati
 _OF_EVERY_SITE = frozenset({IPC_LOCK.name, MEMORY_LIMIT.name})
 #: The reasons for `unsure` that only the pod and its configuration determine, no fact.
 _OF_THE_POD = frozenset(reason.code for reason in (*DEVICE_REASONS, *PINNED_MEMORY_REASONS))
+#: The remarks on what a container sets itself; the status has only their codes.
+_ON_OWN_SETTINGS = frozenset(reason.code for reason in (*USER_VALUE_REASONS, ENV_DROPPED))
+_MAX_REMARKS = 4
 
 
 class Change(NamedTuple):
@@ -62,6 +66,8 @@ class Comparison(NamedTuple):
     current: Verdict | None = None
     #: Whether nothing is left of what the status names, so that no call can have changed this pod.
     nothing_left: bool = False
+    #: Code of a remark on the container's own settings → a sentence with their names and values.
+    own_settings: Mapping[str, str] = MappingProxyType({})
 
     @property
     def rdma(self) -> Rdma:
@@ -107,7 +113,22 @@ def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Compa
         changes += [_without_trace(name) for name in gone if name not in changed]
     current = verdict_of(evidence, status) if inspection else None
     nothing_left = bool(applied) and gone == applied
-    return Comparison(tuple(changes), verdict, current, nothing_left=nothing_left)
+    own_settings = dict(_own_settings(inspection.outcomes)) if inspection else {}
+    return Comparison(
+        tuple(changes), verdict, current, nothing_left=nothing_left, own_settings=own_settings
+    )
+
+
+def _own_settings(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str]]:
+    """Yield the codes of remarks on settings, each with all that a call would say now."""
+    by_code: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.status == "warned" and outcome.reason.code in _ON_OWN_SETTINGS:
+            remark = f"container {outcome.container}: {outcome.message}"
+            by_code.setdefault(outcome.reason.code, []).append(remark)
+    for code, remarks in by_code.items():
+        text = "; ".join(remarks[:_MAX_REMARKS])
+        yield code, f"{text[0].upper()}{text[1:]}."
 
 
 def configuration_of(

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import Literal
 
 from webhook.model.json import Json, JsonObject
+from webhook.model.pod.environment import (
+    Sources,
+    derivation,
+    may_expand,
+    read_field,
+    unexpanded,
+    variables_of,
+    words_of,
+)
 from webhook.model.pod.reading import (
     Field,
     Path,
@@ -39,11 +49,12 @@ class Container:
     A field is read on first access; a ShapeError then names its place in the pod.
     """
 
-    def __init__(self, path: Path, manifest: JsonObject) -> None:
+    def __init__(self, path: Path, manifest: JsonObject, metadata: Json = None) -> None:
         #: ("spec", "containers", 0)
         self.path = path
-        #: The unparsed container.
+        #: The unparsed container, and the metadata of its pod.
         self.manifest = manifest
+        self.metadata = metadata
         _, field, index = path
         self.kind = _KINDS[field]
         if self.kind == "init" and manifest.get("restartPolicy") == "Always":
@@ -90,8 +101,22 @@ class Container:
 
     @derived
     def env(self) -> dict[str, str | None]:
-        """The variables that `env` spells out: name → value, None if it is not a literal."""
-        return env_of(self.env_items, self.path)
+        """The variables in `env`: name → value, None if only the kubelet can determine it."""
+        env = _plain(self.env_items)
+        return variables_of(self.env_items, self.path, self.sources) if env is None else env
+
+    @property
+    def sources(self) -> Sources:
+        """What its variables come from, as far as the pod itself shows it."""
+        return Sources({}, bool(self.env_from), partial(read_field, metadata=self.metadata))
+
+    def derivation(self, name: str) -> str:
+        """Return how the value of a variable in `env` comes about; "" for a literal, or None."""
+        return derivation(self.env_items, name) if self.env.get(name) is not None else ""
+
+    def unexpanded(self, name: str) -> str:
+        """Return why a `$(NAME)` in the value of a variable in `env` stays, or ""."""
+        return unexpanded(self.env_items, name) if "$(" in (self.env.get(name) or "") else ""
 
     @property
     def env_names(self) -> list[str]:
@@ -100,9 +125,15 @@ class Container:
         return [name for name in names if isinstance(name, str)]
 
     @derived
+    def expanded_words(self) -> list[str]:
+        """The words of `command` and `args` as its program gets them."""
+        words = self.command + self.args
+        return words_of(words, self.env) if may_expand("\n".join(words)) else words
+
+    @derived
     def command_text(self) -> str:
-        """All words of its command, one per line."""
-        return "\n".join(self.command + self.args)
+        """All words of its command as its program gets them, one per line."""
+        return "\n".join(self.expanded_words)
 
     @derived
     def quantities(self) -> JsonObject:
@@ -154,17 +185,6 @@ def _merge(requests: JsonObject, limits: JsonObject) -> JsonObject:
 # The variables that `env` spells out.
 
 
-def env_of(env_items: list[JsonObject], path: Path) -> dict[str, str | None]:
-    """Return the variables in the `env` of the container at `path`: name → value, in its order.
-
-    None marks a value that only the kubelet can determine: a `valueFrom`, or a value that
-    `literal_or_none` rejects. As in Kubernetes, an absent or null value is "", and of several
-    entries with the same name the last one wins.
-    """
-    env = _plain(env_items)
-    return _read_items(env_items, (*path, "env")) if env is None else env
-
-
 def _plain(env_items: list[JsonObject]) -> dict[str, str | None] | None:
     """Read items if each is a unique name with a literal string, as usual; else return None."""
     try:
@@ -173,25 +193,6 @@ def _plain(env_items: list[JsonObject]) -> dict[str, str | None] | None:
         return env if complete and "$" not in "".join((*env, *env.values())) else None
     except (KeyError, TypeError):  # a key is missing, or something is not a string
         return None
-
-
-def _read_items(env_items: list[JsonObject], path: Path) -> dict[str, str | None]:
-    env: dict[str, str | None] = {}
-    for index, item in enumerate(env_items):
-        name, value = (text(item, (key,), (*path, index)) for key in ("name", "value"))
-        if name is None:
-            continue  # the API server rejects it, with a better message
-        is_spelled_out = item.get("valueFrom") is None
-        env[name] = literal_or_none(value or "") if is_spelled_out else None
-    return env
-
-
-def literal_or_none(value: str) -> str | None:
-    """Return a value as the process sees it, or None if the kubelet would change it.
-
-    The kubelet expands `$(NAME)` and `$$` (third_party/forked/golang/expansion).
-    """
-    return None if "$(" in value or "$$" in value else value
 
 
 def env_item(name: str, value: str) -> dict[str, str]:

@@ -97,7 +97,9 @@ class Pod:
     def _container(self, path: Path, manifest: JsonObject) -> Container:
         container = self._containers.get(path)
         if container is None:
-            container = self._containers[path] = Container(path, manifest)
+            container = self._containers[path] = Container(
+                path, manifest, self.manifest.get("metadata")
+            )
         return container
 
     def user_of(self, container: Container) -> User:

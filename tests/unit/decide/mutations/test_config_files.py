@@ -39,6 +39,7 @@ MOUNT = {
 }
 SSHD = ["/usr/sbin/sshd", "-De"]
 FROM = [{"configMapRef": {"name": "settings"}}]
+SECRET = {"name": "HCAS", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
 
 
 def worker(name: str = "worker", **fields: Any) -> dict[str, Any]:
@@ -124,7 +125,9 @@ PODS = {
     "one has gloo": pod(worker("a", env=env(GLOO_SOCKET_IFNAME="e")), worker("b")),
     "two lines": pod(worker(env=env(NCCL_DEBUG="INFO\nNCCL_P2P_DISABLE=1", NCCL_IB_HCA=MAX_VALUE))),
     "too long": pod(worker(env=env(NCCL_DEBUG=f"{MAX_VALUE}x", NCCL_IB_HCA="é" * 512))),
-    "kubelet": pod(worker(env=env(NCCL_IB_HCA="=$(HCAS)"))),
+    "kubelet": pod(worker(env=[SECRET, *env(NCCL_IB_HCA="=$(HCAS)")])),
+    "expanded": pod(worker(env=env(HCAS="mlx5_1", NCCL_IB_HCA="=$(HCAS)"))),
+    "unexpanded": pod(worker(env=env(NCCL_IB_HCA="=$(HCAS)"))),
     "host": pod(worker(), hostNetwork=True),
 }
 LEFT_OUT = "warned LeftOut"
@@ -145,6 +148,8 @@ LEFT_OUT = "warned LeftOut"
         ("two lines", f"NCCL_IB_HCA={MAX_VALUE}\n" + SOCKET, [LEFT_OUT]),
         ("too long", SOCKET, [LEFT_OUT]),
         ("kubelet", SOCKET + DEBUG, [LEFT_OUT]),
+        ("expanded", "NCCL_IB_HCA==mlx5_1\n" + SOCKET + DEBUG, []),
+        ("unexpanded", SOCKET + DEBUG, [LEFT_OUT]),
         ("host", HCA + "NCCL_SOCKET_IFNAME=bond0\n" + DEBUG, []),
     ],
 )

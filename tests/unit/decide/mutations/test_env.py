@@ -360,6 +360,15 @@ def test_devices_of_no_fabric_are_warned_of() -> None:
     assert warned(decide_on(trainer(NCCL_IB_HCA="mlx5_9"))) == [
         ("NcclIbHcaElsewhere", f"{message}NCCL_IB_HCA==mlx5_0,mlx5_1")
     ]
+    assert warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0:2"))) == [
+        (
+            "NcclIbHcaElsewhere",
+            f"{message.replace('mlx5_9', '=mlx5_0:2')}NCCL_IB_HCA==mlx5_0:1,mlx5_1:1",
+        )
+    ]
+    assert [code for code, _ in warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0:1")))] == [
+        "UserValue"
+    ]
     site = fabric(gpu_resources=GPU, env=FabricEnv(site_variables=(("NCCL_IB_HCA", "=mlx5_0"),)))
     assert [code for code, _ in warned(decide_on(trainer(NCCL_IB_HCA="ibp"), site))] == [
         "NcclIbHcaElsewhere"

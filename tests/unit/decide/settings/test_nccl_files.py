@@ -97,7 +97,7 @@ def test_the_sources_of_a_file(source: dict[str, Any], key: str, expected: list[
             [NcclFile("/x/y"), NcclFile(SYSTEM, "m", "conf")],
         ),
         ([mount(ROOT)], "", [NcclFile(ROOT, "m", "conf")]),
-        ([], "$(X)", [NcclFile("$NCCL_CONF_FILE")]),
+        ([], "$(DB_PORT)", [NcclFile("$NCCL_CONF_FILE")]),
     ],
     ids=case_name,
 )

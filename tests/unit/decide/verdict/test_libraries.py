@@ -244,13 +244,46 @@ def test_a_value_that_is_not_seen_is_not_certain(
     command: list[str], name: str, library: str
 ) -> None:
     """It comes from a ConfigMap, or from another variable, and may turn RDMA off."""
+    site = {"name": "SITE", "valueFrom": SOURCE}
     for item in ({"name": name, "valueFrom": SOURCE}, {"name": name, "value": "$(SITE)"}):
-        verdict = verdict_on(pod(gpu(command=command, env=[item])))
+        verdict = verdict_on(pod(gpu(command=command, env=[site, item])))
         assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
         assert verdict.message == (
             f"container trainer sets {name} by valueFrom or $(NAME): its value may keep {library} "
             "from using RDMA"
         )
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "code"),
+    [
+        (NIXL, "UCX_NET_DEVICES", "DevicesOfNoFabric"),
+        (MORI, "MORI_RDMA_DEVICES", "DevicesOfNoFabric"),
+        (MOONCAKE, "MOONCAKE_PROTOCOL", "ValueUnseen"),
+        (DEEPEP, "NVSHMEM_REMOTE_TRANSPORT", "ValueUnseen"),
+    ],
+    ids=case_name,
+)
+def test_a_reference_that_stays_is_no_tick(command: list[str], name: str, code: str) -> None:
+    """No device has such a name, and what a library makes of other nonsense is unknown."""
+    verdict = verdict_on(pod(gpu(command=command, env=env(**{name: "$(X)", "X": "1"}))))
+    assert verdict.because.code == code
+    assert "$(X) stays, since env defines it only later" in verdict.message
+    by_command = ["sh", "-c", f"{name}=$(X) {' '.join(command)}"]
+    verdict = verdict_on(pod(gpu(command=by_command)))
+    assert "stays" not in verdict.message
+
+
+def test_a_reference_that_stays_is_named() -> None:
+    """The value, and why it is what it is."""
+    verdict = verdict_on(pod(gpu(command=MOONCAKE, env=env(MOONCAKE_PROTOCOL="$(X)"))))
+    assert (verdict.rdma, verdict.message) == (
+        "unsure",
+        (
+            "container trainer sets MOONCAKE_PROTOCOL to $(X) ($(X) stays, since env defines it "
+            "nowhere before): its value may keep Mooncake from using RDMA"
+        ),
+    )
 
 
 def test_a_value_that_decides_nothing_need_not_be_seen() -> None:

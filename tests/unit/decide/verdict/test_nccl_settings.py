@@ -61,6 +61,92 @@ def test_devices_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
     assert judged(pod(gpu(env=env(NCCL_IB_HCA="mlx5_1,mlx5_9")))) == EQUIPPED
 
 
+@pytest.mark.parametrize("value", ["mlx5_0:2", "=mlx5_0:2,mlx5_1:2", "^mlx5:1"])
+def test_ports_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
+    """Where UCX gets the fabric's devices with their ports, NCCL has these ports only."""
+    verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA=value))))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
+    assert verdict.message == (
+        f"container trainer sets NCCL_IB_HCA={value}, but the fabric has =mlx5_0:1,mlx5_1:1"
+    )
+    for right in ("mlx5_0:1", "=mlx5_0:2,mlx5_1:1", "^mlx5:2", "^=mlx5_0:1", "mlx5_1:"):
+        assert judged(pod(gpu(env=env(NCCL_IB_HCA=right)))) == EQUIPPED
+
+
+OFF = env(IB_OFF="1", NCCL_IB_DISABLE="$(IB_OFF)")
+LABEL = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['off']"}}}
+
+
+@pytest.mark.parametrize(
+    ("items", "code", "message"),
+    [
+        (OFF, "NcclIbDisabled", "NCCL_IB_DISABLE=1: remove it ($(IB_OFF) in env)"),
+        (
+            [{"name": "NCCL_IB_DISABLE", **LABEL}],
+            "NcclIbDisabled",
+            "NCCL_IB_DISABLE=1: remove it (metadata.labels['off'] in env)",
+        ),
+        (
+            env(NCCL_IB_HCA="=$(HCAS)", HCAS="mlx5_0"),
+            "NcclIbHcaElsewhere",
+            (
+                "NCCL_IB_HCA==$(HCAS), but the fabric has =mlx5_0,mlx5_1 ($(HCAS) stays, since env "
+                "defines it only later)"
+            ),
+        ),
+        (
+            env(NCCL_IB_HCA="mlx5_$(N)"),
+            "NcclIbHcaElsewhere",
+            (
+                "NCCL_IB_HCA=mlx5_$(N), but the fabric has =mlx5_0,mlx5_1 ($(N) stays, since env "
+                "defines it nowhere before)"
+            ),
+        ),
+    ],
+)
+def test_references_count_as_kubernetes_expands_them(
+    items: list[dict[str, str]], code: str, message: str
+) -> None:
+    """The message says where the value comes from, or why `$(NAME)` stays."""
+    verdict = verdict_on(pod(gpu(env=items), labels={"off": "1"}))
+    assert (verdict.rdma, verdict.because.code) == ("no", code)
+    assert verdict.message == f"container trainer sets {message}"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        env(IB_OFF="0", NCCL_IB_DISABLE="$(IB_OFF)"),
+        env(HCAS="mlx5_0,mlx5_1", NCCL_IB_HCA="=$(HCAS)"),
+        env(NCCL_IB_DISABLE="$(IB_OFF)", IB_OFF="1"),
+    ],
+)
+def test_references_that_leave_rdma_on_are_fine(items: list[dict[str, str]]) -> None:
+    """NCCL takes its default for a value that is no number, such as `$(IB_OFF)`."""
+    assert judged(pod(gpu(env=items))) == EQUIPPED
+
+
+def test_a_label_that_leaves_rdma_on_is_fine() -> None:
+    """The remedy for a label of 1 is a label of 0."""
+    trainer = gpu(env=[{"name": "NCCL_IB_DISABLE", **LABEL}])
+    assert judged(pod(trainer, labels={"off": "0"})) == EQUIPPED
+    assert judged(pod(trainer)) == ("unsure", "ValueUnseen")
+
+
+def test_a_command_gets_the_values_too() -> None:
+    """The kubelet expands `$(NAME)` in `command` and `args`, and the shell what is left."""
+    script = ["sh", "-c", "export NCCL_NET=$(NET); torchrun train.py"]
+    verdict = verdict_on(pod(gpu(env=env(NET="Socket"), command=script)))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclNetSocket")
+    assert judged(pod(gpu(env=env(NET="IB"), command=script))) == EQUIPPED
+    assert judged(pod(gpu(command=script))) == ("unsure", "SettingComputed")
+    setup = ["sh", "-c", "$(SETUP)\ntorchrun train.py"]
+    assert judged(pod(gpu(env=env(SETUP="export NCCL_IB_DISABLE=1"), command=setup))) == (
+        "no",
+        "NcclIbDisabled",
+    )
+
+
 def test_nixl_needs_an_rdma_transport() -> None:
     """It moves data over UCX; if NCCL carries the traffic, UCX_TLS does not matter."""
     tcp = env(UCX_TLS="tcp")

@@ -86,6 +86,45 @@ def test_a_pod_as_it_was_left(pod: Item, installed: CompiledConfiguration | None
     assert (explanation.rdma, explanation.answer.code) == (status.rdma, status.because.code)
 
 
+def remarks(pod: Item, installed: CompiledConfiguration | None) -> dict[str, str]:
+    """Return the findings on what the webhook did, by code."""
+    findings = chapter_findings(compared(pod, installed), "applied")
+    return {finding.code: finding.text for finding in findings}
+
+
+def test_the_own_values_of_containers_are_named() -> None:
+    """The status has only the code; the configuration shows the variable and both values."""
+    own = env(NCCL_IB_HCA="=mlx5_0")
+    pod = equipped(gpu("a", env=own), gpu("b", env=[*own, *env(UCX_TLS="tcp")]))
+    kept = "kept your NCCL_IB_HCA==mlx5_0; the fabric has =mlx5_0,mlx5_1"
+    sentence = "The container's own value differs from the fabric's and is kept."
+    texts = remarks(pod, KNOWN)
+    assert texts["UserValue"] == f"{sentence} Container a: {kept}; container b: {kept}."
+    tls = "Container b: your UCX_TLS=tcp includes no RDMA transport."
+    assert (
+        texts["UcxTlsWithoutRdma"] == f"The container's UCX_TLS includes no RDMA transport. {tls}"
+    )
+    unknown = remarks(pod, None)
+    assert unknown["UserValue"] == sentence
+    assert unknown["UcxTlsWithoutRdma"].endswith(tls)
+
+
+def test_only_some_of_many_own_values_are_named() -> None:
+    """The remarks on one code are a sentence, not a page."""
+    pod = equipped(*(gpu(f"c{i}", env=env(NCCL_IB_HCA="=mlx5_0")) for i in range(6)))
+    text = remarks(pod, KNOWN)["UserValue"]
+    assert [f"ontainer c{i}: kept" in text for i in range(6)] == [True] * 4 + [False] * 2
+
+
+def test_variables_that_a_command_drops_are_named() -> None:
+    """What drops them, too."""
+    pod = equipped(gpu("trainer", command=["env", "-i", "torchrun", "train.py"]))
+    assert remarks(pod, KNOWN)["EnvDropped"].endswith(
+        " Container trainer: env -i in its command drops GLOO_SOCKET_IFNAME, UCX_NET_DEVICES: set "
+        "them after it."
+    )
+
+
 @each_knowledge
 def test_a_pod_that_a_node_kept_from_a_fabric(installed: CompiledConfiguration | None) -> None:
     """Without the node, its GPU implies a fabric: but what it would get there was never applied."""

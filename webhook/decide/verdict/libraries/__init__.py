@@ -51,15 +51,19 @@ ENV_UNSEEN = Reason(
 )
 VALUE_UNSEEN = Reason(
     "ValueUnseen",
-    "The value of a variable that may turn RDMA off comes from valueFrom or $(NAME), so admission "
-    "cannot see it.",
+    "The value of a variable that may turn RDMA off comes from valueFrom or $(NAME), and admission "
+    "cannot see it; or $(NAME) stays as it is, since env does not define NAME before it.",
     remedy=(
-        "Check that the value does not turn RDMA off, or write it in env as a literal `value`. A "
-        "preview reads ConfigMaps from its input, and with --live from the cluster."
+        "Check that the value does not turn RDMA off, or write it in env as a literal `value`. Put "
+        "NAME before the variable that refers to it. A preview reads ConfigMaps from its input, "
+        "and with --live from the cluster."
     ),
     rdma="unsure",
 )
 
+
+#: The variables whose values are numbers; NCCL then takes its default (nccl, misc/param.cc).
+_IGNORES_NONSENSE = frozenset({"NCCL_IB_DISABLE"})
 
 #: Library → what keeps it off RDMA; it reads the variables in SWITCHES.
 _JUDGES: dict[TrafficLibrary, Callable[[PatchedPod, PatchedTarget], Verdict | None]] = {
@@ -154,18 +158,27 @@ def _verdicts(pod: PatchedPod, patched: PatchedTarget) -> Iterator[tuple[Traffic
 
 
 def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
-    """Return the verdict on a variable whose value only the kubelet can determine, or None.
+    """Return the verdict on a variable whose value is unknown, or a reference that stays, or None.
 
     What a command computes is judged elsewhere (`command_settings`).
     """
     for name in SWITCHES[library]:
-        if patched.user_env.get(name, "") is None and patched.origin(name) == "env":
-            message = (
-                f"container {patched.target.name} sets {name} by valueFrom or $(NAME): its value "
-                f"may keep {library} from using RDMA"
-            )
-            return Verdict.of(VALUE_UNSEEN, message)
+        if name not in patched.user_env or patched.is_set_by_command(name):
+            continue
+        message = _unclear(patched, name)
+        if message:
+            message = f"container {patched.target.name} sets {name} {message}: its value"
+            return Verdict.of(VALUE_UNSEEN, f"{message} may keep {library} from using RDMA")
     return None
+
+
+def _unclear(patched: PatchedTarget, name: str) -> str:
+    """Return why the effect of a variable in env is not known, as a clause; or ""."""
+    value = patched.user_env[name]
+    if value is None:
+        return "by valueFrom or $(NAME)"
+    clause = "" if name in _IGNORES_NONSENSE else patched.original.unexpanded(name)
+    return f"to {value:.60} ({clause})" if clause else ""
 
 
 def _able(names: list[TrafficLibrary]) -> str:

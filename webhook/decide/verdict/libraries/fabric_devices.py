@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
-from webhook.model.transport_variables import IB_HCA, lists_no_device_of
+from webhook.model.transport_variables import lists_no_device_of
 
 DEVICES_NOT_OF_FABRIC = Reason(
     "DevicesOfNoFabric",
@@ -15,22 +15,20 @@ DEVICES_NOT_OF_FABRIC = Reason(
 )
 
 
-def fabric_devices(pod: PatchedPod) -> str | None:
-    """Return the fabric's NCCL_IB_HCA; None if the pod has no fabric, or it names no devices."""
-    if pod.used_fabric is None:
-        return None
-    return dict(pod.used_fabric.env.library_variables).get(IB_HCA)
+def device_lists(pod: PatchedPod) -> tuple[str, ...]:
+    """Return the device lists of the fabric that the pod uses; () if that is unknown."""
+    return pod.used_fabric.device_lists if pod.used_fabric is not None else ()
 
 
 def judge_devices(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdict | None:
     """Return the verdict on lists of devices, the variables `names`, without the fabric's."""
-    devices = fabric_devices(pod)
     for name in names:
         value = patched.user_env.get(name) or ""
-        if value and lists_no_device_of(value, devices):
-            setting = f"container {patched.target.name} sets {name}={value:.60}"
-            message = f"{setting}, but the fabric has {devices}{place_of(patched, name)}"
-            return Verdict.of(DEVICES_NOT_OF_FABRIC, message)
+        for devices in device_lists(pod):
+            if value and lists_no_device_of(value, devices):
+                setting = f"container {patched.target.name} sets {name}={value:.60}"
+                message = f"{setting}, but the fabric has {devices}{place_of(patched, name)}"
+                return Verdict.of(DEVICES_NOT_OF_FABRIC, message)
     return None
 
 

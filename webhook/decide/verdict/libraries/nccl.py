@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.decide.mutations.env import HCA_NOT_OF_FABRIC, IB_DISABLED, NET_SOCKET
-from webhook.decide.verdict.libraries.fabric_devices import fabric_devices, place_of
+from webhook.decide.verdict.libraries.fabric_devices import device_lists, place_of
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
@@ -79,12 +79,12 @@ def _switch(pod: PatchedPod, patched: PatchedTarget) -> _Switch | None:
     if disabled:
         removal = f": {patched.removal('NCCL_IB_DISABLE')}"
         return _Switch(IB_DISABLED, f"NCCL_IB_DISABLE={disabled}", removal)
-    devices = fabric_devices(pod)
-    hca_list = transport_variables.nccl_ib_hca_not_of_fabric(user_env, devices)
-    if hca_list:
-        setting = f"NCCL_IB_HCA={hca_list:.60}"
-        remedy = f", but the fabric has {devices}{place_of(patched, transport_variables.IB_HCA)}"
-        return _Switch(HCA_NOT_OF_FABRIC, setting, remedy)
+    for devices in device_lists(pod):
+        hca_list = transport_variables.nccl_ib_hca_not_of_fabric(user_env, devices)
+        if hca_list:
+            setting = f"NCCL_IB_HCA={hca_list:.60}"
+            place = place_of(patched, transport_variables.IB_HCA)
+            return _Switch(HCA_NOT_OF_FABRIC, setting, f", but the fabric has {devices}{place}")
     return None
 
 
