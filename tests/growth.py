@@ -16,16 +16,16 @@ from types import FrameType
 from typing import Any
 
 #: For twice the input, the number of lines may grow by at most this factor.
-DOUBLE = 2.2
+MAX_LINES_RATIO = 2.2
 #: For four times the input, the CPU time must grow by less than this factor.
-FOURFOLD = 10
+MAX_CPU_RATIO = 10
 #: Seconds; shorter measurements mean nothing.
 _SHORTEST = 0.004
 #: How often a measurement is repeated.
 _TURNS = 30
 
 
-def lines(call: Callable[[], object]) -> int:
+def executed_lines(call: Callable[[], object]) -> int:
     """Count the lines of Python that a call runs, without callbacks of the garbage collector."""
     count = 0
 
@@ -44,7 +44,7 @@ def lines(call: Callable[[], object]) -> int:
     return count
 
 
-def fourfold(small: Callable[[], object], large: Callable[[], object]) -> float:
+def cpu_ratio(small: Callable[[], object], large: Callable[[], object]) -> float:
     """Return the CPU time of `large`, whose input is four times larger, divided by `small`'s.
 
     While `large` seems to take too long, both run again, since other processes share caches and
@@ -55,7 +55,7 @@ def fourfold(small: Callable[[], object], large: Callable[[], object]) -> float:
         _cpu_seconds(large),
     )
     for _ in range(_TURNS):
-        if large_seconds < FOURFOLD * max(small_seconds, _SHORTEST):
+        if large_seconds < MAX_CPU_RATIO * max(small_seconds, _SHORTEST):
             break
         small_seconds, large_seconds = (
             min(small_seconds, _cpu_seconds(small)),

@@ -109,7 +109,7 @@ class Cluster:
         printed: str = ran.stdout
         return printed if check else printed + ran.stderr
 
-    def need(self, ability: str) -> None:
+    def skip_if_existing(self, ability: str) -> None:
         """Skip the test if this is an existing cluster, which cannot provide this."""
 
     def exec(self, *argv: str | os.PathLike[str], input: str | None = None) -> str:  # noqa: A002

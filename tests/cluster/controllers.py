@@ -12,20 +12,22 @@ from contextlib import contextmanager
 from tests.cluster import own_webhooks
 from tests.cluster.binaries import binary, module_dir
 from tests.cluster.cluster import Cluster
-from tests.cluster.kinds import bring
+from tests.cluster.kinds import install_kinds
 from tests.cluster.processes import ClusterError, Process
 
 
 def start_mpi_operator(cluster: Cluster) -> Process:
     """Run mpi-operator: MPIJob (kubeflow.org/v2beta1)."""
-    bring(cluster, str(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml"))
+    install_kinds(
+        cluster, str(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
+    )
     flag = f"-kubeConfig={cluster.kubeconfig}"
     return cluster.start("mpi-operator", [binary("mpi-operator"), flag])
 
 
 def start_kuberay(cluster: Cluster) -> Process:
     """Run KubeRay's operator: RayCluster, RayJob, RayService (ray.io/v1)."""
-    bring(cluster, str(module_dir("kuberay") / "config/crd/bases"))
+    install_kinds(cluster, str(module_dir("kuberay") / "config/crd/bases"))
     flags = ["-enable-leader-election=false", "-metrics-addr=0", "-health-probe-bind-address=0"]
     environ = {"KUBECONFIG": str(cluster.kubeconfig), "ENABLE_WEBHOOKS": "false"}
     return cluster.start("ray-operator", [binary("ray-operator"), *flags], environ)
@@ -33,7 +35,7 @@ def start_kuberay(cluster: Cluster) -> Process:
 
 def start_lws(cluster: Cluster) -> Process:
     """Run LeaderWorkerSet's controller, with its webhooks for pods and LeaderWorkerSets."""
-    bring(cluster, str(module_dir("lws") / "config/crd/bases"))
+    install_kinds(cluster, str(module_dir("lws") / "config/crd/bases"))
     return own_webhooks.start(
         cluster, own_webhooks.Manager("lws", "config.lws.x-k8s.io/v1alpha1", "config/webhook", 9443)
     )
@@ -41,7 +43,7 @@ def start_lws(cluster: Cluster) -> Process:
 
 def start_jobset(cluster: Cluster) -> Process:
     """Run JobSet's controller, with its webhooks for pods and JobSets."""
-    bring(cluster, str(module_dir("jobset") / "config/components/crd/bases"))
+    install_kinds(cluster, str(module_dir("jobset") / "config/components/crd/bases"))
     return own_webhooks.start(
         cluster,
         own_webhooks.Manager(
@@ -53,7 +55,7 @@ def start_jobset(cluster: Cluster) -> Process:
 @contextmanager
 def cert_manager(cluster: Cluster) -> Iterator[Process]:
     """Run cert-manager's issuers and its injector of caBundles; remove everything afterwards."""
-    crds = bring(cluster, str(module_dir("cert-manager") / "deploy/crds"))
+    crds = install_kinds(cluster, str(module_dir("cert-manager") / "deploy/crds"))
     environ = {"KUBECONFIG": str(cluster.kubeconfig)}
     process = cluster.start("cert-manager", [binary("cert-manager")], environ)
 

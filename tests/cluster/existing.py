@@ -70,24 +70,24 @@ class ExistingCluster(Cluster):
             raise KubectlError(f"kubectl {' '.join(arguments)}: {ran.stderr.strip()}")
         return ran.stdout if check else ran.stdout + ran.stderr
 
-    def need(self, ability: str) -> NoReturn:
+    def skip_if_existing(self, ability: str) -> NoReturn:
         """Skip the test, because this cluster cannot provide that."""
         reason = f"not on the cluster of {KUBECONFIG}: it needs {ability}"
         raise pytest.skip.Exception(reason, _use_item_location=True)
 
     def load(self, archive: Path) -> NoReturn:
         """Skip the test: the images on the nodes are not ours to choose."""
-        self.need(f"the image of {archive.name} on its nodes")
+        self.skip_if_existing(f"the image of {archive.name} on its nodes")
 
     def advertise(self, amounts: Mapping[str, str], node: str = NAME) -> NoReturn:
         """Skip the test: the resources that the nodes report are not ours to choose."""
-        self.need(f"a node {node} with {', '.join(amounts)}")
+        self.skip_if_existing(f"a node {node} with {', '.join(amounts)}")
 
     def __getattr__(self, name: str) -> NoReturn:
         """Skip the test: everything else that a Cluster has controls programs or the machine."""
         if name.startswith("__"):
             raise AttributeError(name)
-        self.need(f"power over the cluster's machine ({name})")
+        self.skip_if_existing(f"power over the cluster's machine ({name})")
 
     def _view(self) -> dict[str, Any]:
         text = self.kubectl("config", "view", "--raw", "--minify", "--flatten", "--output=json")

@@ -64,7 +64,7 @@ def used(metrics: str) -> str:
     return ""
 
 
-def in_use(webhook: Webhook, config: str) -> float:
+def wait_until_in_use(webhook: Webhook, config: str) -> float:
     """Wait until all replicas use a configuration ("": none); return how long it took."""
     return until(
         lambda: all(

@@ -23,7 +23,7 @@ from tests.cluster import kwok, progress
 from tests.cluster.api import Api
 from tests.cluster.cluster import Cluster
 from tests.cluster.existing import ExistingCluster
-from tests.cluster.fabrics import apply_fabrics, define, in_use, remove
+from tests.cluster.fabrics import apply_fabrics, define, remove, wait_until_in_use
 from tests.cluster.images import ROOT, webhook_image
 from tests.cluster.node import NAME as REAL
 from tests.cluster.processes import ClusterError
@@ -88,11 +88,11 @@ class Webhook:
         """Return a metric of all replicas by the values of these labels; without any, by ()."""
         counts: Counter[tuple[str, ...]] = Counter()
         for replica in self.replicas():
-            add(counts, self.ask(replica, "/metrics"), metric, by)
+            add_samples(counts, self.ask(replica, "/metrics"), metric, by)
         return counts
 
 
-def add(
+def add_samples(
     counts: Counter[tuple[str, ...]], text: str, metric: str, by: Sequence[str] = (), **only: str
 ) -> None:
     """Add the samples of a metric in Prometheus' text format whose labels include `only`."""
@@ -123,7 +123,7 @@ def install(
         webhook = Webhook(cluster, image, fabrics)
         _label(cluster)
         _wait(webhook)
-        in_use(webhook, apply_fabrics(cluster, fabrics.read_text(encoding="utf-8")))
+        wait_until_in_use(webhook, apply_fabrics(cluster, fabrics.read_text(encoding="utf-8")))
         called(cluster)
     return webhook
 

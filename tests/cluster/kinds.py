@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.cluster.cluster import Cluster
 
 
-def bring(cluster: Cluster, source: str, definitions: str | None = None) -> list[str]:
+def install_kinds(cluster: Cluster, source: str, definitions: str | None = None) -> list[str]:
     """Apply the definitions of a file or a folder, or `definitions` if `source` is `-`.
 
     Return their names once the API server serves them.
     """
-    cluster.need("the kinds of other projects")
+    cluster.skip_if_existing("the kinds of other projects")
     # Ray's are too long for the annotation where a client-side apply stores them.
     apply = ("apply", "--server-side", "--force-conflicts", "--output=name", "--filename", source)
     names = cluster.kubectl(*apply, input=definitions).split()

@@ -10,7 +10,7 @@ from typing import Any
 from tests.cluster.cluster import Cluster
 from tests.cluster.fabrics import PATH
 from tests.cluster.install import VALIDATION, Webhook
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.wire import Response, send
 from tests.waiting import until
 

@@ -32,7 +32,7 @@ APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
 @pytest.fixture(scope="module")
 def kind(cluster: Cluster) -> Iterator[Cluster]:
     """Apply manifests/crd as documented, and the second definition."""
-    cluster.need("CustomResourceDefinitions of its own")
+    cluster.skip_if_existing("CustomResourceDefinitions of its own")
     cluster.kubectl("apply", "-k", str(MANIFESTS / "crd"))
     second = definition()
     second["metadata"]["name"] = f"fabricconfigurations.{GROUP}"

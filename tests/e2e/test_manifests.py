@@ -14,7 +14,7 @@ import yaml
 
 from tests.cluster.binaries import binary, module_dir
 from tests.cluster.cluster import Cluster
-from tests.cluster.kinds import bring
+from tests.cluster.kinds import install_kinds
 from tests.e2e.openapi_schemas import LOCATION, write_schemas
 from tests.e2e.renderings import MANIFESTS, elsewhere, with_namespace, wrapped
 
@@ -66,7 +66,7 @@ PROMETHEUS_RULE = _monitoring("PrometheusRule", groups=_list(name=_TEXT, rules=_
 @pytest.fixture(scope="module")
 def foreign(cluster: Cluster) -> Iterator[Cluster]:
     """Give a cluster that knows the foreign kinds that we use, and remove them afterwards."""
-    cluster.need("the kinds of other projects, as Go fetches them")
+    cluster.skip_if_existing("the kinds of other projects, as Go fetches them")
     files = [*(module_dir("cert-manager") / "deploy/crds").glob("cert-manager.io_*.yaml")]
     files.append(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
     texts = (file.read_text(encoding="utf-8") for file in files)
@@ -74,7 +74,7 @@ def foreign(cluster: Cluster) -> Iterator[Cluster]:
     crds += [POD_MONITOR, PROMETHEUS_RULE]
     existing = cluster.kubectl("get", "crd", "--output=name").split()
     manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": crds})
-    names = bring(cluster, "-", manifest)
+    names = install_kinds(cluster, "-", manifest)
     yield cluster
     cluster.kubectl("delete", "--wait=false", *(name for name in names if name not in existing))
 

@@ -56,7 +56,7 @@ def _pod() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def log(cluster: Cluster) -> str:
     """Run the programs of the image in a pod, and return its output."""
-    cluster.need("an image for workloads on its nodes")
+    cluster.skip_if_existing("an image for workloads on its nodes")
     cluster.load(perftest_image().archive)
     cluster.kubectl("create", "--filename=-", input=json.dumps(_pod()))
     phase = ("get", "pod", NAME, "--output=jsonpath={.status.phase}")

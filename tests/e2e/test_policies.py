@@ -11,7 +11,7 @@ import yaml
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import called
-from tests.e2e.asking import (
+from tests.e2e.documents import (
     ENABLE,
     WORKLOADS,
     Document,

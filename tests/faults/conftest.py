@@ -14,10 +14,10 @@ from typing import Protocol
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import make_namespaces, namespace
+from tests.e2e.documents import make_namespaces, namespace
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
-from tests.e2e.live.lab import Lab
+from tests.e2e.live.lab import ChangingNamespace
 from tests.faults.scale import SCALE
 
 _FIGURES = pytest.StashKey[list[tuple[str, str]]]()
@@ -80,9 +80,9 @@ def load(space: Space, tmp_path: Path) -> Load:
 
 
 @pytest.fixture
-def lab(webhook: Webhook) -> Iterator[Lab]:
+def lab(webhook: Webhook) -> Iterator[ChangingNamespace]:
     """Make a labeled namespace for one test, which adds and removes rules."""
-    lab = Lab(webhook, f"faults-{next(_NUMBERS)}")
+    lab = ChangingNamespace(webhook, f"faults-{next(_NUMBERS)}")
     lab.begin()
     yield lab
     lab.end()

@@ -14,7 +14,7 @@ _CAUSES = {
 }
 
 
-def none_lost(creations: Creations) -> str:
+def check_none_lost(creations: Creations) -> str:
     """Check that every pod was created and patched; return the figure."""
     assert not creations.refusals, creations.refusals
     assert set(creations.codes) == {201}

@@ -10,7 +10,7 @@ from typing import Any
 from tests.api_server import patched
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.neighbor import Habit
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.wire import send
 from tests.integration.serving import review
 from tests.server_state import configured

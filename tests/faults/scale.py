@@ -19,13 +19,13 @@ class Scale:
     #: Rotations of the CA.
     rotations: int
     #: Whether to wait for the end of the previous CA: the 90 s of idle connections, and more.
-    retired: bool
+    waits_for_retirement: bool
     #: Whether etcd is also frozen, besides being stopped.
     frozen: bool
     #: Seconds without etcd, without the API server, without the kubelet.
     outage: float
     #: Seconds for which pods are created after a repair.
-    after: float
+    after_repair: float
     #: Connections to each replica: idle ones, as many half-way through a handshake, and slow ones.
     idle: int
     slow: int
@@ -45,10 +45,10 @@ SHORT = Scale(
     restarts=1,
     pods=400,
     rotations=1,
-    retired=False,
+    waits_for_retirement=False,
     frozen=False,
     outage=4.0,
-    after=1.5,
+    after_repair=1.5,
     idle=500,
     slow=100,
     abuse=4.0,
@@ -62,10 +62,10 @@ SOAK = Scale(
     restarts=5,
     pods=5_000,
     rotations=2,
-    retired=True,
+    waits_for_retirement=True,
     frozen=True,
     outage=30.0,
-    after=20.0,
+    after_repair=20.0,
     idle=1_000,
     slow=500,
     abuse=60.0,

@@ -11,13 +11,13 @@ from typing import Self
 
 import pytest
 
-from tests.cluster.install import Webhook, add
+from tests.cluster.install import Webhook, add_samples
 from tests.e2e.installed.calls import WEBHOOK
 from tests.e2e.live.replica import Replica, replicas
 from tests.faults import abuse
 from tests.faults.abuse import Abused
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import none_lost
+from tests.faults.counts import check_none_lost
 from tests.faults.replicas import processes
 from tests.faults.scale import SCALE
 
@@ -46,15 +46,15 @@ def test_others_hardly_notice(webhook: Webhook, load: Load, figure: Figure, case
     begin, count = ABUSES[case]
     targets = replicas(webhook)
     with load() as usual:
-        usual.last(1)
+        usual.continue_for(1)
     before = _calls(webhook)
     with ExitStack() as stack:
         abused = [stack.enter_context(begin(replica.address, count)) for replica in targets]
         memory = stack.enter_context(_Watched(targets))
         creations = stack.enter_context(load())
-        creations.last(SCALE.abuse)
+        creations.continue_for(SCALE.abuse)
     calls = _calls(webhook) - before
-    measured = none_lost(creations)
+    measured = check_none_lost(creations)
     without = f"{usual.p99 * 1000:.0f} ms just before"
     peak = f"{memory.peak / (1 << 20):.0f} MiB at most"
     assert processes(webhook) == running
@@ -70,7 +70,7 @@ def _calls(webhook: Webhook) -> Counter[float]:
     text = webhook.read("/metrics")
     lines = [line for line in text.splitlines() if line.startswith(_TOOK)]
     counts: Counter[tuple[str, ...]] = Counter()
-    add(counts, "\n".join(lines) + "\n", f"{_TOOK}_bucket", ("le",), name=WEBHOOK)
+    add_samples(counts, "\n".join(lines) + "\n", f"{_TOOK}_bucket", ("le",), name=WEBHOOK)
     return Counter({float(le): count for (le,), count in counts.items()})
 
 

@@ -15,7 +15,7 @@ from tests.cluster.install import CONFIGURATION, NAME, VALIDATION, Webhook, end_
 from tests.faults.certs_command import certs, served
 from tests.faults.change import authorities, count_of, trusted
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import none_lost
+from tests.faults.counts import check_none_lost
 from tests.faults.scale import SCALE
 from tests.waiting import until
 
@@ -75,24 +75,28 @@ def test_certificates_are_exchanged(webhook: Webhook, load: Load, figure: Figure
     first, leaves, decided = _issuer(webhook), _leaves(webhook), _decided(webhook)
     seconds = []
     with load() as creations:
-        creations.last(1)
+        creations.continue_for(1)
         for _ in range(SCALE.rotations):
             began, before = time.monotonic(), _issuer(webhook)
             certs(webhook, "rotate")
             until(lambda before=before: _issuer(webhook) != before)  # type: ignore[misc]
             until(lambda: _issuers(webhook) == {"current"})
-            if SCALE.retired:
+            if SCALE.waits_for_retirement:
                 until(lambda: "previous.crt" not in authorities(webhook))
                 until(lambda: count_of(trusted(webhook)) == 1)
             seconds.append(round(time.monotonic() - began))
         until(lambda: min(_renewed(webhook, leaves).values()) >= LEAVES)
         until(lambda: _decided(webhook) >= decided + SCALE.pods)
-        time.sleep(SCALE.after)
-    measured = none_lost(creations)
+        time.sleep(SCALE.after_repair)
+    measured = check_none_lost(creations)
     assert served(webhook, REPLICAS) == REPLICAS
     assert _issuer(webhook) != first
     renewed = sum(_renewed(webhook, leaves).values())
-    until_what = "until the old CA was gone" if SCALE.retired else "until no leaf was of the old"
+    until_what = (
+        "until the old CA was gone"
+        if SCALE.waits_for_retirement
+        else "until no leaf was of the old"
+    )
     figure("leaf and CA rotation", f"{renewed} leaves, CA in {seconds} s {until_what}: {measured}")
 
 

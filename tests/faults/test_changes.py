@@ -22,10 +22,10 @@ import pytest
 import yaml
 
 from tests.cluster.binaries import binary
-from tests.cluster.fabrics import OBJECT, apply_fabrics, in_use
+from tests.cluster.fabrics import OBJECT, apply_fabrics, wait_until_in_use
 from tests.cluster.install import Webhook
 from tests.e2e.admission.neighbor import AFTER, Ops, limits_memory, running
-from tests.e2e.asking import Document, make_namespaces, namespace
+from tests.e2e.documents import Document, make_namespaces, namespace
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
@@ -70,7 +70,7 @@ def space(webhook: Webhook) -> Iterator[Space]:
     space = Space(webhook.cluster, NAME, "example.com/none")
     make_namespaces(space.cluster, namespace(NAME, "true"), namespace(PLAIN, None))
     yield space
-    in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
+    wait_until_in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
     space.cluster.kubectl("delete", "namespace", NAME, PLAIN, "--wait=false")
 
 
@@ -119,9 +119,9 @@ class Changes:
         self.last = now.config_hash
         self.used[self.last] = now
 
-    def in_use(self) -> None:
+    def wait_until_in_use(self) -> None:
         """Wait until all replicas use the last one."""
-        in_use(self._webhook, self.last)
+        wait_until_in_use(self._webhook, self.last)
 
 
 def answered(results: Path) -> Iterator[Answered]:
@@ -153,7 +153,7 @@ def test_each_pod_has_a_single_configuration(
     Changes come in pairs. The second is made while the first usually still waits to be used, so
     the first may decide no pod.
     """
-    webhook.cluster.need("a replica that can be killed")
+    webhook.cluster.skip_if_existing("a replica that can be killed")
     pod = space.pod("", "nvidia.com/v100", automountServiceAccountToken=False)
     pod["metadata"] |= {"name": None, "generateName": "changed-"}
     changes = Changes(webhook)
@@ -187,7 +187,7 @@ def _while_it_changes(
         neighbor = stack.enter_context(running(webhook.cluster, folder))
         neighbor.space, neighbor.takes = NAME, BETWEEN
         changes.make(0)
-        changes.in_use()
+        changes.wait_until_in_use()
         stack.enter_context(neighbor.moved_in(AFTER, changes.habit, "Never"))
         until(lambda: space.proposed(pod) and neighbor.answered)
         creations = stack.enter_context(creating(space, pod, folder, SCALE.changed))
@@ -198,7 +198,7 @@ def _while_it_changes(
             if pair == SCALE.pairs // 2:
                 kill(webhook, victim)
             changes.wait_for_pods()
-        changes.in_use()
+        changes.wait_until_in_use()
         time.sleep(1)
     return creations
 

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.cluster.install import DEPLOYMENT, NAME, Webhook
-from tests.e2e.asking import Document
-from tests.e2e.live.lab import Lab
+from tests.e2e.documents import Document
+from tests.e2e.live.lab import ChangingNamespace
 from tests.e2e.live.replica import replicas
 from tests.faults.certs_command import served
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import none_lost
+from tests.faults.counts import check_none_lost
 from tests.faults.replicas import settled
 from tests.faults.scale import SCALE
 from tests.integration.replica import WRONG_CLOCK
@@ -56,7 +56,7 @@ def _copy(deployment: Document, clock: str, seconds: int) -> Document:
 
 
 def test_clocks_are_wrong(
-    webhook: Webhook, skewed: list[str], lab: Lab, load: Load, figure: Figure
+    webhook: Webhook, skewed: list[str], lab: ChangingNamespace, load: Load, figure: Figure
 ) -> None:
     """With clocks ten minutes ahead and behind, the API server verifies the leaves, and calls them.
 
@@ -71,8 +71,8 @@ def test_clocks_are_wrong(
     with load() as creations:
         with ThreadPoolExecutor(BURST) as burst:
             until(lambda: _patched(burst, lab) and all(new_calls().values()))
-        creations.last(SCALE.after)
-    measured = none_lost(creations)
+        creations.continue_for(SCALE.after_repair)
+    measured = check_none_lost(creations)
     calls = sum(new_calls().values())
     figure(
         "clocks 10 minutes ahead and behind",
@@ -80,7 +80,7 @@ def test_clocks_are_wrong(
     )
 
 
-def _patched(burst: ThreadPoolExecutor, lab: Lab) -> bool:
+def _patched(burst: ThreadPoolExecutor, lab: ChangingNamespace) -> bool:
     """Dry-run many pods at once; each must be patched."""
     answers = list(burst.map(lambda _: lab.ask(), range(BURST)))
     assert all("rdma.lab/status" in answer.object["metadata"]["annotations"] for answer in answers)

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.cluster.fabrics import PATH, in_use, used
+from tests.cluster.fabrics import PATH, used, wait_until_in_use
 from tests.cluster.install import NAME, Webhook
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.live.replica import replicas
 from tests.e2e.live.test_configuration import fabrics_of, successful, unusable
 from tests.e2e.wire import send
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import killed_with, none_lost
+from tests.faults.counts import check_none_lost, killed_with
 from tests.faults.replicas import kill, processes, ready, settled
 from tests.faults.scale import SCALE
 from tests.waiting import until
@@ -34,7 +34,7 @@ def last_good(webhook: Webhook) -> Iterator[str]:
         until(lambda: not any(successful(replica) for replica in replicas(webhook)))
         yield config
         patch_fabrics(webhook.cluster, fabrics_of(usable))
-        in_use(webhook, config)
+        wait_until_in_use(webhook, config)
         settled(webhook)
 
 
@@ -83,13 +83,13 @@ def test_replaced_replicas_use_the_last_good_one(
     """No pod is refused for want of fabrics, and none is created without RDMA."""
     replace, is_sudden = REPLACED[how]
     with load() as creations:
-        creations.last(1)
+        creations.continue_for(1)
         replace(webhook)
         settled(webhook)
-        time.sleep(SCALE.after)
+        time.sleep(SCALE.after_repair)
     assert {used(replica.get("/metrics")[1]) for replica in replicas(webhook)} == {last_good}
     assert creations.created == creations.patched > 0
-    measured = killed_with(creations) if is_sudden else none_lost(creations)
+    measured = killed_with(creations) if is_sudden else check_none_lost(creations)
     figure(f"fabrics unusable, {how}", measured)
 
 
@@ -99,14 +99,14 @@ def test_all_replicas_are_killed_at_once(
     """Pods are refused until the first replica is ready, which uses the last good one."""
     before = processes(webhook)
     with load() as creations:
-        creations.last(1)
+        creations.continue_for(1)
         for container in before.values():
             kill(webhook, container)
         until(lambda: {*before.values()}.isdisjoint(processes(webhook).values()))
         settled(webhook)
     with load() as later:
-        later.last(SCALE.after)
-    none_lost(later)
+        later.continue_for(SCALE.after_repair)
+    check_none_lost(later)
     assert {used(replica.get("/metrics")[1]) for replica in replicas(webhook)} == {last_good}
     measured = f"{killed_with(creations)}, within {creations.blocked:.1f} s"
     figure("fabrics unusable, all replicas killed", measured)

@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.live.lab import MAXIMUM, Lab
-from tests.e2e.live.outage import answers, cut_off
+from tests.e2e.live.lab import MAXIMUM, ChangingNamespace
+from tests.e2e.live.outage import cut_off, wait_for_api_server
 from tests.e2e.live.replica import Cost, replicas
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import none_lost
+from tests.faults.counts import check_none_lost
 from tests.faults.replicas import processes
 from tests.faults.scale import SCALE
 from tests.waiting import until
@@ -42,28 +42,30 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_replicas_recover_by_themselves(
-    webhook: Webhook, lab: Lab, load: Load, figure: Figure, fault: str
+    webhook: Webhook, lab: ChangingNamespace, load: Load, figure: Figure, fault: str
 ) -> None:
     """No process is restarted, memory does not grow, and later changes count again."""
     program, broken = FAULTS[fault]
     with load() as warm:
-        warm.last(1)
-    none_lost(warm)
+        warm.continue_for(1)
+    check_none_lost(warm)
     running, before = processes(webhook), _costs(webhook)
     with load() as meanwhile:  # clients keep creating pods
-        meanwhile.last(0.5)
+        meanwhile.continue_for(0.5)
         with broken(webhook, program):
-            meanwhile.last(0.5 + SCALE.outage)
+            meanwhile.continue_for(0.5 + SCALE.outage)
         back = time.monotonic()
-        answers(webhook.cluster)
+        wait_for_api_server(webhook.cluster)
         until(lambda: lab.ask().refusal == "")
         recovered = time.monotonic() - back
     until(lambda: not any(cut_off(replica) for replica in replicas(webhook)))
     lab.put("LimitRange", limits=MAXIMUM)
-    took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
+    took = lab.wait_for_answers(
+        lambda answer: bool(answer.object) and answer.memory().limit == "64Gi"
+    )
     with load() as creations:
-        creations.last(SCALE.after)
-    measured = none_lost(creations)
+        creations.continue_for(SCALE.after_repair)
+    measured = check_none_lost(creations)
 
     assert processes(webhook) == running
     after = _costs(webhook)

@@ -9,11 +9,11 @@ import pytest
 
 from tests.cluster.install import Webhook
 from tests.e2e.admission.pods import Answer
-from tests.e2e.asking import ENABLE
-from tests.e2e.live.lab import Lab
+from tests.e2e.documents import ENABLE
+from tests.e2e.live.lab import ChangingNamespace
 from tests.e2e.live.test_new_namespaces import _outcome
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import none_lost
+from tests.faults.counts import check_none_lost
 from tests.faults.scale import SCALE
 from tests.waiting import until
 
@@ -24,24 +24,27 @@ RULES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", RULES)
-def test_a_rule_is_added(lab: Lab, load: Load, figure: Figure, kind: str) -> None:
+def test_a_rule_is_added(lab: ChangingNamespace, load: Load, figure: Figure, kind: str) -> None:
     """The next pods keep their memory limit, on every replica; no pod is rejected meanwhile."""
     with load() as creations:
-        creations.last(0.5)
+        creations.continue_for(0.5)
         lab.put(kind, **RULES[kind])
-        took = lab.decided(_limit_kept)
-        creations.last(SCALE.after)
+        took = lab.wait_for_answers(_limit_kept)
+        creations.continue_for(SCALE.after_repair)
     figure(
-        f"{kind} added, then a pod", f"counted after {took * 1000:.0f} ms; {none_lost(creations)}"
+        f"{kind} added, then a pod",
+        f"counted after {took * 1000:.0f} ms; {check_none_lost(creations)}",
     )
 
 
 def _limit_kept(answer: Answer) -> bool:
     """Return whether the limit is kept; a pod without it is rejected."""
-    return bool(answer.object) and answer.memory()[1] == "64Gi"
+    return bool(answer.object) and answer.memory().limit == "64Gi"
 
 
-def test_a_label_is_put(webhook: Webhook, lab: Lab, load: Load, figure: Figure) -> None:
+def test_a_label_is_put(
+    webhook: Webhook, lab: ChangingNamespace, load: Load, figure: Figure
+) -> None:
     """A pod created right after its namespace is labeled is patched once the API server calls."""
     outcomes: Counter[str] = Counter()
     before = _not_opted_in(webhook)
@@ -61,7 +64,9 @@ def test_a_label_is_put(webhook: Webhook, lab: Lab, load: Load, figure: Figure) 
         f"{outcomes['patched']} patched, {outcomes['unknown']} decided as unknown, 0 not opted in"
     )
     early = f"the API server did not call yet for {outcomes['not called']}"
-    figure("label put on a namespace, a pod at once", f"{calls}; {early}; {none_lost(creations)}")
+    figure(
+        "label put on a namespace, a pod at once", f"{calls}; {early}; {check_none_lost(creations)}"
+    )
 
 
 def _not_opted_in(webhook: Webhook) -> int:

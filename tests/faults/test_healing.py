@@ -10,10 +10,10 @@ import pytest
 
 from certs.issue import issue_ca
 from tests.cluster.install import Webhook
-from tests.e2e.live.lab import Lab
+from tests.e2e.live.lab import ChangingNamespace
 from tests.faults.change import CONFIGURATION, SECRET, authorities, delete, patch, trusted
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import lost, none_lost
+from tests.faults.counts import check_none_lost, lost
 from tests.waiting import until
 
 _BUNDLE = "/webhooks/0/clientConfig/caBundle"
@@ -42,12 +42,12 @@ BUNDLES: dict[str, Callable[[Webhook], None]] = {
 
 @pytest.mark.parametrize("fault", [*SECRETS, *BUNDLES])
 def test_damage_is_repaired(
-    webhook: Webhook, lab: Lab, load: Load, figure: Figure, fault: str
+    webhook: Webhook, lab: ChangingNamespace, load: Load, figure: Figure, fault: str
 ) -> None:
     """The repair keeps the CA: a broken Secret fails no pod, nor does a repaired `caBundle`."""
     secret, bundle = authorities(webhook), trusted(webhook)
     with load() as creations:
-        creations.last(1)
+        creations.continue_for(1)
         {**SECRETS, **BUNDLES}[fault](webhook)
         began = time.monotonic()
         until(lambda: (authorities(webhook), trusted(webhook)) == (secret, bundle))
@@ -55,9 +55,9 @@ def test_damage_is_repaired(
         until(lambda: not lab.ask().refusal)
     figure(fault, f"healed after {took:.1f} s; {lost(creations)}, over {creations.blocked:.1f} s")
     if fault in SECRETS:
-        none_lost(creations)
+        check_none_lost(creations)
     else:
         assert creations.created == creations.patched > 0
     with load() as later:
-        later.last(1)
-    none_lost(later)
+        later.continue_for(1)
+    check_none_lost(later)

@@ -8,7 +8,7 @@ from tests.cluster.api import Api
 from tests.cluster.install import Webhook
 from tests.cluster.node import NAME as NODE
 from tests.faults.conftest import Figure, Load
-from tests.faults.counts import killed_with, none_lost
+from tests.faults.counts import check_none_lost, killed_with
 from tests.faults.replicas import kill, processes, ready, settled
 from tests.faults.scale import SCALE
 from tests.waiting import until
@@ -22,7 +22,7 @@ def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> No
     before = processes(webhook)
     name, container = min(before.items())
     with load() as creations:
-        creations.last(2)
+        creations.continue_for(2)
         kill(webhook, container)
         killed = time.monotonic()
         until(lambda: processes(webhook).get(name, container) != container)
@@ -32,8 +32,8 @@ def test_a_replica_is_killed(webhook: Webhook, load: Load, figure: Figure) -> No
     figure("kill -9 of a replica", f"{measured}; ready again after {back:.1f} s")
     assert creations.created == creations.patched
     with load() as later:
-        later.last(SCALE.after)
-    none_lost(later)
+        later.continue_for(SCALE.after_repair)
+    check_none_lost(later)
 
 
 def test_the_kubelet_restarts(webhook: Webhook, load: Load, figure: Figure) -> None:
@@ -41,11 +41,11 @@ def test_the_kubelet_restarts(webhook: Webhook, load: Load, figure: Figure) -> N
     before = processes(webhook)
     api = Api(webhook.cluster.access)
     with load() as creations:
-        creations.last(1)
+        creations.continue_for(1)
         with webhook.cluster.processes.without("kubelet"):
-            creations.last(1 + SCALE.outage)
+            creations.continue_for(1 + SCALE.outage)
         until(lambda: api.ready(f"/api/v1/nodes/{NODE}"))
         settled(webhook)
-        time.sleep(SCALE.after)
+        time.sleep(SCALE.after_repair)
     assert processes(webhook) == before
-    figure("the node's kubelet restarted", none_lost(creations))
+    figure("the node's kubelet restarted", check_none_lost(creations))

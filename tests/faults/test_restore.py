@@ -12,11 +12,11 @@ import pytest
 
 from tests.cluster.api import Api
 from tests.cluster.cluster import Cluster
-from tests.cluster.fabrics import apply_fabrics, in_use
+from tests.cluster.fabrics import apply_fabrics, wait_until_in_use
 from tests.cluster.install import Webhook
 from tests.cluster.namespaces import INSIDE
-from tests.e2e.live.lab import Lab
-from tests.e2e.live.outage import answers
+from tests.e2e.live.lab import ChangingNamespace
+from tests.e2e.live.outage import wait_for_api_server
 from tests.e2e.live.replica import replicas
 from tests.e2e.live.test_configuration import changed
 from tests.faults.conftest import Figure
@@ -49,7 +49,7 @@ def _offline(cluster: Cluster) -> Iterator[None]:
         cluster.processes.without("etcd", 3.0),
     ):
         yield
-    answers(cluster)
+    wait_for_api_server(cluster)
 
 
 def _bump(cluster: Cluster, beyond: int) -> None:
@@ -68,15 +68,17 @@ def _bump(cluster: Cluster, beyond: int) -> None:
 
 
 @pytest.mark.parametrize("bumped", [False, True], ids=["as it was", "revision bumped"])
-def test_etcd_is_restored(webhook: Webhook, lab: Lab, figure: Figure, *, bumped: bool) -> None:
+def test_etcd_is_restored(
+    webhook: Webhook, lab: ChangingNamespace, figure: Figure, *, bumped: bool
+) -> None:
     """Replicas go back to the restored object and namespaces, without a restart."""
     cluster, usable = webhook.cluster, webhook.fabrics.read_text()
-    in_use(webhook, before := apply_fabrics(cluster, usable))
+    wait_until_in_use(webhook, before := apply_fabrics(cluster, usable))
     until(lambda: lab.ask().refusal == "")
     running = processes(webhook)
     with _offline(cluster):
         cluster.exec("cp", "-a", _DATA, _COPY)
-    in_use(webhook, apply_fabrics(cluster, changed(rate=400)))
+    wait_until_in_use(webhook, apply_fabrics(cluster, changed(rate=400)))
     lab.label("rdma.lab/later", "true")
     latest = _revision(cluster)
     with cluster.processes.without("kube-apiserver", 3.0):
@@ -91,8 +93,8 @@ def test_etcd_is_restored(webhook: Webhook, lab: Lab, figure: Figure, *, bumped:
     cluster.processes.until("API server ready", lambda: _is_ready(cluster))
     with cluster.processes.without("kube-proxy"):
         pass  # it waits for versions in the future, as every client that resumes its watches
-    answers(cluster)
-    in_use(webhook, before)
+    wait_for_api_server(cluster)
+    wait_until_in_use(webhook, before)
     took = time.monotonic() - began
     until(lambda: lab.ask().refusal == "")
     assert restored < latest

@@ -20,11 +20,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cluster.fabrics import apply_fabrics, in_use, stored, used
+from tests.cluster.fabrics import apply_fabrics, stored, used, wait_until_in_use
 from tests.cluster.images import previous_stand_in
 from tests.cluster.install import DEPLOYMENT, NAME, Webhook
 from tests.e2e.admission.neighbor import AFTER, limits_memory, running
-from tests.e2e.asking import Document, make_namespaces, namespace
+from tests.e2e.documents import Document, make_namespaces, namespace
 from tests.e2e.fabrics_bypass import patch_fabrics, unchecked
 from tests.e2e.installed.load import Creations, creating
 from tests.e2e.installed.space import Space
@@ -33,7 +33,7 @@ from tests.e2e.installed.test_life import keep_objects
 from tests.e2e.live.replica import Replica, replicas
 from tests.e2e.live.test_configuration import successful
 from tests.faults.conftest import Figure
-from tests.faults.counts import none_lost
+from tests.faults.counts import check_none_lost
 from tests.faults.expected_pods import Expectation, leaves
 from tests.faults.replicas import kill, processes, settled
 from tests.faults.scale import SCALE
@@ -112,7 +112,7 @@ class Versions:
 
         Both versions accept the last configuration.
         """
-        measured = none_lost(creations)
+        measured = check_none_lost(creations)
         expected = self._expected(
             [compiled(configuration) for configuration in configurations],
             compiled_before(configurations[-1]),
@@ -148,12 +148,12 @@ def versions(
     webhook: Webhook, space: Space, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Versions]:
     """Begin a rollout to the previous version, and restore everything afterwards."""
-    webhook.cluster.need("an image made of that of this checkout")
+    webhook.cluster.skip_if_existing("an image made of that of this checkout")
     previous, folder = previous_stand_in(), tmp_path_factory.mktemp("versions")
     webhook.cluster.load(previous.archive)
     versions = Versions(webhook, previous.name, space, folder)
     make_namespaces(webhook.cluster, namespace(PLAIN, None))
-    in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(COMPATIBLE)))
+    wait_until_in_use(webhook, apply_fabrics(webhook.cluster, yaml.safe_dump(COMPATIBLE)))
     with running(webhook.cluster, folder) as neighbor:
         neighbor.space, neighbor.period = space.name, PERIOD
         with neighbor.moved_in(AFTER, limits_memory, "Never"):
@@ -164,7 +164,7 @@ def versions(
             yield versions
     roll(webhook, webhook.image)
     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
-    in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
+    wait_until_in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
     webhook.cluster.kubectl("delete", "namespace", PLAIN, "--wait=false")
 
 
@@ -297,4 +297,4 @@ def test_a_rollback_and_an_upgrade_lose_no_pod(versions: Versions, figure: Figur
     figure(f"rolled back and upgraded, {SCALE.restarts} times", measured)
     # A replica of the previous version that drains is called once more over a kept connection.
     until(lambda: patch_fabrics(webhook.cluster, NEWER["spec"]["fabrics"]).code == 200)
-    in_use(webhook, compiled(NEWER).config_hash)
+    wait_until_in_use(webhook, compiled(NEWER).config_hash)

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from tests.cluster.fabrics import OBJECT
 from tests.cluster.install import NAME, Webhook, site
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.installed.test_life import Replica
 from webhook.config import compile as compiling
 from webhook.config.load import parse_object

@@ -37,8 +37,9 @@ TARGETS = {target.name: target for target in _ALL}
 _DRAWN = tuple(name for name, target in TARGETS.items() for _ in range(target.weight))
 #: One in this many cases is large.
 LARGE = 200
-#: One in this many cases, and all over this many bytes, are weighed, which takes far longer.
-_WEIGHED, _HEAVY = 256, 16_384
+#: The memory of one in this many cases, and of all over this many bytes, is measured, which takes
+#: far longer.
+_MEMORY_MEASURED, _HEAVY = 256, 16_384
 
 
 def make(seed: int, number: int, only: str = "") -> tuple[Target, Parts]:
@@ -54,7 +55,7 @@ def check(target: Target, parts: Parts, number: int = 0) -> Checked:
     law = "nothing_is_raised"
     try:
         observed = target.observe(parts)
-        observed.weigh = number % _WEIGHED == 0 or observed.size > _HEAVY
+        observed.measures_memory = number % _MEMORY_MEASURED == 0 or observed.size > _HEAVY
         for check_law in target.laws:
             law = check_law.__name__
             check_law(observed)

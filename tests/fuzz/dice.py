@@ -19,7 +19,7 @@ class Dice:
     def __init__(self, seed: int, number: int) -> None:
         self._random = random.Random(f"{seed}/{number}")
 
-    def chance(self, odds: float) -> bool:
+    def one_in(self, odds: float) -> bool:
         """Return True once in `odds` times on average."""
         return self._random.random() * odds < 1
 

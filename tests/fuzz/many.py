@@ -91,7 +91,7 @@ _TEXTS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
 )
 
 
-def crowd(dice: Dice, pod: dict[str, Any], size: int) -> None:
+def fill_with_copies(dice: Dice, pod: dict[str, Any], size: int) -> None:
     """Put many copies of one thing into a pod, about `size` bytes; edit the pod in place."""
     kind = dice.below(8)
     if kind < 5:

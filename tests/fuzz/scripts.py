@@ -169,10 +169,10 @@ _BLOCKS = (
 
 def argv_of(dice: Dice) -> list[str]:
     """Draw a container's words: a program and its arguments, or a shell with a script."""
-    if dice.chance(2):
+    if dice.one_in(2):
         return list(dice.pick(ARGVS))
     words = [*dice.pick(SHELLS), script_of(dice)]
-    if dice.chance(8):
+    if dice.one_in(8):
         words += dice.pick(ARGVS)
     return words
 
@@ -207,7 +207,7 @@ def _noise(dice: Dice, script: str) -> str:
 
 def _deep(dice: Dice) -> str:
     """Repeat something many times, but rarely so often that the size alone matters."""
-    limit = 4000 if dice.chance(30) else 200
-    piece = dice.pick(OPENINGS) if dice.chance(2) else dice.pick(_TRAPS) + dice.pick(_TRAPS)
+    limit = 4000 if dice.one_in(30) else 200
+    piece = dice.pick(OPENINGS) if dice.one_in(2) else dice.pick(_TRAPS) + dice.pick(_TRAPS)
     repeated = piece * dice.below(limit)
     return dice.pick(("", "mpirun -x A\n")) + repeated + dice.pick(("", "\nmpirun -x A", "a"))

@@ -128,7 +128,7 @@ def _scalar(dice: Dice, parent: Any, key: Any, _: Places) -> None:
 def _text(dice: Dice, parent: Any, key: Any, _: Places) -> None:
     drawn = dice.pick(TEXTS)
     old = parent[key]
-    parent[key] = old + drawn if old.__class__ is str and dice.chance(2) else drawn
+    parent[key] = old + drawn if old.__class__ is str and dice.one_in(2) else drawn
 
 
 def _removed(_: Dice, parent: Any, key: Any, __: Places) -> None:
@@ -146,7 +146,7 @@ def _renamed(dice: Dice, parent: Any, key: Any, nodes: Places) -> None:
     if parent.__class__ is not dict:
         return _turned(dice, parent, key, nodes)
     other = dice.pick(nodes)[1]
-    parent[other if other.__class__ is str and dice.chance(2) else dice.pick(TEXTS)] = parent.pop(
+    parent[other if other.__class__ is str and dice.one_in(2) else dice.pick(TEXTS)] = parent.pop(
         key
     )
     return None
@@ -171,9 +171,9 @@ def _twice(dice: Dice, parent: Any, key: Any, _: Places) -> None:
 
 def _wrapped(dice: Dice, parent: Any, key: Any, _: Places) -> None:
     """Nest a value one level deeper, or deeper than in any real pod."""
-    depth = dice.pick((2, 10, 50)) if dice.chance(8) else 1
+    depth = dice.pick((2, 10, 50)) if dice.one_in(8) else 1
     for _turn in range(depth):
-        parent[key] = [parent[key]] if dice.chance(2) else {"x": parent[key]}
+        parent[key] = [parent[key]] if dice.one_in(2) else {"x": parent[key]}
 
 
 _SPOILERS: tuple[Callable[[Dice, Any, Any, Places], None], ...] = (
@@ -212,7 +212,7 @@ _GROWING: tuple[type, ...] = (list, list, list, list, dict, str)
 
 def _longer(dice: Dice, text: str, size: int) -> str:
     joint = dice.pick(("", ",", "\n", " ", ", ", "/"))
-    if dice.chance(2):
+    if dice.one_in(2):
         return joint.join(f"{text}{number}" for number in range(size // (len(text) + 6)))
     return joint.join([text] * (size // (len(text) + len(joint))))
 
@@ -221,9 +221,9 @@ def _repeat(dice: Dice, listed: list[Any], size: int) -> None:
     sample = dice.pick(listed)
     count = size // (len(orjson.dumps(sample)) + 4)
     name = sample.get("name") if sample.__class__ is dict else None
-    if name.__class__ is str and dice.chance(1.3):
+    if name.__class__ is str and dice.one_in(1.3):
         listed += [sample | {"name": f"{name}{number}"} for number in range(count)]
-    elif sample.__class__ is str and dice.chance(2):
+    elif sample.__class__ is str and dice.one_in(2):
         listed += [f"{sample}{number}" for number in range(count)]
     else:
         listed += [sample] * count
@@ -232,12 +232,12 @@ def _repeat(dice: Dice, listed: list[Any], size: int) -> None:
 # Bytes
 
 
-def written(dice: Dice, value: Any) -> bytes:
+def perhaps_corrupted_json(dice: Dice, value: Any) -> bytes:
     """Write JSON, rarely with text that no well-behaved writer would write."""
-    if not dice.chance(10):
+    if not dice.one_in(10):
         return orjson.dumps(value)
     raw = _marked(dice, value)
-    return dice.pick(_BYTES)(dice, raw) if dice.chance(1.5) else raw
+    return dice.pick(_BYTES)(dice, raw) if dice.one_in(1.5) else raw
 
 
 _RAW: tuple[bytes, ...] = (
@@ -272,9 +272,9 @@ def _marked(dice: Dice, value: Any) -> bytes:
     if not nodes:
         return orjson.dumps(value)
     parent, key = dice.pick(nodes)
-    if parent.__class__ is dict and dice.chance(2):
+    if parent.__class__ is dict and dice.one_in(2):
         other, its = dice.pick(nodes)
-        parent[_MARK] = _copied(other[its]) if dice.chance(2) else dice.pick(TEXTS)
+        parent[_MARK] = _copied(other[its]) if dice.one_in(2) else dice.pick(TEXTS)
         return orjson.dumps(value).replace(orjson.dumps(_MARK), orjson.dumps(key))
     parent[key] = _MARK
     return orjson.dumps(value).replace(orjson.dumps(_MARK), dice.pick(_RAW))

@@ -99,12 +99,12 @@ def run(
         for worker in workers:
             _hand_out(worker, ranges)
         while any(worker.numbers for worker in workers):
-            for index, came in _heard(workers):
-                if came is None:
+            for index, tally in _heard(workers):
+                if tally is None:
                     _bury(workers[index], selection, total, ranges)
                     workers[index] = _start(selection)
                 else:
-                    total.add(came)
+                    total.add(tally)
                 _hand_out(workers[index], ranges)
             report(total)
     finally:

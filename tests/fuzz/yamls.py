@@ -26,7 +26,7 @@ def yaml_of(dice: Dice, value: Any) -> str:
             Dumper=_DUMPER,
             default_flow_style=flow,
             sort_keys=False,
-            allow_unicode=dice.chance(2),
+            allow_unicode=dice.one_in(2),
             width=width,
         )
     )

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 
-def part(program: str, package: str) -> str:
+def require_program(program: str, package: str) -> str:
     """Return the program's path; if it is missing, fail with CI=true, else skip the test."""
     path = shutil.which(program)
     if path is None:

@@ -77,12 +77,12 @@ def scraped(running: Running) -> str:
     return running.get("/metrics").text
 
 
-def planted(
-    folder: Path, running: Running, plant: Callable[[], object], shows: Callable[[], object]
+def with_failure(
+    folder: Path, running: Running, cause: Callable[[], object], shows: Callable[[], object]
 ) -> Callable[..., None]:
     """Plant a failure, wait until the metrics show it; return an assertion on the alerts."""
     before = Phase(scraped(running))
-    plant()
+    cause()
     until(shows)
     after = scraped(running)
     return lambda *alerts, **phase: assert_alerts(folder, before, Phase(after, alerts, **phase))

@@ -57,7 +57,7 @@ class Replica:
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(self._command, cwd=_ROOT, stdout=log, stderr=log)
 
-    def listening(self) -> None:
+    def wait_for_ports(self) -> None:
         """Wait until its ports are known."""
         until(lambda: bool(self.lines("serving")))
         self.ports: dict[str, int] = self.lines("serving")[0]["ports"]
@@ -72,7 +72,7 @@ class Replica:
 
     def __enter__(self) -> Self:
         self.launch()
-        self.listening()
+        self.wait_for_ports()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -22,10 +22,10 @@ from tests.integration.live_api import LiveApi
 from tests.integration.promtool import (
     Phase,
     assert_alerts,
-    planted,
     promtool,
     rule_file,
     scraped,
+    with_failure,
 )
 from tests.integration.serving import (
     FABRICS,
@@ -122,22 +122,22 @@ def test_a_bad_metric_is_reported() -> None:
 def test_a_configuration_that_cannot_be_used(server: Running, tmp_path: Path) -> None:
     """The last good one stays in use, so there is only a warning."""
     failed = "rdma_webhook_config_last_reload_successful"
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, server),
         lambda: mount(tmp_path, "spec: []"),
         lambda: server.metric(failed) == 0,
     )
-    fires("RdmaWebhookConfigurationRejected")
+    expect_alerts("RdmaWebhookConfigurationRejected")
 
 
 def test_no_configuration(server: Running, tmp_path: Path) -> None:
     """A configuration without fabrics is valid, but decides on no pod."""
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, server),
         lambda: mount(tmp_path, FABRICS.partition("  fabrics:")[0] + "  fabrics: []\n"),
         lambda: server.metric("rdma_webhook_configured") == 0,
     )
-    fires("RdmaWebhookNotConfigured")
+    expect_alerts("RdmaWebhookNotConfigured")
 
 
 def test_no_replica(server: Running, tmp_path: Path) -> None:
@@ -150,12 +150,12 @@ def test_a_defect(tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(server_module, "decide", lambda *_: 1 / 0)
     with Running(tls, fabrics(tmp_path)) as server:
         until(lambda: server.get("/readyz").status == 200)
-        fires = planted(
+        expect_alerts = with_failure(
             *(tmp_path, server),
             lambda: server.post(review()),
             lambda: server.metric("rdma_webhook_internal_errors_total") == 1,
         )
-    fires("RdmaWebhookInternalError")
+    expect_alerts("RdmaWebhookInternalError")
 
 
 def test_a_certificate_that_nobody_renews(
@@ -163,12 +163,12 @@ def test_a_certificate_that_nobody_renews(
 ) -> None:
     """A certificate from files raises the alert a week before it expires."""
     soon = time.time() + timedelta(days=8).total_seconds()
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, server),
         lambda: renew(tls, timedelta(days=6)),
         lambda: expiry(server) < soon,
     )
-    fires("RdmaWebhookCertificateExpires")
+    expect_alerts("RdmaWebhookCertificateExpires")
 
 
 def expiry(running: Running) -> float:
@@ -180,12 +180,12 @@ def test_a_certificate_that_cannot_be_read(
     server: Running, tls: Certificates, tmp_path: Path
 ) -> None:
     """The certificate in use is still valid, so there is only a warning."""
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, server),
         lambda: tls.cert.write_text("no certificate"),
         lambda: server.metric("rdma_webhook_certificate_last_update_successful") == 0,
     )
-    fires("RdmaWebhookCertificateProblem")
+    expect_alerts("RdmaWebhookCertificateProblem")
 
 
 @pytest.mark.parametrize(
@@ -214,19 +214,21 @@ def test_an_api_server_that_is_away(replica: Running, api: LiveApi, tmp_path: Pa
     """Facts that are older than five minutes raise the alert; there is no other yet."""
     failures = 'rdma_webhook_facts_failures_total{resource="nodes"}'
     with api.outage():
-        fires = planted(*(tmp_path, replica), lambda: None, lambda: replica.metric(failures))
-    fires("RdmaWebhookFactsStale", contact=False)
+        expect_alerts = with_failure(
+            *(tmp_path, replica), lambda: None, lambda: replica.metric(failures)
+        )
+    expect_alerts("RdmaWebhookFactsStale", contact=False)
 
 
 def test_a_node_that_lost_its_resource(replica: Running, api: LiveApi, tmp_path: Path) -> None:
     """A node without the device plugin raises the alert of its fabric."""
     lacking = 'rdma_webhook_fabric_nodes_without_resource{fabric="ib"}'
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, replica),
         lambda: api.cluster.put(NODES, node("n1", gpu="8")),
         lambda: replica.metric(lacking) == 1,
     )
-    fires("RdmaWebhookNodesWithoutResource")
+    expect_alerts("RdmaWebhookNodesWithoutResource")
 
 
 @pytest.mark.parametrize(
@@ -238,12 +240,12 @@ def test_a_fabric_without_nodes(
     replica: Running, api: LiveApi, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
     """If the last node of the fabric is lost or cordoned, its alert fires."""
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, replica),
         lambda: api.cluster.put(NODES, changed),
         lambda: replica.metric('rdma_webhook_fabric_nodes{fabric="ib"}') == 0,
     )
-    fires("RdmaWebhookFabricWithoutNodes")
+    expect_alerts("RdmaWebhookFabricWithoutNodes")
 
 
 def test_an_event_that_is_refused(replica: Running, api: LiveApi, tmp_path: Path) -> None:
@@ -252,22 +254,22 @@ def test_an_event_that_is_refused(replica: Running, api: LiveApi, tmp_path: Path
     manifest["metadata"]["ownerReferences"] = [JOB]
     manifest["spec"]["containers"][0]["env"] = [RDMA_OFF]
     api.forbidden.append("^POST .*/events[?]")
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, replica),
         lambda: replica.post(review(manifest)),
         lambda: replica.metric("rdma_webhook_event_failures_total") == 1,
     )
-    fires("RdmaWebhookEventFailures")
+    expect_alerts("RdmaWebhookEventFailures")
 
 
 def test_an_account_that_may_do_too_much(replica: Running, api: LiveApi, tmp_path: Path) -> None:
     """Without its policy, the API server allows the dry runs."""
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, replica),
         api.forbidden.clear,
         lambda: guarded(replica) == 0,
     )
-    fires("RdmaWebhookNotGuarded")
+    expect_alerts("RdmaWebhookNotGuarded")
 
 
 def test_a_worker_that_crashes(server: Running, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from tests.integration.live_api import LiveApi
-from tests.integration.promtool import planted, promtool, scraped
+from tests.integration.promtool import promtool, scraped, with_failure
 from tests.integration.serving import Certificates, Running, certificates
-from tests.integration.test_live_configuration import PATH, written
+from tests.integration.test_live_configuration import PATH, fabrics_object
 from tests.unit.kube.cluster import NAMESPACES, Cluster, namespace
 from tests.waiting import until
 from webhook.serve.sources import configuration_object
@@ -45,10 +45,10 @@ def api(tls: Certificates, tmp_path: Path) -> Iterator[LiveApi]:
     """Serve the objects of an installation with a configuration."""
     cluster = Cluster()
     cluster.put(NAMESPACES, namespace("lab"))
-    cluster.put(PATH, written())
+    cluster.put(PATH, fabrics_object())
     api = LiveApi(tmp_path, cluster)
     api.objects[LEASE] = _document("status.yaml")
-    api.objects[PATH + "/default"] = written()
+    api.objects[PATH + "/default"] = fabrics_object()
     for file, path in WEBHOOKS.values():
         configuration = _document(f"admission/{file}")
         bundle = b64encode(tls.ca.certificate).decode()
@@ -96,12 +96,12 @@ def test_a_webhook_configuration_that_is_deleted(
     replica: Running, api: LiveApi, tmp_path: Path, label: str, alert: str
 ) -> None:
     """Nobody calls the webhook any more; only one of the two calls is about pods."""
-    fires = planted(
+    expect_alerts = with_failure(
         *(tmp_path, replica),
         lambda: api.objects.update({WEBHOOKS[label][1]: None}),
         lambda: replica.metric(_called(label)) == 0,
     )
-    fires(alert)
+    expect_alerts(alert)
 
 
 @pytest.mark.parametrize("deleted", [True, False], ids=["deleted", "forbidden"])
@@ -114,8 +114,8 @@ def test_a_lease_that_nobody_holds(
         api.objects[LEASE] = None if deleted else api.objects[LEASE]
         api.forbidden.append("^PUT .*/leases/")
 
-    fires = planted(tmp_path, replica, lose, lambda: replica.metric(HELD) == 0)
-    fires("RdmaWebhookLeaseNotHeld")
+    expect_alerts = with_failure(tmp_path, replica, lose, lambda: replica.metric(HELD) == 0)
+    expect_alerts("RdmaWebhookLeaseNotHeld")
 
 
 def test_a_status_that_may_not_be_written(replica: Running, api: LiveApi, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_status_that_may_not_be_written(replica: Running, api: LiveApi, tmp_pa
 
     def forbid() -> None:
         api.forbidden.append("^PATCH .*/status")
-        api.cluster.put(PATH, written("roce"))
+        api.cluster.put(PATH, fabrics_object("roce"))
 
-    fires = planted(tmp_path, replica, forbid, lambda: replica.metric(WRITTEN) == 0)
-    fires("RdmaWebhookStatusNotWritten")
+    expect_alerts = with_failure(tmp_path, replica, forbid, lambda: replica.metric(WRITTEN) == 0)
+    expect_alerts("RdmaWebhookStatusNotWritten")

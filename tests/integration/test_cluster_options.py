@@ -20,7 +20,7 @@ from webhook.kube import access
 PODS = {f"/api/v1/namespaces/{name}/pods/train-0": live() for name in ("lab", "other", "default")}
 
 
-class Lab(NamedTuple):
+class ConfiguredClusters(NamedTuple):
     """Two API servers, a kubeconfig for both, and a CA that signed the second one's certificate."""
 
     plain: AnswersApi
@@ -30,7 +30,7 @@ class Lab(NamedTuple):
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ConfiguredClusters]:
     """Serve a pod in three namespaces, over HTTP and over HTTPS."""
     for name in ("KUBECONFIG", access.IN_CLUSTER, access.NAMESPACE_VARIABLE):
         monkeypatch.delenv(name, raising=False)
@@ -44,7 +44,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
         plain = stack.enter_context(AnswersApi(dict(PODS)))
         tls = stack.enter_context(AnswersApi(dict(PODS), pair))
         config.write_text(json.dumps(_config(plain.port, tls.port)))
-        yield Lab(plain, tls, config, authority)
+        yield ConfiguredClusters(plain, tls, config, authority)
 
 
 def _config(plain: int, tls: int) -> object:
@@ -92,7 +92,7 @@ def explain(*arguments: str) -> int:
     ids=lambda value: " ".join(value) or "none" if isinstance(value, list) else None,
 )
 def test_options_override_the_context(
-    lab: Lab, options: list[str], *, tls: bool, namespace: str, token: str
+    lab: ConfiguredClusters, options: list[str], *, tls: bool, namespace: str, token: str
 ) -> None:
     """The options override the current context, each alone and together."""
     assert explain("--kubeconfig", str(lab.config), *options) == 0
@@ -102,7 +102,7 @@ def test_options_override_the_context(
     assert used.headers[0]["Authorization"] == (f"Bearer {token}" if token else None)
 
 
-def test_without_a_kubeconfig(lab: Lab) -> None:
+def test_without_a_kubeconfig(lab: ConfiguredClusters) -> None:
     """A server, with its CA and a token, is enough."""
     server = ("--server", f"https://localhost:{lab.tls.port}", "--token", "hunter4")
     assert explain(*server, "--certificate-authority", str(lab.authority)) == 0
@@ -110,7 +110,7 @@ def test_without_a_kubeconfig(lab: Lab) -> None:
     assert lab.tls.headers[0]["Authorization"] == "Bearer hunter4"
 
 
-def test_a_server_without_a_scheme(lab: Lab) -> None:
+def test_a_server_without_a_scheme(lab: ConfiguredClusters) -> None:
     """It is called over TLS, since secrets would be readable otherwise."""
     named = ("-s", f"localhost:{lab.tls.port}", "--certificate-authority", str(lab.authority))
     assert explain("--kubeconfig", str(lab.config), *named) == 0
@@ -118,7 +118,9 @@ def test_a_server_without_a_scheme(lab: Lab) -> None:
     assert lab.plain.asked == []
 
 
-def test_the_certificate_is_checked(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_certificate_is_checked(
+    lab: ConfiguredClusters, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The CA and the name must match, unless an option disables that."""
     server = ("--server", f"https://127.0.0.1:{lab.tls.port}")
     authority = ("--certificate-authority", str(lab.authority))
@@ -131,7 +133,7 @@ def test_the_certificate_is_checked(lab: Lab, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == ""
 
 
-def test_impersonation(lab: Lab) -> None:
+def test_impersonation(lab: ConfiguredClusters) -> None:
     """Each group has its own header."""
     groups = ("--as-group", "researchers", "--as-group", "staff")
     assert explain("--kubeconfig", str(lab.config), "--as", "ada", "--as-uid", "7", *groups) == 0
@@ -141,7 +143,9 @@ def test_impersonation(lab: Lab) -> None:
     assert sent["Authorization"] == "Bearer hunter2"
 
 
-def test_no_command_is_run_for_somebody_else(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_is_run_for_somebody_else(
+    lab: ConfiguredClusters, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The client library would run it with the caller's own rights."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
     lab.plain.answers["/api/v1/namespaces/lab/pods/train-0"] = live(containerStatuses=states)
@@ -166,7 +170,7 @@ def test_no_command_is_run_for_somebody_else(lab: Lab, capsys: pytest.CaptureFix
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
 def test_options_that_cannot_be_used(
-    lab: Lab, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    lab: ConfiguredClusters, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The error is one line; no request is made."""
     given = [option.replace("{config}", str(lab.config)) for option in options]
@@ -177,7 +181,7 @@ def test_options_that_cannot_be_used(
     assert (lab.plain.asked, lab.tls.asked) == ([], [])
 
 
-def test_a_timeout(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_timeout(lab: ConfiguredClusters, capsys: pytest.CaptureFixture[str]) -> None:
     """A request takes no longer than `--request-timeout`; this API server never answers."""
     lab.plain.shutdown()
     assert explain("--kubeconfig", str(lab.config), "--request-timeout", "1s") == 2
@@ -185,7 +189,7 @@ def test_a_timeout(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.fixture
-def pod(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pod(lab: ConfiguredClusters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give this process the files and variables of a pod; return the account's folder."""
     folder = tmp_path / "account"
     folder.mkdir()
@@ -204,7 +208,7 @@ def pod(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_in_a_pod(lab: Lab, pod: Path) -> None:
+def test_in_a_pod(lab: ConfiguredClusters, pod: Path) -> None:
     """Without a kubeconfig, its service account and its namespace are used."""
     assert pod.is_dir()
     assert explain() == 0
@@ -214,7 +218,7 @@ def test_in_a_pod(lab: Lab, pod: Path) -> None:
 
 
 def test_in_a_pod_with_a_kubeconfig(
-    lab: Lab, pod: Path, capsys: pytest.CaptureFixture[str]
+    lab: ConfiguredClusters, pod: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The kubeconfig is used; a context without a kubeconfig is an error."""
     assert pod.is_dir()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.integration.programs import part
+from tests.integration.programs import require_program
 from webhook.diagnose.discover.inputs import collect_script, run_here
 from webhook.diagnose.tools.observations import (
     GidObservation,
@@ -117,7 +117,7 @@ class Node(NamedTuple):
 @pytest.fixture(params=["dash", "bash", "busybox"])
 def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Return a shell; bash in POSIX mode, as where it is /bin/sh."""
-    path = part(request.param, request.param)
+    path = require_program(request.param, request.param)
     return {"bash": (path, "--posix"), "busybox": (path, "sh")}.get(request.param, (path,))
 
 
@@ -126,7 +126,7 @@ def node(tmp_path: Path, shell: tuple[str, ...]) -> Node:
     """Return a node with a card, and without any of the tools."""
     (tmp_path / "bin").mkdir()
     for name in NEEDED:
-        (tmp_path / "bin" / name).symlink_to(part(name, "coreutils"))
+        (tmp_path / "bin" / name).symlink_to(require_program(name, "coreutils"))
     for name, target in LINKS.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).symlink_to(target)
@@ -267,7 +267,9 @@ def test_nothing_is_changed(node: Node) -> None:
 
 def test_a_tool_that_hangs_is_stopped(node: Node) -> None:
     """A tool gets a bounded time, even if it ignores SIGTERM; the others still run."""
-    node.tool("ibstat", f"trap '' TERM; echo begun; exec {part('sleep', 'coreutils')} 60")
+    node.tool(
+        "ibstat", f"trap '' TERM; echo begun; exec {require_program('sleep', 'coreutils')} 60"
+    )
     node.tool("rdma", TOOLS["rdma"])
     sections = parts(node.run(node.script().replace("seconds=20", "seconds=1")))
     (stopped,) = (header for header in sections if header.startswith("### ran: ibstat (exit "))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.programs import part
+from tests.integration.programs import require_program
 from webhook.cli import main
 
 #: Words of a command line, the last of them unfinished → what must and must not be offered.
@@ -65,7 +65,7 @@ def run(shell: str, program: str, *arguments: str, folder: Path) -> str:
 
 def script_of(shell: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """Write the script of a shell to a file; the shell must be installed."""
-    part(shell, shell)
+    require_program(shell, shell)
     assert main(["completion", shell]) == 0
     path = folder / f"rdma-webhook.{shell}"
     path.write_text(capsys.readouterr().out)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.fabrics_file import single_fabric
-from tests.integration.command_desk import Desk, command_desk
+from tests.integration.command_runner import CommandRunner, command_runner
 
 SPACES, CLAIMS = "/api/v1/namespaces", "/apis/resource.k8s.io/v1/namespaces"
 POD = """\
@@ -35,7 +35,7 @@ def page(*items: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def runner(tmp_path: Path) -> Iterator[CommandRunner]:
     """Serve a cluster whose namespace `web`, which the pod is in, has the template."""
     template = {"metadata": {"name": "nics", "namespace": "web"}, "spec": {"spec": {}}}
     labels = {"rdma.lab/enable": "true"}
@@ -47,20 +47,21 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         f"{CLAIMS}/web/resourceclaims": page(),
         "/api/v1/nodes": page({"metadata": {"name": "n1"}, "status": {}}),
     }
-    with command_desk(tmp_path, answers, "diff-config") as desk:
-        yield desk
+    with command_runner(tmp_path, answers, "diff-config") as runner:
+        yield runner
 
 
-def test_what_the_new_file_needs_is_read(desk: Desk) -> None:
+def test_what_the_new_file_needs_is_read(runner: CommandRunner) -> None:
     """Claims in the pod's namespace and nodes are read, although no old fabric has claims."""
     new, old, pod = (
-        desk.file(f"{name}.yaml", text) for name, text in (("new", NEW), ("old", OLD), ("pod", POD))
+        runner.file(f"{name}.yaml", text)
+        for name, text in (("new", NEW), ("old", OLD), ("pod", POD))
     )
-    cluster = ("--kubeconfig", desk.kubeconfig)
-    (change,) = desk.form(new, "-c", old, "-f", pod, *cluster)["changes"]
+    cluster = ("--kubeconfig", runner.kubeconfig)
+    (change,) = runner.form(new, "-c", old, "-f", pod, *cluster)["changes"]
     assert change["after"]["because"] == "FabricWithoutNodes"
-    desk.api.answers[f"{CLAIMS}/web/resourceclaimtemplates"] = page()
-    (change,) = desk.form(new, "-c", old, "-f", pod, *cluster)["changes"]
+    runner.api.answers[f"{CLAIMS}/web/resourceclaimtemplates"] = page()
+    (change,) = runner.form(new, "-c", old, "-f", pod, *cluster)["changes"]
     assert change["after"]["because"] == "ClaimTemplateMissing"
 
 
@@ -72,12 +73,12 @@ FROM_CONFIG_MAP = f"""\
 """
 
 
-def test_config_maps_are_read(desk: Desk) -> None:
+def test_config_maps_are_read(runner: CommandRunner) -> None:
     """Those that give variables to a pod in a file, or to a workload of the cluster."""
-    new = desk.file("new.yaml", OLD.replace("mlx5_0", "mlx5_7"))
-    old, pod = desk.file("old.yaml", OLD), desk.file("pod.yaml", FROM_CONFIG_MAP)
+    new = runner.file("new.yaml", OLD.replace("mlx5_0", "mlx5_7"))
+    old, pod = runner.file("old.yaml", OLD), runner.file("pod.yaml", FROM_CONFIG_MAP)
     job = {"metadata": {"name": "train", "namespace": "web"}}
-    desk.api.answers |= {
+    runner.api.answers |= {
         f"{SPACES}/web/configmaps/tuning": {
             "metadata": {"name": "tuning", "namespace": "web"},
             "data": {"hcas": "=mlx5_0"},
@@ -87,17 +88,18 @@ def test_config_maps_are_read(desk: Desk) -> None:
             {**job, "spec": {"template": yaml.safe_load(FROM_CONFIG_MAP)}}
         ),
     }
-    cluster = (new, "-c", old, "--kubeconfig", desk.kubeconfig, "-n", "web")
+    cluster = (new, "-c", old, "--kubeconfig", runner.kubeconfig, "-n", "web")
     for workloads in (("-f", pod), ()):
-        (change,) = desk.form(*cluster, *workloads)["changes"]
+        (change,) = runner.form(*cluster, *workloads)["changes"]
         reasons = [change[side]["because"] for side in ("before", "after")]
         assert reasons == ["FabricWithoutNodes", "NcclIbHcaElsewhere"]
 
 
-def test_without_a_cluster_no_request_is_made(desk: Desk) -> None:
+def test_without_a_cluster_no_request_is_made(runner: CommandRunner) -> None:
     """Both configurations and the workloads are files."""
     new, old, pod = (
-        desk.file(f"{name}.yaml", text) for name, text in (("new", NEW), ("old", OLD), ("pod", POD))
+        runner.file(f"{name}.yaml", text)
+        for name, text in (("new", NEW), ("old", OLD), ("pod", POD))
     )
-    assert desk.run(new, "-c", old, "-f", pod).code == 1
-    assert desk.api.asked == []
+    assert runner.run(new, "-c", old, "-f", pod).code == 1
+    assert runner.api.asked == []

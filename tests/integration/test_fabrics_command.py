@@ -12,7 +12,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from tests.builders import READY
-from tests.integration.command_desk import Desk, command_desk
+from tests.integration.command_runner import CommandRunner, command_runner
 from webhook.admission.registration import SHIPPED
 from webhook.config import EXAMPLE
 from webhook.preview.fabrics.record import fabrics_schema
@@ -49,7 +49,7 @@ def listed(*items: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def runner(tmp_path: Path) -> Iterator[CommandRunner]:
     """Serve a cluster with the fabrics of the example."""
     answers = {
         HOOKS: listed(SHIPPED),
@@ -57,37 +57,37 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         "/api/v1/nodes": listed(*V100, *A100),
         "/api/v1/pods": listed(POD),
     }
-    with command_desk(tmp_path, answers, "fabrics") as desk:
-        yield desk
+    with command_runner(tmp_path, answers, "fabrics") as runner:
+        yield runner
 
 
-def form(desk: Desk, *arguments: str) -> dict[str, Any]:
+def form(runner: CommandRunner, *arguments: str) -> dict[str, Any]:
     """Run the command with -o json, which fits its schema."""
-    answer = desk.form(*arguments)
+    answer = runner.form(*arguments)
     VALIDATOR.validate(answer)
     return answer
 
 
-def test_the_cluster_with_its_own_fabrics(desk: Desk) -> None:
+def test_the_cluster_with_its_own_fabrics(runner: CommandRunner) -> None:
     """Nothing is wrong, and no pods are read."""
-    answer = desk.run()
+    answer = runner.run()
     assert answer.code == 0, answer
     assert "v100-ib  3      nvidia.com/v100: 24  rdma/rdma_v100: 189" in answer.out
     assert "4 nodes in total" in answer.out
-    assert not any(path.startswith("/api/v1/pods") for path in desk.api.asked)
+    assert not any(path.startswith("/api/v1/pods") for path in runner.api.asked)
 
 
-def test_free_amounts(desk: Desk) -> None:
+def test_free_amounts(runner: CommandRunner) -> None:
     """With --free, pods are read with the caller's rights."""
-    first, second = form(desk, "--free")["fabrics"]
+    first, second = form(runner, "--free")["fabrics"]
     assert first["free"] == {"nvidia.com/v100": 20, "rdma/rdma_v100": 188}
     assert second["free"] == {"nvidia.com/a100": 8, "rdma/rdma_a100": 63}
 
 
-def test_without_the_right_to_read_pods(desk: Desk) -> None:
+def test_without_the_right_to_read_pods(runner: CommandRunner) -> None:
     """Everything else is shown; free amounts are unknown."""
-    del desk.api.answers["/api/v1/pods"]
-    answer = desk.run("--free", "-o", "json")
+    del runner.api.answers["/api/v1/pods"]
+    answer = runner.run("--free", "-o", "json")
     assert json.loads(answer.out)["fabrics"][0]["free"] is None
     assert answer.code == 0
     assert answer.err == (
@@ -96,31 +96,31 @@ def test_without_the_right_to_read_pods(desk: Desk) -> None:
     )
 
 
-def test_without_the_right_to_read_nodes(desk: Desk) -> None:
+def test_without_the_right_to_read_nodes(runner: CommandRunner) -> None:
     """Without nodes there is nothing to show."""
-    del desk.api.answers["/api/v1/nodes"]
-    answer = desk.run()
+    del runner.api.answers["/api/v1/nodes"]
+    answer = runner.run()
     assert (answer.code, answer.out) == (2, "")
     assert "cannot list nodes: the API server answered 403" in answer.err
     assert "besides the fabrics, only the right to list nodes is needed" in answer.err
 
 
-def test_without_the_clusters_fabrics_a_file_is_needed(desk: Desk) -> None:
+def test_without_the_clusters_fabrics_a_file_is_needed(runner: CommandRunner) -> None:
     """The error explains why they could not be read, and names the option to give."""
-    desk.api.answers[OBJECT] = 403
-    answer = desk.run()
+    runner.api.answers[OBJECT] = 403
+    answer = runner.run()
     assert answer.code == 2
     assert "the cluster's fabrics are unknown" in answer.err
     assert "pass the fabrics file with -c" in answer.err
-    assert desk.run("-c", str(EXAMPLE)).code == 0
+    assert runner.run("-c", str(EXAMPLE)).code == 0
 
 
-def test_a_problem_is_shown_and_counts(desk: Desk) -> None:
+def test_a_problem_is_shown_and_counts(runner: CommandRunner) -> None:
     """The exit code is 1; `wide` names all nodes."""
     bare = node("v3", "Tesla-V100-SXM2", v100="8")
     stray = node("p0", "Tesla-P100", v100="8")
-    desk.api.answers["/api/v1/nodes"] = listed(*V100, bare, stray)
-    answer = desk.run("-o", "wide")
+    runner.api.answers["/api/v1/nodes"] = listed(*V100, bare, stray)
+    answer = runner.run("-o", "wide")
     assert answer.code == 1
     assert "v0, v1, v2, v3" in answer.out
     assert (
@@ -130,15 +130,15 @@ def test_a_problem_is_shown_and_counts(desk: Desk) -> None:
     assert "✘ 1 node fits no fabric (nearest: v100-ib): label nvidia.com" in answer.out
 
 
-def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_of_a_file(runner: CommandRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     """No request is made; the fabrics come from -c, or from the environment."""
-    file = desk.folder / "nodes.json"
+    file = runner.folder / "nodes.json"
     file.write_text(json.dumps({"kind": "NodeList", "items": [*V100, *A100]}))
-    given = form(desk, "-c", str(EXAMPLE), "-f", str(file))
+    given = form(runner, "-c", str(EXAMPLE), "-f", str(file))
     assert (given["well"], given["nodes"]) == (True, 4)
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(EXAMPLE))
-    assert form(desk, "-f", str(file)) == given
-    assert desk.api.asked == []
+    assert form(runner, "-f", str(file)) == given
+    assert runner.api.asked == []
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_nodes_of_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["no fabrics", "free without pods", "no such file"],
 )
-def test_wrong_usage(desk: Desk, arguments: list[str], message: str) -> None:
+def test_wrong_usage(runner: CommandRunner, arguments: list[str], message: str) -> None:
     """One line names the remedy."""
-    answer = desk.run(*arguments)
+    answer = runner.run(*arguments)
     assert (answer.code, answer.out) == (2, "")
     assert message in answer.err

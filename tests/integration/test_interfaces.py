@@ -15,7 +15,7 @@ import pytest
 from tests.builders import V100, decide_on, decision_input, fabric, gpu, pod
 from tests.builders import env as variables
 from tests.case_names import case_name
-from tests.integration.programs import part
+from tests.integration.programs import require_program
 from tests.integration.two_pods import TwoPods, script, two_pods
 from tests.waiting import until
 
@@ -47,7 +47,7 @@ def ucx(pods: TwoPods, env: Mapping[str, str]) -> tuple[bool, str]:
 
     The test sets UCX_TLS=tcp, not the pod: such a pod would get no UCX_NET_DEVICES.
     """
-    perftest = part("ucx_perftest", "ucx-utils")
+    perftest = require_program("ucx_perftest", "ucx-utils")
     words = (perftest, "-t", "tag_lat", "-n", "10", "-w", "1", "-p", str(PORT))
     given = {**env, "UCX_TLS": "tcp"}
     with pods.running(pods.here, *words, env=given) as server:
@@ -143,8 +143,8 @@ def mpirun(pods: TwoPods, folder: Path, env: Mapping[str, str]) -> tuple[bool, d
 
     Return whether mpirun succeeds, the bytes that `here` sent over each link, and the output.
     """
-    program = part("mpirun.openmpi", "openmpi-bin")
-    part("unshare", "util-linux")
+    program = require_program("mpirun.openmpi", "openmpi-bin")
+    require_program("unshare", "util-linux")
     agent = script(folder, "agent", AGENT.format(ip=pods.ip, there=pods.there))
     rank = script(folder, "rank.py", RANK)
     hosts = ",".join(pods.address(end, "eth0") for end in (pods.here, pods.there))

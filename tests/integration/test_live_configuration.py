@@ -22,7 +22,7 @@ from webhook.serve.sources.configuration_object import NO_OBJECT
 PATH = CONFIGURATIONS.path
 
 
-def written(name: str = "ib", **fabric: Any) -> dict[str, Any]:
+def fabrics_object(name: str = "ib", **fabric: Any) -> dict[str, Any]:
     """Write the object, with one fabric of this name."""
     manifest: dict[str, Any] = yaml.safe_load(FABRICS)
     manifest["metadata"] = {"name": "default", "generation": 1}
@@ -60,25 +60,25 @@ def test_decisions_follow_the_object(api: LiveApi, tls: Certificates) -> None:
         ready(f"[+] configuration: {NO_OBJECT}\n")
         assert message(server) == f"{NO_FABRICS_MESSAGE}{NO_OBJECT}"
         assert server.post(b"kind: Pod", "/preview").status == 503
-        api.cluster.put(PATH, written())
+        api.cluster.put(PATH, fabrics_object())
         ready("[+] configuration: load 1, config ")
         assert message(server) == ""
-        api.cluster.put(PATH, written("roce"))
+        api.cluster.put(PATH, fabrics_object("roce"))
         ready("(roce)\n")
         assert message(server) == ""
-        api.cluster.put(PATH, written(rateGbps="fast"))
+        api.cluster.put(PATH, fabrics_object(rateGbps="fast"))
         ready("(roce); still in use, because a newer one cannot be used: ")
         assert message(server) == ""
-        api.cluster.put(PATH, written("repaired"))
+        api.cluster.put(PATH, fabrics_object("repaired"))
         ready("(repaired)\n")
-        api.cluster.delete(PATH, written())
+        api.cluster.delete(PATH, fabrics_object())
         ready(f"[+] configuration: {NO_OBJECT}\n")
         assert message(server) == f"{NO_FABRICS_MESSAGE}{NO_OBJECT}"
 
 
 def test_the_preview_decides_by_the_object(api: LiveApi, tls: Certificates) -> None:
     """The object may have characters that YAML does not allow."""
-    api.cluster.put(PATH, written("odd", env={"SITE": "a\x81b"}))
+    api.cluster.put(PATH, fabrics_object("odd", env={"SITE": "a\x81b"}))
     with Running(tls, None, kubeconfig=api.kubeconfig) as server:
         until(lambda: server.get("/readyz").status == 200)
         answer = server.post(json.dumps(pod()).encode(), "/preview?enable=true")
@@ -88,7 +88,7 @@ def test_the_preview_decides_by_the_object(api: LiveApi, tls: Certificates) -> N
 
 def test_a_file_goes_before_the_object(api: LiveApi, tls: Certificates, tmp_path: Path) -> None:
     """With `--config`, the object is not even read."""
-    api.cluster.put(PATH, written("object"))
+    api.cluster.put(PATH, fabrics_object("object"))
     file = tmp_path / "fabrics.yaml"
     file.write_text(FABRICS)
     with Running(tls, file, kubeconfig=api.kubeconfig) as server:
@@ -107,7 +107,7 @@ def test_facts_and_object_are_both_needed(api: LiveApi, tls: Certificates) -> No
             cluster.failures.append(ConnectionError())
         return get(path, query)
 
-    cluster.put(PATH, written())
+    cluster.put(PATH, fabrics_object())
     cluster.get = without_quotas  # type: ignore[method-assign]
     with Running(tls, None, kubeconfig=api.kubeconfig) as server:
         until(lambda: "(ib)\n" in server.get("/readyz").text)

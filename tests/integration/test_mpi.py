@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.builders import container, decide_on, pod
-from tests.integration.programs import part
+from tests.integration.programs import require_program
 
 LABEL = {"training.kubeflow.org/job-role": "launcher"}
 #: The program that is launched, in its own file: a command that mentions hcoll is not edited.
@@ -28,13 +28,13 @@ FLAG = ["-mca", "coll_hcoll_enable", "0"]
 @pytest.fixture
 def openmpi(tmp_path: Path) -> Path:
     """Make a folder where `mpirun` is Open MPI's."""
-    return _named_mpirun(tmp_path, part("mpirun.openmpi", "openmpi-bin"))
+    return _named_mpirun(tmp_path, require_program("mpirun.openmpi", "openmpi-bin"))
 
 
 @pytest.fixture
 def mpich(tmp_path: Path) -> Path:
     """Make a folder where `mpirun` is MPICH's."""
-    return _named_mpirun(tmp_path, part("mpirun.mpich", "mpich"))
+    return _named_mpirun(tmp_path, require_program("mpirun.mpich", "mpich"))
 
 
 def _named_mpirun(folder: Path, launcher: str) -> Path:
@@ -155,7 +155,7 @@ PRINTED = "rank 01\nrank 01\nrank 0b\nmpirun -x A\nmpirun -x A inner\nto a file\
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_a_script_runs_as_before(openmpi: Path, shell: str) -> None:
     """Loops, substitutions, wrappers, here-documents and redirections stay what they are."""
-    after = edited([part(shell, shell), "-c", SCRIPT])
+    after = edited([require_program(shell, shell), "-c", SCRIPT])
     assert after["command"][2].count("mpirun -mca coll_hcoll_enable 0") == 4
     ran = run(after, openmpi)
     log = (openmpi / "log").read_text()
@@ -192,7 +192,7 @@ def test_a_shell_sees_only_the_flag(tmp_path: Path, shell: str, snippet: str) ->
     record = tmp_path / "mpirun"
     record.write_text('#!/bin/sh\nprintf "%s|" "$@" >>"$LOG"\necho >>"$LOG"\n')
     record.chmod(0o755)
-    path = part(shell, shell)
+    path = require_program(shell, shell)
     after = edited([path, "-c", snippet])
     assert after["command"][2] != snippet
     before = _recorded(tmp_path, [path, "-c", snippet])
@@ -219,4 +219,4 @@ def test_a_missing_part(monkeypatch: pytest.MonkeyPatch) -> None:
         else:
             monkeypatch.setenv("CI", ci)
         with pytest.raises(outcome.Exception, match="apt-get install nothing"):  # type: ignore[attr-defined]
-            part("no-such-program", "nothing")
+            require_program("no-such-program", "nothing")

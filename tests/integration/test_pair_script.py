@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.programs import part
+from tests.integration.programs import require_program
 from tests.waiting import until
 from webhook.diagnose.tools.benchmarks.perftest import perftest_command
 from webhook.diagnose.verify.runs.pair_output import devices_in, pair_log
@@ -92,7 +92,9 @@ class Pod:
 @pytest.fixture(params=["dash", "bash", "busybox"])
 def pod(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pod]:
     """Return a container with one of the shells."""
-    program = part(request.param, f"{request.param}-static".replace("dash-static", "dash"))
+    program = require_program(
+        request.param, f"{request.param}-static".replace("dash-static", "dash")
+    )
     shell = (program, "sh") if request.param == "busybox" else (program,)
     yield Pod(tmp_path / "root", shell)
     shutil.rmtree(tmp_path)

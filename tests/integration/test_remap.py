@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.integration.programs import part
+from tests.integration.programs import require_program
 from webhook.decide.mutations.nvlink import remap
 
 #: A node's four GPUs as nvidia-smi prints them, not in PCI order; domains matter.
@@ -112,7 +112,7 @@ def _touch(folder: Path, names: Iterable[str]) -> None:
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Node:
     """Make a container with that shell, and with no other programs than the script uses."""
     name = request.param
-    path = part(name, name)
+    path = require_program(name, name)
     (tmp_path / "bin").mkdir()
     for tool in TOOLS:
         target = path if name == "busybox" else shutil.which(tool)

@@ -75,7 +75,7 @@ def flagged(script: str) -> str:
 def judged(case: Case, sandbox: judges.Sandbox) -> list[str]:
     """Check that bash and the webhook agree on a case; return the lines for the page."""
     script = case.script
-    problem = judges.ours(script).problem
+    problem = judges.our_reading(script).problem
     if judges.rejects(script):
         assert problem == UNCLEAR
         return ["=!"]
@@ -123,12 +123,15 @@ def test_the_second_opinion_on_the_corpus() -> None:
     """tree-sitter finds the same commands, except in the listed cases."""
     differing, failing = set(), set()
     for case in ALL:
-        ours, theirs = judges.our_names(case.script), judges.tree_sitters_names(case.script)
-        if ours is None or "=!" in case.judged:
+        our_reading, theirs = (
+            judges.our_command_names(case.script),
+            judges.tree_sitters_names(case.script),
+        )
+        if our_reading is None or "=!" in case.judged:
             continue
         if theirs is None:
             failing.add(case.about)
-        elif {name.end for name in ours} != theirs.keys():
+        elif {name.end for name in our_reading} != theirs.keys():
             differing.add(case.about)
             assert judges.disagreements(case.script) == []
     assert differing == DIFFERENCES.keys()
@@ -151,7 +154,7 @@ def test_scripts_of_this_machine() -> None:
     unknown, differing, missed = 0, [], []
     scripts = here()
     for script in scripts:
-        names = judges.our_names(script)
+        names = judges.our_command_names(script)
         if names is None:
             unknown += 1
             continue
@@ -175,7 +178,7 @@ def _finds(script: str, name: judges.Name) -> bool:
     assert name.word is not None
     start = name.end - len(name.word)
     changed = f"{script[:start]}mpirun{script[name.end :]}"
-    reading = judges.ours(changed)
+    reading = judges.our_reading(changed)
     ends = [end for command in reading.commands for end in command.ends]
     return start + len("mpirun") in ends or reading.problem in (TOO_MANY, TOO_LARGE)
 
@@ -187,7 +190,7 @@ def test_any_script(script: str) -> None:
 
     Arrays are not checked in full: a script with one may be edited although bash rejects it.
     """
-    if judges.ours(script).problem:
+    if judges.our_reading(script).problem:
         return
     rejected = judges.rejects(script)
     assert not rejected or "=(" in script

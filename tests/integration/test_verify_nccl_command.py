@@ -75,7 +75,7 @@ class OperatorApi(PodsApi):
         return {"items": list(self.operator.jobs)}
 
 
-class Lab:
+class VerifyCommands:
     """Runs commands against the API server."""
 
     def __init__(self, api: OperatorApi, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -101,7 +101,7 @@ class Lab:
 @pytest.fixture
 def lab(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Lab]:
+) -> Iterator[VerifyCommands]:
     """Serve two nodes of a fabric, and an operator whose jobs succeed."""
     monkeypatch.setattr(nccl_run, "_PAUSE", 0.01)
     monkeypatch.setenv("COLUMNS", "100")
@@ -110,10 +110,10 @@ def lab(
         labeled["metadata"]["labels"] = LABEL
     answers = {"/api/v1/nodes": {"items": nodes}}
     with OperatorApi(FakeOperator(), answers, tmp_path) as api:
-        yield Lab(api, capsysbinary)
+        yield VerifyCommands(api, capsysbinary)
 
 
-def test_a_run(lab: Lab, tmp_path: Path) -> None:
+def test_a_run(lab: VerifyCommands, tmp_path: Path) -> None:
     """Progress goes to standard error, the result to standard output, the log into a folder."""
     answer = lab.run("--logs", str(tmp_path / "logs"), "--gpus", "4")
     assert answer.code == 0, answer.err
@@ -133,7 +133,7 @@ def test_a_run(lab: Lab, tmp_path: Path) -> None:
     assert (lab.operator.jobs, lab.operator.pods) == ([], [])
 
 
-def test_forms_and_exit_codes(lab: Lab) -> None:
+def test_forms_and_exit_codes(lab: VerifyCommands) -> None:
     """They are the same as for `verify judge`; --quiet leaves out the progress."""
     answer = lab.run("-o", "json", "-q")
     assert (answer.code, answer.err) == (0, "")
@@ -145,7 +145,7 @@ def test_forms_and_exit_codes(lab: Lab) -> None:
     assert lab.run().code == 3
 
 
-def test_without_mpi_operator(lab: Lab) -> None:
+def test_without_mpi_operator(lab: VerifyCommands) -> None:
     """One line names what to install, at once, without another attempt."""
     lab.operator.errors["jobs"] = StatusError(404, "not found")
     answer = lab.run("-q")
@@ -154,7 +154,7 @@ def test_without_mpi_operator(lab: Lab) -> None:
     assert [request for request in lab.api.asked if request.startswith("POST")] == [f"POST {JOBS}"]
 
 
-def test_without_the_right(lab: Lab) -> None:
+def test_without_the_right(lab: VerifyCommands) -> None:
     """The error names the page with the rights, and the objects that may be left."""
     lab.operator.errors["jobs"] = StatusError(403, "you may not")
     answer = lab.run("-q")
@@ -163,7 +163,7 @@ def test_without_the_right(lab: Lab) -> None:
     assert "an MPIJob and pods may remain: rdma-webhook verify clean -n lab --run" in answer.err
 
 
-def test_logs_that_cannot_be_kept(lab: Lab, tmp_path: Path) -> None:
+def test_logs_that_cannot_be_kept(lab: VerifyCommands, tmp_path: Path) -> None:
     """A folder that cannot be made ends the command before anything is created."""
     (tmp_path / "file").write_text("")
     answer = lab.run("--logs", str(tmp_path / "file" / "logs"))
@@ -171,7 +171,7 @@ def test_logs_that_cannot_be_kept(lab: Lab, tmp_path: Path) -> None:
     assert "cannot be created: Not a directory" in answer.err
 
 
-def test_the_gpu_resource(lab: Lab, tmp_path: Path) -> None:
+def test_the_gpu_resource(lab: VerifyCommands, tmp_path: Path) -> None:
     """A fabric with several GPU resources needs the option."""
     path = tmp_path / "fabrics.yaml"
     path.write_text(MANY_GPUS)
@@ -190,7 +190,7 @@ def test_the_gpu_resource(lab: Lab, tmp_path: Path) -> None:
     ],
     ids=["gpus", "largest"],
 )
-def test_wrong_usage(lab: Lab, words: tuple[str, ...], message: str) -> None:
+def test_wrong_usage(lab: VerifyCommands, words: tuple[str, ...], message: str) -> None:
     """One line shows valid values."""
     answer = lab.run(*words)
     assert answer.code == 2

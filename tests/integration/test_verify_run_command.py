@@ -21,7 +21,7 @@ from tests.unit.diagnose.verify.page_tables import tables_of
 from tests.unit.diagnose.verify.runs.fake_pods import (
     SERVER,
     FakePods,
-    ended,
+    ended_status,
     node_of,
     pending,
     role_of,
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     err: str
 
 
-class Lab:
+class VerifyCommands:
     """Runs commands against the API server."""
 
     def __init__(self, api: PodsApi, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -105,7 +105,7 @@ def lab(
     tmp_path: Path,
     capsysbinary: pytest.CaptureFixture[bytes],
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Lab]:
+) -> Iterator[VerifyCommands]:
     """Serve two nodes of a fabric and their pods, which measure well."""
     monkeypatch.setattr(run, "_PAUSE", 0.01)
     monkeypatch.setenv("COLUMNS", "100")
@@ -114,10 +114,10 @@ def lab(
     items = [labeled("gpu-0"), labeled("gpu-1"), labeled("gpu-2", cordoned=True)]
     nodes = {"metadata": {"resourceVersion": "1"}, "items": items}
     with PodsApi(pods, {"/api/v1/nodes": nodes}, tmp_path) as api:
-        yield Lab(api, capsysbinary)
+        yield VerifyCommands(api, capsysbinary)
 
 
-def test_a_run(lab: Lab, tmp_path: Path) -> None:
+def test_a_run(lab: VerifyCommands, tmp_path: Path) -> None:
     """Progress goes to standard error, the result to standard output, logs into a folder."""
     answer = lab.run("--logs", str(tmp_path / "logs"))
     assert answer.code == 0
@@ -140,7 +140,7 @@ def test_a_run(lab: Lab, tmp_path: Path) -> None:
     assert not lab.api.pods.pods
 
 
-def test_forms_and_exit_codes(lab: Lab) -> None:
+def test_forms_and_exit_codes(lab: VerifyCommands) -> None:
     """They are the same as for `verify judge`; --quiet leaves out the progress."""
     answer = lab.run("-o", "json", "-q", "--nodes", "gpu-0,gpu-1")
     assert (answer.code, answer.err) == (0, "")
@@ -157,7 +157,7 @@ def test_forms_and_exit_codes(lab: Lab) -> None:
     assert lab.run().code == 3
 
 
-def test_a_page(lab: Lab, tmp_path: Path) -> None:
+def test_a_page(lab: VerifyCommands, tmp_path: Path) -> None:
     """--html writes a page in addition to the printed text."""
     page = tmp_path / "run.html"
     assert lab.run("--html", str(page)).code == 0
@@ -170,7 +170,9 @@ def test_a_page(lab: Lab, tmp_path: Path) -> None:
     [("", " is a directory; pass the name of a file"), ("none/run.html", "run.html: directory ")],
     ids=["directory", "no-directory"],
 )
-def test_a_page_that_cannot_be_written(lab: Lab, tmp_path: Path, page: str, message: str) -> None:
+def test_a_page_that_cannot_be_written(
+    lab: VerifyCommands, tmp_path: Path, page: str, message: str
+) -> None:
     """The error comes before anything is measured."""
     answer = lab.run("--html", str(tmp_path / page))
     assert (answer.code, answer.out) == (2, "")
@@ -178,7 +180,7 @@ def test_a_page_that_cannot_be_written(lab: Lab, tmp_path: Path, page: str, mess
     assert not lab.api.pods.created
 
 
-def test_a_page_on_a_full_disk(lab: Lab) -> None:
+def test_a_page_on_a_full_disk(lab: VerifyCommands) -> None:
     """The measurements are printed nevertheless."""
     answer = lab.run("--html", "/dev/full")
     assert answer.code == 2
@@ -186,7 +188,7 @@ def test_a_page_on_a_full_disk(lab: Lab) -> None:
     assert answer.err.endswith("error: /dev/full: cannot be written: No space left on device\n")
 
 
-def test_what_the_pods_are_given(lab: Lab) -> None:
+def test_what_the_pods_are_given(lab: VerifyCommands) -> None:
     """Options arrive in the pods."""
     lab.run(
         *("--image", "perf:1", "--image-pull-secret", "registry", "--devices", "2"),
@@ -209,7 +211,7 @@ def test_what_the_pods_are_given(lab: Lab) -> None:
     ]
 
 
-def test_all_pairs(lab: Lab) -> None:
+def test_all_pairs(lab: VerifyCommands) -> None:
     """Three nodes are three pairs; a node that does not fit is measured if it is named."""
     answer = lab.run("--all-pairs", "--nodes", "gpu-0,gpu-1", "--nodes", "gpu-2")
     assert answer.code == 0
@@ -219,7 +221,7 @@ def test_all_pairs(lab: Lab) -> None:
     assert sorted(clients) == ["gpu-0", "gpu-0", "gpu-1"]
 
 
-def test_the_fabrics_of_the_cluster(lab: Lab) -> None:
+def test_the_fabrics_of_the_cluster(lab: VerifyCommands) -> None:
     """Without a file they are read from the object."""
     configuration = yaml.safe_load(EXAMPLE.read_text())
     lab.api.answers[CONFIGURED] = configuration
@@ -232,7 +234,9 @@ def test_the_fabrics_of_the_cluster(lab: Lab) -> None:
     assert lab("run", "-n", "lab").code == 0
 
 
-def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fabrics_of_the_environment(
+    lab: VerifyCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They are used, with a note, if the cluster's fabrics cannot be read."""
     monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", str(EXAMPLE))
     answer = lab("run", "--fabric", "v100-ib", "-n", "lab")
@@ -271,7 +275,7 @@ def test_the_fabrics_of_the_environment(lab: Lab, monkeypatch: pytest.MonkeyPatc
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_usage(lab: Lab, words: list[str], message: str) -> None:
+def test_usage(lab: VerifyCommands, words: list[str], message: str) -> None:
     """The error is one line with the value and the remedy; no pod is created."""
     answer = lab.run(*words)
     errors = [line for line in answer.err.splitlines() if ": error: " in line]
@@ -280,7 +284,7 @@ def test_usage(lab: Lab, words: list[str], message: str) -> None:
     assert not lab.api.pods.created
 
 
-def test_rights_that_are_lacking(lab: Lab) -> None:
+def test_rights_that_are_lacking(lab: VerifyCommands) -> None:
     """Without the lists of nodes and fabrics, options take their place."""
     lab.api.answers.clear()
     answer = lab.run()
@@ -294,7 +298,7 @@ def test_rights_that_are_lacking(lab: Lab) -> None:
     assert "error: the cluster's fabrics are unknown: pass -c FABRICS" in answer.err
 
 
-def test_pods_that_may_not_be_created(lab: Lab) -> None:
+def test_pods_that_may_not_be_created(lab: VerifyCommands) -> None:
     """The API server's words, and where the rights are listed."""
     from webhook.kube.api import StatusError  # noqa: PLC0415
 
@@ -306,7 +310,7 @@ def test_pods_that_may_not_be_created(lab: Lab) -> None:
     assert "(docs/verify.md lists the rights that a run needs)" in answer.err
 
 
-def test_an_api_server_that_does_not_answer(lab: Lab) -> None:
+def test_an_api_server_that_does_not_answer(lab: VerifyCommands) -> None:
     """The error comes at once, in one line: nothing was created that could be left."""
     words = ("--nodes", "gpu-0,gpu-1", "--server", "http://127.0.0.1:1")
     answer = lab.run(*words)
@@ -316,7 +320,7 @@ def test_an_api_server_that_does_not_answer(lab: Lab) -> None:
     )
 
 
-def test_a_webhook_that_is_not_called(lab: Lab) -> None:
+def test_a_webhook_that_is_not_called(lab: VerifyCommands) -> None:
     """`why` explains the pod, as far as the rights go; the pods are deleted."""
     lab.api.pods.rdma = None
     lab.api.answers["/api/v1/namespaces/lab"] = {"metadata": {"name": "lab"}}
@@ -326,7 +330,7 @@ def test_a_webhook_that_is_not_called(lab: Lab) -> None:
     assert not lab.api.pods.pods
 
 
-def test_a_pod_that_cannot_be_scheduled(lab: Lab) -> None:
+def test_a_pod_that_cannot_be_scheduled(lab: VerifyCommands) -> None:
     """The scheduler's message is printed when it changes, and explained at the end."""
     message = "0/2 nodes are available: 2 Insufficient rdma/rdma_v100."
     waits = pending(message)
@@ -338,7 +342,7 @@ def test_a_pod_that_cannot_be_scheduled(lab: Lab) -> None:
     assert answer.err.count(message) == 1
 
 
-def test_a_log_folder_that_goes(lab: Lab, tmp_path: Path) -> None:
+def test_a_log_folder_that_goes(lab: VerifyCommands, tmp_path: Path) -> None:
     """The run goes on, and reports what it could not write."""
     (tmp_path / "logs" / "gpu-0_gpu-1.txt").mkdir(parents=True)
     answer = lab.run("--logs", str(tmp_path / "logs"))
@@ -346,7 +350,7 @@ def test_a_log_folder_that_goes(lab: Lab, tmp_path: Path) -> None:
     assert "gpu-0_gpu-1.txt: cannot be written: Is a directory" in answer.err
 
 
-def test_clean(lab: Lab) -> None:
+def test_clean(lab: VerifyCommands) -> None:
     """It prints what it deleted, and where there was nothing."""
     assert lab("clean", "-n", "lab") == (
         0,
@@ -372,7 +376,7 @@ def test_clean(lab: Lab) -> None:
     ],
     ids=["run", "both"],
 )
-def test_usage_of_clean(lab: Lab, words: list[str], message: str) -> None:
+def test_usage_of_clean(lab: VerifyCommands, words: list[str], message: str) -> None:
     """A name can only be that of a run, so that no other pods are chosen."""
     answer = lab("clean", *words)
     assert (answer.code, answer.out) == (2, "")
@@ -380,7 +384,7 @@ def test_usage_of_clean(lab: Lab, words: list[str], message: str) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal(lab: Lab, number: signal.Signals, code: int) -> None:
+def test_a_signal(lab: VerifyCommands, number: signal.Signals, code: int) -> None:
     """The pods are deleted, and the measurements are shown."""
     lab.api.pods.stories = lambda _: [running()]
     process = lab.start()
@@ -392,7 +396,7 @@ def test_a_signal(lab: Lab, number: signal.Signals, code: int) -> None:
     assert not lab.api.pods.pods
 
 
-def test_a_second_signal(lab: Lab) -> None:
+def test_a_second_signal(lab: VerifyCommands) -> None:
     """It does not wait for pods that do not end, and prints how to delete them."""
     lab.api.pods.stories = lambda _: [running()]
     lab.api.pods.delete = lambda pod: None  # type: ignore[method-assign]  # noqa: ARG005
@@ -410,9 +414,11 @@ def test_a_second_signal(lab: Lab) -> None:
     )
 
 
-def test_a_server_that_dies(lab: Lab) -> None:
+def test_a_server_that_dies(lab: VerifyCommands) -> None:
     """Its log has the cause."""
-    lab.api.pods.stories = lambda pod: [running(), ended(1)] if role_of(pod) == "server" else SERVER
+    lab.api.pods.stories = lambda pod: (
+        [running(), ended_status(1)] if role_of(pod) == "server" else SERVER
+    )
     lab.api.pods.logs = lambda _: f"{command('mlx5_0', 18515)}IB device mlx5_0 not found\n"
     answer = lab.run("-o", "json")
     assert (answer.code, json.loads(answer.out)["code"]) == (1, "DeviceNotFound")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.builders import container, env
-from tests.integration.programs import part
+from tests.integration.programs import require_program
 from webhook.decide.settings.effective import effective_env
 from webhook.decide.settings.reader import CommandReader
 from webhook.decide.settings.setting import CommandSettings
@@ -245,26 +245,30 @@ SRUN = {
 @pytest.mark.parametrize("script", SHELL)
 def test_scripts(script: str, shell: str, programs: Path) -> None:
     """Both shells do what we read."""
-    check([part(shell, shell), "-c", script.replace("{folder}", str(programs))], programs)
+    check(
+        [require_program(shell, shell), "-c", script.replace("{folder}", str(programs))], programs
+    )
 
 
 @pytest.mark.parametrize("script", BASH)
 def test_scripts_of_bash(script: str, programs: Path) -> None:
     """Some builtins and options are bash's own."""
-    check([part("bash", "bash"), "-c", script.replace("{folder}", str(programs))], programs)
+    check(
+        [require_program("bash", "bash"), "-c", script.replace("{folder}", str(programs))], programs
+    )
 
 
 @pytest.mark.parametrize("script", OPEN_MPI)
 def test_open_mpi(script: str, programs: Path) -> None:
     """Ranks get what `-x` sets, and what their launcher has."""
-    part("mpirun.openmpi", "openmpi-bin")
+    require_program("mpirun.openmpi", "openmpi-bin")
     check(["sh", "-c", script], programs)
 
 
 @pytest.mark.parametrize("script", MPICH)
 def test_mpich(script: str, programs: Path) -> None:
     """`-env` wins over `-genv`; on its own machine, a rank inherits even with -genvnone."""
-    part("mpirun.mpich", "mpich")
+    require_program("mpirun.mpich", "mpich")
     check(["sh", "-c", script], programs)
 
 
@@ -273,7 +277,7 @@ def test_other_users(program: str, script: str, programs: Path) -> None:
     """The user, and what is left of the environment."""
     if os.geteuid() != 0:
         pytest.skip("only root may change to another user: run the tests as root")
-    part(program, "util-linux" if program in ("su", "runuser", "setpriv") else program)
+    require_program(program, "util-linux" if program in ("su", "runuser", "setpriv") else program)
     check(["bash", "-c", script.replace("{folder}", str(programs))], programs)
 
 

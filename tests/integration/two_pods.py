@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from tests.integration.programs import lacking, part
+from tests.integration.programs import lacking, require_program
 from tests.waiting import until
 
 #: The links, each with its own subnet: what CNI gives a pod, what Multus adds, a node's bond.
@@ -132,7 +132,7 @@ def two_pods() -> Iterator[TwoPods]:
     """Provide the namespaces; if they cannot be made, fail with CI=true, else skip the test."""
     if os.geteuid() != 0:
         lacking("network namespaces need root: run the test with sudo -E")
-    pods = TwoPods(part("ip", "iproute2"))
+    pods = TwoPods(require_program("ip", "iproute2"))
     try:
         pods.set_up()
     except subprocess.CalledProcessError as error:

@@ -54,14 +54,14 @@ def _of_lists(before: list[Any], after: list[Any], path: Path) -> Iterator[Chang
         yield Change("added", (*path, index), None, after[index])
 
 
-def key_orders(before: Any, after: Any) -> bool:
+def keeps_key_order(before: Any, after: Any) -> bool:
     """Return whether the remaining keys of every mapping have kept their order."""
     if isinstance(before, dict) and isinstance(after, dict):
         before_keys = [key for key in before if key in after]
         after_keys = [key for key in after if key in before]
         return before_keys == after_keys and all(
-            key_orders(before[key], after[key]) for key in before_keys
+            keeps_key_order(before[key], after[key]) for key in before_keys
         )
     if isinstance(before, list) and isinstance(after, list):
-        return all(map(key_orders, before, after))
+        return all(map(keeps_key_order, before, after))
     return True

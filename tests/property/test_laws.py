@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.api_server import defaulted, patched, without_status
 from tests.property.allowed import forbidden, names_of
-from tests.property.changes import key_orders
+from tests.property.changes import keeps_key_order
 from tests.property.strategies import anything, decision_inputs, pods, spoilt_pods
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
@@ -100,16 +100,16 @@ def test_deciding_again_after_defaulting_changes_nothing(
 
 
 @given(pod=pods(), decision_input=decision_inputs())
-def test_each_container_has_a_single_verdict(
+def test_each_container_has_a_single_outcome(
     pod: dict[str, Any], decision_input: DecisionInput
 ) -> None:
     """A mutation gives a container one of applied, already, skipped, failed, and then warnings."""
-    verdicts: set[tuple[str, str]] = set()
+    places: set[tuple[str, str]] = set()
     for outcome in decide(pod, decision_input).outcomes:
         place = (outcome.mutation, outcome.container)
         if outcome.status != "warned":
-            assert place not in verdicts
-            verdicts.add(place)
+            assert place not in places
+            places.add(place)
 
 
 @given(pod=pods(enable=None) | pods(enable="false"), decision_input=decision_inputs())
@@ -152,7 +152,7 @@ def test_the_user_wins(pod: dict[str, Any], decision_input: DecisionInput) -> No
 @given(pod=spoilt_pods() | pods(), decision_input=decision_inputs())
 def test_order_survives(pod: Any, decision_input: DecisionInput) -> None:
     """All keys keep their order, including unknown ones."""
-    assert key_orders(pod, decide(pod, decision_input).pod)
+    assert keeps_key_order(pod, decide(pod, decision_input).pod)
 
 
 @given(pod=pods(), decision_input=decision_inputs())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
+from tests.growth import MAX_CPU_RATIO, MAX_LINES_RATIO, cpu_ratio, executed_lines
 from webhook.diagnose.tools.observations import Line, Observation, PcieLink, PortObservation
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import split_by_node
@@ -212,8 +212,8 @@ def _read_all(text: str) -> None:
 def test_twice_the_text_is_at_most_twice_the_lines() -> None:
     """Each loop over a text runs a fixed number of times for each of its lines."""
     text = "\n".join(COMPLETE.values())
-    small, large = (lines(partial(_read_all, text * size)) for size in (1, 2))
-    assert large <= DOUBLE * small
+    small, large = (executed_lines(partial(_read_all, text * size)) for size in (1, 2))
+    assert large <= MAX_LINES_RATIO * small
 
 
 LONG = {
@@ -243,4 +243,4 @@ LONG = {
 def test_four_times_the_letters_are_about_four_times_the_work(piece: str, end: str) -> None:
     """No pattern searches a long line, or many, again and again."""
     small, large = (f"{piece}{end}" * (size // len(piece)) for size in (3000, 12000))
-    assert fourfold(partial(_read_all, small), partial(_read_all, large)) < FOURFOLD
+    assert cpu_ratio(partial(_read_all, small), partial(_read_all, large)) < MAX_CPU_RATIO

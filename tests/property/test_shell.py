@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import container, decide_on, decision_input, outcomes_of, pod
-from tests.shell.judges import our_names, ours
+from tests.shell.judges import our_command_names, our_reading
 from tests.shell.scripts import fragments, scripts, words
 from webhook.decide.launchers.commands import Commands, LauncherCommand
 from webhook.decide.launchers.launches import forwards_by_ssh, launches_accepting_flag
@@ -81,7 +81,7 @@ def test_only_the_flag_is_inserted(script: str) -> None:
         if launch.command_words[1:4] == ("-mca", "coll_hcoll_enable", "0")
     ]
     assert len(flagged) == len(ends)
-    assert ours(edited).problem == ours(script).problem
+    assert our_reading(edited).problem == our_reading(script).problem
 
 
 @given(scripts())
@@ -106,7 +106,7 @@ def test_skipped_commands_do_not_change_the_reading(script: str) -> None:
     Only text between backticks, in here-documents and in words across lines may be unclear, if
     nothing there is a search term.
     """
-    names, reading = our_names(script), ours(script)
+    names, reading = our_command_names(script), our_reading(script)
     if names is None:
         assert reading.problem or any(mark in script for mark in ("`", "<<", "\\\n"))
         return

@@ -99,7 +99,7 @@ def begins_command(script: str, offset: int) -> bool:
     return not script[:offset].endswith("$") and rejects(f"{script[:offset]}{{ {script[offset:]}")
 
 
-def ours(script: str) -> ScriptReading:
+def our_reading(script: str) -> ScriptReading:
     """Return how our code reads a script."""
     return Scripts(SEARCH_TERMS).read(script)
 
@@ -112,7 +112,7 @@ class Name(NamedTuple):
     word: str | None
 
 
-def our_names(script: str) -> list[Name] | None:
+def our_command_names(script: str) -> list[Name] | None:
     """List the names of all simple commands, whatever their words; None if our code cannot."""
     if patterns.CUT.search(script):
         return None
@@ -179,19 +179,19 @@ def disagreements(script: str) -> list[str] | None:
     Return None if one of the two cannot decide. bash reads text between backticks and in
     here-documents only when it runs it, so it does not decide there.
     """
-    our, their = our_names(script), tree_sitters_names(script)
+    our, their = our_command_names(script), tree_sitters_names(script)
     if our is None or their is None:
         return None
-    ours = {name.end: name.start for name in our}
+    our_reading = {name.end: name.start for name in our}
     only_ours = [
         f"only we see a command: {script[start:end]!r}"
-        for end, start in ours.items()
+        for end, start in our_reading.items()
         if end not in their and not begins_command(script, start) and _is_read(script, start)
     ]
     return only_ours + [
         f"only tree-sitter sees a command: {script[start:end]!r}"
         for end, start in their.items()
-        if end not in ours
+        if end not in our_reading
         and script[start:end].strip("! ") not in _RESERVED
         and begins_command(script, start)
     ]

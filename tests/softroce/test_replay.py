@@ -147,7 +147,7 @@ def _pod(
     }
 
 
-class Lab:
+class PodRuns:
     """Runs pods on the node, and asks about them as a user does."""
 
     def __init__(self, cluster: Cluster, transcript: Transcript) -> None:
@@ -169,7 +169,7 @@ class Lab:
         """Wait."""
         self._cluster.processes.until(goal, condition, _PATIENCE)
 
-    def ended(self, pod: dict[str, Any]) -> tuple[str, str]:
+    def run_to_end(self, pod: dict[str, Any]) -> tuple[str, str]:
         """Run a pod to its end; return its phase and its log."""
         name = self.create(pod)["metadata"]["name"]
         phases = ("Succeeded", "Failed")
@@ -213,10 +213,10 @@ class Lab:
 
 
 @pytest.fixture
-def lab(cluster: Cluster, transcript: Transcript, fabric: str) -> Lab:
+def lab(cluster: Cluster, transcript: Transcript, fabric: str) -> PodRuns:
     """Return the lab, once the node's fabric is known."""
     assert fabric
-    return Lab(cluster, transcript)
+    return PodRuns(cluster, transcript)
 
 
 def _codes(explained: dict[str, Any]) -> set[str]:
@@ -233,10 +233,10 @@ def _annotations(fabric: str, **extra: str) -> dict[str, str]:
 
 
 def test_an_annotated_pod_registers_memory_and_measures(
-    cluster: Cluster, lab: Lab, fabric: str
+    cluster: Cluster, lab: PodRuns, fabric: str
 ) -> None:
     """The annotation brings the device and IPC_LOCK, and drops a limit that would kill the pod."""
-    phase, log = lab.ended(_pod("annotated", _annotations(fabric), _MEMORY))
+    phase, log = lab.run_to_end(_pod("annotated", _annotations(fabric), _MEMORY))
     assert phase == "Succeeded", log
     judged = lab.judged(log)
     assert (judged["level"], judged["code"]) == ("unsure", "Loopback"), log
@@ -249,9 +249,9 @@ def test_an_annotated_pod_registers_memory_and_measures(
     assert "equipped for RDMA over" in lab.explained_text("annotated", "--logs")
 
 
-def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: Lab) -> None:
+def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: PodRuns) -> None:
     """The same pod, with the device but without IPC_LOCK, fails, and both commands explain it."""
-    phase, log = lab.ended(_pod("without-ipc-lock", {}, {_resource(cluster): "1"}))
+    phase, log = lab.run_to_end(_pod("without-ipc-lock", {}, {_resource(cluster): "1"}))
     assert phase == "Failed", log
     judged = lab.judged(log)
     assert (judged["level"], judged["code"]) == ("error", "PerftestNoMemory"), log
@@ -263,9 +263,9 @@ def test_without_the_annotation_memory_is_refused(cluster: Cluster, lab: Lab) ->
     assert "Run the process as root with the capability IPC_LOCK" in text
 
 
-def test_without_the_annotation_there_is_no_device(lab: Lab) -> None:
+def test_without_the_annotation_there_is_no_device(lab: PodRuns) -> None:
     """The same pod, without the resource, has no device at all, and both commands report it."""
-    phase, log = lab.ended(_pod("without-device", {}, {}))
+    phase, log = lab.run_to_end(_pod("without-device", {}, {}))
     assert phase == "Failed", log
     judged = lab.judged(log)
     assert (judged["level"], judged["code"]) == ("error", "NoRdmaDevice"), log
@@ -276,10 +276,10 @@ def test_without_the_annotation_there_is_no_device(lab: Lab) -> None:
     assert 'Set rdma.lab/enable: "true"' in text
 
 
-def test_a_limit_that_is_kept_kills(lab: Lab, fabric: str) -> None:
+def test_a_limit_that_is_kept_kills(lab: PodRuns, fabric: str) -> None:
     """Registered memory counts against the limit; IPC_LOCK does not help against that."""
     annotations = _annotations(fabric, **{"rdma.lab/memory-limit": "keep"})
-    phase, log = lab.ended(_pod("limit-kept", annotations, _MEMORY))
+    phase, log = lab.run_to_end(_pod("limit-kept", annotations, _MEMORY))
     assert phase == "Failed", log
     assert "Couldn't allocate MR" not in log
     explained = lab.explained("limit-kept", "--logs")
@@ -288,7 +288,7 @@ def test_a_limit_that_is_kept_kills(lab: Lab, fabric: str) -> None:
     assert "used more memory than its limit of 48Mi and was killed (OOMKilled)" in text
 
 
-def test_registered_memory_is_seen(lab: Lab, fabric: str) -> None:
+def test_registered_memory_is_seen(lab: PodRuns, fabric: str) -> None:
     """`why --exec` sees the memory that a process of the pod has registered: VmPin."""
     lab.create(_pod("waiting", _annotations(fabric), {}, _WAITING))
     lab.until("waiting runs", lambda: lab.read("waiting")["status"]["phase"] == "Running")

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from tests.families import FAMILIES, LONG, Family, busy_decision_input
-from tests.growth import FOURFOLD, fourfold, lines
+from tests.growth import MAX_CPU_RATIO, cpu_ratio, executed_lines
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 
@@ -28,7 +28,7 @@ def test_twice_the_entries_are_at_most_twice_the_lines(family: Family) -> None:
     """Whichever list grows, each loop over it runs a fixed number of times for each entry."""
     manifests = [family(size) for size in COUNTED]
     assert all(decide(manifest, CONTEXT).reason for manifest in manifests)  # and fills the caches
-    small, large = (lines(partial(decide, manifest, CONTEXT)) for manifest in manifests)
+    small, large = (executed_lines(partial(decide, manifest, CONTEXT)) for manifest in manifests)
     assert large <= 2 * small
 
 
@@ -38,7 +38,7 @@ def _growth(family: Family) -> float:
     gc.collect()
     gc.disable()
     try:
-        return fourfold(partial(decide, small, CONTEXT), partial(decide, large, CONTEXT))
+        return cpu_ratio(partial(decide, small, CONTEXT), partial(decide, large, CONTEXT))
     finally:
         gc.enable()
 
@@ -46,10 +46,10 @@ def _growth(family: Family) -> float:
 @each_family
 def test_four_times_the_entries_are_about_four_times_the_work(family: Family) -> None:
     """CPU time shows what counting lines misses: searches and copies within one line."""
-    assert _growth(family) < FOURFOLD
+    assert _growth(family) < MAX_CPU_RATIO
 
 
 @each_long
 def test_four_times_the_letters_are_about_four_times_the_work(family: Family) -> None:
     """Four times the length of a text takes about four times the work."""
-    assert _growth(family) < FOURFOLD
+    assert _growth(family) < MAX_CPU_RATIO

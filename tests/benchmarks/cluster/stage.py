@@ -32,7 +32,7 @@ from tests.cluster.binaries import binary
 from tests.cluster.cluster import Cluster, running
 from tests.cluster.node import NAME
 from tests.cluster.pki import Authority
-from tests.e2e.asking import accounts_made
+from tests.e2e.documents import wait_for_accounts
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 
 #: The API server gives the volume of the service account's token a random name.
@@ -111,7 +111,7 @@ def _prepare(cluster: Cluster, files: Path) -> None:
     _apply(cluster, namespaces())
     cluster.advertise({"nvidia.com/gpu": "8", "rdma/hca": "64"})
     cluster.kubectl("label", "node", NAME, "nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3")
-    accounts_made(cluster, *(mode.namespace for mode in MODES))
+    wait_for_accounts(cluster, *(mode.namespace for mode in MODES))
     kinds = "namespaces,limitranges,resourcequotas,nodes"
     facts = cluster.kubectl("get", kinds, "--all-namespaces", "--output=json")
     (files / "facts.json").write_text(facts)

@@ -13,7 +13,7 @@ import yaml
 
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.places import CALLED_BY
-from tests.e2e.asking import Document, apply
+from tests.e2e.documents import Document, apply
 from tests.integration.serving import Certificates, certificates
 from tests.waiting import until
 
@@ -46,7 +46,7 @@ class Webhook:
         self.config.write_text(_FABRICS.format(defaults=json.dumps(defaults)))
         self._process = cluster.start(f"webhook-{name}", _serve(self.config, self.tls, *flags))
 
-    def listening(self) -> None:
+    def wait_for_ports(self) -> None:
         """Wait until the log has its ports."""
         until(self._ports_logged)
 

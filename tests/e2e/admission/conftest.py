@@ -13,7 +13,7 @@ from tests.cluster.cluster import Cluster
 from tests.e2e.admission import places
 from tests.e2e.admission.by_url import Webhook, register
 from tests.e2e.admission.pods import create, pod, trainer
-from tests.e2e.asking import accounts_made
+from tests.e2e.documents import wait_for_accounts
 from tests.waiting import until
 
 Webhooks = dict[str, Webhook]
@@ -32,7 +32,7 @@ def webhooks(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         by_label = {webhook.name: webhook for webhook in started}
         by_label["once"] = by_label["informed"]
         for webhook in started:
-            webhook.listening()
+            webhook.wait_for_ports()
         for label, webhook in by_label.items():
             policy = "Never" if label == "once" else ""
             name = register(cluster, label, webhook, policy)
@@ -58,7 +58,7 @@ def _start(cluster: Cluster, folder: Path) -> list[Webhook]:
 
 def _settled(cluster: Cluster) -> None:
     """Wait until controllers have completed the namespaces and the webhooks are called."""
-    accounts_made(cluster, *(places.named(place) for place in places.PLACES))
+    wait_for_accounts(cluster, *(places.named(place) for place in places.PLACES))
     until(lambda: all("hard" in status for status in _quotas(cluster)))
     for place in ("plain", "plain-once", "plain-strict", "maximum-uninformed"):
         probe = pod(place, trainer(), annotations={"rdma.lab/memory-limit": "keep"})

@@ -15,7 +15,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.kwok import FAKE
 from tests.e2e.admission.places import CALLED_BY
 from tests.e2e.admission.pods import Answer, create
-from tests.e2e.asking import Document, apply, ask, make_namespaces
+from tests.e2e.documents import Document, apply, ask, make_namespaces
 from tests.e2e.wire import send
 from tests.waiting import until
 

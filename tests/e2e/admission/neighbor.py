@@ -18,7 +18,7 @@ from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.places import named
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 
 Ops = list[dict[str, Any]]
 #: The webhook's change to a pod: takes the pod, and returns the operations of a JSON patch.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.cluster.cluster import Cluster
-from tests.e2e.asking import Document, apply
+from tests.e2e.documents import Document, apply
 
 #: The label that selects the namespaces of a registered webhook; no installation uses it.
 CALLED_BY = "admission-test/webhook"

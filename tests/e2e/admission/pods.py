@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.places import named
-from tests.e2e.asking import ENABLE, Document
+from tests.e2e.documents import ENABLE, Document
 from tests.e2e.wire import send
 
 GPU = "nvidia.com/v100"
@@ -32,6 +32,13 @@ def pod(
     metadata = {"name": "probe", "namespace": named(place), "annotations": asks}
     containers = {"containers": [container, *sidecars]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**containers, **spec}}
+
+
+class MemoryAmounts(NamedTuple):
+    """A memory request and limit, each None if missing."""
+
+    request: str | None
+    limit: str | None
 
 
 @dataclass(frozen=True)
@@ -64,14 +71,14 @@ class Answer:
         assert self.object, self.refusal
         return str(self.object["status"]["qosClass"])
 
-    def memory(self, container: int = 0) -> tuple[str | None, str | None]:
-        """Return the memory request and limit of a container, each None if missing."""
+    def memory(self, container: int = 0) -> MemoryAmounts:
+        """Return the memory of a container."""
         resources = self.containers[container].get("resources", {})
         return _memory(resources)
 
     @property
-    def pod_memory(self) -> tuple[str | None, str | None]:
-        """The memory request and limit of the pod as a whole."""
+    def pod_memory(self) -> MemoryAmounts:
+        """The memory of the pod as a whole."""
         assert self.object, self.refusal
         return _memory(self.object["spec"].get("resources", {}))
 
@@ -87,9 +94,9 @@ class Answer:
         return {variable["name"]: variable.get("value") for variable in variables}
 
 
-def _memory(resources: Document) -> tuple[str | None, str | None]:
+def _memory(resources: Document) -> MemoryAmounts:
     request, limit = (resources.get(part, {}).get("memory") for part in ("requests", "limits"))
-    return request, limit
+    return MemoryAmounts(request, limit)
 
 
 def create(cluster: Cluster, document: Document, *, stored: bool = False) -> Answer:

@@ -25,7 +25,7 @@ from tests.e2e.admission.made_up_devices import (
     withdraw,
 )
 from tests.e2e.admission.pods import Answer, create
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.wire import send
 from tests.waiting import until
 
@@ -42,7 +42,7 @@ def place(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         folder = tmp_path_factory.mktemp("dra") / "webhook"
         started = Webhook(cluster, LABEL, folder, "--kubeconfig", str(cluster.kubeconfig))
         stack.callback(started.stop)
-        started.listening()
+        started.wait_for_ports()
         # The fabrics come later, so that the templates are watched from then on.
         started.config.write_text(yaml.safe_dump(FABRICS))
         name = register(cluster, LABEL, started)

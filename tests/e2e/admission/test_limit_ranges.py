@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.conftest import Webhooks
 from tests.e2e.admission.pods import Answer, create, pod, trainer
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 
 LARGE = {"memory": "64Gi"}
 NO_LIMIT = "memory usage per {} is 100Gi.  No limit is specified"

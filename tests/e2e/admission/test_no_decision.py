@@ -11,7 +11,7 @@ from tests.cluster.cluster import Cluster
 from tests.e2e.admission.by_url import Webhook, register
 from tests.e2e.admission.places import CALLED_BY, named
 from tests.e2e.admission.pods import create, pod, trainer
-from tests.e2e.asking import make_namespaces, namespace
+from tests.e2e.documents import make_namespaces, namespace
 from tests.waiting import until
 from webhook.admission.registration import NO_FABRICS_MESSAGE
 
@@ -25,7 +25,7 @@ def unconfigured(cluster: Cluster, tmp_path: Path) -> Iterator[None]:
     space["metadata"]["labels"][CALLED_BY] = NAME
     make_namespaces(cluster, space)
     process = Webhook(cluster, NAME, tmp_path / NAME, memoryLimit="nonsense")
-    process.listening()
+    process.wait_for_ports()
     name = register(cluster, NAME, process)
     yield
     cluster.kubectl("delete", "mutatingwebhookconfiguration", name)

@@ -18,7 +18,7 @@ from tests.e2e.admission.neighbor import (
     sets_hca,
 )
 from tests.e2e.admission.pods import Answer, create, pod, trainer
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.waiting import until
 
 both_policies = pytest.mark.parametrize("reinvocation", ["Never", "IfNeeded"])

@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.conftest import Webhooks
 from tests.e2e.admission.pods import create, pod, trainer
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 
 LABEL = "pod-security.kubernetes.io/enforce"
 #: What `restricted` requires of every container.

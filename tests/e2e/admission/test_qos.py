@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.conftest import Webhooks
 from tests.e2e.admission.pods import create, pod, trainer
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 
 ALL = {"cpu": "4", "memory": "64Gi"}
 LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"

@@ -12,7 +12,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.conftest import Webhooks
 from tests.e2e.admission.pods import pod, trainer
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 
 LARGE = {"memory": "64Gi"}
 NICE: Document = {"securityContext": {"capabilities": {"add": ["SYS_NICE"]}}}

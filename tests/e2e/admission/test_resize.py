@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.conftest import Webhooks
 from tests.e2e.admission.pods import Answer, create, pod, resize, trainer
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 
 LARGE = {"memory": "64Gi"}
 KEEP = {"rdma.lab/memory-limit": "keep"}
@@ -57,13 +57,13 @@ def test_the_default_limit_comes_silently_over_a_request_below_it(
     """A resize of CPU alone adds a memory limit that the pod did not have, without a warning."""
     assert webhooks
     before = _stored(cluster, "default", limits)
-    assert before.memory()[1] is None
+    assert before.memory().limit is None
     answer = resize(cluster, before.object, MORE_CPU)
-    assert answer.memory()[1] == "1Gi"
+    assert answer.memory().limit == "1Gi"
     # The webhook's status still shows it as removed, and nothing removes it again.
     assert "memory-limit" in answer.status["applied"]
     second = resize(cluster, before.object, {"limits": {"memory": None}})
-    assert second.memory()[1] == "1Gi"
+    assert second.memory().limit == "1Gi"
 
 
 def test_a_kept_limit_is_resized_as_ever(cluster: Cluster, webhooks: Webhooks) -> None:

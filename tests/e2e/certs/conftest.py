@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from tests.cluster.cluster import Cluster
-from tests.e2e.asking import namespace
-from tests.e2e.certs.lab import CONFIGURATION, FLAGS, NAME, RBAC, Lab
+from tests.e2e.certs.lab import CONFIGURATION, FLAGS, NAME, RBAC, Installation
+from tests.e2e.documents import namespace
 from tests.integration.replica import Replica
 
 #: Starts a number of replicas at once, with these flags, and makes them the Service's endpoints.
@@ -21,7 +21,7 @@ Start = Callable[..., list[Replica]]
 @pytest.fixture(scope="session")
 def account(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Make the namespace, and a kubeconfig of a ServiceAccount with only the shipped rights."""
-    lab = Lab(cluster)
+    lab = Installation(cluster)
     metadata = {"name": NAME, "namespace": NAME}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
     lab.apply(namespace(NAME, None), namespace(f"{NAME}-lab", None), account)
@@ -39,10 +39,10 @@ def account(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
-def lab(cluster: Cluster, account: Path) -> Iterator[Lab]:
+def lab(cluster: Cluster, account: Path) -> Iterator[Installation]:
     """Return the installation; afterwards delete everything that a replica made or read."""
     assert account.is_file()
-    yield Lab(cluster)
+    yield Installation(cluster)
     for kind, name in (("mutating", CONFIGURATION), ("validating", NAME)):
         cluster.kubectl("delete", f"{kind}webhookconfigurations", name, "--ignore-not-found")
     kinds = "services,endpointslices,secrets"
@@ -50,7 +50,7 @@ def lab(cluster: Cluster, account: Path) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def start(lab: Lab, account: Path, tmp_path: Path) -> Iterator[Start]:
+def start(lab: Installation, account: Path, tmp_path: Path) -> Iterator[Start]:
     """Return a function that starts replicas; stop them after the test."""
     with ExitStack() as running:
         started: list[Replica] = []
@@ -67,7 +67,7 @@ def start(lab: Lab, account: Path, tmp_path: Path) -> Iterator[Start]:
                 started.append(replica)
                 new.append(replica)
             for replica in new:
-                replica.listening()
+                replica.wait_for_ports()
             lab.lead_to(new)
             return new
 

@@ -40,7 +40,7 @@ _SECRET = f"/api/v1/namespaces/{NAME}/secrets/{NAME}-ca"
 _PODS = f"/api/v1/namespaces/{NAME}-lab/pods"
 
 
-class Lab:
+class Installation:
     """The objects of the installation, as an administrator sees and breaks them."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -53,7 +53,7 @@ class Lab:
         return self._bundle(_PATH)
 
     @property
-    def also(self) -> str:
+    def validating_bundle(self) -> str:
         """The CAs in the ValidatingWebhookConfiguration."""
         return self._bundle(_VALIDATING)
 
@@ -70,7 +70,7 @@ class Lab:
         """Install both webhook configurations."""
         self.apply(_configuration(), _validation())
 
-    def uncheck(self) -> None:
+    def delete_validating_configuration(self) -> None:
         """Delete the ValidatingWebhookConfiguration."""
         status, _ = self._api.send("DELETE", _VALIDATING)
         assert status == 200

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.certs.conftest import Start
-from tests.e2e.certs.lab import SERVER_NAME, Lab, all_ready
+from tests.e2e.certs.lab import SERVER_NAME, Installation, all_ready
 from tests.waiting import until
 
 
 @pytest.mark.parametrize(("first", "second"), [(600, -600), (-600, 600)])
-def test_ten_minutes_ahead_and_behind(lab: Lab, start: Start, first: int, second: int) -> None:
+def test_ten_minutes_ahead_and_behind(
+    lab: Installation, start: Start, first: int, second: int
+) -> None:
     """Whichever replica makes the CA, all use it, and the API server verifies each of them."""
     lab.configure()
     maker = start(1, clock=first)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from certs.issue import issue_ca
 from tests.e2e.certs.conftest import Start
-from tests.e2e.certs.lab import PATHS, SERVER_NAME, Lab, all_ready
+from tests.e2e.certs.lab import PATHS, SERVER_NAME, Installation, all_ready
 from tests.waiting import until
 from webhook.kube.client import Client
 from webhook.kube.permission_probe import DryRunResult, probe_permissions
 
 
-def test_damage_is_repaired(lab: Lab, start: Start) -> None:
+def test_damage_is_repaired(lab: Installation, start: Start) -> None:
     """It is repaired with the same CA, so trust is never lost, and no replica becomes unready."""
     lab.configure()
     replicas = start(2)
@@ -22,11 +22,11 @@ def test_damage_is_repaired(lab: Lab, start: Start) -> None:
     until(lab.patched)
 
     def repaired() -> bool:
-        return lab.bundle == lab.also == bundle and lab.secret.get("data") == data
+        return lab.bundle == lab.validating_bundle == bundle and lab.secret.get("data") == data
 
     def recreate() -> None:
         lab.delete("configuration")
-        lab.uncheck()
+        lab.delete_validating_configuration()
         lab.configure()
 
     changes: dict[str, Callable[[], None]] = {
@@ -46,7 +46,7 @@ def test_damage_is_repaired(lab: Lab, start: Start) -> None:
         assert all(replica.handshake(bundle, SERVER_NAME) for replica in replicas)
 
 
-def test_an_account_without_a_guard_finds_out(lab: Lab, account: Path) -> None:
+def test_an_account_without_a_guard_finds_out(lab: Installation, account: Path) -> None:
     """The policy does not match its name: dry runs show what it may change, and change nothing.
 
     It has the shipped rights, and so it may change no other configuration.
@@ -61,7 +61,7 @@ def test_an_account_without_a_guard_finds_out(lab: Lab, account: Path) -> None:
     assert (lab.published(), lab.validation()) == before
 
 
-def test_an_immutable_secret_is_reported(lab: Lab, start: Start) -> None:
+def test_an_immutable_secret_is_reported(lab: Installation, start: Start) -> None:
     """Replicas report a Secret that somebody made immutable, keep serving, and repair the rest.
 
     Once it is deleted, they make it again with the same CA; they may not delete it themselves.

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.e2e.certs.command import certs
 from tests.e2e.certs.conftest import Start
-from tests.e2e.certs.lab import FLAGS, NAME, SERVER_NAME, Lab, all_ready
+from tests.e2e.certs.lab import FLAGS, NAME, SERVER_NAME, Installation, all_ready
 from tests.faults.scale import SCALE
 from tests.integration.replica import Replica
 from tests.waiting import until
@@ -22,7 +22,7 @@ TIMES = ("--ca-propagation", "5s", "--ca-interval", "1s", "--leaf-lifetime", "30
 
 
 @contextmanager
-def calling(lab: Lab, replicas: list[Replica]) -> Iterator[Counter[str]]:
+def calling(lab: Installation, replicas: list[Replica]) -> Iterator[Counter[str]]:
     """Create pods (dry run) and do handshakes with each replica, until the block ends."""
     counts: Counter[str] = Counter()
     over = threading.Event()
@@ -51,12 +51,12 @@ def calling(lab: Lab, replicas: list[Replica]) -> Iterator[Counter[str]]:
         thread.join()
 
 
-def _certs(lab: Lab, *arguments: str) -> tuple[int, dict[str, Any]]:
+def _certs(lab: Installation, *arguments: str) -> tuple[int, dict[str, Any]]:
     access = ("--kubeconfig", str(lab.cluster.kubeconfig), "--namespace", NAME, *FLAGS)
     return certs(*arguments, *access)
 
 
-def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
+def test_no_call_fails_during_a_rotation(lab: Installation, start: Start) -> None:
     """A revocation follows, until the last CA issues; in long runs, until only that one is left."""
     lab.configure()
     replicas = start(REPLICAS, *TIMES)
@@ -76,18 +76,21 @@ def test_no_call_fails_during_a_rotation(lab: Lab, start: Start) -> None:
             _, report = _certs(lab, "status")
             assert (report["phase"], len(report["authorities"])) == ("draining", trusted)
         until(lambda: _issuers(lab) == {"current"})
-        if SCALE.retired:
+        if SCALE.waits_for_retirement:
             until(lambda: lab.bundle == _issuer(lab))
         print(f"{time.monotonic() - began:.0f} s; {dict(counts)}")  # noqa: T201
     assert counts["pods failed"] == counts["handshakes failed"] == 0
     code, report = _certs(lab, "status")
-    assert (code, report["phase"]) == (0, "settled" if SCALE.retired else "draining"), report
+    assert (code, report["phase"]) == (
+        0,
+        "settled" if SCALE.waits_for_retirement else "draining",
+    ), report
 
 
-def _issuers(lab: Lab) -> set[str]:
+def _issuers(lab: Installation) -> set[str]:
     """Return the roles of the CAs that issued the served leaves."""
     return {handshake["issuer"] for handshake in _certs(lab, "status")[1]["handshakes"]}
 
 
-def _issuer(lab: Lab) -> str:
+def _issuer(lab: Installation) -> str:
     return str(lab.secret["data"]["ca.crt"])

@@ -6,13 +6,13 @@ from base64 import b64decode
 from typing import Any
 
 from tests.e2e.certs.conftest import Start
-from tests.e2e.certs.lab import CONFIGURATION, SERVER_NAME, Lab, all_ready
+from tests.e2e.certs.lab import CONFIGURATION, SERVER_NAME, Installation, all_ready
 from tests.waiting import until
 
 REPLICAS = 5
 
 
-def test_replicas_that_start_at_once_are_all_trusted(lab: Lab, start: Start) -> None:
+def test_replicas_that_start_at_once_are_all_trusted(lab: Installation, start: Start) -> None:
     """In an empty namespace there is one CA, one Secret, and the API server trusts every replica.
 
     They wait for the MutatingWebhookConfiguration, never make one, and own only its `caBundle`.
@@ -24,7 +24,7 @@ def test_replicas_that_start_at_once_are_all_trusted(lab: Lab, start: Start) -> 
     took = all_ready(replicas)
 
     bundle = lab.bundle
-    until(lambda: lab.also == bundle)
+    until(lambda: lab.validating_bundle == bundle)
     assert bundle == lab.secret["data"]["ca.crt"]
     assert b64decode(bundle).count(b"BEGIN CERTIFICATE") == 1
     for replica in replicas:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.api_server import defaulted
-from tests.e2e.controllers.lab import WORKLOADS, Document, Lab, status
+from tests.e2e.controllers.lab import WORKLOADS, Document, WorkloadNamespace, status
 from tests.fabrics_file import load_fabrics
 from webhook.config import EXAMPLE
 from webhook.model.facts import OPT_IN_LABEL
@@ -20,7 +20,7 @@ _TOKEN = "kube-api-access-"
 _OURS = "rdma.lab/"
 
 
-def previews_of(lab: Lab, manifest: str) -> dict[str, Preview]:
+def previews_of(lab: WorkloadNamespace, manifest: str) -> dict[str, Preview]:
     """Preview a manifest of `workloads` as it is created in the lab; return the pods by place."""
     text = (WORKLOADS / f"{manifest}.yaml").read_text()
     documents = read_documents(text.replace("image: mpi\n", f"image: {lab.image}\n"))

@@ -8,15 +8,15 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import Webhook
-from tests.e2e.controllers.lab import Lab, opened
+from tests.e2e.controllers.lab import WorkloadNamespace, opened
 
 
 @pytest.fixture(scope="module")
 def lab(
     cluster: Cluster, webhook: Webhook, image: str, request: pytest.FixtureRequest
-) -> Iterator[Lab]:
+) -> Iterator[WorkloadNamespace]:
     """Open a namespace for the tests of one file."""
-    cluster.need("an image for workloads on its nodes")
+    cluster.skip_if_existing("an image for workloads on its nodes")
     assert webhook.cluster is cluster
     with opened(cluster, image, request.path.stem.replace("_", "-")) as lab:
         yield lab

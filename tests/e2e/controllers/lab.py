@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.cluster import Cluster, KubectlError
-from tests.e2e.asking import make_namespaces, namespace
+from tests.e2e.documents import make_namespaces, namespace
 from tests.waiting import until
 
 WORKLOADS = Path(__file__).parent / "workloads"
@@ -23,7 +23,7 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Lab:
+class WorkloadNamespace:
     """A namespace, and an image whose program `rank` prints what a process sees."""
 
     cluster: Cluster
@@ -70,10 +70,10 @@ class Lab:
 
 
 @contextmanager
-def opened(cluster: Cluster, image: str, name: str) -> Iterator[Lab]:
+def opened(cluster: Cluster, image: str, name: str) -> Iterator[WorkloadNamespace]:
     """Make a labeled namespace for the duration of the block."""
     make_namespaces(cluster, namespace(name, "true"))
-    yield Lab(cluster, name, image)
+    yield WorkloadNamespace(cluster, name, image)
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
@@ -102,7 +102,7 @@ def locks_memory(rank: Document) -> bool:
     return bool(int(rank["capEff"], 16) >> IPC_LOCK & 1)
 
 
-def check_target(lab: Lab, pod: Document) -> None:
+def check_target(lab: WorkloadNamespace, pod: Document) -> None:
     """Check that a pod with a V100 got all mutations, and that its process sees them."""
     resources = pod["spec"]["containers"][0]["resources"]
     (rank,) = lab.ranks(pod)

@@ -9,9 +9,9 @@ import yaml
 
 from tests.cluster.binaries import module_dir
 from tests.cluster.cluster import Cluster
-from tests.cluster.kinds import bring
-from tests.e2e.asking import ENABLE, Document, ask
-from tests.e2e.controllers.lab import WORKLOADS, Lab
+from tests.cluster.kinds import install_kinds
+from tests.e2e.controllers.lab import WORKLOADS, WorkloadNamespace
+from tests.e2e.documents import ENABLE, Document, ask
 from webhook.preview.workloads.templates import templates_of
 
 #: Where each project's module has its kinds.
@@ -25,14 +25,14 @@ DENIES = f'annotation {ENABLE}: "yes" makes the webhook deny the pod: it must be
 
 
 @pytest.fixture(scope="module")
-def kinds(cluster: Cluster, lab: Lab) -> Lab:
+def kinds(cluster: Cluster, lab: WorkloadNamespace) -> WorkloadNamespace:
     """Install the kinds without their controllers and webhooks."""
     for module, path in DEFINITIONS.items():
-        bring(cluster, str(module_dir(module) / path))
+        install_kinds(cluster, str(module_dir(module) / path))
     return lab
 
 
-def _misspelled(manifest: str, lab: Lab) -> Document:
+def _misspelled(manifest: str, lab: WorkloadNamespace) -> Document:
     """Return a workload whose last template alone opts in, with an invalid value."""
     (value,) = yaml.safe_load_all((WORKLOADS / f"{manifest}.yaml").read_text())
     value["metadata"]["namespace"] = lab.namespace
@@ -50,12 +50,12 @@ def _within(kind: str, field: str, cluster: Document, **spec: Any) -> Document:
 
 
 @pytest.mark.parametrize("manifest", ["mpijob", "raycluster", "leaderworkerset", "jobset"])
-def test_a_value_that_denies_the_pods_is_reported(kinds: Lab, manifest: str) -> None:
+def test_a_value_that_denies_the_pods_is_reported(kinds: WorkloadNamespace, manifest: str) -> None:
     """The author of the workload gets the advice, since nobody reads a controller's warnings."""
     assert ask(kinds.cluster, _misspelled(manifest, kinds)).advice == [DENIES]
 
 
-def test_so_are_templates_of_ray_jobs_and_services(kinds: Lab) -> None:
+def test_so_are_templates_of_ray_jobs_and_services(kinds: WorkloadNamespace) -> None:
     """RayJob and RayService hold the whole cluster."""
     cluster = _misspelled("raycluster", kinds)
     job = _within("RayJob", "rayClusterSpec", cluster, entrypoint="x")

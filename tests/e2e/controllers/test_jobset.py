@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_jobset
 from tests.e2e.controllers.compared import check_preview, previews_of
-from tests.e2e.controllers.lab import Lab, check_target
+from tests.e2e.controllers.lab import WorkloadNamespace, check_target
 
 
-def test_jobset_of_patched_pods_completes(cluster: Cluster, lab: Lab) -> None:
+def test_jobset_of_patched_pods_completes(cluster: Cluster, lab: WorkloadNamespace) -> None:
     """Every pod gets all mutations, as the preview shows, and completes; so does the JobSet."""
     start_jobset(cluster)
     lab.create("jobset")

@@ -8,13 +8,13 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_lws
 from tests.cluster.install import NAME, Webhook
 from tests.e2e.controllers.compared import check_preview, previews_of
-from tests.e2e.controllers.lab import Document, Lab, check_target, environment
+from tests.e2e.controllers.lab import Document, WorkloadNamespace, check_target, environment
 
 GROUP = ["group-0", "group-0-1"]
 
 
 @pytest.fixture(scope="module")
-def pods(cluster: Cluster, lab: Lab) -> list[Document]:
+def pods(cluster: Cluster, lab: WorkloadNamespace) -> list[Document]:
     """Run a group of two pods."""
     start_lws(cluster)
     lab.create("leaderworkerset")
@@ -22,7 +22,7 @@ def pods(cluster: Cluster, lab: Lab) -> list[Document]:
     return lab.pods()
 
 
-def test_leader_and_worker_have_the_set(lab: Lab, pods: list[Document]) -> None:
+def test_leader_and_worker_have_the_set(lab: WorkloadNamespace, pods: list[Document]) -> None:
     """Both get all mutations, and keep what their controller's webhook wrote."""
     assert [pod["metadata"]["name"] for pod in pods] == GROUP
     for index, pod in enumerate(pods):
@@ -31,14 +31,14 @@ def test_leader_and_worker_have_the_set(lab: Lab, pods: list[Document]) -> None:
         assert environment(pod)["LWS_LEADER_ADDRESS"] == f"group-0.group.{lab.namespace}"
 
 
-def test_ours_comes_last(lab: Lab, webhook: Webhook, pods: list[Document]) -> None:
+def test_ours_comes_last(lab: WorkloadNamespace, webhook: Webhook, pods: list[Document]) -> None:
     """Each pod costs one call: another webhook that changes it after ours would cost a second."""
     log = webhook.kubectl("logs", f"--selector=app.kubernetes.io/name={NAME}", "--tail=-1")
 
     assert lab.calls(log) == {pod["metadata"]["name"]: 1 for pod in pods}
 
 
-def test_preview_matches_the_pods(lab: Lab, pods: list[Document]) -> None:
+def test_preview_matches_the_pods(lab: WorkloadNamespace, pods: list[Document]) -> None:
     """The preview shows a worker; a leader from the same template differs in its index."""
     (preview,) = previews_of(lab, "leaderworkerset").values()
 

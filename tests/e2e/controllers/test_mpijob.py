@@ -12,7 +12,7 @@ from tests.e2e.controllers.compared import check_preview, previews_of
 from tests.e2e.controllers.lab import (
     TARGET,
     Document,
-    Lab,
+    WorkloadNamespace,
     applied,
     environment,
     locks_memory,
@@ -38,7 +38,7 @@ class Run(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def run(cluster: Cluster, lab: Lab) -> Run:
+def run(cluster: Cluster, lab: WorkloadNamespace) -> Run:
     """Run the job to completion."""
     start_mpi_operator(cluster)
     lab.create("mpijob")
@@ -95,7 +95,7 @@ def test_launcher_is_patched_as_such(run: Run) -> None:
     assert "/etc/nccl.conf" not in [mount["mountPath"] for mount in container["volumeMounts"]]
 
 
-def test_preview_matches_the_pods(lab: Lab, run: Run) -> None:
+def test_preview_matches_the_pods(lab: WorkloadNamespace, run: Run) -> None:
     """The preview of the MPIJob has the decisions on its pods, and the pods, as they are here."""
     previews = previews_of(lab, "mpijob")
 

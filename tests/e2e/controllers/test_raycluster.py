@@ -7,14 +7,21 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import start_kuberay
 from tests.e2e.controllers.compared import check_preview, previews_of
-from tests.e2e.controllers.lab import TARGET, Document, Lab, applied, environment, locks_memory
+from tests.e2e.controllers.lab import (
+    TARGET,
+    Document,
+    WorkloadNamespace,
+    applied,
+    environment,
+    locks_memory,
+)
 from tests.waiting import until
 
 TYPE = "ray.io/node-type"
 
 
 @pytest.fixture(scope="module")
-def pods(cluster: Cluster, lab: Lab) -> dict[str, Document]:
+def pods(cluster: Cluster, lab: WorkloadNamespace) -> dict[str, Document]:
     """Let the operator make the pods of a cluster; return them by their type."""
     start_kuberay(cluster)
     lab.create("raycluster")
@@ -22,7 +29,7 @@ def pods(cluster: Cluster, lab: Lab) -> dict[str, Document]:
     return {pod["metadata"]["labels"][TYPE]: pod for pod in lab.pods()}
 
 
-def test_head_gets_variables_only(lab: Lab, pods: dict[str, Document]) -> None:
+def test_head_gets_variables_only(lab: WorkloadNamespace, pods: dict[str, Document]) -> None:
     """A head without a GPU starts what others compute, so it gets no device and no capability."""
     (container,) = pods["head"]["spec"]["containers"]
     (rank,) = lab.ranks(pods["head"])
@@ -46,7 +53,7 @@ def test_worker_has_the_set(pods: dict[str, Document]) -> None:
     assert "rdma/rdma_v100" not in str(waits["resources"])
 
 
-def test_preview_matches_the_pods(lab: Lab, pods: dict[str, Document]) -> None:
+def test_preview_matches_the_pods(lab: WorkloadNamespace, pods: dict[str, Document]) -> None:
     """It has the label of the head, and the commands that the operator makes."""
     previews = previews_of(lab, "raycluster")
 

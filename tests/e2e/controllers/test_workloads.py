@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.e2e.asking import ENABLE, template, workload
-from tests.e2e.controllers.lab import Document, Lab, check_target
+from tests.e2e.controllers.lab import Document, WorkloadNamespace, check_target
+from tests.e2e.documents import ENABLE, template, workload
 
 #: The sign of each controller that its pods are complete.
 DONE = {
@@ -36,7 +36,7 @@ def _template(image: str, kind: str) -> Document:
 
 
 @pytest.fixture(scope="module")
-def started(lab: Lab) -> Lab:
+def started(lab: WorkloadNamespace) -> WorkloadNamespace:
     """Create one workload of each kind, all at once."""
     for kind in DONE:
         document = workload(kind, lab.namespace, _template(lab.image, kind), name=kind.lower())
@@ -50,7 +50,7 @@ def started(lab: Lab) -> Lab:
 
 
 @pytest.mark.parametrize("kind", DONE)
-def test_pods_of_a_controller_are_patched_and_run(started: Lab, kind: str) -> None:
+def test_pods_of_a_controller_are_patched_and_run(started: WorkloadNamespace, kind: str) -> None:
     """The pods have all mutations, their processes see them, and the controller is satisfied."""
     verb, *how = DONE[kind]
     started.wait(verb, *how, f"{kind.lower()}/{kind.lower()}")

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from tests.cluster.node import NAME as REAL
-from tests.e2e.asking import apply
 from tests.e2e.discover.running import discover
+from tests.e2e.documents import apply
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 from webhook.diagnose.discover.inputs import NodeText, read_texts
@@ -96,7 +96,7 @@ def stranger(space: Space) -> None:
     (main,) = pod["spec"]["containers"]
     pod["spec"]["initContainers"] = [{**main, "name": "collect", "command": ["sh", "-c", claims]}]
     space.create(pod)
-    space.started("stranger")
+    space.wait_until_started("stranger")
     assert "made-up" in space.kubectl("logs", "stranger", "--container=collect")
 
 

@@ -10,8 +10,8 @@ import yaml
 
 from tests.cluster.binaries import module_dir
 from tests.cluster.cluster import Cluster
-from tests.cluster.kinds import bring
-from tests.e2e.asking import apply, namespace
+from tests.cluster.kinds import install_kinds
+from tests.e2e.documents import apply, namespace
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "discover"
 FILES = sorted(GOLDEN.glob("*/plugin/*.yaml"))
@@ -29,10 +29,10 @@ DRY_RUN = ("apply", "--dry-run=server", "--validate=strict", "--filename")
 @pytest.fixture(scope="module")
 def kinds(cluster: Cluster) -> Iterator[Cluster]:
     """Give a cluster that knows the kinds of the device plugins' operators, and of Multus."""
-    cluster.need("the kinds of other projects, as Go fetches them")
+    cluster.skip_if_existing("the kinds of other projects, as Go fetches them")
     existing = cluster.kubectl("get", "crd", "--output=name").split()
     folders = [str(module_dir(module) / path) for module, path in CRDS.items()]
-    brought = [name for folder in folders for name in bring(cluster, folder)]
+    brought = [name for folder in folders for name in install_kinds(cluster, folder)]
     apply(cluster, *(namespace(name, None) for name in NAMESPACES))
     yield cluster
     new = [name for name in brought if name not in existing]

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
-from tests.cluster.install import Webhook, add
+from tests.cluster.install import Webhook, add_samples
 
 WEBHOOK = "pods.rdma.lab"
 _REQUESTS = "apiserver_admission_webhook_request_total"
@@ -32,11 +32,11 @@ def answers(webhook: Webhook) -> Counter[tuple[str, ...]]:
     # Only these lines: the whole text has megabytes.
     lines = [line for line in text.splitlines() if line.startswith(_REQUESTS)]
     counts: Counter[tuple[str, ...]] = Counter()
-    add(counts, "\n".join(lines) + "\n", _REQUESTS, ("code", "rejected"), name=WEBHOOK)
+    add_samples(counts, "\n".join(lines) + "\n", _REQUESTS, ("code", "rejected"), name=WEBHOOK)
     return counts
 
 
-def quiet(webhook: Webhook) -> Calls:
+def settled_calls(webhook: Webhook) -> Calls:
     """Wait until there are no calls, and return the count: other tests may leave controllers."""
     while True:
         before = calls(webhook)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import make_namespaces, namespace
+from tests.e2e.documents import make_namespaces, namespace
 from tests.e2e.installed.space import Space
 
 

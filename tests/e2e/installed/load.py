@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.cluster.binaries import binary
 from tests.cluster.vegeta import Target
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 
@@ -49,7 +49,7 @@ class Creations:
         """Seconds within which 99% of the created pods were answered."""
         return sorted(self.latencies)[int(len(self.latencies) * 0.99)]
 
-    def last(self, seconds: float) -> None:
+    def continue_for(self, seconds: float) -> None:
         """Wait until the load has lasted for `seconds`."""
         time.sleep(max(0.0, self.begun + seconds - time.monotonic()))
 

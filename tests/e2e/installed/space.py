@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import TOLERATION
-from tests.e2e.asking import ENABLE, Document
+from tests.e2e.documents import ENABLE, Document
 from tests.waiting import until
 
 
@@ -55,9 +55,9 @@ class Space:
         document: Document = json.loads(self.kubectl("get", "pod", pod, "--output=json"))
         return document
 
-    def started(self, pod: str, seconds: int = 60) -> Document:
+    def wait_until_started(self, pod: str, seconds: int = 60) -> Document:
         """Wait until a pod runs; if it does not, fail with the events."""
-        self.cluster.need("an image for workloads on its nodes")
+        self.cluster.skip_if_existing("an image for workloads on its nodes")
         try:
             self.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", f"--timeout={seconds}s")
         except Exception as error:

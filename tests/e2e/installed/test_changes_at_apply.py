@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.fabrics import KIND, OBJECT, PATH, apply_fabrics, in_use
+from tests.cluster.fabrics import KIND, OBJECT, PATH, apply_fabrics, wait_until_in_use
 from tests.cluster.install import Webhook, site
 from tests.e2e.installed.redirection import redirected
 from tests.e2e.wire import send
@@ -29,14 +29,16 @@ SERVER_SIDE = "--server-side"
 @pytest.fixture(scope="module")
 def webhook(webhook: Webhook) -> Iterator[Webhook]:
     """Restore the fabrics of the installation."""
-    webhook.cluster.need("the fabrics of the cluster")
+    webhook.cluster.skip_if_existing("the fabrics of the cluster")
     yield webhook
     restore(webhook)
 
 
 def restore(webhook: Webhook) -> None:
     """Apply the fabrics of the installation, and wait until they are in use."""
-    in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text(encoding="utf-8")))
+    wait_until_in_use(
+        webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text(encoding="utf-8"))
+    )
 
 
 def stored(webhook: Webhook) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def test_a_takeover_of_client_side_applies_is_explained_and_undone(webhook: Webh
     """
     kubectl = webhook.cluster.kubectl
     kubectl("delete", OBJECT)
-    in_use(webhook, "")
+    wait_until_in_use(webhook, "")
     first, second = configuration("north", "south"), configuration("east")
     applied(webhook, first)
     printed = applied(webhook, second, SERVER_SIDE, "--field-manager=team")
@@ -202,7 +204,7 @@ def test_a_deletion_works_without_the_webhook(webhook: Webhook) -> None:
         until(lambda: "failed calling" in applied(webhook, configuration("x"), "--dry-run=server"))
         until(lambda: "nodes belong to" in deleted(webhook))
         assert '"default" deleted' in webhook.cluster.kubectl("delete", OBJECT)
-        in_use(webhook, "")
+        wait_until_in_use(webhook, "")
     until(lambda: "created" in applied(webhook, configuration("north")))
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.cluster.install import NAME, Webhook, end_replicas, install
 from tests.cluster.node import NAME as REAL
 from tests.cluster.pki import Authority
-from tests.e2e.asking import Document, ask
 from tests.e2e.certs.command import certs
+from tests.e2e.documents import Document, ask
 from tests.e2e.installed.space import Space
 from tests.faults.replicas import settled
 from tests.waiting import until
@@ -76,7 +76,7 @@ def _replace(webhook: Webhook, *components: str) -> None:
 def stranger(space: Space) -> Iterator[str]:
     """Run a pod that has not opted in; return its name."""
     space.create(space.pod("stranger", annotations={}, nodeName=REAL))
-    space.started("stranger")
+    space.wait_until_started("stranger")
     yield "stranger"
     space.delete("stranger")
 

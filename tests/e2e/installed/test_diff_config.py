@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.cluster.install import Webhook
 from tests.command_line import run_command
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.installed.space import Space
 
 V100 = "nvidia.com/v100"

@@ -22,7 +22,7 @@ import yaml
 
 from tests.cluster.controllers import cert_manager
 from tests.cluster.existing import existing
-from tests.cluster.fabrics import CRD, hash_of, in_use, remove, stored
+from tests.cluster.fabrics import CRD, hash_of, remove, stored, wait_until_in_use
 from tests.cluster.install import (
     CONFIGURATION,
     DEPLOYMENT,
@@ -38,7 +38,7 @@ from tests.cluster.install import (
 )
 from tests.cluster.namespaces import NamespaceError
 from tests.e2e.admission.pods import create
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.installed.load import creating
 from tests.e2e.installed.space import Space
 from tests.faults.replicas import kill, processes, settled
@@ -168,7 +168,7 @@ def test_removal_blocks_no_pods(webhook: Webhook, space: Space, tmp_path: Path) 
     """
     pod, fabrics = space.pod("left", V100), stored(webhook)
     with ThreadPoolExecutor(1) as executor, creating(space, pod, tmp_path) as load:
-        load.last(1)
+        load.continue_for(1)
         removal = executor.submit(uninstall, webhook.cluster)
         uncalled(webhook.cluster)
         after = space.proposed(pod)
@@ -223,7 +223,7 @@ def test_certificates_by_cert_manager(webhook: Webhook, space: Space, tmp_path: 
             # Otherwise the kubelet updates mounted Secrets about once a minute.
             webhook.kubectl("annotate", "pods", "--all", f"{HOLD}=look")
             until(lambda: not {*before} & {replica.serial() for replica in replicas})
-            load.last(2)
+            load.continue_for(2)
         uninstall_at_once(webhook.cluster, overlay="cert-manager")
     assert len(before) == 2
     assert set(load.codes) == {201}, load.refusals
@@ -276,7 +276,7 @@ def test_each_wrong_order_explains_what_to_do(
 
     printed = cluster.kubectl(*apply, *files)
     assert printed == f"{defined} unchanged\nfabricconfiguration.rdma.lab/default created\n"
-    in_use(webhook, hash_of(yaml.safe_load(fabrics.read_text())))
+    wait_until_in_use(webhook, hash_of(yaml.safe_load(fabrics.read_text())))
     assert create(cluster, pod).status["fabric"] == "v100-ib"
     assert processes(webhook) == begun
 

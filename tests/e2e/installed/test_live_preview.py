@@ -15,7 +15,7 @@ from tests.cluster.binaries import binary
 from tests.cluster.existing import ExistingCluster
 from tests.cluster.install import Webhook
 from tests.command_line import Answer, run_command
-from tests.e2e.asking import ENABLE, Document
+from tests.e2e.documents import ENABLE, Document
 from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
 from tests.waiting import until

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.install import Webhook
-from tests.e2e.asking import ENABLE, make_namespaces, namespace
-from tests.e2e.installed.calls import calls, quiet
+from tests.e2e.documents import ENABLE, make_namespaces, namespace
+from tests.e2e.installed.calls import calls, settled_calls
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 
@@ -28,7 +28,7 @@ def test_a_pod_that_did_not_opt_in_costs_no_call(
     webhook: Webhook, space: Space, unlabeled: Space
 ) -> None:
     """Seven creations cause no call, by the API server's count and ours; an eighth causes one."""
-    before = quiet(webhook)
+    before = settled_calls(webhook)
     for target in (space, unlabeled):
         target.create(
             target.pod("silent", annotations={}),
@@ -48,7 +48,7 @@ def test_a_pod_that_did_not_opt_in_costs_no_call(
 
 def test_a_controller_that_did_not_opt_in_costs_no_call(webhook: Webhook, space: Space) -> None:
     """The pods of a ReplicaSet whose template has no annotation cause no call either."""
-    before = quiet(webhook)
+    before = settled_calls(webhook)
     space.create(_replica_set(space, "silent-set", {}))
     until(lambda: len(space.kubectl("get", "pods", "--selector=app=silent-set").split("\n")) > 3)
     assert calls(webhook) == before

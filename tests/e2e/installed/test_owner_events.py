@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 

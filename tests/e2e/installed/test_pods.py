@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.node import NAME as REAL
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.installed.space import Space
 
 #: The number of CAP_IPC_LOCK, capabilities(7).
@@ -74,7 +74,7 @@ def test_the_rdma_resource_chooses_the_node(
 def test_the_kubelet_starts_the_patched_pod(space: Space, pods: dict[str, Document]) -> None:
     """In the container, IPC_LOCK is effective, the fabric's env is set, and memory is unlimited."""
     assert "v100" in pods
-    space.started("v100")
+    space.wait_until_started("v100")
     rank = json.loads(space.inside("v100", "rank"))
     assert int(rank["capEff"], 16) >> IPC_LOCK & 1
     # The first = is part of the value: exactly these devices, not all with that prefix.
@@ -91,7 +91,7 @@ def test_a_pod_that_did_not_opt_in_has_no_change(space: Space, pods: dict[str, D
     """The same pod without the annotation has no changes, so the checks above can fail."""
     document = space.pod("without", "nvidia.com/v100", {}, nodeName=REAL)
     space.create(document)
-    space.started("without")
+    space.wait_until_started("without")
     rank = json.loads(space.inside("without", "rank"))
     assert not int(rank["capEff"], 16) >> IPC_LOCK & 1
     assert not [name for name in rank["env"] if name.startswith("NCCL_")]
@@ -104,7 +104,7 @@ def test_a_pod_that_did_not_opt_in_has_no_change(space: Space, pods: dict[str, D
 def test_nccl_conf_reads_as_the_env_does(space: Space, pods: dict[str, Document]) -> None:
     """For ranks that sshd starts, /etc/nccl.conf has what their environment lacks."""
     assert "sshd" in pods
-    space.started("sshd")
+    space.wait_until_started("sshd")
     rank = json.loads(space.inside("sshd", "rank"))
     lines = rank["ncclConf"].splitlines()
     assert sorted(lines) == sorted(

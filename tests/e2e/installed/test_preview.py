@@ -12,7 +12,7 @@ import yaml
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import NAME, Webhook
-from tests.e2e.asking import ENABLE, Document, make_namespaces, namespace
+from tests.e2e.documents import ENABLE, Document, make_namespaces, namespace
 from tests.e2e.installed.space import Space
 from tests.waiting import until
 

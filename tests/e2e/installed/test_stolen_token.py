@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster.fabrics import PATH
 from tests.cluster.install import LAB, NAME, Webhook
-from tests.e2e.asking import Document
+from tests.e2e.documents import Document
 from tests.e2e.wire import JSON, Response, send
 from tests.waiting import until
 from webhook.serve.status.events import TYPES

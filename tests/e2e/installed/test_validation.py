@@ -14,7 +14,7 @@ import pytest
 
 from tests.cluster.cluster import KubectlError
 from tests.cluster.install import Webhook
-from tests.cluster.kinds import bring
+from tests.cluster.kinds import install_kinds
 from tests.e2e.installed.redirection import redirected
 from tests.e2e.renderings import MANIFESTS
 from tests.waiting import until
@@ -32,7 +32,7 @@ CALLED = 'failed calling webhook "fabrics.rdma.lab"'
 def kind(webhook: Webhook) -> Iterator[Webhook]:
     """Define the kind and make an object, if the installation has none."""
     kubectl = webhook.cluster.kubectl
-    bring(webhook.cluster, str(MANIFESTS / "crd" / "fabricconfigurations.yaml"))
+    install_kinds(webhook.cluster, str(MANIFESTS / "crd" / "fabricconfigurations.yaml"))
     until(lambda: "FIELDS" in kubectl("explain", "fabrics", check=False))
     existing = kubectl("get", "fabrics", "default", "--ignore-not-found")
     if not existing:

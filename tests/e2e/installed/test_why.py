@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from tests.cluster.install import CONFIGURATION, Webhook, end_replicas, install
 from tests.cluster.node import NAME as REAL
 from tests.command_line import Answer, run_command
-from tests.e2e.asking import ENABLE, Document, make_namespaces, namespace, once, workload
+from tests.e2e.documents import ENABLE, Document, make_namespaces, namespace, once, workload
 from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
 from tests.waiting import until
@@ -292,7 +292,7 @@ def test_a_denied_pod(space: Space) -> None:
 
 def test_a_healthy_pod(space: Space, planted: dict[str, str]) -> None:
     """The log shows RDMA, and a shell in the container finds no device, since there is none."""
-    space.started(planted["well"])
+    space.wait_until_started(planted["well"])
     explanation = explained(space, planted["well"], "--logs", "--exec")
     assert (explanation["rdma"], explanation["well"]) == ("yes", True)
     assert "The pod is equipped for RDMA over v100-ib" in texts(explanation)
@@ -304,7 +304,7 @@ def test_a_healthy_pod(space: Space, planted: dict[str, str]) -> None:
 
 def test_a_job_that_fell_back(space: Space, planted: dict[str, str]) -> None:
     """Admission could not know; the log does, and names the cause."""
-    space.started(planted["fell-back"])
+    space.wait_until_started(planted["fell-back"])
     assert explained(space, planted["fell-back"])["rdma"] == "yes"
     explanation = explained(space, planted["fell-back"], "--logs")
     assert explanation["rdma"] == "no"
@@ -346,7 +346,7 @@ def test_with_the_right_to_read_pods_only(
 
 def test_forbidden_exec(space: Space, planted: dict[str, str], researcher: Path) -> None:
     """The answer has the reason why a container could not be inspected."""
-    space.started(planted["well"])
+    space.wait_until_started(planted["well"])
     explanation = explained(space, planted["well"], "--exec", "--logs", kubeconfig=researcher)
     assert "The processes of container main could not be inspected: " in texts(
         explanation, "processes"

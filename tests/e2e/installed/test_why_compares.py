@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster.install import CONFIGURATION
 from tests.e2e.admission.neighbor import AFTER, BEFORE, Habit, Neighbor, Ops, running
-from tests.e2e.asking import Document, make_namespaces, namespace
+from tests.e2e.documents import Document, make_namespaces, namespace
 from tests.e2e.installed.identity import allow, kubeconfig_of
 from tests.e2e.installed.space import Space
 from tests.e2e.installed.test_why import explained, job, pod_of, texts

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.node import NAME as REAL
-from tests.e2e.asking import Document, once, workload
+from tests.e2e.documents import Document, once, workload
 from tests.e2e.installed.space import Space
 from tests.e2e.installed.test_why import V100, explained, job, pod_of, run_why, texts
 from tests.waiting import until

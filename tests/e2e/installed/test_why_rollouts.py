@@ -11,7 +11,7 @@ import shlex
 from typing import Any
 
 from tests.cluster.node import NAME as REAL
-from tests.e2e.asking import ENABLE, Document, workload
+from tests.e2e.documents import ENABLE, Document, workload
 from tests.e2e.installed.space import Space
 from tests.e2e.installed.test_why import PRODUCT, V100, explained, texts
 from tests.waiting import until

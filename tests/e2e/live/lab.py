@@ -11,7 +11,7 @@ from typing import Any
 from tests.cluster.install import Webhook
 from tests.e2e import wire
 from tests.e2e.admission.pods import Answer, create
-from tests.e2e.asking import Document, apply, namespace
+from tests.e2e.documents import Document, apply, namespace
 
 #: Seconds after which a change counts as not seen; each test prints how long it took.
 NEVER = 60.0
@@ -20,7 +20,7 @@ MAXIMUM = [{"type": "Container", "max": {"memory": "100Gi"}}]
 
 
 @dataclass(frozen=True)
-class Lab:
+class ChangingNamespace:
     """A labeled namespace."""
 
     webhook: Webhook
@@ -33,7 +33,7 @@ class Lab:
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
         # Kubernetes makes it, too, but takes a minute to find an API server after an outage.
         self.kubectl("apply", "--server-side", "--filename=-", input=json.dumps(account))
-        self.decided(lambda answer: bool(answer.object) and answer.memory()[1] is None)
+        self.wait_for_answers(lambda answer: bool(answer.object) and answer.memory().limit is None)
 
     def end(self) -> None:
         """Delete the namespace."""
@@ -61,7 +61,7 @@ class Lab:
         """Dry-run a trainer with a memory limit."""
         return ask(self.webhook, self.name)
 
-    def decided(self, condition: Callable[[Answer], bool]) -> float:
+    def wait_for_answers(self, condition: Callable[[Answer], bool]) -> float:
         """Wait until an answer meets the condition; return how long it took.
 
         Then wait until all answers do, whichever replica gives them.

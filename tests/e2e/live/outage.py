@@ -15,7 +15,7 @@ def cut_off(replica: Replica) -> bool:
     return "still in use (" in replica.get("/readyz")[1]
 
 
-def answers(cluster: Cluster) -> None:
+def wait_for_api_server(cluster: Cluster) -> None:
     """Wait until it answers, also at its address for pods, which kube-proxy has to restore."""
     for url in (server(cluster.network), f"https://{cluster.network.kubernetes}"):
         api = Api(replace(cluster.access, url=url))

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.cluster.install import NAME, Webhook, add
+from tests.cluster.install import NAME, Webhook, add_samples
 
 
 class Cost(NamedTuple):
@@ -60,7 +60,7 @@ def replicas(webhook: Webhook) -> list[Replica]:
 
 def _samples(text: str, name: str) -> Counter[tuple[str, ...]]:
     counts: Counter[tuple[str, ...]] = Counter()
-    add(counts, text, name, ("resource",))
+    add_samples(counts, text, name, ("resource",))
     return counts
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from certs.clock import MAX_PAUSE
 from tests.cluster.install import Webhook
-from tests.e2e.live.lab import MAXIMUM, Lab
-from tests.e2e.live.outage import answers, cut_off
+from tests.e2e.live.lab import MAXIMUM, ChangingNamespace
+from tests.e2e.live.outage import cut_off, wait_for_api_server
 from tests.e2e.live.replica import replicas
 from tests.waiting import until
 
@@ -18,7 +18,9 @@ OUTAGE = 5.0
 
 
 @pytest.mark.parametrize("patience", [3.0, 0.0], ids=["stopped", "killed"])
-def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: float) -> None:
+def test_replicas_outlive_the_api_server(
+    webhook: Webhook, lab: ChangingNamespace, patience: float
+) -> None:
     """They stay ready without a busy loop or growing memory; afterwards changes count as before."""
     running = replicas(webhook)
     before, began = [replica.cost() for replica in running], time.monotonic()
@@ -28,13 +30,15 @@ def test_replicas_outlive_the_api_server(webhook: Webhook, lab: Lab, patience: f
         assert [replica.get("/readyz")[0] for replica in running] == [200] * len(running)
         after = [replica.cost() for replica in running]
         outage = time.monotonic() - began
-    answers(webhook.cluster)
+    wait_for_api_server(webhook.cluster)
     back = time.monotonic()
     until(lambda: not any(cut_off(replica) for replica in running))
     noticed = time.monotonic() - back
     until(lambda: lab.ask().refusal == "")
     lab.put("LimitRange", limits=MAXIMUM)
-    took = lab.decided(lambda answer: bool(answer.object) and answer.memory()[1] == "64Gi")
+    took = lab.wait_for_answers(
+        lambda answer: bool(answer.object) and answer.memory().limit == "64Gi"
+    )
 
     assert {replica.name for replica in replicas(webhook)} == {replica.name for replica in running}
     for name, early, late in zip((replica.name for replica in running), before, after, strict=True):

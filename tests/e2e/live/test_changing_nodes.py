@@ -14,8 +14,8 @@ from tests.cluster.api import Api
 from tests.cluster.install import A100, NAME, V100, Webhook
 from tests.cluster.kwok import FAKE
 from tests.e2e.admission.pods import Answer, create
-from tests.e2e.asking import apply
-from tests.e2e.live.lab import Lab, send, trainer
+from tests.e2e.documents import apply
+from tests.e2e.live.lab import ChangingNamespace, send, trainer
 from tests.fabrics_file import load_fabrics
 from tests.waiting import until
 from webhook.model.facts import Facts
@@ -36,7 +36,7 @@ EITHER = {**V100, **A100}
 def nodes(webhook: Webhook) -> Iterator[list[str]]:
     """Make nodes that have GPUs of both kinds; their labels determine their fabrics."""
     cluster = webhook.cluster
-    cluster.need("nodes that nobody runs")
+    cluster.skip_if_existing("nodes that nobody runs")
     apply(cluster, *map(node, NODES))
     cluster.kubectl("wait", "--for=condition=Ready", "--timeout=300s", "nodes", *NODES)
     for name in NODES:
@@ -53,7 +53,7 @@ def node(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {"taints": [taint]}}
 
 
-def ask(lab: Lab, name: str) -> Answer:
+def ask(lab: ChangingNamespace, name: str) -> Answer:
     """Dry-run a pod whose fabric only the node determines."""
     pod = trainer(lab.name)
     pod["metadata"]["annotations"]["rdma.lab/containers"] = "trainer"
@@ -79,7 +79,7 @@ def current_nodes(webhook: Webhook) -> dict[str, Any]:
     return {item["metadata"]["name"]: item for item in items}
 
 
-def test_no_decision_is_missed_while_nodes_change(lab: Lab, nodes: list[str]) -> None:
+def test_no_decision_is_missed_while_nodes_change(lab: ChangingNamespace, nodes: list[str]) -> None:
     """All pods are created, and in the end each replica has the same nodes as the API server.
 
     A pod that is created then is on the current fabric of its node.

@@ -13,12 +13,20 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.fabrics import KIND, OBJECT, PATH, apply_fabrics, define, hash_of, in_use
+from tests.cluster.fabrics import (
+    KIND,
+    OBJECT,
+    PATH,
+    apply_fabrics,
+    define,
+    hash_of,
+    wait_until_in_use,
+)
 from tests.cluster.install import Webhook
-from tests.e2e.asking import Document
 from tests.e2e.configuration_events import event_created
+from tests.e2e.documents import Document
 from tests.e2e.fabrics_bypass import MERGE, patch_fabrics, unchecked
-from tests.e2e.live.lab import Lab
+from tests.e2e.live.lab import ChangingNamespace
 from tests.e2e.live.replica import Replica, replicas
 from tests.e2e.wire import send
 from tests.waiting import until
@@ -34,7 +42,7 @@ def restored(webhook: Webhook) -> Iterator[Webhook]:
     """Restore kind and fabrics after all tests; each test leaves usable fabrics."""
     yield webhook
     define(webhook.cluster)
-    in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
+    wait_until_in_use(webhook, apply_fabrics(webhook.cluster, webhook.fabrics.read_text()))
 
 
 def changed(rate: int = 100, **first: Any) -> str:
@@ -66,10 +74,12 @@ def bypass(webhook: Webhook, text: str) -> None:
     assert response.code == 200, response
 
 
-def test_an_applied_change_is_used_by_all_replicas(restored: Webhook, lab: Lab) -> None:
+def test_an_applied_change_is_used_by_all_replicas(
+    restored: Webhook, lab: ChangingNamespace
+) -> None:
     """Three seconds after the apply; a change of the status does not count."""
     before = lab.ask().status["config"]
-    took = in_use(restored, config := apply_fabrics(restored.cluster, changed(200)))
+    took = wait_until_in_use(restored, config := apply_fabrics(restored.cluster, changed(200)))
     assert config != before
     assert {lab.ask().status["config"] for _ in range(10)} == {config}
     print(f"used after {took:.1f} s")  # noqa: T201
@@ -77,13 +87,13 @@ def test_an_applied_change_is_used_by_all_replicas(restored: Webhook, lab: Lab) 
     counts = [replica.metric("rdma_webhook_config_loads_total") for replica in replicas(restored)]
     status = {"status": {"nodes": 7}}
     assert send(restored.cluster, "PATCH", f"{PATH}/status", status, MERGE).code == 200
-    in_use(restored, apply_fabrics(restored.cluster, changed(400)))
+    wait_until_in_use(restored, apply_fabrics(restored.cluster, changed(400)))
     after = [replica.metric("rdma_webhook_config_loads_total") for replica in replicas(restored)]
     assert after == [count + 1 for count in counts]
 
 
 def test_an_unusable_object_leaves_the_last_good_fabrics_in_use(
-    restored: Webhook, lab: Lab
+    restored: Webhook, lab: ChangingNamespace
 ) -> None:
     """Each replica reports it where people look: `/readyz`, a metric, Events about the object."""
     used = lab.ask().status["config"]
@@ -100,17 +110,17 @@ def test_an_unusable_object_leaves_the_last_good_fabrics_in_use(
     event_created(restored.cluster, "LastGoodInUse")
 
     config = apply_fabrics(restored.cluster, changed(200))
-    in_use(restored, config)
+    wait_until_in_use(restored, config)
     assert all(successful(replica) for replica in replicas(restored))
     assert {lab.ask().status["config"] for _ in range(10)} == {config}
 
 
 def test_without_fabrics_the_error_for_a_pod_names_what_to_apply(
-    restored: Webhook, lab: Lab
+    restored: Webhook, lab: ChangingNamespace
 ) -> None:
     """From kubectl, and in the events of a Job; replicas stay ready, and other pods pass."""
     restored.cluster.kubectl("delete", OBJECT)
-    in_use(restored, "")
+    wait_until_in_use(restored, "")
     refusal = lab.ask().refusal
     assert refusal.startswith('Internal error occurred: failed calling webhook "pods.rdma.lab": ')
     assert refusal.endswith(f"{NO_FABRICS_MESSAGE}{NO_OBJECT}")
@@ -129,17 +139,19 @@ def test_without_fabrics_the_error_for_a_pod_names_what_to_apply(
         assert replica.metric("rdma_webhook_configured") == 0
     event_created(restored.cluster, "NothingInUse", "kubectl apply -f fabrics.yaml")
 
-    in_use(restored, apply_fabrics(restored.cluster, USABLE))
+    wait_until_in_use(restored, apply_fabrics(restored.cluster, USABLE))
     until(lambda: "SuccessfulCreate" in _events(lab, "Job"))  # tried again by its controller
 
 
-def test_the_kind_goes_and_comes_back(restored: Webhook, lab: Lab, tmp_path: Path) -> None:
+def test_the_kind_goes_and_comes_back(
+    restored: Webhook, lab: ChangingNamespace, tmp_path: Path
+) -> None:
     """Without the kind, all is as without the object, except that the text names the definition.
 
     It is the same if the program is installed before the kind. An object cannot be applied then.
     """
     restored.cluster.kubectl("delete", KIND)
-    in_use(restored, "")
+    wait_until_in_use(restored, "")
     until(lambda: lab.ask().refusal.endswith(f"{NO_FABRICS_MESSAGE}{NO_KIND}"))
     assert {replica.get("/readyz")[0] for replica in replicas(restored)} == {200}
     afresh = ("apply", f"--cache-dir={tmp_path}", "--filename=-")  # kubectl remembers kinds
@@ -147,12 +159,12 @@ def test_the_kind_goes_and_comes_back(restored: Webhook, lab: Lab, tmp_path: Pat
     assert 'no matches for kind "FabricConfiguration" in version "rdma.lab/v1alpha1"' in printed
     define(restored.cluster)
     config = apply_fabrics(restored.cluster, USABLE)
-    in_use(restored, config)
+    wait_until_in_use(restored, config)
     assert config == hash_of(yaml.safe_load(USABLE))
     assert lab.ask().status["config"] == config
 
 
-def _pod(lab: Lab) -> dict[str, Any]:
+def _pod(lab: ChangingNamespace) -> dict[str, Any]:
     spec = {"containers": [{"name": "main", "image": "example.com/none"}]}
     metadata = {
         "name": "asks",
@@ -162,7 +174,7 @@ def _pod(lab: Lab) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _job(lab: Lab) -> dict[str, Any]:
+def _job(lab: ChangingNamespace) -> dict[str, Any]:
     pod = _pod(lab)
     template = {
         "metadata": {"annotations": pod["metadata"]["annotations"]},
@@ -173,7 +185,7 @@ def _job(lab: Lab) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-def _events(lab: Lab, kind: str) -> str:
+def _events(lab: ChangingNamespace, kind: str) -> str:
     events = lab.kubectl("get", "events", f"--field-selector=involvedObject.kind={kind}", "-o=json")
     return "\n".join(
         f"{event['reason']} {event['message']}" for event in json.loads(events)["items"]

@@ -14,8 +14,8 @@ import pytest
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import A100, PRODUCT, Webhook
 from tests.cluster.kwok import FAKE
-from tests.e2e.asking import apply
-from tests.e2e.live.lab import Lab
+from tests.e2e.documents import apply
+from tests.e2e.live.lab import ChangingNamespace
 from tests.e2e.live.test_fabric_status import status
 from tests.e2e.live.test_nodes import RESOURCE, verdict
 from tests.waiting import until
@@ -119,7 +119,7 @@ def dedicated(cluster: Cluster, node: str) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _healthy(webhook: Webhook, a100_node: str) -> Iterator[None]:
     """Begin and end with a fabric whose node takes pods."""
-    webhook.cluster.need("nodes that nobody runs")
+    webhook.cluster.skip_if_existing("nodes that nobody runs")
     notes = [NOTE.format(node=a100_node)]
     for step in ("begin", "end"):
         until(lambda: expect(webhook, 1, 0)["notes"] == notes)
@@ -180,7 +180,7 @@ def test_a_taint_is_a_note(webhook: Webhook, a100_node: str) -> None:
     assert f"· {FABRIC}: {note}" in " ".join(text.split())
 
 
-def test_a_cordon_is_in_the_verdict(lab: Lab, a100_node: str) -> None:
+def test_a_cordon_is_in_the_verdict(lab: ChangingNamespace, a100_node: str) -> None:
     """The node still offers the resource, and the cordon passes, so it is not certain."""
     until(lambda: verdict(lab)[0] == "yes")
     with cordoned(lab.webhook.cluster, a100_node):

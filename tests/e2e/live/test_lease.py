@@ -161,7 +161,7 @@ def holder(webhook: Webhook) -> str:
 
 def test_another_replica_takes_over(webhook: Webhook) -> None:
     """After the holder's pod is lost, the Lease has another holder in a fraction of a minute."""
-    webhook.cluster.need("a replica that can be killed")
+    webhook.cluster.skip_if_existing("a replica that can be killed")
     until(lambda: holder(webhook) in webhook.replicas())
     lost = holder(webhook)
     container = processes(webhook)[lost]
@@ -179,7 +179,7 @@ def test_a_deleted_lease_is_reported(webhook: Webhook) -> None:
 
     It recovers when the manifests are applied again.
     """
-    webhook.cluster.need("nodes with GPUs of two kinds, made up")
+    webhook.cluster.skip_if_existing("nodes with GPUs of two kinds, made up")
     delete_events(webhook.cluster)
     until(lambda: webhook.counted(SUCCESSFUL) == {(): len(webhook.replicas())})
     webhook.kubectl("delete", "lease", INSTALLED)

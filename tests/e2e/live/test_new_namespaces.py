@@ -10,8 +10,8 @@ import pytest
 
 from tests.cluster.install import Webhook
 from tests.e2e.admission.pods import Answer
-from tests.e2e.asking import ENABLE, namespace
-from tests.e2e.live.lab import Lab, ask, send
+from tests.e2e.documents import ENABLE, namespace
+from tests.e2e.live.lab import ChangingNamespace, ask, send
 from tests.waiting import until
 
 ROUNDS = 20
@@ -42,7 +42,7 @@ def test_a_pod_right_after_its_namespace(webhook: Webhook, clean: ExitStack) -> 
         until(lambda name=name: _outcome(ask(webhook, name)) == "patched")  # type: ignore[misc]
 
 
-def test_a_pod_right_after_the_label(lab: Lab) -> None:
+def test_a_pod_right_after_the_label(lab: ChangingNamespace) -> None:
     """Whenever the API server calls after the label was set, the answer is a patch."""
     outcomes: Counter[str] = Counter()
     for _ in range(5):

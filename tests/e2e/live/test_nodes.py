@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.install import A100, NAME, Webhook
 from tests.cluster.kwok import FAKE
 from tests.e2e.admission.pods import create
-from tests.e2e.live.lab import Lab, trainer
+from tests.e2e.live.lab import ChangingNamespace, trainer
 from tests.e2e.live.replica import replicas
 from tests.waiting import until
 from webhook.kube.access import Overrides
@@ -22,7 +22,7 @@ ACCOUNT = f"system:serviceaccount:{NAME}:{NAME}"
 GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{NAME}", "system:authenticated")
 
 
-def verdict(lab: Lab) -> tuple[str, str]:
+def verdict(lab: ChangingNamespace) -> tuple[str, str]:
     """Return the verdict on a pod with an A100 that tolerates a fake node, and its reason."""
     pod = trainer(lab.name)
     pod["spec"]["tolerations"] = [{"key": FAKE, "operator": "Exists"}]
@@ -31,13 +31,13 @@ def verdict(lab: Lab) -> tuple[str, str]:
     return status["rdma"], status.get("because", "")
 
 
-def decided(lab: Lab, rdma: str) -> tuple[str, str]:
+def decided(lab: ChangingNamespace, rdma: str) -> tuple[str, str]:
     """Wait until all replicas come to this verdict, and return it with its reason."""
     until(lambda: all(verdict(lab)[0] == rdma for _ in range(10)))
     return verdict(lab)
 
 
-def test_offered_resources_decide_the_verdict(lab: Lab, a100_node: str) -> None:
+def test_offered_resources_decide_the_verdict(lab: ChangingNamespace, a100_node: str) -> None:
     """The verdict is certain only while a device plugin offers the resource."""
     cluster = lab.webhook.cluster
     decided(lab, "yes")

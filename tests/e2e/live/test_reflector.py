@@ -12,7 +12,7 @@ import pytest
 
 from certs.clock import delays
 from tests.cluster.cluster import Cluster
-from tests.e2e.asking import apply, namespace
+from tests.e2e.documents import apply, namespace
 from tests.waiting import until
 from webhook.kube.client import Client
 from webhook.kube.reads import HttpReads

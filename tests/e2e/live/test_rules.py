@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.admission.pods import Answer
-from tests.e2e.live.lab import MAXIMUM, Lab
+from tests.e2e.live.lab import MAXIMUM, ChangingNamespace
 
 LEVEL = "pod-security.kubernetes.io/enforce"
 
@@ -16,28 +16,30 @@ LEVEL = "pod-security.kubernetes.io/enforce"
     ("kind", "spec"),
     [("LimitRange", {"limits": MAXIMUM}), ("ResourceQuota", {"hard": {"limits.memory": "1Ti"}})],
 )
-def test_a_rule_that_is_added_keeps_the_limit(lab: Lab, kind: str, spec: Any) -> None:
+def test_a_rule_that_is_added_keeps_the_limit(lab: ChangingNamespace, kind: str, spec: Any) -> None:
     """An added rule keeps the memory limit, and its removal drops the limit again."""
     lab.put(kind, **spec)
-    added = lab.decided(_limit_kept)
+    added = lab.wait_for_answers(_limit_kept)
     lab.remove(kind)
-    removed = lab.decided(lambda answer: not _limit_kept(answer))
+    removed = lab.wait_for_answers(lambda answer: not _limit_kept(answer))
     _print_delays(kind, added, removed)
 
 
-def test_a_level_that_is_enforced_leaves_the_capability_out(lab: Lab) -> None:
+def test_a_level_that_is_enforced_leaves_the_capability_out(lab: ChangingNamespace) -> None:
     """A label set on a namespace in use leaves the capability out; its removal adds it again."""
     assert lab.ask().added_capabilities() == ["IPC_LOCK"]
     lab.label(LEVEL, "baseline")
-    added = lab.decided(lambda answer: bool(answer.object) and not answer.added_capabilities())
+    added = lab.wait_for_answers(
+        lambda answer: bool(answer.object) and not answer.added_capabilities()
+    )
     lab.label(LEVEL, None)
-    removed = lab.decided(lambda answer: answer.added_capabilities() == ["IPC_LOCK"])
+    removed = lab.wait_for_answers(lambda answer: answer.added_capabilities() == ["IPC_LOCK"])
     _print_delays("Pod Security", added, removed)
 
 
 def _limit_kept(answer: Answer) -> bool:
     """Return whether the limit is kept; a pod without it is rejected."""
-    return bool(answer.object) and answer.memory()[1] == "64Gi"
+    return bool(answer.object) and answer.memory().limit == "64Gi"
 
 
 def _print_delays(rule: str, added: float, removed: float) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.kwok import FAKE
-from tests.e2e.asking import Document, apply, make_namespaces, namespace
+from tests.e2e.documents import Document, apply, make_namespaces, namespace
 from tests.e2e.wire import send
 from tests.waiting import until
 from webhook.model.node_availability import availability_of
@@ -75,7 +75,7 @@ def nodes(cluster: Cluster, a100_node: str) -> Iterator[list[NodeClass]]:
     `a100_node`: with it, kwok runs, which also keeps these nodes ready.
     """
     assert a100_node
-    cluster.need("nodes that nobody runs")
+    cluster.skip_if_existing("nodes that nobody runs")
     apply(cluster, *map(node, range(len(NODES))))
     cluster.kubectl("wait", "--for=condition=Ready", "--timeout=300s", "nodes", *NODES)
     until(lambda: not any(_is_new(item) for item in listed(cluster)))

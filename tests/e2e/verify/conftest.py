@@ -12,11 +12,11 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.images import mpi_image, perftest_image, perftest_stand_in
 from tests.cluster.install import V100, V100_PRODUCT, Webhook
 from tests.cluster.second_node import second_node
-from tests.e2e.asking import make_namespaces, namespace
+from tests.e2e.documents import make_namespaces, namespace
 
 
 @dataclass(frozen=True)
-class Lab:
+class RunNamespace:
     """A namespace for runs, and the images that the nodes have."""
 
     cluster: Cluster
@@ -36,10 +36,10 @@ class Lab:
 
 
 @pytest.fixture(scope="package")
-def lab(webhook: Webhook) -> Iterator[Lab]:
+def lab(webhook: Webhook) -> Iterator[RunNamespace]:
     """Add a second node, and let both offer V100s and their RDMA resource."""
     cluster = webhook.cluster
-    cluster.need("a second node of the test's own")
+    cluster.skip_if_existing("a second node of the test's own")
     images = real, stand_in, mpi = perftest_image(), perftest_stand_in(), mpi_image()
     with second_node(cluster, *images) as second:
         for image in images:
@@ -47,6 +47,6 @@ def lab(webhook: Webhook) -> Iterator[Lab]:
         cluster.advertise(V100, second)
         cluster.kubectl("label", "node", second, V100_PRODUCT)
         make_namespaces(cluster, namespace("measured", "true"))
-        lab = Lab(cluster, "measured", real.name, stand_in.name, mpi.name)
+        lab = RunNamespace(cluster, "measured", real.name, stand_in.name, mpi.name)
         yield lab
         cluster.kubectl("delete", "namespace", lab.name, "--wait=false")

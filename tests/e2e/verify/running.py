@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.cluster.second_node import TAINT
-from tests.e2e.verify.conftest import Lab
+from tests.e2e.verify.conftest import RunNamespace
 from tests.waiting import PATIENCE
 
 _PROGRAM = (sys.executable, "-m", "webhook")
@@ -21,7 +21,7 @@ _PROGRAM = (sys.executable, "-m", "webhook")
 class Running:
     """A process of the command."""
 
-    def __init__(self, lab: Lab, *words: str | Path, command: str = "run") -> None:
+    def __init__(self, lab: RunNamespace, *words: str | Path, command: str = "run") -> None:
         """Start it; `words` follow the options that every run needs."""
         access = ("--kubeconfig", lab.cluster.kubeconfig, "-n", lab.name)
         options = ("--fabric", "v100-ib", "--toleration", TAINT)
@@ -66,9 +66,9 @@ class Running:
     def kill(self) -> None:
         """End it, if a test left it."""
         self._process.kill()
-        self.ended()
+        self.wait()
 
-    def ended(self) -> tuple[int, str]:
+    def wait(self) -> tuple[int, str]:
         """Wait for the end; return the exit code and the output."""
         if self._out is None:
             assert self._process.stdout is not None
@@ -90,7 +90,7 @@ class Runs(NamedTuple):
     def form(self, name: str, code: int) -> dict[str, Any]:
         """Return the -o json output of a run, once it has ended with this exit code."""
         run = self.started[name]
-        ended, out = run.ended()
+        ended, out = run.wait()
         assert ended == code, run.printed
         form: dict[str, Any] = json.loads(out)
         return form
@@ -101,7 +101,7 @@ def measured(form: dict[str, Any]) -> list[dict[str, Any]]:
     return [result for pair in form["pairs"] for result in pair["results"]]
 
 
-def verify(lab: Lab, *words: str) -> subprocess.CompletedProcess[str]:
+def verify(lab: RunNamespace, *words: str) -> subprocess.CompletedProcess[str]:
     """Run another command below `verify` to its end."""
     command: Sequence[str | Path] = (*words, "--kubeconfig", lab.cluster.kubeconfig)
     return subprocess.run(

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.controllers import start_mpi_operator
-from tests.e2e.asking import apply
-from tests.e2e.verify.conftest import Lab
+from tests.e2e.documents import apply
+from tests.e2e.verify.conftest import RunNamespace
 from tests.e2e.verify.running import Running, verify
 from tests.unit.diagnose.verify.runs.plans import FABRIC
 from tests.waiting import until
@@ -25,13 +25,13 @@ STAND_IN = ("--test", "/opt/stand-in/all_reduce_perf")
 Start = Callable[..., Running]
 
 
-def jobs(lab: Lab) -> str:
+def jobs(lab: RunNamespace) -> str:
     """Return the names of the MPIJobs in the namespace."""
     return lab.cluster.kubectl("get", "mpijobs", f"--namespace={lab.name}", "--output=name")
 
 
 @pytest.fixture
-def start(lab: Lab) -> Iterator[Start]:
+def start(lab: RunNamespace) -> Iterator[Start]:
     """Return a function that starts a run; end the runs that a test leaves."""
     started: list[Running] = []
 
@@ -44,12 +44,12 @@ def start(lab: Lab) -> Iterator[Start]:
         run.kill()
 
 
-def test_without_mpi_operator(lab: Lab, start: Start) -> None:
+def test_without_mpi_operator(lab: RunNamespace, start: Start) -> None:
     """Without MPIJobs in the cluster, the error names what to install; clean finds nothing."""
     kind = "customresourcedefinition/mpijobs.kubeflow.org"  # other tests may have brought it
     lab.cluster.kubectl("delete", kind, "--ignore-not-found")
     run = start("--image", lab.mpi, *STAND_IN)
-    code, out = run.ended()
+    code, out = run.wait()
     assert (code, out) == (2, "")
     assert "install mpi-operator" in run.printed[-1]
     cleaned = verify(lab, "clean", "-n", lab.name)
@@ -57,7 +57,7 @@ def test_without_mpi_operator(lab: Lab, start: Start) -> None:
 
 
 @pytest.fixture(scope="module")
-def operator(lab: Lab) -> Iterator[None]:
+def operator(lab: RunNamespace) -> Iterator[None]:
     """Run mpi-operator."""
     process = start_mpi_operator(lab.cluster)
     yield
@@ -65,10 +65,10 @@ def operator(lab: Lab) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("operator")
-def test_a_collective(lab: Lab, start: Start, tmp_path: Path) -> None:
+def test_a_collective(lab: RunNamespace, start: Start, tmp_path: Path) -> None:
     """A rank runs on each of the two nodes, equipped by the webhook; its table is judged."""
     run = start("--image", lab.mpi, *STAND_IN, "-o", "json", "--logs", tmp_path)
-    code, out = run.ended()
+    code, out = run.wait()
     assert code == 0, (run.printed, [log.read_text() for log in tmp_path.iterdir()])
     form = json.loads(out)
     assert (form["level"], form["code"]) == ("ok", "OverRdma")
@@ -82,7 +82,7 @@ def test_a_collective(lab: Lab, start: Start, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def worker(lab: Lab) -> Iterator[str]:
+def worker(lab: RunNamespace) -> Iterator[str]:
     """Start a worker's pod with a key, as mpi-operator would, and return its name."""
     plan = NcclPlan("verify-sshd", FABRIC, ("real-0",), 1, "nvidia.com/v100", lab.mpi, "", "", 60)
     template = mpi_job(plan)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]
@@ -100,7 +100,7 @@ def worker(lab: Lab) -> Iterator[str]:
     lab.cluster.kubectl(here, "delete", "pod", plan.name, "--wait=false")
 
 
-def test_sshd_lets_in_nobody_else(lab: Lab, worker: str) -> None:
+def test_sshd_lets_in_nobody_else(lab: RunNamespace, worker: str) -> None:
     """Only the key opens it, only at the pod's address, only for its user; it forwards nothing."""
     ssh = "ssh -p 2222 -o StrictHostKeyChecking=no -o LogLevel=ERROR"
 
@@ -120,11 +120,11 @@ def test_sshd_lets_in_nobody_else(lab: Lab, worker: str) -> None:
 
 
 @pytest.mark.usefixtures("operator")
-def test_images_that_lack_something(lab: Lab, start: Start) -> None:
+def test_images_that_lack_something(lab: RunNamespace, start: Start) -> None:
     """An image without nccl-tests, and one without sshd, are explained."""
     for image, missing in ((lab.mpi, "all_reduce_perf"), (lab.real, "sshd")):
         run = start("--image", image, "-o", "json")
-        code, out = run.ended()
+        code, out = run.wait()
         assert code == 3, run.printed
         form = json.loads(out)
         assert (form["level"], form["code"]) == ("unsure", "NoNcclTests")
@@ -133,11 +133,11 @@ def test_images_that_lack_something(lab: Lab, start: Start) -> None:
 
 
 @pytest.mark.usefixtures("operator")
-def test_gpus_that_no_node_has(lab: Lab, start: Start) -> None:
+def test_gpus_that_no_node_has(lab: RunNamespace, start: Start) -> None:
     """Workers that fit nowhere are explained as `why` explains them."""
     options = ("--gpu-resource", "lab.invalid/gpu", "--timeout", "9s")
     run = start("--image", lab.mpi, *STAND_IN, "-o", "json", *options)
-    code, out = run.ended()
+    code, out = run.wait()
     assert code == 3, run.printed
     form = json.loads(out)
     assert (form["level"], form["code"]) == ("unsure", "OfferedNowhere")
@@ -145,26 +145,26 @@ def test_gpus_that_no_node_has(lab: Lab, start: Start) -> None:
 
 
 @pytest.mark.usefixtures("operator")
-def test_interrupted(lab: Lab, start: Start) -> None:
+def test_interrupted(lab: RunNamespace, start: Start) -> None:
     """Ctrl-C deletes the job and its pods."""
     run = start("--image", lab.mpi, *STAND_IN)
     run.until("MPIJob created")
     until(lambda: len(lab.pods()) > 1)  # the operator has made the workers
     run.signal(signal.SIGINT)
-    code, out = run.ended()
+    code, out = run.wait()
     assert code == 130, run.printed
     assert "unsure (Interrupted)" in out
     assert (lab.pods(), jobs(lab)) == ([], "")
 
 
 @pytest.mark.usefixtures("operator")
-def test_clean_after_a_killed_run(lab: Lab, start: Start) -> None:
+def test_clean_after_a_killed_run(lab: RunNamespace, start: Start) -> None:
     """`verify clean` deletes the job first, so that its pods do not come again."""
     run = start("--image", lab.mpi, *STAND_IN)
     run.until("MPIJob created")
     until(lambda: len(lab.pods()) > 1)
     run.signal(signal.SIGKILL)
-    run.ended()
+    run.wait()
     assert jobs(lab)
     cleaned = verify(lab, "clean", "-n", lab.name)
     assert cleaned.returncode == 0, cleaned.stderr

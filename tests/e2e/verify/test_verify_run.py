@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from tests.cluster.images import ROOT
-from tests.e2e.asking import apply, make_namespaces, namespace
-from tests.e2e.verify.conftest import Lab
+from tests.e2e.documents import apply, make_namespaces, namespace
+from tests.e2e.verify.conftest import RunNamespace
 from tests.e2e.verify.running import Running, Runs, measured, verify
 
 #: A run's message at a step → options that keep the run at this step, if that is possible.
@@ -34,7 +34,7 @@ PAGE = (ROOT / "docs" / "verify.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def unlabeled(lab: Lab) -> Iterator[Lab]:
+def unlabeled(lab: RunNamespace) -> Iterator[RunNamespace]:
     """Return a namespace for which the webhook is not called."""
     unlabeled = replace(lab, name="unmeasured")
     make_namespaces(lab.cluster, namespace(unlabeled.name, None))
@@ -43,7 +43,9 @@ def unlabeled(lab: Lab) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def runs(lab: Lab, unlabeled: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(
+    lab: RunNamespace, unlabeled: RunNamespace, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runs]:
     """Start all runs that end by themselves, at once."""
     text = PAGE.partition("<!-- rights -->")[2].partition("```yaml\n")[2].partition("```")[0]
     rights = yaml.safe_load_all(text.replace("namespace: lab", f"namespace: {lab.name}"))
@@ -75,7 +77,7 @@ def test_without_a_device(runs: Runs) -> None:
     assert "+ ib_write_bw -d mlx5_1 -p 18516 " in log
 
 
-def test_with_the_rights_of_the_documentation(lab: Lab, runs: Runs) -> None:
+def test_with_the_rights_of_the_documentation(lab: RunNamespace, runs: Runs) -> None:
     """They suffice for a run that measures, with the cluster's facts about fabric and nodes."""
     form = runs.form("rights", 0)
     assert [(result["finding"]["code"], result["gbps"]) for result in measured(form)] == [
@@ -94,7 +96,7 @@ def test_a_pod_that_does_not_start(runs: Runs) -> None:
     assert "rdma/rdma_v100" in form["text"]
 
 
-def test_a_namespace_without_the_label(unlabeled: Lab, runs: Runs) -> None:
+def test_a_namespace_without_the_label(unlabeled: RunNamespace, runs: Runs) -> None:
     """The webhook is not called there: the run ends with the first pod, with a remedy."""
     form = runs.form("not called", 1)
     assert form["code"] == "NamespaceNotLabeled"
@@ -102,14 +104,14 @@ def test_a_namespace_without_the_label(unlabeled: Lab, runs: Runs) -> None:
     assert unlabeled.pods() == []
 
 
-def test_nothing_is_left(lab: Lab, runs: Runs) -> None:
+def test_nothing_is_left(lab: RunNamespace, runs: Runs) -> None:
     """Whatever their results, runs delete their pods."""
     for run in runs.started.values():
-        run.ended()
+        run.wait()
     assert lab.pods() == []
 
 
-def test_ended_at_each_step(lab: Lab) -> None:
+def test_ended_at_each_step(lab: RunNamespace) -> None:
     """After Ctrl-C no pod is left, whatever a run does; after SIGKILL, `verify clean` deletes all.
 
     All of these runs take place at the same time.
@@ -121,7 +123,7 @@ def test_ended_at_each_step(lab: Lab) -> None:
         run.until(step)
         run.signal(how)
     for (step, how), run in runs.items():
-        code, out = run.ended()
+        code, out = run.wait()
         remaining = lab.pods(f"app.kubernetes.io/instance={run.name}")
         if how == signal.SIGINT:
             assert code == 130 or step == LAST, run.printed

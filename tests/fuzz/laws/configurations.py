@@ -29,7 +29,7 @@ class Loading(Costing):
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.size = len(data)
-        self.weigh = True
+        self.measures_memory = True
         self.repeat = self._load
         self.seconds, (self.loaded, self.findings) = cost.timed(self._load)
 

@@ -14,7 +14,7 @@ class Costing:
     seconds: float
     allowance: Allowance
     repeat: Work
-    weigh: bool
+    measures_memory: bool
 
 
 def costs_little_time(observed: Costing) -> None:
@@ -30,7 +30,7 @@ def costs_little_time(observed: Costing) -> None:
 
 def costs_little_memory(observed: Costing) -> None:
     """Memory is bounded by the size of the input, and hardly any remains in use afterwards."""
-    if observed.weigh:
+    if observed.measures_memory:
         peak, remaining = cost.weighed(observed.repeat)
         if peak > observed.allowance.memory(observed.size):
             broken(f"{observed.size} bytes took {peak} bytes of memory", "peak")

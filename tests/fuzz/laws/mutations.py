@@ -19,7 +19,7 @@ from tests.fuzz.cost import Allowance
 from tests.fuzz.laws.broken import broken, shapes
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.property.allowed import WritableNames, forbidden
-from tests.property.changes import key_orders
+from tests.property.changes import keeps_key_order
 from webhook.admission.review import MAX_UID_LENGTH
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 from webhook.model.fabric import CompiledConfiguration
@@ -45,7 +45,7 @@ class Answered(Costing):
         self.replicas, self.writable, self.configuration = world
         self.seconds, self.answer = cost.timed(lambda: self.replicas[0].answer(body))
         self.size = len(body)
-        self.weigh = True
+        self.measures_memory = True
         self.repeat = lambda: self.replicas[0].answer(body)
 
     @cached_property
@@ -227,7 +227,7 @@ def only_allowed_leaves_change(observed: Answered) -> None:
 
 def keys_keep_their_order(observed: Answered) -> None:
     """All keys keep their order, including unknown ones."""
-    if observed.decided and not key_orders(observed.pod, observed.after):
+    if observed.decided and not keeps_key_order(observed.pod, observed.after):
         broken("keys stand in another order")
 
 

@@ -32,7 +32,7 @@ class Previewed(Costing):
             configuration=world.configuration, namespace="lab", enable=enable, max_pods=500
         )
         self.size = len(data)
-        self.weigh = True
+        self.measures_memory = True
         self.repeat = self._all
         self.refusal = ""
         self.seconds, outputs = cost.timed(self._all)

@@ -59,7 +59,7 @@ class Validated(Costing):
     def __init__(self, body: bytes) -> None:
         self.body = body
         self.size = len(body)
-        self.weigh = True
+        self.measures_memory = True
         self.repeat = self._answer
         self.seconds, self.answer = cost.timed(self._answer)
 

@@ -44,7 +44,7 @@ def configuration(dice: Dice, *, large: bool, spoil: bool) -> Any:
     value = orjson.loads(orjson.dumps(value))  # fields are shared, and the edits are in place
     if spoil and not large:
         value = spoilt(dice, value)
-    if large and dice.chance(1.5):
+    if large and dice.one_in(1.5):
         _crowd(dice, value["spec"], dice.pick(_SIZES))
     return value
 
@@ -117,7 +117,7 @@ def _fill(dice: Dice, spec: dict[str, Any]) -> None:
 
 def _crowd(dice: Dice, spec: dict[str, Any], size: int) -> None:
     """Repeat a whole fabric, each time with another name, or repeat a part of it."""
-    if dice.chance(2):
+    if dice.one_in(2):
         grown(dice, spec, size)
         return
     fabric = dice.pick(spec["fabrics"])

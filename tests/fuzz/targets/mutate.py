@@ -10,9 +10,9 @@ import orjson
 
 from tests.fuzz.dice import Dice
 from tests.fuzz.laws.mutations import MUTATE_LAWS, Answered, World
-from tests.fuzz.many import crowd
+from tests.fuzz.many import fill_with_copies
 from tests.fuzz.pods import pod_of, review_of
-from tests.fuzz.spoil import grown, spoilt, written
+from tests.fuzz.spoil import grown, perhaps_corrupted_json, spoilt
 from tests.fuzz.target import Parts, Target
 from tests.fuzz.worlds import CLUSTERS, FABRICS
 from tests.property.allowed import names_of
@@ -41,18 +41,18 @@ def build(dice: Dice, *, large: bool) -> Parts:
     """Make a case: the fabrics file, the objects of the cluster, and the body."""
     fabrics, cluster = dice.pick(FABRICS[1:] if large else FABRICS), dice.pick(CLUSTERS)
     # Words are shared objects, and the edits are in place.
-    pod = orjson.loads(orjson.dumps(pod_of(dice, calm=large)))
+    pod = orjson.loads(orjson.dumps(pod_of(dice, admissible=large)))
     kind = 2 if large else dice.below(10)
     if kind > 5:
         pod = spoilt(dice, pod)
     for _ in range(large and 1 + dice.small(2)):
-        (grown if dice.chance(4) else crowd)(dice, pod, dice.pick(_SIZES))
+        (grown if dice.one_in(4) else fill_with_copies)(dice, pod, dice.pick(_SIZES))
         pod = orjson.loads(orjson.dumps(pod))  # repeated values are shared objects
     review: Any = review_of(dice, pod)
     if kind == 0:
         review = spoilt(dice, review)
-    body = written(dice, review) if kind in (1, 9) else orjson.dumps(review)
-    earlier = dice.pick(FABRICS) if dice.chance(20) else None
+    body = perhaps_corrupted_json(dice, review) if kind in (1, 9) else orjson.dumps(review)
+    earlier = dice.pick(FABRICS) if dice.one_in(20) else None
     objects = None if cluster is None else list(cluster)
     return {"fabrics": fabrics, "earlier": earlier, "cluster": objects, "body": body}
 

@@ -24,8 +24,8 @@ def build(dice: Dice, *, large: bool) -> Parts:
     """Make a container's words: a shell with a script."""
     words = [*dice.pick(SHELLS)]
     words.append(much_text(dice, dice.pick(_SIZES)) if large else script_of(dice))
-    env = [{"name": "OMPI_MCA_btl", "value": "tcp"}] if dice.chance(2) else []
-    return {"words": words, "env": env, "args": dice.chance(4)}
+    env = [{"name": "OMPI_MCA_btl", "value": "tcp"}] if dice.one_in(2) else []
+    return {"words": words, "env": env, "args": dice.one_in(4)}
 
 
 def observe(parts: Parts) -> Scripted:

@@ -10,7 +10,7 @@ import orjson
 from tests.fuzz.dice import Dice
 from tests.fuzz.laws.validations import VALIDATE_LAWS, Validated
 from tests.fuzz.pods import UID, sized_text
-from tests.fuzz.spoil import spoilt, written
+from tests.fuzz.spoil import perhaps_corrupted_json, spoilt
 from tests.fuzz.target import Parts, Target
 from tests.fuzz.targets.fabric_files import configuration
 from webhook.config.model import API_VERSION
@@ -20,13 +20,17 @@ _GROUP, _, _VERSION = API_VERSION.partition("/")
 
 def build(dice: Dice, *, large: bool) -> Parts:
     """Make a review of an object: new, changed, or only its metadata changed."""
-    item = configuration(dice, large=large, spoil=dice.chance(2))
+    item = configuration(dice, large=large, spoil=dice.one_in(2))
     if isinstance(item, dict):
         item.setdefault("metadata", {"name": "default", "managedFields": [{"manager": "x"}]})
     review: Any = _review(dice, item)
-    if not large and dice.chance(8):
+    if not large and dice.one_in(8):
         review = spoilt(dice, orjson.loads(orjson.dumps(review)))
-    body = written(dice, review) if not large and dice.chance(8) else orjson.dumps(review)
+    body = (
+        perhaps_corrupted_json(dice, review)
+        if not large and dice.one_in(8)
+        else orjson.dumps(review)
+    )
     return {"body": body}
 
 
@@ -39,15 +43,15 @@ def _review(dice: Dice, item: Any) -> Any:
         "operation": "CREATE",
         "object": item,
         "oldObject": None,
-        "dryRun": dice.chance(4),
+        "dryRun": dice.one_in(4),
     }
-    if dice.chance(3):
-        old = {"spec": {"fabrics": []}} if dice.chance(2) else _predecessor(dice, item)
+    if dice.one_in(3):
+        old = {"spec": {"fabrics": []}} if dice.one_in(2) else _predecessor(dice, item)
         request |= {"operation": "UPDATE", "oldObject": old}
         request["options"] = {"fieldManager": dice.pick(_MANAGERS)}
-    if dice.chance(20):
+    if dice.one_in(20):
         request |= dice.pick(_OTHER_REQUESTS)
-    if dice.chance(20):
+    if dice.one_in(20):
         request.update([sized_text(dice)])
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
@@ -57,7 +61,7 @@ _MANAGERS = ("kubectl", "team", "")
 
 def _predecessor(dice: Dice, item: Any) -> Any:
     """Return the same object, or another one whose fabrics have owners."""
-    if dice.chance(2):
+    if dice.one_in(2):
         return item
     names = ("ib", "roce", "other")
     keys = [f'k:{{"name":"{name}"}}' for name in names]

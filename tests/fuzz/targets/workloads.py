@@ -9,7 +9,7 @@ import orjson
 
 from tests.fuzz.dice import Dice
 from tests.fuzz.laws.previews import WORKLOAD_LAWS, Previewed
-from tests.fuzz.many import crowd
+from tests.fuzz.many import fill_with_copies
 from tests.fuzz.pods import pod_of, review_of
 from tests.fuzz.spoil import grown, spoilt
 from tests.fuzz.target import Parts, Target
@@ -38,15 +38,15 @@ def build(dice: Dice, *, large: bool) -> Parts:
     if kind == 0 and data:
         at = dice.below(len(data))
         data = data[:at] + bytes([dice.below(256)]) + data[at + 1 :]
-    return {"fabrics": dice.pick(FABRICS), "enable": dice.chance(8), "text": data}
+    return {"fabrics": dice.pick(FABRICS), "enable": dice.one_in(8), "text": data}
 
 
 def _document(dice: Dice, *, large: bool) -> str:
-    pod = orjson.loads(orjson.dumps(pod_of(dice, calm=large or dice.chance(3))))
+    pod = orjson.loads(orjson.dumps(pod_of(dice, admissible=large or dice.one_in(3))))
     if large:
-        (grown if dice.chance(4) else crowd)(dice, pod, dice.pick(_SIZES))
+        (grown if dice.one_in(4) else fill_with_copies)(dice, pod, dice.pick(_SIZES))
     workload: Any = dice.pick(_KINDS)(dice, pod)
-    if not large and dice.chance(4):
+    if not large and dice.one_in(4):
         workload = spoilt(dice, orjson.loads(orjson.dumps(workload)))
     return yaml_of(dice, workload)
 
@@ -75,7 +75,7 @@ def _cron_job(dice: Dice, pod: Any) -> Any:
 
 
 def _mpi_job(dice: Dice, pod: Any) -> Any:
-    launcher = _template(pod_of(dice, calm=True))
+    launcher = _template(pod_of(dice, admissible=True))
     specs = {"Launcher": {"template": launcher}, "Worker": {"template": _template(pod)}}
     return _object("MPIJob", "kubeflow.org/v2beta1", spec={"mpiReplicaSpecs": specs})
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.growth import DOUBLE, lines
+from tests.growth import MAX_LINES_RATIO, executed_lines
 from webhook.admission.configuration_changes import (
     CODES,
     ConfigurationChange,
@@ -227,9 +227,9 @@ def test_many_managers_and_many_removed_fabrics_are_linear() -> None:
         names = [f"f{number}" for number in range(count)]
         owners = [owner(f"m{number}", names[number]) for number in range(count)]
         change = configuration_change(configuration("x"), configuration(*names, owners=owners), "m")
-        return lines(lambda: [*change_findings(change)])
+        return executed_lines(lambda: [*change_findings(change)])
 
-    assert steps(200) < DOUBLE * steps(100)
+    assert steps(200) < MAX_LINES_RATIO * steps(100)
 
 
 def test_names_of_any_length_are_cut() -> None:

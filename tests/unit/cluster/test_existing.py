@@ -30,7 +30,7 @@ POWERS: dict[str, Callable[[Cluster], object]] = {
     "load": lambda cluster: cluster.load(Path("image.tar")),
     "fake_nodes": lambda cluster: cluster.fake_nodes(1),
     "advertise": lambda cluster: cluster.advertise({"nvidia.com/v100": "1"}),
-    "need": lambda cluster: cluster.need("a second node"),
+    "need": lambda cluster: cluster.skip_if_existing("a second node"),
     "down": lambda cluster: cluster.down(),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from tests.growth import lines
+from tests.growth import executed_lines
 from webhook.decide.draft import Draft
 from webhook.errors import ShapeError
 from webhook.model.decision import Outcome, Reason
@@ -303,7 +303,7 @@ def test_an_edit_near_an_earlier_edit_is_as_quick_at_any_depth(earlier: Edit, la
             pod = {"a": pod}
         draft = Draft(pod)
         earlier(draft, ("a",) * depth)
-        return lines(partial(later, draft, ("a",) * depth))
+        return executed_lines(partial(later, draft, ("a",) * depth))
 
     for depth in (1, 10):
         counted(depth)  # and the path's pointer is remembered

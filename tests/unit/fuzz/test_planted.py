@@ -21,8 +21,7 @@ from tests.fuzz.check import LARGE, TARGETS, Violation, check, check_apart, make
 from tests.fuzz.laws import configurations, previews, validations
 from tests.fuzz.targets import mutate
 from tests.fuzz.workers import Selection, run
-from webhook import decide as conclude
-from webhook import decide as pipeline
+from webhook import decide as decide_package
 from webhook.admission.configuration_review import configuration_answer
 from webhook.admission.response import answer
 from webhook.admission.review import read_review
@@ -156,11 +155,11 @@ def _other_order(patch: pytest.MonkeyPatch) -> None:
 
 
 def _uninvited(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pipeline, "opted_in", lambda _: True)
+    patch.setattr(decide_package, "opted_in", lambda _: True)
 
 
 def _without_status(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(conclude, "_write_status", lambda *_: None)
+    patch.setattr(decide_package, "_write_status", lambda *_: None)
 
 
 def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
@@ -168,7 +167,7 @@ def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
         fabric = f"{summary.fabric} {'x' * _defaulted[-1]}"
         return render(annotations, outcomes, summary._replace(fabric=fabric), vocabulary)
 
-    decide = pipeline._decide
+    decide = decide_package._decide
     _defaulted = [0]
 
     def noting(manifest: Any, decision_input: Any) -> Any:
@@ -176,7 +175,7 @@ def _confused_by_defaults(patch: pytest.MonkeyPatch) -> None:
         return decide(manifest, decision_input)
 
     patch.setattr("webhook.decide.render", defective)
-    patch.setattr(pipeline, "_decide", noting)
+    patch.setattr(decide_package, "_decide", noting)
 
 
 def _hoarding(patch: pytest.MonkeyPatch) -> None:
@@ -372,7 +371,7 @@ def test_every_law_has_its_defect(target: str) -> None:
 
 def _on_rails(act: Callable[[], object]) -> Callable[..., Any]:
     """Decide as usual, but call `act` first for pods that name a certain resource."""
-    decide = pipeline.decide
+    decide = decide_package.decide
 
     def defective(manifest: Any, decision_input: Any) -> Any:
         if "nvidia.com/rail1" in str(manifest):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import H100, READY, V100, container, fabric, fabrics
-from tests.growth import DOUBLE, lines
+from tests.growth import MAX_LINES_RATIO, executed_lines
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.fabric_findings import without_nodes
 from webhook.model.finding import Location
@@ -457,9 +457,9 @@ def test_each_node_takes_little() -> None:
     def run(count: int) -> int:
         nodes = {f"n{number}": volta(v100=number % 3 + 6) for number in range(count)}
         reserved = {name: {"rdma/v100": 1} for name in nodes}
-        return lines(lambda: build_inventory(nodes, fabrics(V100, H100), reserved))
+        return executed_lines(lambda: build_inventory(nodes, fabrics(V100, H100), reserved))
 
-    assert run(400) < DOUBLE * run(200)
+    assert run(400) < MAX_LINES_RATIO * run(200)
 
 
 def test_nodes_outside_fabrics_are_findings() -> None:

@@ -73,7 +73,7 @@ def _gpus(manifest: dict[str, Any]) -> int:
     return int(manifest.get("resources", {}).get("limits", {}).get("nvidia.com/v100", 0))
 
 
-def verdicts(draft: Draft) -> list[str]:
+def outcome_lines(draft: Draft) -> list[str]:
     """Write each outcome as `container status Reason`."""
     return [f"{o.container} {o.status} {o.reason.code}".lstrip() for o in draft.outcomes]
 

@@ -3,7 +3,7 @@ from typing import Any, Literal
 import pytest
 
 from tests.builders import defaulted, env, gpu, pod
-from tests.unit.decide.mutations.alone import codes, run, verdicts
+from tests.unit.decide.mutations.alone import codes, outcome_lines, run
 from webhook.decide.draft import Draft
 from webhook.decide.mutations import env as env_mutation
 from webhook.decide.mutations.config_files import MUTATION
@@ -66,7 +66,7 @@ def conf(draft: Draft) -> str | None:
 def test_a_worker_gets_text_volume_and_mount() -> None:
     """The file is mounted with a subPath, so that the rest of the image's /etc stays."""
     draft = decide(pod(worker()))
-    assert verdicts(draft) == ["applied Mounted", "worker applied Mounted"]
+    assert outcome_lines(draft) == ["applied Mounted", "worker applied Mounted"]
     assert draft.ops == [
         {"op": "add", "path": "/metadata/annotations/rdma.lab~1nccl-conf", "value": CONF},
         {"op": "add", "path": "/spec/volumes", "value": [VOLUME]},
@@ -100,13 +100,13 @@ def test_auto_is_for_processes_that_do_not_inherit_env(manifest: PodManifest, ne
     assert (conf(decide(manifest)) is not None) is needed
     assert conf(decide(manifest, "always")) is not None
     never = decide(manifest, "never")
-    assert (verdicts(never), codes(never)) == (["torch skipped NotConfigured"], [])
+    assert (outcome_lines(never), codes(never)) == (["torch skipped NotConfigured"], [])
 
 
 def test_not_needed_is_not_reported() -> None:
     """The status has nothing for a pod whose command does not mention sshd."""
     draft = decide(pod(gpu("torch", "2")))
-    assert (verdicts(draft), codes(draft)) == (["torch skipped NotNeeded"], [])
+    assert (outcome_lines(draft), codes(draft)) == (["torch skipped NotNeeded"], [])
     assert (
         draft.outcomes[-1].message == "the command does not mention sshd, and there is no envFrom"
     )
@@ -185,14 +185,14 @@ def test_a_fabric_without_nccl_has_nothing_to_write() -> None:
     """NCCL's variables, the interface included, are written only if the site uses NCCL."""
     fabric = Fabric(name="x", libraries=frozenset({"ucx", "gloo"}), socket_interface="eth0")
     draft = decide(pod(worker(env=env(NCCL_SOCKET_IFNAME="e"))), fabric=fabric)
-    assert (verdicts(draft), codes(draft)) == (["worker skipped NotConfigured"], [])
+    assert (outcome_lines(draft), codes(draft)) == (["worker skipped NotConfigured"], [])
 
 
 def test_no_file_is_mounted_if_all_is_left_out() -> None:
     """If every variable is left out, no file is mounted: an empty one would hide the image's."""
     fabric = Fabric(name="x", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=$(HCAS)"),)))
     draft = decide(pod(worker()), fabric=fabric)
-    assert verdicts(draft) == ["worker skipped NotConfigured", LEFT_OUT]
+    assert outcome_lines(draft) == ["worker skipped NotConfigured", LEFT_OUT]
 
 
 @pytest.mark.parametrize("path", ["/etc/nccl.conf", "/etc/nccl.conf/", "/etc", "/"])
@@ -200,27 +200,27 @@ def test_a_mount_of_the_user_stays(path: str) -> None:
     """A mount above the file stays too: our file would be written into the user's volume."""
     mounts = [{"name": "own", "mountPath": path}]
     draft = decide(pod(worker("a", volumeMounts=mounts), worker("b")))
-    assert verdicts(draft) == ["a skipped UserMount", "applied Mounted", "b applied Mounted"]
+    assert outcome_lines(draft) == ["a skipped UserMount", "applied Mounted", "b applied Mounted"]
 
 
 def test_a_command_that_writes_the_file_itself_is_left_alone() -> None:
     """Our mount is read-only, so the command's `>` would fail."""
     script = "echo NCCL_DEBUG=INFO > /etc/nccl.conf; exec /usr/sbin/sshd -De"
     draft = decide(pod(worker(command=["sh", "-c", script])))
-    assert verdicts(draft) == ["worker skipped MentionedInCommand"]
+    assert outcome_lines(draft) == ["worker skipped MentionedInCommand"]
 
 
 def test_a_hook_that_writes_the_file_is_left_alone() -> None:
     """It would fail, and the kubelet would kill the container."""
     hook = {"postStart": {"exec": {"command": ["cp", "/a/nccl.conf", "/etc/"]}}}
     draft = decide(pod(worker(command=["/usr/sbin/sshd", "-De"], lifecycle=hook)))
-    assert verdicts(draft) == ["worker skipped MentionedInCommand"]
+    assert outcome_lines(draft) == ["worker skipped MentionedInCommand"]
     assert [outcome.message for outcome in draft.outcomes] == [
         "the postStart hook writes nccl.conf itself"
     ]
     other = {"postStart": {"exec": {"command": ["cp", "/a/x.conf", "/etc/"]}}}
     draft = decide(pod(worker(command=["/usr/sbin/sshd", "-De"], lifecycle=other)))
-    assert "worker applied Mounted" in verdicts(draft)
+    assert "worker applied Mounted" in outcome_lines(draft)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_hook_that_writes_the_file_is_left_alone() -> None:
 def test_a_volume_of_the_user_with_our_name_stays(source: dict[str, Any]) -> None:
     """Such a volume has other content."""
     draft = decide(pod(worker(), volumes=[{"name": "rdma-lab-nccl-conf", **source}]))
-    assert verdicts(draft) == ["worker skipped VolumeNameTaken"]
+    assert outcome_lines(draft) == ["worker skipped VolumeNameTaken"]
 
 
 def test_a_volume_of_the_user_may_show_our_text_among_others() -> None:
@@ -246,7 +246,7 @@ def test_a_volume_of_the_user_may_show_our_text_among_others() -> None:
     name = {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}
     volume = {"name": "rdma-lab-nccl-conf", "downwardAPI": {"items": [name, ITEM]}}
     draft = decide(pod(worker(), volumes=[volume]))
-    assert verdicts(draft) == ["applied Mounted", "worker applied Mounted"]
+    assert outcome_lines(draft) == ["applied Mounted", "worker applied Mounted"]
     assert draft.pod["spec"]["volumes"] == [volume]
     assert decide(defaulted(draft.pod)).ops == []
 
@@ -276,7 +276,7 @@ def test_the_users_own_text_may_be_ours() -> None:
 def test_a_text_that_nothing_mounts_is_reported() -> None:
     """The annotation alone has no effect, so there is a warning."""
     draft = decide(pod(gpu("torch", "1"), annotations={"rdma.lab/nccl-conf": CONF}))
-    assert verdicts(draft) == ["torch skipped NotNeeded", "warned AnnotationUnused"]
+    assert outcome_lines(draft) == ["torch skipped NotNeeded", "warned AnnotationUnused"]
 
 
 @pytest.mark.parametrize(("spare", "fits"), [(0, True), (-1, False)])
@@ -287,7 +287,7 @@ def test_all_annotations_fit_into_256_kib(spare: int, fits: bool) -> None:
     big = "é" + "x" * (256 * 1024 - used - spare - 2)
     draft = decide(pod(worker(), annotations={"big": big}))
     assert (conf(draft) == CONF) is fits
-    assert fits or verdicts(draft) == ["worker skipped AnnotationsTooLarge"]
+    assert fits or outcome_lines(draft) == ["worker skipped AnnotationsTooLarge"]
     second = decide(defaulted(draft.pod))
     assert (second.ops, codes(second)) == ([], codes(draft))
 

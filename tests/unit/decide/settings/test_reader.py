@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import container
-from tests.growth import FOURFOLD, fourfold
+from tests.growth import MAX_CPU_RATIO, cpu_ratio
 from tests.unit.decide.settings.reading import certain, possible, settings_in, settings_of
 from webhook.decide.settings.reader import CommandReader
 from webhook.decide.settings.setting import NO_SETTINGS
@@ -316,5 +316,5 @@ def test_time_is_linear(piece: str) -> None:
     """No repetition makes reading slow; neither script is short enough for a cached result."""
     times = SHORT // len(piece) + 1
     small, large = piece * times + "a", piece * 4 * times + "a"
-    growth = fourfold(lambda: settings_in(small), lambda: settings_in(large))
-    assert growth < FOURFOLD
+    growth = cpu_ratio(lambda: settings_in(small), lambda: settings_in(large))
+    assert growth < MAX_CPU_RATIO

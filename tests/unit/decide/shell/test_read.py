@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 from webhook.decide.launchers.commands import SEARCH_TERMS
-from webhook.decide.shell import scripts as shell_read
+from webhook.decide.shell import scripts
 from webhook.decide.shell.argv import insert_after
 from webhook.decide.shell.scripts import (
     MAX_CHARACTERS,
@@ -436,7 +436,7 @@ def calls(script: str) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        shell_read._read(script, SEARCH_TERMS)  # bypasses the cache
+        scripts._read(script, SEARCH_TERMS)  # bypasses the cache
     finally:
         sys.setprofile(before)
     return counted
@@ -547,5 +547,5 @@ def test_work_within_a_run_is_linear(shape: str) -> None:
 def _seconds(script: str) -> float:
     """Return the CPU seconds for each character."""
     start = time.process_time()
-    shell_read._read(script, SEARCH_TERMS)
+    scripts._read(script, SEARCH_TERMS)
     return (time.process_time() - start) / len(script)

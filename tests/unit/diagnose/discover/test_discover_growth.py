@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from tests.growth import DOUBLE, lines
+from tests.growth import MAX_LINES_RATIO, executed_lines
 from tests.unit.diagnose.discover.observed_nodes import discovered, ethernet, gpus, observed, port
 from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
@@ -43,5 +43,5 @@ def _everything(node: Node, count: int) -> None:
 def test_twice_the_nodes_are_at_most_twice_the_lines(node: Node) -> None:
     """Fabrics, reports, pictures and files: a fixed number of lines of code for each node."""
     _everything(node, 2)  # the first call fills caches
-    small, large = (lines(partial(_everything, node, count)) for count in (30, 60))
-    assert large <= DOUBLE * small
+    small, large = (executed_lines(partial(_everything, node, count)) for count in (30, 60))
+    assert large <= MAX_LINES_RATIO * small

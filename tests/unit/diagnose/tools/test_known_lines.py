@@ -38,7 +38,7 @@ def test_rows_are_whole(known_line: KnownLine) -> None:
 
 
 def test_codes_are_unique() -> None:
-    """A code has one meaning, so a known_line does not share one with a reason."""
+    """A code has one meaning, so a known line does not share one with a reason."""
     codes = [known_line.code for known_line in KNOWN_LINES]
     assert len(set(codes)) == len(codes)
     assert not {code.lower() for code in codes} & {code.lower() for code in REASONS}
@@ -67,7 +67,7 @@ def test_codes_are_unique() -> None:
     ],
 )
 def test_other_lines_tell_nothing(line: str) -> None:
-    """A line that only looks similar is no known_line."""
+    """A line that only looks similar is no known line."""
     assert read(line).line_counts == ()
 
 
@@ -166,7 +166,7 @@ def test_long_lines_are_cut() -> None:
 
 
 def test_refused_memory_is_reported_once() -> None:
-    """UCX appends its advice to the error of the kernel: that is one known_line."""
+    """UCX appends its advice to the error of the kernel: that is one known line."""
     line = (
         "ib_iface.c:1060 UCX  ERROR ibv_create_cq(cqe=4096) failed: Cannot allocate memory : "
         "Please set max locked memory (ulimit -l) to 'unlimited' (current: 64 kbytes)"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from tests.growth import FOURFOLD, fourfold
+from tests.growth import MAX_CPU_RATIO, cpu_ratio
 from webhook.preview.workloads import mistakes
 from webhook.preview.workloads.mistakes import mistakes_in
 from webhook.preview.workloads.templates import Template, templates_of
@@ -174,4 +174,4 @@ def test_the_time_is_linear() -> None:
         containers = [{**WHOLE, "ports": [{"name": "x"}] * 10} for _ in range(count // 10)]
         mistakes_in(template_of({"spec": {"containers": containers}}), is_plain=True)
 
-    assert fourfold(lambda: search(2000), lambda: search(8000)) < FOURFOLD
+    assert cpu_ratio(lambda: search(2000), lambda: search(8000)) < MAX_CPU_RATIO

@@ -9,7 +9,7 @@ LIMITS = Limits(connection=10, in_all=100, per_address=60)
 
 
 class RecordedUsage(ConnectionUsage):
-    """A share that records whether it was ended."""
+    """A usage that records whether it was ended."""
 
     __slots__ = ("ended",)
 
@@ -22,81 +22,81 @@ class RecordedUsage(ConnectionUsage):
         self.ended = True
 
 
-def _ended(shares: list[RecordedUsage]) -> list[int]:
-    return [number for number, share in enumerate(shares) if share.ended]
+def _ended(usages: list[RecordedUsage]) -> list[int]:
+    return [number for number, usage in enumerate(usages) if usage.ended]
 
 
 def test_the_longest_of_a_full_address_goes_first() -> None:
     """A new connection is accepted; the connection without a request for longest is ended."""
     budget = Budget(LIMITS)
     stranger = RecordedUsage(budget, "192.0.2.2")
-    shares = [RecordedUsage(budget) for _ in range(8)]
+    usages = [RecordedUsage(budget) for _ in range(8)]
 
-    assert _ended(shares) == [0, 1]
+    assert _ended(usages) == [0, 1]
     assert (stranger.ended, budget.octets) == (False, 70)
-    assert (shares[0].released, shares[0].reason, shares[0].octets) == (True, "crowded", 0)
+    assert (usages[0].released, usages[0].reason, usages[0].octets) == (True, "crowded", 0)
 
 
 def test_a_full_listener_ends_the_longest_of_all() -> None:
     """The address does not matter."""
     budget = Budget(LIMITS)
-    shares = [RecordedUsage(budget, f"192.0.2.{number % 4}") for number in range(11)]
+    usages = [RecordedUsage(budget, f"192.0.2.{number % 4}") for number in range(11)]
 
-    assert _ended(shares) == [0]
+    assert _ended(usages) == [0]
     assert budget.octets == 100
 
 
 def test_the_last_request_stays() -> None:
     """An answer moves a connection after all others that wait for a request."""
     budget = Budget(LIMITS)
-    shares = [RecordedUsage(budget) for _ in range(6)]
-    shares[0].mark_protected()
-    shares[0].mark_closable()
+    usages = [RecordedUsage(budget) for _ in range(6)]
+    usages[0].mark_protected()
+    usages[0].mark_closable()
     RecordedUsage(budget)
 
-    assert _ended(shares) == [1]
+    assert _ended(usages) == [1]
 
 
 def test_a_complete_request_is_never_broken_off() -> None:
     """If all others have a complete request, the new connection is ended."""
     budget = Budget(LIMITS)
-    shares = [RecordedUsage(budget) for _ in range(6)]
-    for share in shares:
-        share.mark_protected()
+    usages = [RecordedUsage(budget) for _ in range(6)]
+    for usage in usages:
+        usage.mark_protected()
     late = RecordedUsage(budget)
 
-    assert _ended(shares) == []
+    assert _ended(usages) == []
     assert (late.ended, late.released, budget.octets) == (True, True, 60)
 
 
 def test_what_a_request_holds_counts() -> None:
     """An arriving body ends other connections, and finally its own; freed memory does not count."""
     budget = Budget(LIMITS)
-    shares = [RecordedUsage(budget) for _ in range(3)]
-    shares[1].grow(30)
-    assert _ended(shares) == []
-    shares[1].grow(10)
-    assert _ended(shares) == [0]
-    shares[1].shrink(40)
-    shares[1].grow(100)
+    usages = [RecordedUsage(budget) for _ in range(3)]
+    usages[1].grow(30)
+    assert _ended(usages) == []
+    usages[1].grow(10)
+    assert _ended(usages) == [0]
+    usages[1].shrink(40)
+    usages[1].grow(100)
 
-    assert _ended(shares) == [0, 1]
-    assert (budget.octets, shares[2].octets) == (10, 10)
+    assert _ended(usages) == [0, 1]
+    assert (budget.octets, usages[2].octets) == (10, 10)
 
 
 def test_a_closed_connection_holds_nothing() -> None:
     """Later calls have no effect, and addresses without connections are not remembered."""
     budget = Budget(LIMITS)
-    share = RecordedUsage(budget)
-    share.release()
-    share.release()
-    share.grow(5)
-    share.shrink(5)
-    share.mark_closable()
+    usage = RecordedUsage(budget)
+    usage.release()
+    usage.release()
+    usage.grow(5)
+    usage.shrink(5)
+    usage.mark_closable()
 
     assert (budget.octets, budget.closable, budget._addresses) == (0, {}, {})
     budget.end_longest()
-    assert not share.ended
+    assert not usage.ended
 
 
 def test_descriptors_bound_connections_too() -> None:

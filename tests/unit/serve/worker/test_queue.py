@@ -1,4 +1,4 @@
-"""Tests of shares and turns, all in one event loop, so that the order is certain."""
+"""Tests of quotas and turns, all in one event loop, so that the order is certain."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import asyncio
 import pytest
 
 from webhook.errors import RequestError
-from webhook.serve.worker import queue as turns_module
+from webhook.serve.worker import queue as queue_module
 from webhook.serve.worker.queue import FairQueue, Quota
 
 
 def test_a_quota_limits_the_total_and_each_address() -> None:
-    """Beyond the common share a request gets a 503, and beyond that of its address a 429."""
-    share = Quota("cakes", 4, 3)
-    with share.take("a"), share.take("a", 2):
-        with pytest.raises(RequestError) as address_error, share.take("a"):
+    """Beyond the common quota a request gets a 503, and beyond the quota of its address a 429."""
+    quota = Quota("cakes", 4, 3)
+    with quota.take("a"), quota.take("a", 2):
+        with pytest.raises(RequestError) as address_error, quota.take("a"):
             pass
-        with share.take("b"), pytest.raises(RequestError) as all_, share.take("b"):
+        with quota.take("b"), pytest.raises(RequestError) as all_, quota.take("b"):
             pass
     assert (address_error.value.status, str(address_error.value)) == (
         429,
@@ -26,13 +26,13 @@ def test_a_quota_limits_the_total_and_each_address() -> None:
     assert (all_.value.status, str(all_.value)) == (503, "too many cakes at once: try again")
 
 
-def test_a_share_is_given_back() -> None:
-    """This holds even after an error, and addresses without a share are not remembered."""
-    share = Quota("cakes", 4, 3)
+def test_a_quota_is_given_back() -> None:
+    """This holds even after an error, and addresses that have taken nothing are not remembered."""
+    quota = Quota("cakes", 4, 3)
     for _ in range(3):
-        with pytest.raises(ZeroDivisionError), share.take("a", 3):
+        with pytest.raises(ZeroDivisionError), quota.take("a", 3):
             raise ZeroDivisionError
-    assert not share._taken
+    assert not quota._taken
 
 
 async def _order(*addresses: str) -> list[str]:
@@ -130,7 +130,7 @@ def test_urgent_requests_come_first() -> None:
 
 def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """The request with the turn keeps it for a moment; the next waiting request is not ended."""
-    monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
+    monkeypatch.setattr(queue_module, "SECONDS_LEFT", 0.01)
 
     async def interrupted() -> None:
         turns = FairQueue()
@@ -147,14 +147,14 @@ def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -
             assert task.done()
         with pytest.raises(RequestError) as error:
             await task
-        assert (error.value.status, str(error.value)) == (503, turns_module.INTERRUPTED)
+        assert (error.value.status, str(error.value)) == (503, queue_module.INTERRUPTED)
 
     asyncio.run(interrupted())
 
 
 def test_only_requests_that_are_not_urgent_are_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Urgent ones wait for each other, and a request that is done in time is not interrupted."""
-    monkeypatch.setattr(turns_module, "SECONDS_LEFT", 0.01)
+    monkeypatch.setattr(queue_module, "SECONDS_LEFT", 0.01)
 
     async def undisturbed() -> list[str]:
         turns, done = FairQueue(), []

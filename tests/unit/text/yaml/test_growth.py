@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from tests.fabrics_file import load_fabrics
-from tests.growth import DOUBLE, FOURFOLD, fourfold, lines
+from tests.growth import MAX_CPU_RATIO, MAX_LINES_RATIO, cpu_ratio, executed_lines
 from tests.unit.text.yaml import hostile
 from webhook.config import EXAMPLE
 from webhook.errors import DocumentError
@@ -43,15 +43,17 @@ def test_twice_as_many_is_twice_the_work(name: str) -> None:
     """Items are never compared with each other, as the count of executed lines shows."""
     small, large = (hostile.GROWING[name](count) for count in (_COUNT, 2 * _COUNT))
     previewed(small)  # fills the caches
-    twice, once = (lines(partial(previewed, text, with_diff=False)) for text in (large, small))
-    assert twice <= DOUBLE * once
+    twice, once = (
+        executed_lines(partial(previewed, text, with_diff=False)) for text in (large, small)
+    )
+    assert twice <= MAX_LINES_RATIO * once
 
 
 @pytest.mark.parametrize("name", hostile.GROWING)
 def test_four_times_as_many_is_about_four_times_the_cpu(name: str) -> None:
     """This includes work in C: the parser, searching texts and the diff."""
     small, large = (hostile.GROWING[name](count) for count in (2 * _COUNT, 8 * _COUNT))
-    assert fourfold(partial(previewed, small), partial(previewed, large)) < FOURFOLD
+    assert cpu_ratio(partial(previewed, small), partial(previewed, large)) < MAX_CPU_RATIO
 
 
 @pytest.mark.parametrize("every", [1, 7])
@@ -61,9 +63,9 @@ def test_a_diff_of_long_texts_grows_with_them(every: int) -> None:
     def changed(count: int) -> int:
         before = "#\n" * count
         after = "".join("#\n" if at % every else f"#\n{at}\n" for at in range(count))
-        return lines(lambda: diff("f", before, after))
+        return executed_lines(lambda: diff("f", before, after))
 
-    assert changed(8000) <= DOUBLE * changed(4000)
+    assert changed(8000) <= MAX_LINES_RATIO * changed(4000)
 
 
 @pytest.mark.parametrize("name", hostile.EXPANDING)
@@ -105,7 +107,7 @@ def test_a_percent_sign_inside_a_string_is_no_directive() -> None:
 def test_many_directives_are_refused_at_once() -> None:
     """Fifty thousand directives took four seconds in one call that could not be interrupted."""
     written = "a: 1\n...\n" + "".join(f"%TAG !a{number}! tag:x,2000:\n" for number in range(20_000))
-    assert lines(partial(previewed, written)) < 500
+    assert executed_lines(partial(previewed, written)) < 500
 
 
 def test_an_answer_is_bounded() -> None:

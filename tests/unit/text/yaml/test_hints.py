@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from tests.growth import FOURFOLD, fourfold
+from tests.growth import MAX_CPU_RATIO, cpu_ratio
 from webhook.text.yaml.hints import hint_on, misread_key, misread_text, mistake_of
 from webhook.text.yaml.tree import (
     AliasError,
@@ -288,4 +288,4 @@ def explain_long(unit: str, count: int) -> None:
 def test_a_longer_text_is_that_much_more_work(name: str) -> None:
     """No pattern tries the same characters repeatedly."""
     small, large = (partial(explain_long, LONG[name], count) for count in (30_000, 120_000))
-    assert fourfold(small, large) < FOURFOLD
+    assert cpu_ratio(small, large) < MAX_CPU_RATIO

@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import container, defaulted, env, gpu, pod
 from tests.case_names import case_name
-from tests.unit.decide.mutations.alone import codes, run, verdicts
+from tests.unit.decide.mutations.alone import codes, outcome_lines, run
 from webhook.decide.draft import Draft
 from webhook.decide.mutations.nvlink import MUTATION
 from webhook.decide.mutations.nvlink.remap import wrapping
@@ -62,7 +62,7 @@ def own_env(draft: Draft) -> Any:
 def test_the_command_is_put_after_the_remap() -> None:
     """Words are inserted in front; the user's own command and args stay unchanged."""
     draft = share(ready(server(args=["--tp", "2"])))
-    assert verdicts(draft) == WRAPPED
+    assert outcome_lines(draft) == WRAPPED
     assert draft.ops == [
         {"op": "add", "path": f"/spec/containers/0/command/{index}", "value": word}
         for index, word in enumerate(wrapping(2))
@@ -74,7 +74,7 @@ def test_the_command_is_put_after_the_remap() -> None:
 def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
     """A lack of NCCL or UCX is only a warning: a pod may use only one of the two."""
     draft = share(pod(server()))
-    assert verdicts(draft) == [
+    assert outcome_lines(draft) == [
         *WRAPPED,
         "warned HostPIDMissing",
         "warned HostIPCMissing",
@@ -94,7 +94,7 @@ def test_the_limits_of_todays_toolkits_are_warned_of() -> None:
 def test_containers_without_gpus_stay() -> None:
     """They have nothing to share, and need not be privileged."""
     draft = share(ready(server(), container("proxy")))
-    assert verdicts(draft) == WRAPPED
+    assert outcome_lines(draft) == WRAPPED
     assert draft.pod["spec"]["containers"][1] == container("proxy")
 
 
@@ -108,7 +108,7 @@ def test_every_container_gets_its_own_count() -> None:
 def test_a_shared_tmp_replaces_the_hosts_network() -> None:
     """If NCCL puts its sockets there, only the host's name is missing."""
     draft = share(sharing_tmp())
-    assert verdicts(draft) == WRAPPED
+    assert outcome_lines(draft) == WRAPPED
     assert own_env(draft) == [*STATED, HOST_ID]
 
 
@@ -146,14 +146,14 @@ def test_the_hosts_name_is_not_written_where_nccl_lacks_something(
 ) -> None:
     """It would move NCCL from InfiniBand to a connection that cannot be made."""
     draft = share(manifest)
-    assert verdicts(draft) == [*WRAPPED, lack]
+    assert outcome_lines(draft) == [*WRAPPED, lack]
     assert HOST_ID not in (own_env(draft) or [])
 
 
 def test_in_the_hosts_network_no_host_name_is_written() -> None:
     """Hostnames are equal there; the variable on one pod alone would separate peers."""
     draft = share(ready(server(volumeMounts=TMP, env=STATED), volumes=HOST_TMP))
-    assert verdicts(draft) == WRAPPED
+    assert outcome_lines(draft) == WRAPPED
     assert own_env(draft) == STATED
 
 
@@ -161,7 +161,7 @@ def test_values_of_the_user_stay() -> None:
     """A user who sets a host ID must set the same one in the other pod."""
     user_env = env(NCCL_HOSTID="pair-1", NCCL_IPC_USE_ABSTRACT_SOCKET="0")
     draft = share(sharing_tmp(env=user_env, envFrom=[{"secretRef": {"name": "s"}}]))
-    assert verdicts(draft) == WRAPPED
+    assert outcome_lines(draft) == WRAPPED
     assert own_env(draft) == user_env
 
 
@@ -226,14 +226,14 @@ def test_a_second_decision_finds_it_there(manifest: PodManifest) -> None:
 def test_a_missing_variable_is_added_to_a_wrapped_command() -> None:
     """A pod pasted from a preview may lack the env."""
     draft = share(sharing_tmp(command=[*wrapping(2), *COMMAND]))
-    assert verdicts(draft) == WRAPPED
+    assert outcome_lines(draft) == WRAPPED
     assert draft.ops == [{"op": "add", "path": "/spec/containers/0/env/-", "value": HOST_ID}]
 
 
 def test_without_the_annotation_nothing_is_done() -> None:
     """The status does not mention it either."""
     draft = run(MUTATION, ready(), allowed=("lab",))
-    assert (verdicts(draft), codes(draft)) == (["skipped NotRequested"], [])
+    assert (outcome_lines(draft), codes(draft)) == (["skipped NotRequested"], [])
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_users_own_remap_stays(command: list[str]) -> None:
                 "the command of server assigns CUDA_VISIBLE_DEVICES itself, and is left unchanged",
             )
         ]
-        assert verdicts(draft)[1:] == [
+        assert outcome_lines(draft)[1:] == [
             "warned HostPIDMissing",
             "warned HostIPCMissing",
             "server warned SocketsNotShared",
@@ -280,17 +280,17 @@ def test_a_users_own_remap_stays(command: list[str]) -> None:
 )
 def test_a_use_of_the_variable_is_no_assignment(script: str) -> None:
     """A default for it never comes into force after the remap."""
-    assert verdicts(share(ready(server(command=["bash", "-c", script])))) == WRAPPED
+    assert outcome_lines(share(ready(server(command=["bash", "-c", script])))) == WRAPPED
 
 
 def test_a_users_own_remap_keeps_the_other_container_from_ours() -> None:
     """Either all containers with GPUs are changed, or none."""
     draft = share(ready(server("a"), server("b", command=["bash", "-c", USER_REMAP])))
-    assert (draft.ops, verdicts(draft)) == ([], ["skipped OwnRemap"])
+    assert (draft.ops, outcome_lines(draft)) == ([], ["skipped OwnRemap"])
     draft = share(
         ready(server("a", securityContext=None), server("b", command=["bash", "-c", USER_REMAP]))
     )
-    assert verdicts(draft) == ["skipped NotPrivileged", "warned NotPrivileged"]
+    assert outcome_lines(draft) == ["skipped NotPrivileged", "warned NotPrivileged"]
 
 
 @pytest.mark.parametrize(
@@ -374,19 +374,19 @@ def test_other_claims_and_labels_are_no_compute_domain() -> None:
         nodeSelector={"nvidia.com/gpu.product": "NVIDIA-H20"},
         affinity={"nodeAffinity": {"weights": [1, None]}},
     )
-    assert verdicts(share(manifest)) == WRAPPED
+    assert outcome_lines(share(manifest)) == WRAPPED
 
 
 def test_a_namespace_that_is_not_allowed_is_named() -> None:
     """The administrator decides where pods may reach each other's GPUs."""
     draft = share(ready(), allowed=("prod",))
-    assert verdicts(draft) == ["skipped NamespaceNotAllowed", "warned NamespaceNotAllowed"]
+    assert outcome_lines(draft) == ["skipped NamespaceNotAllowed", "warned NamespaceNotAllowed"]
 
 
 def test_shared_gpus_are_refused() -> None:
     """A MIG slice has no ordinal, and a time-sliced GPU has no owner."""
     draft = share(ready(server(gpus=0)), partial_gpu=True)
-    assert verdicts(draft) == [
+    assert outcome_lines(draft) == [
         "skipped NVLinkSharedGPU",
         "warned NVLinkSharedGPU",
         "warned NVLinkWithoutGPU",
@@ -397,7 +397,7 @@ def test_every_obstacle_is_reported_at_once() -> None:
     """The verdict lists all of it, and each item has a warning, which `kubectl apply` shows."""
     draft = share(pod(server(securityContext=None, command=None)), allowed=())
     assert draft.ops == []
-    assert verdicts(draft) == [
+    assert outcome_lines(draft) == [
         "skipped NamespaceNotAllowed",
         "warned NamespaceNotAllowed",
         "warned NotPrivileged",
@@ -412,4 +412,4 @@ def test_a_container_that_is_not_ready_keeps_the_other_from_it() -> None:
     """Either all containers with GPUs are changed, or none."""
     draft = share(ready(server("a"), server("b", securityContext=None)))
     assert draft.ops == []
-    assert verdicts(draft) == ["skipped NotPrivileged", "warned NotPrivileged"]
+    assert outcome_lines(draft) == ["skipped NotPrivileged", "warned NotPrivileged"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.growth import FOURFOLD, fourfold
+from tests.growth import MAX_CPU_RATIO, cpu_ratio
 from tests.unit.diagnose.tools.benchmarks import outputs
 from webhook.diagnose.tools.benchmarks import read_output
 from webhook.diagnose.tools.benchmarks.measurements import (
@@ -160,7 +160,7 @@ LONG = {
 def test_four_times_the_text_is_about_four_times_the_work(piece: str) -> None:
     """The work for any repeated text, in one line or in many, grows no faster than the text."""
     small, large = (piece * (size // len(piece)) for size in (40_000, 160_000))
-    assert fourfold(partial(read_output, small), partial(read_output, large)) < FOURFOLD
+    assert cpu_ratio(partial(read_output, small), partial(read_output, large)) < MAX_CPU_RATIO
 
 
 def test_measurements_are_plain() -> None:

@@ -28,7 +28,7 @@ def running(*, ready: bool = False) -> Pod:
     }
 
 
-def ended(code: int = 0, reason: str = "Completed") -> Pod:
+def ended_status(code: int = 0, reason: str = "Completed") -> Pod:
     """Return the status of a pod whose container has run and ended."""
     state = {"terminated": {"exitCode": code, "reason": reason, "startedAt": "x"}}
     return {
@@ -53,7 +53,7 @@ def waiting(reason: str, message: str = "") -> Pod:
 #: The fields of a status besides its verdict, of a call that left nothing to compare.
 STATUS = {"because": "Equipped", "fabric": "v100-ib", "applied": [], "config": "0123456789ab"}
 SERVER: Story = [running(), running(ready=True)]
-CLIENT: Story = [running(), ended()]
+CLIENT: Story = [running(), ended_status()]
 
 
 def role_of(pod: Pod) -> str:

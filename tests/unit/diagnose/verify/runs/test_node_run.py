@@ -13,7 +13,7 @@ from tests.unit.diagnose.verify.runs.fake_pods import (
     FakePods,
     Pod,
     Story,
-    ended,
+    ended_status,
     node_of,
     pending,
     role_of,
@@ -136,7 +136,7 @@ def test_a_server_that_fails_before_it_listens() -> None:
         " Unable to find the Infiniband/RoCE device\n"
         for index, hca in enumerate(HCAS)
     )
-    pods = FakePods(stories(server=[running(), ended(1, "Error")]), logs(server=server))
+    pods = FakePods(stories(server=[running(), ended_status(1, "Error")]), logs(server=server))
     report = FakeEnvironment(pods).run(plan_of()).report
     causes = [
         (result.finding.code, result.measurement and result.measurement.device)
@@ -225,7 +225,7 @@ def test_a_pod_that_never_starts_is_not_waited_for(reason: str) -> None:
             "The server on b failed before it ran. UnexpectedAdmissionError: no x",
         ),
         (
-            FakePods(stories(client=[running(), ended(137, "OOMKilled")])),
+            FakePods(stories(client=[running(), ended_status(137, "OOMKilled")])),
             "error",
             "OOMKilled",
             "The client on a was killed.",
@@ -279,7 +279,7 @@ def test_a_server_whose_log_is_lost() -> None:
 
 def test_a_server_that_is_killed_for_memory_meanwhile() -> None:
     """It is the cause of the client's result."""
-    server = [running(), running(ready=True), ended(137, "OOMKilled")]
+    server = [running(), running(ready=True), ended_status(137, "OOMKilled")]
     result = only(FakePods(stories(server), logs(client_log())))
     assert (result.finding.level, result.finding.code, result.layer) == (
         "error",

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.unit.preview.workloads.controllers.workloads import (
+    created_pods,
     env,
     first,
     labels,
-    lives,
     mounts,
     template,
     workload,
@@ -31,7 +31,7 @@ def et(replica: str, pod_template: dict[str, Any] | None = None, **spec: Any) ->
 
 def test_roles_are_labels() -> None:
     """Launcher and worker have the same labels but for the role and the index."""
-    (launcher,), (worker,) = lives(et("launcher")), lives(et("worker"))
+    (launcher,), (worker,) = created_pods(et("launcher")), created_pods(et("worker"))
     common = {"group-name": "kai.alibabacloud.com", "training-job-name": "job"}
     assert labels(launcher) == {**common, "training-job-role": "launcher"}
     assert labels(worker) == {**common, "training-job-role": "worker", "replica-index": "0"}
@@ -65,7 +65,7 @@ def test_a_worker_with_a_command_keeps_it() -> None:
 
 def test_the_init_container_of_the_launcher() -> None:
     """It copies the hostfile, and has its own limits."""
-    (pod,) = lives(et("launcher"))
+    (pod,) = created_pods(et("launcher"))
     (init,) = pod["spec"]["initContainers"]
     assert init["name"] == "init-hostfile"
     assert init["resources"]["limits"]["memory"] == "512Mi"
@@ -108,5 +108,5 @@ def test_a_single_template_makes_workers_and_a_launcher() -> None:
 )
 def test_nothing_is_added_elsewhere(value: dict[str, Any]) -> None:
     """The pod is created as written."""
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     assert "labels" not in pod.get("metadata", {})

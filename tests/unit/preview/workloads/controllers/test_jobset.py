@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.unit.preview.workloads.controllers.workloads import (
+    created_pods,
     env,
     labels,
-    lives,
     template,
     workload,
 )
@@ -32,7 +32,7 @@ def jobs(metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
 
 def test_pods_have_their_set_and_their_job() -> None:
     """Labels and annotations are equal, and the Job is indexed."""
-    (pod,) = lives(jobs())
+    (pod,) = created_pods(jobs())
     marks = {
         f"{PREFIX}/jobset-name": "job",
         f"{PREFIX}/replicatedjob-name": "w",
@@ -48,7 +48,7 @@ def test_pods_have_their_set_and_their_job() -> None:
 
 def test_a_job_that_is_not_indexed() -> None:
     """Its pods have no index."""
-    (pod,) = lives(jobs(completionMode="NonIndexed"))
+    (pod,) = created_pods(jobs(completionMode="NonIndexed"))
     assert "env" not in pod["spec"]["containers"][0]
 
 
@@ -58,12 +58,12 @@ def test_exclusive_placement_by_node_selector(place: str) -> None:
     value = jobs({"annotations": EXCLUSIVE} if place == "job" else None)
     if place == "set":
         value["metadata"]["annotations"] = EXCLUSIVE
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     selected = {"alpha.jobset.sigs.k8s.io/namespaced-job": "lab_job-w-0"}
     assert pod["spec"]["nodeSelector"] == selected
 
 
 def test_nothing_is_added_elsewhere() -> None:
     """Only replicated Jobs have pods."""
-    (pod,) = lives(workload(KIND, {"other": {"template": template()}}))
+    (pod,) = created_pods(workload(KIND, {"other": {"template": template()}}))
     assert "labels" not in pod["metadata"]

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.unit.preview.workloads.controllers.workloads import (
+    created_pods,
     env,
     first,
     labels,
-    lives,
     mounts,
     template,
     workload,
@@ -37,7 +37,7 @@ def worker(pod_template: dict[str, Any] | None = None, **group: Any) -> dict[str
 
 def test_a_head() -> None:
     """It has labels, variables, the command that starts Ray, and shared memory."""
-    (pod,) = lives(head())
+    (pod,) = created_pods(head())
     container = pod["spec"]["containers"][0]
     assert labels(pod) == {
         "ray.io/node-type": "head",
@@ -63,7 +63,7 @@ def test_a_worker() -> None:
     pod_template = template(
         env=[{"name": "A", "value": "1"}], volumeMounts=[{"mountPath": "/data"}]
     )
-    (pod,) = lives(worker(pod_template, rayStartParams={"num-gpus": "8"}))
+    (pod,) = created_pods(worker(pod_template, rayStartParams={"num-gpus": "8"}))
     container, (wait,) = pod["spec"]["containers"][0], pod["spec"]["initContainers"]
     flags = f" --address={HEAD}:6379  --block {PORTS.format(' ')} --num-gpus=8 "
     assert container["args"] == [f"ulimit -n 65536; ray start {flags}"]
@@ -131,7 +131,7 @@ def test_a_command_that_starts_ray_stays() -> None:
     assert starts["command"] == ["sh", "-c", "ray start --head"]
     value = head(template(command=["mine"]))
     value["metadata"]["annotations"] = {"ray.io/overwrite-container-cmd": "true"}
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     assert pod["spec"]["containers"][0]["command"] == ["mine"]
     assert pod["metadata"]["annotations"]["ray.io/overwrite-container-cmd"] == "true"
 
@@ -140,7 +140,7 @@ def test_labels_and_variables_of_the_user() -> None:
     """KubeRay keeps the user's, except the labels that it selects pods by."""
     pod_template = template(env=[{"name": "RAY_PORT", "value": "1"}])
     pod_template["metadata"]["labels"] = {"ray.io/node-type": "x", "app.kubernetes.io/name": "mine"}
-    (pod,) = lives(head(pod_template))
+    (pod,) = created_pods(head(pod_template))
     assert labels(pod)["ray.io/node-type"] == "head"
     assert labels(pod)["app.kubernetes.io/name"] == "mine"
     names = [variable["name"] for variable in pod["spec"]["containers"][0]["env"]]
@@ -156,20 +156,20 @@ def test_labels_and_variables_of_the_user() -> None:
 )
 def test_shared_memory_is_as_large_as_the_container(resources: Any, size: str) -> None:
     """Its size is the limit, else the request."""
-    (pod,) = lives(head(template(resources=resources)))
+    (pod,) = created_pods(head(template(resources=resources)))
     (volume,) = pod["spec"]["volumes"]
     assert volume["emptyDir"]["sizeLimit"] == size
 
 
 def test_a_mount_at_dev_shm_stays() -> None:
     """No volume is added in that case."""
-    (pod,) = lives(head(template(volumeMounts=[{"name": "own", "mountPath": "/dev/shm"}])))
+    (pod,) = created_pods(head(template(volumeMounts=[{"name": "own", "mountPath": "/dev/shm"}])))
     assert "volumes" not in pod["spec"]
 
 
 def test_a_head_that_autoscales_has_a_second_container() -> None:
     """The init container has its own limits."""
-    (pod,) = lives(head(enableInTreeAutoscaling=True))
+    (pod,) = created_pods(head(enableInTreeAutoscaling=True))
     main, scaler = pod["spec"]["containers"]
     assert (main["name"], scaler["name"]) == ("main", "autoscaler")
     assert scaler["resources"]["limits"] == {"cpu": "500m", "memory": "512Mi"}
@@ -189,7 +189,7 @@ def test_a_head_that_autoscales_has_a_second_container() -> None:
 )
 def test_kinds_that_make_clusters(value: dict[str, Any]) -> None:
     """The heads of their clusters are treated as heads."""
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     assert labels(pod)["ray.io/node-type"] == "head"
 
 
@@ -203,5 +203,5 @@ def test_kinds_that_make_clusters(value: dict[str, Any]) -> None:
 )
 def test_nothing_is_added_elsewhere(value: dict[str, Any]) -> None:
     """The pod that submits a job is not a Ray node."""
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     assert "labels" not in pod.get("metadata", {})

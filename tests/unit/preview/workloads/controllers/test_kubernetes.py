@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.preview.workloads.controllers.workloads import env, lives, template, workload
+from tests.unit.preview.workloads.controllers.workloads import created_pods, env, template, workload
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 
@@ -23,7 +23,7 @@ def test_the_containers_of_an_indexed_job_have_their_index() -> None:
     with_index = {"name": "own", "env": [{"name": "JOB_COMPLETION_INDEX", "value": "7"}]}
     pod_template["spec"]["containers"].append(with_index)
     pod_template["spec"]["initContainers"] = [{"name": "init"}]
-    (pod,) = lives(job("Indexed", pod_template))
+    (pod,) = created_pods(job("Indexed", pod_template))
     main, other = pod["spec"]["containers"]
     (init,) = pod["spec"]["initContainers"]
     reference = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
@@ -37,7 +37,7 @@ def test_the_containers_of_an_indexed_job_have_their_index() -> None:
 def test_so_do_those_of_a_cron_jobs_indexed_job() -> None:
     """The completion mode is in the Job's template."""
     inner = {"completionMode": "Indexed", "template": template()}
-    (pod,) = lives(workload("batch/v1 CronJob", {"jobTemplate": {"spec": inner}}))
+    (pod,) = created_pods(workload("batch/v1 CronJob", {"jobTemplate": {"spec": inner}}))
     assert INDEX in pod["metadata"]["annotations"]
 
 
@@ -53,5 +53,5 @@ def test_so_do_those_of_a_cron_jobs_indexed_job() -> None:
 )
 def test_other_pods_are_created_as_written(value: dict[str, Any]) -> None:
     """They are the templates themselves."""
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     assert "env" not in pod["spec"]["containers"][0]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.preview.workloads.controllers.workloads import (
+    created_pods,
     env,
     labels,
-    lives,
     template,
     workload,
 )
@@ -26,7 +26,7 @@ def test_leader_and_worker_have_their_group() -> None:
     variables = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "9"}]
     pod_template = template(env=variables)
     pod_template["spec"]["initContainers"] = [{"name": "init"}]
-    leader, worker = lives(group(leaderTemplate=pod_template, workerTemplate=template()))
+    leader, worker = created_pods(group(leaderTemplate=pod_template, workerTemplate=template()))
     ours = {
         "LWS_LEADER_ADDRESS": "job-0.job.lab",
         "LWS_GROUP_SIZE": "4",
@@ -45,5 +45,5 @@ def test_leader_and_worker_have_their_group() -> None:
 
 def test_nothing_is_added_elsewhere() -> None:
     """The set has two templates."""
-    (pod,) = lives(workload(KIND, {"other": {"template": template()}}))
+    (pod,) = created_pods(workload(KIND, {"other": {"template": template()}}))
     assert "labels" not in pod["metadata"]

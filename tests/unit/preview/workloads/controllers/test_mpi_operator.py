@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.unit.preview.workloads.controllers.workloads import (
+    created_pods,
     env,
     first,
     labels,
-    lives,
     mounts,
     template,
     workload,
@@ -29,7 +29,7 @@ def job(replica: str, pod_template: dict[str, Any] | None = None, **spec: Any) -
 
 def test_a_worker_without_a_command_runs_sshd() -> None:
     """It has its role as a label and as a variable, and the keys for ssh."""
-    (pod,) = lives(job("Worker"))
+    (pod,) = created_pods(job("Worker"))
     container = pod["spec"]["containers"][0]
     assert container["command"] == ["/usr/sbin/sshd", "-De"]
     assert env(container) == {"K_MPI_JOB_ROLE": "worker"}
@@ -54,7 +54,7 @@ def test_a_worker_with_its_own_words_keeps_them(words: dict[str, Any]) -> None:
 
 def test_the_launcher_of_open_mpi() -> None:
     """It finds the workers by a hostfile, and sees no GPU; its command is its own."""
-    (pod,) = lives(job("Launcher", template(command=["mpirun"]), slotsPerWorker=8))
+    (pod,) = created_pods(job("Launcher", template(command=["mpirun"]), slotsPerWorker=8))
     container = pod["spec"]["containers"][0]
     assert container["command"] == ["mpirun"]
     assert env(container) == {
@@ -95,7 +95,7 @@ def test_the_users_variables_stay_first() -> None:
     """Labels and variables are added; a label of the same name is overwritten."""
     pod_template = template(env=[{"name": "A", "value": "1"}])
     pod_template["metadata"]["labels"] = {"app": "x", ROLE: "mine"}
-    (pod,) = lives(job("Worker", pod_template, sshAuthMountPath="/home/mpi/.ssh"))
+    (pod,) = created_pods(job("Worker", pod_template, sshAuthMountPath="/home/mpi/.ssh"))
     assert labels(pod)["app"] == "x"
     assert labels(pod)[ROLE] == "worker"
     assert list(env(pod["spec"]["containers"][0])) == ["A", "K_MPI_JOB_ROLE"]
@@ -107,7 +107,7 @@ def test_dns_in_the_hosts_network(host_network: bool) -> None:
     """With hostNetwork the pods resolve the names of their peers."""
     pod_template = template()
     pod_template["spec"]["hostNetwork"] = host_network
-    (pod,) = lives(job("Worker", pod_template))
+    (pod,) = created_pods(job("Worker", pod_template))
     assert ("dnsPolicy" in pod["spec"]) is host_network
 
 
@@ -122,7 +122,7 @@ def test_dns_in_the_hosts_network(host_network: bool) -> None:
 )
 def test_nothing_is_added_elsewhere(value: dict[str, Any]) -> None:
     """The operator knows two replica types by their exact names."""
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     assert "labels" not in pod.get("metadata", {})
 
 
@@ -134,7 +134,7 @@ def old(role: str, **container: Any) -> dict[str, Any]:
 
 def test_the_launcher_of_v1alpha2_is_one() -> None:
     """Its label shows it, whatever its command is; it reaches the workers by kubectl."""
-    (pod,) = lives(old("Launcher", command=["python", "start.py"], resources=LIMITS))
+    (pod,) = created_pods(old("Launcher", command=["python", "start.py"], resources=LIMITS))
     assert labels(pod)["mpi_role_type"] == "launcher"
     container = pod["spec"]["containers"][0]
     assert container["command"] == ["python", "start.py"]
@@ -148,7 +148,7 @@ def test_the_launcher_of_v1alpha2_is_one() -> None:
 
 def test_the_workers_of_v1alpha2_sleep() -> None:
     """The operator replaces their command."""
-    (pod,) = lives(old("Worker", command=["x"]))
+    (pod,) = created_pods(old("Worker", command=["x"]))
     assert labels(pod)["mpi_role_type"] == "worker"
     container = pod["spec"]["containers"][0]
     assert (container["command"], container["args"]) == (["sleep"], ["365d"])
@@ -157,11 +157,11 @@ def test_the_workers_of_v1alpha2_sleep() -> None:
 @pytest.mark.parametrize("role", ["Other", "launcher"])
 def test_v1alpha2_has_two_roles(role: str) -> None:
     """The names of the replicas are fixed."""
-    (pod,) = lives(old(role))
+    (pod,) = created_pods(old(role))
     assert "labels" not in pod["metadata"]
     empty = workload(
         "kubeflow.org/v1alpha2 MPIJob",
         {"mpiReplicaSpecs": {"Launcher": {"template": {"spec": {"containers": []}}}}},
     )
-    (pod,) = lives(empty)
+    (pod,) = created_pods(empty)
     assert pod == {"spec": {"containers": []}}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.unit.preview.workloads.controllers.workloads import (
+    created_pods,
     env,
     first,
     labels,
-    lives,
     mounts,
     template,
     workload,
@@ -34,8 +34,8 @@ def torch(*replicas: str, **spec: Any) -> dict[str, Any]:
 
 def test_labels_have_type_and_role() -> None:
     """The master has a role; without a master, worker 0 has it."""
-    master, worker = lives(torch("Master", "Worker"))
-    (alone,) = lives(torch("Worker"))
+    master, worker = created_pods(torch("Master", "Worker"))
+    (alone,) = created_pods(torch("Worker"))
     assert labels(master) == {
         f"{PREFIX}/operator-name": "pytorchjob-controller",
         f"{PREFIX}/job-name": "job",
@@ -49,7 +49,7 @@ def test_labels_have_type_and_role() -> None:
 
 def test_pytorch_with_a_master() -> None:
     """All replicas get its address, and workers wait for its name."""
-    master, worker = lives(torch("Master", "Worker", nprocPerNode="8"))
+    master, worker = created_pods(torch("Master", "Worker", nprocPerNode="8"))
     names = ["PYTHONUNBUFFERED", *MASTER, *RANKS, "PET_NPROC_PER_NODE", "PET_NNODES"]
     assert list(env(master["spec"]["containers"][0])) == names
     assert list(env(worker["spec"]["containers"][0])) == names
@@ -115,7 +115,7 @@ def test_variables_of_a_single_container(kind: str, field: str, container: str, 
     pod_template = template("other")
     pod_template["spec"]["containers"].append({"name": container})
     value = workload(f"kubeflow.org/v1 {kind}", {field: {"Worker": {"template": pod_template}}})
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     assert [list(env(created)) for created in pod["spec"]["containers"]] == [[], [name]]
 
 
@@ -127,7 +127,7 @@ def mpi(pod_template: dict[str, Any] | None = None, replica: str = "Launcher") -
 
 def test_the_launcher_of_an_mpi_job() -> None:
     """It reaches the workers by kubectl, which an init container delivers."""
-    (pod,) = lives(mpi())
+    (pod,) = created_pods(mpi())
     container = pod["spec"]["containers"][0]
     assert labels(pod)[f"{PREFIX}/replica-type"] == "launcher"
     assert env(container) == {
@@ -177,5 +177,5 @@ def test_a_worker_without_a_command_sleeps(words: Any, command: Any, args: Any) 
 )
 def test_nothing_is_added_elsewhere(value: dict[str, Any]) -> None:
     """Only the kind's own field holds its replicas."""
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     assert "labels" not in pod.get("metadata", {})

@@ -31,14 +31,14 @@ def workload(
     }
 
 
-def lives(value: dict[str, Any]) -> list[PodManifest]:
+def created_pods(value: dict[str, Any]) -> list[PodManifest]:
     """Return the pods that the controller makes of all templates in an object."""
     return [live.pod for source in templates_of(value) for live in controller_pods(source)]
 
 
 def first(value: dict[str, Any]) -> dict[str, Any]:
     """Return the first container of the only pod."""
-    (pod,) = lives(value)
+    (pod,) = created_pods(value)
     container: dict[str, Any] = pod["spec"]["containers"][0]
     return container
 

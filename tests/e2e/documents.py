@@ -1,4 +1,4 @@
-"""Dry runs of documents on an API server, with its warnings: nothing is stored."""
+"""Documents for the tests on a cluster, and dry runs of their creation, with the warnings."""
 
 from __future__ import annotations
 
@@ -116,10 +116,10 @@ def make_namespaces(cluster: Cluster, *documents: Document) -> None:
     make it before kubectl does.
     """
     apply(cluster, *documents)
-    accounts_made(cluster, *(document["metadata"]["name"] for document in documents))
+    wait_for_accounts(cluster, *(document["metadata"]["name"] for document in documents))
 
 
-def accounts_made(cluster: Cluster, *names: str) -> None:
+def wait_for_accounts(cluster: Cluster, *names: str) -> None:
     """Wait until namespaces have their ServiceAccount `default`."""
     until(lambda: {*names} <= _with_accounts(cluster))
 

@@ -14,7 +14,7 @@ from tests.integration.answers_api import AnswersApi
 from tests.integration.kubeconfig import KUBECONFIG
 
 
-class Desk(NamedTuple):
+class CommandRunner(NamedTuple):
     """A folder with a kubeconfig, and the command that is run with given first arguments."""
 
     api: AnswersApi
@@ -41,15 +41,15 @@ class Desk(NamedTuple):
 
 
 @contextmanager
-def command_desk(
+def command_runner(
     folder: Path, answers: dict[str, Any], *words: str, namespace: str = "default"
-) -> Iterator[Desk]:
+) -> Iterator[CommandRunner]:
     """Serve answers while the block runs; the kubeconfig's context has this `namespace`."""
     with AnswersApi(answers) as api, pytest.MonkeyPatch.context() as patch:
-        desk = Desk(api, folder, words)
+        runner = CommandRunner(api, folder, words)
         text = KUBECONFIG % api.port
-        desk.kubeconfig.write_text(text.replace("user: u}", f"user: u, namespace: {namespace}}}"))
-        patch.setenv("KUBECONFIG", str(desk.kubeconfig))
+        runner.kubeconfig.write_text(text.replace("user: u}", f"user: u, namespace: {namespace}}}"))
+        patch.setenv("KUBECONFIG", str(runner.kubeconfig))
         patch.setenv("COLUMNS", "160")
         patch.delenv("RDMA_WEBHOOK_CONFIG", raising=False)
-        yield desk
+        yield runner

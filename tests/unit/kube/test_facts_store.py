@@ -1,3 +1,5 @@
+"""Tests of the store that makes facts of the objects of informers."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,3 +1,5 @@
+"""Tests of the configurations that are no longer in use."""
+
 from __future__ import annotations
 
 from tests.builders import V100
