@@ -13,7 +13,7 @@ from webhook.decide.shell.argv import basename
 #: The end of the paths that NCCL reads: /etc/nccl.conf, ~/.nccl.conf.
 _NCCL_FILE = "nccl.conf"
 #: Where that file may be, for a copy into a folder.
-_FOLDERS = frozenset({"/etc", "/etc/", "~", "~/", "/root", "/root/", "$HOME", "$HOME/"})
+_FOLDERS = frozenset({"/etc", "~", "/root", "$HOME"})
 #: `>FILE` and `>>FILE`, but not `2>FILE`, `>&2` or `>(…)`; and the first file of `tee`.
 _TARGET = re.compile(
     r"(?<![2>])>{1,2}+[|]?[ \t]*+[\"']?+(?P<redirected>[^\s\"';&|<>()]++)"
@@ -61,7 +61,9 @@ def _filled(line: str) -> str:
     if line.lstrip()[:1] == "#":
         return ""
     if not _COPYING.isdisjoint(programs[:-2]):
-        into_folder = words[-1] in _FOLDERS and any(_NCCL_FILE in word for word in words)
+        into_folder = words[-1].rstrip("/") in _FOLDERS and any(
+            _NCCL_FILE in word for word in words
+        )
         return _NCCL_FILE if into_folder else _of_nccl(words[-1:])
     filled = "<<" not in line and not _FILLING.isdisjoint(programs)
     return _of_nccl(_targets(line)) if filled else ""
