@@ -174,12 +174,11 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
 
 
 def _corrected_controller(evidence: PodEvidence) -> KubernetesObject | None:
-    """Return the controller whose only template has got the annotation since, if that is known."""
+    """Return the controller whose template has got the annotation since, if that is known."""
     controller = controller_with_template(evidence)
     if controller is None or controller.kind not in REPLACING_KINDS:
         return None
-    templates = _templates(controller, is_pod=False)
-    if len(templates) != 1 or not _sets_annotation(templates[0]):
+    if not _annotated_templates(controller):
         return None
     index = evidence.owners.index(controller)
     copies = [

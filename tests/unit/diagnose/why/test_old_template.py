@@ -215,6 +215,16 @@ def test_an_annotation_that_the_template_lacks() -> None:
     assert "the pod was created from another template, or before" in unchanged.text
 
 
+def test_a_partition_that_another_controller_sets() -> None:
+    """The remedy ends there: nobody else can roll out the template."""
+    controller = stateful_set(WITHOUT | {"metadata": {}}, PARTITIONED)
+    reference = {**REFERENCE, "kind": "LeaderWorkerSet", "name": "l"}
+    controller["metadata"]["ownerReferences"] = [reference]
+    assert call(controller, labels=OLD).remedy.endswith(
+        "wait until LeaderWorkerSet l, which sets the partition, has rolled out its template."
+    )
+
+
 def cron_job(template: Item) -> Item:
     """Return the CronJob of the Job `train`."""
     spec = {"concurrencyPolicy": "Forbid", "jobTemplate": {"spec": {"template": template}}}
