@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from webhook.model.objects import ClusterObject
@@ -20,12 +21,26 @@ ConfigMaps = Mapping[str, Mapping[str, str]]
 UserEnv = Mapping[str, str | None]
 
 
+class DataKey(NamedTuple):
+    """A key in the data of a ConfigMap."""
+
+    config_map: str
+    key: str
+
+    @property
+    def title(self) -> str:
+        """Its place, for messages."""
+        return f"key {self.key} of ConfigMap {self.config_map}"
+
+
 class ReadEnv(NamedTuple):
     """A container's variables, with those from ConfigMaps."""
 
     variables: dict[str, str | None]
-    #: Whether envFrom has sources that are not known.
-    is_partial: bool
+    #: The first source of envFrom that is not known, such as "ConfigMap site"; "" if all are.
+    unseen: str = ""
+    #: Variable → the key of a ConfigMap that its value comes from.
+    keys: Mapping[str, DataKey] = MappingProxyType({})
 
 
 def config_map_data(item: Mapping[str, object]) -> dict[str, str]:
@@ -55,19 +70,27 @@ def read_env(container: Container, user_env: UserEnv, config_maps: ConfigMaps) -
     As in Kubernetes, `env` comes before `envFrom`, and the last source of `envFrom` wins.
     """
     variables: dict[str, str | None] = {}
-    is_partial = False
+    keys: dict[str, DataKey] = {}
+    unseen = ""
     for source in map(fields_or_empty, container.env_from):
         name, prefix = _reference(source, "configMapRef"), source.get("prefix") or ""
-        is_partial = is_partial or name not in config_maps
-        variables |= {f"{prefix}{key}": value for key, value in config_maps.get(name, {}).items()}
-    sources = Sources(variables, is_partial, partial(_value_of, container, config_maps))
+        if name not in config_maps:
+            unseen = unseen or _title(source)
+        for written, value in config_maps.get(name, {}).items():
+            variable = f"{prefix}{written}"
+            variables[variable], keys[variable] = value, DataKey(name, written)
+    sources = Sources(variables, bool(unseen), partial(_value_of, container, config_maps))
     resolved = variables_of(container.env_items, container.path, sources)
-    unseen = {name for name, value in container.env.items() if value is None}
+    unknown = {name for name, value in container.env.items() if value is None}
     of_env = {
-        name: resolved[name] if value is None and name in unseen else value
+        name: resolved[name] if value is None and name in unknown else value
         for name, value in user_env.items()
     }
-    return ReadEnv(variables | of_env, is_partial)
+    keys = {name: key for name, key in keys.items() if name not in user_env}
+    for name, key in keys_in_env(container).items():
+        if name in unknown and user_env.get(name, "") is None and of_env[name] is not None:
+            keys[name] = key
+    return ReadEnv(variables | of_env, unseen, keys)
 
 
 def _value_of(container: Container, config_maps: ConfigMaps, source: object) -> str | None:
@@ -78,8 +101,25 @@ def _value_of(container: Container, config_maps: ConfigMaps, source: object) -> 
     return container.sources.read(source) if value is None else value
 
 
+def keys_in_env(container: Container) -> dict[str, DataKey]:
+    """Return the variables of `env` whose values are in ConfigMaps, each with its key."""
+    keys: dict[str, DataKey] = {}
+    for item in container.env_items:
+        source = fields_or_empty(item.get("valueFrom"))
+        key = fields_or_empty(source.get("configMapKeyRef")).get("key")
+        if isinstance(key, str):
+            keys[str(item.get("name"))] = DataKey(_reference(source, "configMapKeyRef"), key)
+    return keys
+
+
+def _title(source: Mapping[str, object]) -> str:
+    """Return the kind and the name of a source of envFrom."""
+    name = _reference(source, "configMapRef")
+    return f"ConfigMap {name}" if name else f"Secret {_reference(source, 'secretRef')}".rstrip()
+
+
 def _reference(source: Mapping[str, object], field: str) -> str:
-    """Return the name of the ConfigMap in a field of a source, or ""."""
+    """Return the name of the object in a field of a source, or ""."""
     name = fields_or_empty(source.get(field)).get("name")
     return name if isinstance(name, str) else ""
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from webhook.errors import WebhookError
+from webhook.model.config_maps import DataKey
 from webhook.model.pod import PodManifest
 from webhook.model.traffic_libraries import TrafficLibrary
 
@@ -79,6 +80,8 @@ class Verdict(NamedTuple):
     traffic: str = ""
     #: What a `yes` takes for granted, since admission cannot see it; None for nothing.
     assumption: Reason | None = None
+    #: A script in a ConfigMap that a `yes` assumes to be harmless, since its text is not known.
+    unread: DataKey | None = None
 
     @classmethod
     def of(cls, because: Reason, message: str, remedy: str = "") -> Verdict:

@@ -30,7 +30,7 @@ from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.pod import Path, PodManifest
 from webhook.preview.decided_template import DecidedTemplate, DocumentContext, edit_of
-from webhook.preview.input_facts import LiveFacts, is_used, with_input_facts
+from webhook.preview.input_facts import LiveFacts, is_fact, is_used, with_input_facts
 from webhook.preview.patches import patch_pod
 from webhook.preview.report.record import CLI_WORDING, Preview, Report, Wording
 from webhook.preview.workloads.controllers import controller_of, controller_pods
@@ -149,7 +149,8 @@ def _decide_document(
     document = origin.document
     templates_with_pods = [(template, controller_pods(template)) for template in templates]
     manifests = [made.pod for _, pods in templates_with_pods for made in pods]
-    shared_input = cluster_input._replace(workload_settings=settings_of_launchers(manifests))
+    of_launchers = settings_of_launchers(manifests, cluster_input.namespace.config_maps)
+    shared_input = cluster_input._replace(workload_settings=of_launchers)
     environments = runtime_environments(templates)
     decisions = [
         _decide_on(
@@ -188,9 +189,10 @@ def _document_notes(
     yield from decisions.fragment_notes
     yield from dict.fromkeys(filter(None, map(_unknown_controller_note, decisions.templates)))
     has_templates = any(not template.derived for template in templates)
-    if not has_templates and not is_used(document.value, facts, options.namespace):
+    if not has_templates and not is_fact(document.value):
         decided_paths = {decided.template.path for decided in decisions.templates}
-        fallback = [] if decided_paths else [no_template_note(document.value)]
+        is_explained = decided_paths or is_used(document.value, facts, options.namespace)
+        fallback = [] if is_explained else [no_template_note(document.value)]
         yield from notes_of(document.value, decided_paths) or fallback
 
 

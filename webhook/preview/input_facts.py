@@ -1,7 +1,8 @@
 """The objects of an input that are facts about the cluster of its pods.
 
 A Namespace, LimitRange, ResourceQuota, Node, ResourceClaimTemplate or ResourceClaim counts for all
-pods of the input, anywhere in it, alone or in a List; a ConfigMap, if a pod gets variables from it.
+pods of the input, anywhere in it, alone or in a List; a ConfigMap, if a pod gets variables or a
+script from it.
 It takes precedence over the same object in `--facts`.
 """
 
@@ -12,10 +13,9 @@ from typing import NamedTuple
 
 from webhook.admission.registration import Registration
 from webhook.config.files import FACT_KINDS
-from webhook.decide.settings.nccl_files import config_maps_with_nccl_files
+from webhook.decide.settings.config_map_names import config_maps_of_pod
 from webhook.errors import ShapeError
 from webhook.kube.records import text_of
-from webhook.model.config_maps import config_maps_named_in
 from webhook.model.facts import Facts, key_of
 from webhook.model.nodes import Node
 from webhook.preview.workloads.derived import derived_templates
@@ -84,18 +84,14 @@ def with_input_facts(
 
 
 def config_maps_of(templates: Iterable[Template], default_namespace: str) -> set[ConfigMapKey]:
-    """Return the ConfigMaps from which the containers of these pods, or NCCL, get variables.
+    """Return the ConfigMaps on which decisions on these pods depend.
 
     Pods without a namespace are in `default_namespace`.
     """
     return {
         (template.namespace or default_namespace, name)
         for template in templates
-        for name in (
-            *config_maps_named_in(template.pod),
-            *config_maps_with_nccl_files(template.pod),
-        )
-        if name
+        for name in config_maps_of_pod(template.pod)
     }
 
 
@@ -124,7 +120,7 @@ def _identity(manifest: Mapping[str, object], namespace: str) -> tuple[str, str,
 
 
 def _facts_in(documents: Sequence[Document], namespace: str) -> list[Mapping[str, object]]:
-    """List the facts in the documents, without ConfigMaps that give no pod a variable."""
+    """List the facts in the documents, without ConfigMaps on which no decision depends."""
     items = [item for document in documents for item in _objects(document.value)]
     if not any(_kind(item) == _CONFIG_MAP for item in items):
         return items

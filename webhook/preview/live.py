@@ -61,7 +61,10 @@ def namespaces_of(
 def variable_sources_of(
     documents: Iterable[Document], default_namespace: str, *, enable: bool = False
 ) -> set[ConfigMapKey]:
-    """Return the ConfigMaps from which the pods that opted in get variables, as `namespaces_of`."""
+    """Return the ConfigMaps on which decisions on the pods that opted in depend.
+
+    The parameters are those of `namespaces_of`.
+    """
     return config_maps_of(_templates_that_opted_in(documents, enable=enable), default_namespace)
 
 
@@ -85,8 +88,7 @@ def read_live(
 
     `claims`: also read their ResourceClaimTemplates and ResourceClaims, which matter if a fabric
     has claims; they are read anyway if a fabric of the cluster has claims.
-    `config_maps`: the ConfigMaps from which their containers get variables; no more are read than
-    namespaces.
+    `config_maps`: the ConfigMaps on which these decisions depend; no more are read than namespaces.
     `read_fabrics`: also read the cluster's fabrics; if they cannot be read, the note about that
     ends with the `unread_clause`: the fabrics in their place, or what to do. Each namespace is read
     once. No request follows one without an answer. Raises InvalidConfiguration if the cluster's

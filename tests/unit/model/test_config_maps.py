@@ -6,7 +6,14 @@ import pytest
 
 from tests.builders import container, pod
 from tests.case_names import case_name
-from webhook.model.config_maps import ReadEnv, config_map_data, config_maps_named_in, read_env
+from webhook.model.config_maps import (
+    DataKey,
+    ReadEnv,
+    config_map_data,
+    config_maps_named_in,
+    keys_in_env,
+    read_env,
+)
 from webhook.model.facts import Facts
 from webhook.model.pod import Container
 
@@ -62,44 +69,44 @@ def read(user_env: dict[str, str | None], **fields: Any) -> ReadEnv:
 
 
 @pytest.mark.parametrize(
-    ("user_env", "fields", "variables", "is_partial"),
+    ("user_env", "fields", "variables", "unseen"),
     [
-        ({"X": "1"}, {}, {"X": "1"}, False),
+        ({"X": "1"}, {}, {"X": "1"}, ""),
         (
             {"X": None},
             {"env": [{"name": "X", "valueFrom": reference("site", "NCCL_NET")}]},
             {"X": "Socket"},
-            False,
+            "",
         ),
         (
             {"X": None},
             {"env": [{"name": "X", "valueFrom": reference("site", "missing")}]},
             {"X": None},
-            False,
+            "",
         ),
         (
             {"X": None},
             {"env": [{"name": "X", "valueFrom": reference("other", "A")}]},
             {"X": None},
-            False,
+            "",
         ),
         (
             {"X": "set by the command"},
             {"env": [{"name": "X", "valueFrom": reference("site", "A")}]},
             {"X": "set by the command"},
-            False,
+            "",
         ),
         (
             {},
             {"env": [{"name": "X", "valueFrom": reference("site", "A")}]},
             {},
-            False,
+            "",
         ),
         (
             {"X": None},
             {"env": [{"name": "X", "value": "1"}]},
             {"X": None},
-            False,
+            "",
         ),
         (
             {"X": None, "Y": None, "Z": None},
@@ -112,7 +119,7 @@ def read(user_env: dict[str, str | None], **fields: Any) -> ReadEnv:
                 "envFrom": [{"configMapRef": {"name": "late"}}],
             },
             {"A": "2", "X": "", "Y": "=2", "Z": "=$(B)"},
-            False,
+            "",
         ),
         (
             {"X": None, "Y": None},
@@ -121,7 +128,7 @@ def read(user_env: dict[str, str | None], **fields: Any) -> ReadEnv:
                 "envFrom": [{"configMapRef": {"name": n}} for n in ("late", "other")],
             },
             {"A": "2", "X": "2", "Y": None},
-            True,
+            "ConfigMap other",
         ),
         (
             {"X": None, "Y": "1"},
@@ -133,30 +140,30 @@ def read(user_env: dict[str, str | None], **fields: Any) -> ReadEnv:
                 "envFrom": [{"configMapRef": {"name": "other"}}],
             },
             {"X": None, "Y": "1"},
-            True,
+            "ConfigMap other",
         ),
-        ({}, {"envFrom": [{"configMapRef": {"name": "site"}}]}, KNOWN["site"], False),
+        ({}, {"envFrom": [{"configMapRef": {"name": "site"}}]}, KNOWN["site"], ""),
         (
             {},
             {"envFrom": [{"configMapRef": {"name": n}} for n in ("site", "late")]},
             {"NCCL_NET": "Socket", "A": "2", "EMPTY": ""},
-            False,
+            "",
         ),
         (
             {"A": "env"},
             {"envFrom": [{"prefix": "P_", "configMapRef": {"name": "late"}}]},
             {"P_A": "2", "A": "env"},
-            False,
+            "",
         ),
-        ({"A": "env"}, {"envFrom": [{"configMapRef": {"name": "late"}}]}, {"A": "env"}, False),
-        ({}, {"envFrom": [{"secretRef": {"name": "site"}}]}, {}, True),
+        ({"A": "env"}, {"envFrom": [{"configMapRef": {"name": "late"}}]}, {"A": "env"}, ""),
+        ({}, {"envFrom": [{"secretRef": {"name": "site"}}]}, {}, "Secret site"),
         (
             {},
             {"envFrom": [{"configMapRef": {"name": "late"}}, {"configMapRef": {"name": "other"}}]},
             {"A": "2"},
-            True,
+            "ConfigMap other",
         ),
-        ({}, {"envFrom": [None]}, {}, True),
+        ({}, {"envFrom": [None]}, {}, "Secret"),
     ],
     ids=case_name,
 )
@@ -164,11 +171,40 @@ def test_variables_from_config_maps(
     user_env: dict[str, str | None],
     fields: dict[str, Any],
     variables: dict[str, str | None],
-    *,
-    is_partial: bool,
+    unseen: str,
 ) -> None:
     """Env comes before envFrom, and the command before both; Secrets stay unknown."""
-    assert read(user_env, **fields) == ReadEnv(variables, is_partial)
+    assert read(user_env, **fields)[:2] == (variables, unseen)
+
+
+def test_the_keys_that_variables_come_from() -> None:
+    """Not those of variables that env or a command overrides."""
+    item = {"name": "X", "valueFrom": reference("site", "A")}
+    sources = [{"configMapRef": {"name": n}, "prefix": "P_"} for n in ("site", "late")]
+    user_env = {"X": None, "P_NCCL_NET": "IB"}
+    keys = {
+        "X": DataKey("site", "A"),
+        "P_A": DataKey("late", "A"),
+        "P_EMPTY": DataKey("site", "EMPTY"),
+    }
+    assert read(user_env, env=[item], envFrom=sources).keys == keys
+    assert read({"X": "1"}, env=[item]).keys == {}
+    assert read({"X": None}, env=[{"name": "X", "valueFrom": reference("no", "A")}]).keys == {}
+
+
+def test_the_keys_of_env() -> None:
+    """A malformed reference is none."""
+    main = container(
+        env=[
+            {"name": "A", "valueFrom": reference("a")},
+            {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "a", "key": 7}}},
+            {"name": "C", "valueFrom": {"configMapKeyRef": {"name": 7, "key": "k"}}},
+            {"name": "D", "value": "1"},
+        ]
+    )
+    keys = keys_in_env(Container(("spec", "containers", 0), main))
+    assert keys == {"A": DataKey("a", "k"), "C": DataKey("", "k")}
+    assert keys["A"].title == "key k of ConfigMap a"
 
 
 def test_a_reference_to_a_config_map_and_to_the_pod() -> None:

@@ -204,7 +204,9 @@ def test_a_config_map_of_the_input_is_read(config_map: str) -> None:
     report = report_on(f"{DEPLOYMENT}{NAMED}---\n{config_map}", namespace="lab")
     verdict = report.previews[0].verdict
     assert verdict is not None
-    assert verdict.message == "container trainer sets NCCL_NET=Socket: remove the variable"
+    assert verdict.message == (
+        "container trainer sets NCCL_NET=Socket: remove it (key net of ConfigMap site)"
+    )
     assert report.notes[0] in (
         "ConfigMap lab/site: taken into account",
         "ConfigMap site: taken into account",
@@ -223,8 +225,44 @@ def test_a_config_map_with_the_file_of_nccl_is_read() -> None:
     report = report_on(f"{DEPLOYMENT}{MOUNTED}---\n{config_map}", namespace="lab")
     verdict = report.previews[0].verdict
     assert verdict is not None
-    assert verdict.message == "container trainer sets NCCL_NET=Socket: remove it (/etc/nccl.conf)"
+    assert verdict.message == (
+        "container trainer sets NCCL_NET=Socket: remove it (/etc/nccl.conf, key nccl.conf of "
+        "ConfigMap site)"
+    )
     assert report.notes[0] == "ConfigMap lab/site: taken into account"
+
+
+RUN = """\
+        command: [bash, /scripts/entry.sh]
+        volumeMounts: [{name: conf, mountPath: /scripts}]
+      volumes: [{name: conf, configMap: {name: site}}]
+"""
+
+
+def test_a_config_map_with_a_script_is_read() -> None:
+    """Without the ConfigMap, the verdict assumes that the script is harmless."""
+    config_map = CONFIG_MAP.replace("net: Socket", "entry.sh: export NCCL_NET=Socket")
+    report = report_on(f"{DEPLOYMENT}{RUN}---\n{config_map}", namespace="lab")
+    verdict = report.previews[0].verdict
+    assert verdict is not None
+    assert verdict.message == (
+        "container trainer sets NCCL_NET=Socket: remove it (export in key entry.sh of "
+        "ConfigMap site)"
+    )
+    assert report.notes[0] == "ConfigMap lab/site: taken into account"
+    unread = only(f"{DEPLOYMENT}{RUN}").verdict
+    assert unread is not None
+    assert unread.message.endswith(
+        " that key entry.sh of ConfigMap site, which was not read, does not turn RDMA off"
+    )
+
+
+def test_a_config_map_with_a_manifest_that_a_command_names() -> None:
+    """It is read for scripts, and the note on the manifest stays."""
+    text = "{entry.sh: 'apiVersion: v1\n\n  kind: Pod\n\n  spec: {containers: []}'}"
+    report = report_on(f"{DEPLOYMENT}{RUN}---\n{CONFIG_MAP.replace('{net: Socket}', text)}")
+    assert report.notes[0] == "ConfigMap lab/site: taken into account"
+    assert "a manifest stored as text (Pod) is not edited here" in report.notes[1]
 
 
 def test_a_config_map_that_gives_no_pod_a_variable_is_no_fact() -> None:

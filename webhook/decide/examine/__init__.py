@@ -149,7 +149,7 @@ def examine(
         resolution = resolve(
             pod, container_devices, annotations, decision_input, earlier_fabric, claims=claims
         )
-    reader = CommandReader(pod)
+    reader = CommandReader(pod, decision_input.namespace.config_maps)
     analysis = PodAnalysis(
         fabric=resolution.fabric,
         targets=tuple([_as_its_command_runs(target, reader) for target in selection.targets]),

@@ -8,6 +8,7 @@ which others run. A value with an expansion (`$X`) is known only when the contai
 here raises, and the scanner's limits bound the work on a pod.
 
 `process` has the state of a process, and `builtins`, `users` and `launch_options` change it as
-words do. `effective` applies the result in the order of real programs.
+words do. `script_files` has the scripts in ConfigMaps. `effective` applies the result in the order
+of real programs.
 Start with `reader`.
 """

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from webhook.decide.settings.setting import Memlock, Setting, assigned, is_recorded
+from webhook.decide.settings.setting import (
+    IN_COMMAND,
+    Memlock,
+    Setting,
+    assigned,
+    is_recorded,
+)
 
 
 class Process:
@@ -73,3 +79,13 @@ class Process:
         self.user = child.user or self.user
         self.memlock = child.memlock or self.memlock
         self.rank_settings = child.rank_settings or self.rank_settings
+
+    def move(self, place: str) -> None:
+        """Attribute all changes to words in `place`, instead of words in the command."""
+        for settings in (self.settings, self.rank_settings):
+            settings.update((name, setting.moved(place)) for name, setting in settings.items())
+        self.env_dropped_by = self.env_dropped_by.replace(IN_COMMAND, place)
+        self.user = self.user.replace(IN_COMMAND, place)
+        if self.memlock is not None:
+            source = self.memlock.source.replace(IN_COMMAND, place)
+            self.memlock = self.memlock._replace(source=source)

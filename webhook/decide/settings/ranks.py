@@ -8,6 +8,7 @@ that begin with NCCL, UCX and some others, launcher/runner.py, EXPORT_ENVS).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from types import MappingProxyType
 
 from webhook.decide.launchers.commands import MPI_BY_LAUNCHER, RAY_HEAD, Commands
 from webhook.decide.launchers.openmpi import shows_other_mpi
@@ -16,16 +17,17 @@ from webhook.decide.settings.reader import CommandReader
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 from webhook.decide.shell.argv import basename
 from webhook.errors import ShapeError
+from webhook.model.config_maps import ConfigMaps
 from webhook.model.pod import Path, Pod, PodManifest
 
-_PLACE, _LAUNCHERS_PLACE = "in its command", "in the launcher's command"
+_LAUNCHER = "in the launcher's command"
 
 
 def rank_settings(
     pod: Pod, path: Path, commands: Commands, reader: CommandReader
 ) -> CommandSettings:
     """Return what ranks in other pods get from the launcher in the container at `path`."""
-    settings = reader.settings(path)
+    settings = reader.settings_with_files(path)
     if settings is NO_SETTINGS:
         return settings
     if _passes_all_on(pod, path, commands):
@@ -33,9 +35,12 @@ def rank_settings(
     return CommandSettings(settings.rank_settings, settings.possible_rank_settings)
 
 
-def settings_of_launchers(pods: Sequence[PodManifest]) -> CommandSettings:
+def settings_of_launchers(
+    pods: Sequence[PodManifest], config_maps: ConfigMaps = MappingProxyType({})
+) -> CommandSettings:
     """Return what the launchers among the pods of a workload set for the ranks in its other pods.
 
+    `config_maps` are the known ConfigMaps, which may have scripts of the launchers.
     Nothing for a workload of one pod, or from a pod that cannot be read: its decision names the
     problem.
     """
@@ -43,19 +48,19 @@ def settings_of_launchers(pods: Sequence[PodManifest]) -> CommandSettings:
     possible: list[Setting] = []
     for manifest in pods if len(pods) > 1 else ():
         try:
-            members = list(_settings_of_pod(Pod(manifest)))
+            members = list(_settings_of_pod(Pod(manifest), config_maps))
         except ShapeError:
             continue
         for settings in members:
             certain.update(
-                (name, _relocated(setting)) for name, setting in settings.certain.items()
+                (name, setting.moved(_LAUNCHER)) for name, setting in settings.certain.items()
             )
-            possible += map(_relocated, settings.possible)
+            possible += [setting.moved(_LAUNCHER) for setting in settings.possible]
     return CommandSettings(certain, tuple(possible)) if certain or possible else NO_SETTINGS
 
 
-def _settings_of_pod(pod: Pod) -> Iterable[CommandSettings]:
-    commands, reader = Commands(pod), CommandReader(pod)
+def _settings_of_pod(pod: Pod, config_maps: ConfigMaps) -> Iterable[CommandSettings]:
+    commands, reader = Commands(pod), CommandReader(pod, config_maps)
     for index, evidence in launchers_of(pod, commands).items():
         if evidence.ranks_in_other_pods:
             yield rank_settings(pod, ("spec", "containers", index), commands, reader)
@@ -69,10 +74,6 @@ def with_workload(container: CommandSettings, workload: CommandSettings) -> Comm
         certain={**container.certain, **workload.certain},
         possible=container.possible + workload.possible,
     )
-
-
-def _relocated(setting: Setting) -> Setting:
-    return setting._replace(source=setting.source.replace(_PLACE, _LAUNCHERS_PLACE))
 
 
 def _passes_all_on(pod: Pod, path: Path, commands: Commands) -> bool:

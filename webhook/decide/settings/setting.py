@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from webhook.model.config_maps import DataKey
 from webhook.model.transport_variables import NIXL_BACKENDS
 
 #: The prefixes of the variables that libraries read to choose and configure their transport. Others
@@ -16,6 +17,8 @@ PREFIXES = (
     *("I_MPI_OFI_PROVIDER", "I_MPI_FABRICS"),
     *NIXL_BACKENDS,
 )
+#: The end of the source of most settings.
+IN_COMMAND = "in its command"
 #: Characters of an expansion: the value is known only when the container runs.
 _EXPANDING = frozenset("$`")
 #: A value that is known only when the container runs: `literal` of it is None.
@@ -30,6 +33,10 @@ class Setting(NamedTuple):
     source: str  #: the kind of words that set it, such as "export in its command"
     removed: bool = False
     default: bool = False  #: whether the container's own value wins, as in `${X:-1}`
+
+    def moved(self, place: str) -> Setting:
+        """Return the same setting of words that are not in the command, but in `place`."""
+        return self._replace(source=self.source.replace(IN_COMMAND, place))
 
 
 class OtherUser(NamedTuple):
@@ -62,6 +69,8 @@ class CommandSettings(NamedTuple):
     #: The certain and the possible settings of ranks that the command starts over ssh.
     rank_settings: Mapping[str, Setting] = MappingProxyType({})
     possible_rank_settings: tuple[Setting, ...] = ()
+    #: The scripts in ConfigMaps that the command runs, and whose text is not known.
+    unread: tuple[DataKey, ...] = ()
 
 
 #: The settings of most commands.

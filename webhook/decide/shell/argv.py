@@ -125,14 +125,26 @@ def script_at(words: Sequence[Word], shell: int) -> int | None:
 
     Source: bash(1), "Options"; dash and busybox accept the same.
     """
+    index, reads_script = _operand(words, shell)
+    return index if reads_script else None
+
+
+def script_file_at(words: Sequence[Word], shell: int) -> int | None:
+    """Return the index of the script's file in `sh FILE`, if the word at `shell` is a shell."""
+    index, reads_script = _operand(words, shell)
+    return None if reads_script else index
+
+
+def _operand(words: Sequence[Word], shell: int) -> tuple[int | None, bool]:
+    """Return the index of a shell's first operand, or None; and whether that is a script (-c)."""
     word = words[shell]
     if word is None or basename(word) not in _SHELLS:
-        return None
+        return None, False
     index, reads_script = shell + 1, False
     while index < len(words):
         option = words[index]
         if option is None:
-            return None
+            return None, reads_script
         if option in ("--", "-"):
             index += 1
             break
@@ -143,7 +155,7 @@ def script_at(words: Sequence[Word], shell: int) -> int | None:
             continue
         reads_script = reads_script or "c" in option
         index += 1 + option.count("o") + option.count("O")  # -o pipefail, -O extglob
-    return index if reads_script and index < len(words) else None
+    return index if index < len(words) else None, reads_script
 
 
 def _past_assignments(words: Sequence[Word], index: int) -> int:

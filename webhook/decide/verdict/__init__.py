@@ -60,6 +60,7 @@ from webhook.decide.verdict.pod_settings import (
 )
 from webhook.decide.verdict.rank_settings import RANK_REASONS, judge_rank_settings
 from webhook.model.annotations import FABRIC_ANNOTATION
+from webhook.model.config_maps import DataKey
 from webhook.model.decision import Reason, Verdict
 
 EQUIPPED = Reason(
@@ -127,14 +128,24 @@ def judge(draft: Draft, examination: Examination, hazards: PodHazards) -> Verdic
 
 
 def _equipped(pod: PatchedPod, traffic: str) -> Verdict:
-    """Return a `yes`: the libraries, unless NCCL alone, and the assumption."""
-    assumption = _assumption(pod)
-    message = f"{EQUIPPED.sentence}{': ' if traffic else ''}{traffic}{assumption}"
-    return Verdict.of(EQUIPPED, message)._replace(assumption=ROOT_ASSUMED if assumption else None)
+    """Return a `yes`: the libraries, unless NCCL alone, and the assumptions."""
+    root = _root_assumption(pod)
+    keys = (key for patched in pod.decisive_targets for key in patched.settings.unread)
+    unread = next(keys, None)
+    clause = unread_clause(unread, root) if unread else ""
+    message = f"{EQUIPPED.sentence}{': ' if traffic else ''}{traffic}{root}{clause}"
+    assumption = ROOT_ASSUMED if root else None
+    return Verdict.of(EQUIPPED, message)._replace(assumption=assumption, unread=unread)
 
 
-def _assumption(pod: PatchedPod) -> str:
-    """Return the clause on what a `yes` assumes, or ""."""
+def unread_clause(unread: DataKey, assumed: str) -> str:
+    """Return the clause on a script that was not read, after what else is `assumed`."""
+    start = " and" if assumed else ", assuming"
+    return f"{start} that {unread.title}, which was not read, does not turn RDMA off"
+
+
+def _root_assumption(pod: PatchedPod) -> str:
+    """Return the clause on images that a `yes` assumes to run as root, or ""."""
     assumed = [
         patched.target.name for patched in pod.decisive_targets if assumes_root(pod, patched)
     ]

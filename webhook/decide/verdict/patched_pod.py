@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from webhook.decide.admission_warnings import PodHazards
@@ -19,6 +20,7 @@ from webhook.decide.settings.setting import (
     with_possible,
 )
 from webhook.model.claims import Claim, claims_by_container, claims_of
+from webhook.model.config_maps import DataKey
 from webhook.model.decision import Outcome
 from webhook.model.fabric import Fabric
 from webhook.model.nodes import FabricIndex
@@ -39,7 +41,7 @@ class PatchedTarget(NamedTuple):
     original: Container
     #: The user's `env`, as the command changes it.
     user_env: Mapping[str, str | None]
-    #: The words of its command, as the user wrote them.
+    #: The words of its command, as the user wrote them, and the text of scripts in ConfigMaps.
     command: str
     #: Its DRA claims after the patch, and the pod's claims that no container uses.
     claims: tuple[Claim, ...] = ()
@@ -47,6 +49,8 @@ class PatchedTarget(NamedTuple):
     settings: CommandSettings = NO_SETTINGS
     #: The libraries that move its data between nodes, as `libraries.usage` finds them.
     carriers: tuple[TrafficLibrary, ...] = ()
+    #: Variable of `user_env` → the key of a ConfigMap that its value comes from.
+    keys: Mapping[str, DataKey] = MappingProxyType({})
 
     @classmethod
     def of(
@@ -56,7 +60,8 @@ class PatchedTarget(NamedTuple):
         path, original = target.path, analysis.containers[target.path]
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         container, reader = pod.container(path), analysis.command_reader
-        by_command = with_possible(reader.settings(path), reader.written_by_hooks(path))
+        by_files = reader.settings_with_files(path)
+        by_command = with_possible(by_files, reader.written_by_hooks(path))
         settings = with_nccl_files(
             with_workload(by_command, analysis.workload_settings),
             analysis.original,
@@ -64,16 +69,19 @@ class PatchedTarget(NamedTuple):
             analysis.namespace.config_maps,
         )
         env = effective_env(original.env, settings, container.env)
-        command = original.command_text
-        return cls(target, container, original, env, command, visible_claims, settings)
+        text = reader.text_with_files(path)
+        return cls(target, container, original, env, text, visible_claims, settings)
 
     def origin(self, name: str) -> str:
         """Return what sets a variable of `user_env`: "env", or such as "export in its command".
 
-        Where `env` has no literal, it is such as "$(NAME) in env".
+        Where `env` has no literal, it is such as "$(NAME) in env", or the key of a ConfigMap.
         """
         setting = self._setting(name)
-        return setting.source if setting else self.original.derivation(name) or "env"
+        if setting is not None:
+            return setting.source
+        key = self.keys.get(name)
+        return (key.title if key else self.original.derivation(name)) or "env"
 
     def is_set_by_command(self, name: str) -> bool:
         """Return whether a command, or a file that it reads, sets a variable of `user_env`."""

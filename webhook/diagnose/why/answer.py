@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED
+from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED, unread_clause
 from webhook.diagnose.why.additions import REMARKS_ON_ADDITIONS, Additions, additions_of
 from webhook.diagnose.why.bound_node import (
     SETTLED_REMARKS,
@@ -25,7 +25,12 @@ from webhook.diagnose.why.comparison import (
     verdict_without_fabric,
     worse,
 )
-from webhook.diagnose.why.config_map_values import verdict_with_config_maps
+from webhook.diagnose.why.config_map_values import (
+    changed_finding,
+    deciding_key,
+    unread_script,
+    verdict_with_config_maps,
+)
 from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
@@ -66,6 +71,7 @@ from webhook.diagnose.why.webhook_call import (
     STATUS_UNREADABLE,
     call_finding,
 )
+from webhook.model.config_maps import DataKey
 from webhook.model.decision import Rdma, Verdict
 from webhook.model.finding import Code, Finding
 
@@ -186,7 +192,9 @@ def _answer(
     if later is not None:
         return later
     current = comparison.current or verdict_without_fabric(evidence, status)
-    return status.rdma, _by_status(status, current)
+    if current and current.message and evidence.config_maps:  # it names what is still unseen
+        current = verdict_of(evidence, status, config_maps=evidence.config_maps) or current
+    return status.rdma, _by_status(status, current, unread_script(evidence, status))
 
 
 def _by_rights(status: StatusAnnotation, cannot: Finding) -> Finding:
@@ -201,7 +209,10 @@ def _by_later_facts(evidence: PodEvidence, status: StatusAnnotation) -> tuple[Rd
     if status.assumed and (finding := cannot_lock_memory(evidence)):
         return "no", _by_rights(status, finding)
     if verdict := verdict_with_config_maps(evidence):
-        return verdict.rdma, _by_config_maps(status, verdict)
+        return verdict.rdma, _by_config_maps(status, verdict, deciding_key(evidence, verdict))
+    if finding := changed_finding(evidence, status):
+        text = f"RDMA{_over_fabric(status)} is not certain: {finding.text}"
+        return "unsure", finding._replace(text=text)
     if node := bound_node(evidence):
         return _by_node(evidence, status, node)
     return None
@@ -234,19 +245,25 @@ def _by_call(called: Finding, requests: list[str]) -> tuple[Rdma, Finding]:
     return "no", called._replace(text=f"No RDMA, since {_NOT_CALLED}: {reason}")
 
 
-_CORRECT_CONFIG_MAP = (
-    "Correct the value in the ConfigMap, or set the variable in the container's env, which "
-    "overrides it. Then create the pod again."
-)
-
-
-def _by_config_maps(status: StatusAnnotation, verdict: Verdict) -> Finding:
+def _by_config_maps(status: StatusAnnotation, verdict: Verdict, key: DataKey | None) -> Finding:
     """Return the answer for a pod whose ConfigMaps decide; admission does not read them."""
     start, remedy = f"{_equipped(status)}, with the values in ConfigMaps", ""
-    if verdict.rdma == "no":
-        start, remedy = "No RDMA, because of a value in a ConfigMap", _CORRECT_CONFIG_MAP
+    if verdict.rdma != "yes":
+        place = f"ConfigMap {key.config_map}" if key else "a value in a ConfigMap"
+        unsure = f"RDMA{_over_fabric(status)} is not certain"
+        start = "No RDMA" if verdict.rdma == "no" else unsure
+        start, remedy = f"{start}, because of {place}", _correction(verdict, key)
     text = f"{start}: {_uncapitalize(verdict.message)}."
     return Finding(VERDICT_LEVELS[verdict.rdma], verdict.because.code, text, remedy)
+
+
+def _correction(verdict: Verdict, key: DataKey | None) -> str:
+    """Return how to correct what a ConfigMap has."""
+    place = f"{key.key} in ConfigMap {key.config_map}" if key else "the value in the ConfigMap"
+    if key and f"in {key.title}" in verdict.message:  # a script, which overrides env
+        return f"Correct {place}. Then create the pod again."
+    override = "or set the variable in the container's env, which overrides it"
+    return f"Correct {place}, {override}. Then create the pod again."
 
 
 def _equipped(status: StatusAnnotation) -> str:
@@ -281,8 +298,12 @@ def _with_verdict(status: StatusAnnotation, verdict: Verdict) -> StatusAnnotatio
     )
 
 
-def _by_status(status: StatusAnnotation, current: Verdict | None) -> Finding:
+def _by_status(
+    status: StatusAnnotation, current: Verdict | None, unread: DataKey | None = None
+) -> Finding:
     """Return the answer of admission; `current` is the verdict of what the pod carries now.
+
+    `unread` is a script in a ConfigMap that could not be read.
 
     The status has only the code of its reason. If `current` has the same, it names the container
     and the value, too.
@@ -300,7 +321,7 @@ def _by_status(status: StatusAnnotation, current: Verdict | None) -> Finding:
         text = f"{start}: this version of rdma-webhook does not know the reason{suffix}."
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
-    details = _details(status, traffic_of(status, current).clause)
+    details = _details(status, traffic_of(status, current).clause, unread)
     sentence, remedy = f"{_uncapitalize(reason.sentence)}{details}", reason.remedy
     if status.rdma in ("no", "unsure") and current and current.because.code == reason.code:
         sentence = f"{current.message}. {reason.sentence}{details}" if current.message else sentence
@@ -308,12 +329,13 @@ def _by_status(status: StatusAnnotation, current: Verdict | None) -> Finding:
     return Finding(level, reason.code, f"{start}: {sentence}", remedy)
 
 
-def _details(status: StatusAnnotation, traffic: str) -> str:
+def _details(status: StatusAnnotation, traffic: str, unread: DataKey | None) -> str:
     """Return the end of the answer: the libraries, and what a `yes` assumes."""
     if status.rdma != "yes":
         return f". Libraries: {traffic}." if traffic else "."
     assumed = f", {IMAGE_RUNS_AS_ROOT}" if status.assumed == ROOT_ASSUMED.code else ""
-    return f": {traffic}{assumed}." if traffic else f"{assumed}."
+    clause = unread_clause(unread, assumed) if unread else ""
+    return f": {traffic}{assumed}{clause}." if traffic else f"{assumed}{clause}."
 
 
 def _uncapitalize(sentence: str) -> str:

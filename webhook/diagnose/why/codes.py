@@ -8,6 +8,7 @@ from webhook.diagnose.why import (
     attached_networks,
     bound_node,
     changed_afterwards,
+    config_map_values,
     container_status,
     init_containers,
     memory_rights,
@@ -52,6 +53,7 @@ _MODULES = (
     redecide,
     bound_node,
     answer,
+    config_map_values,
     changed_afterwards,
 )
 CODES: tuple[Code, ...] = tuple(code for module in _MODULES for code in module.CODES)

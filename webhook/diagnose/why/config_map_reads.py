@@ -1,15 +1,16 @@
-"""Read the ConfigMaps that give a pod variables, where they may decide; Secrets are never read."""
+"""Read the ConfigMaps with variables or scripts of a pod, if they may decide; never Secrets."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
 
-from webhook.diagnose.why.config_map_values import config_maps_of
+from webhook.decide.settings.config_map_names import config_maps_of_pod
+from webhook.decide.settings.script_files import config_maps_with_scripts
+from webhook.diagnose.why.config_map_values import changed_config_maps, config_maps_of
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.redecide import template_of
 from webhook.kube.cluster_reads import BestEffortFacts
-from webhook.model.config_maps import config_maps_named_in
 
 #: The largest number of ConfigMaps to read for a pod.
 MAX_CONFIG_MAPS = 100
@@ -25,15 +26,18 @@ def with_config_maps(evidence: PodEvidence, reads: BestEffortFacts) -> PodEviden
     return replace(
         evidence,
         config_maps=config_maps_of(evidence.pod, reads.objects),
+        changed_config_maps=changed_config_maps(evidence.pod, reads.objects),
         facts=evidence.facts.with_objects(reads.objects, namespace),
     )
 
 
 def _names(evidence: PodEvidence) -> list[str]:
-    """List the ConfigMaps: for a new decision those of its template, and for an unsure one."""
-    names: list[str] = []
-    if evidence.status is not None and evidence.status.rdma == "unsure":
-        names += config_maps_named_in(evidence.pod.manifest)
+    """List the ConfigMaps: of an unsure pod, of a pod's scripts, and of its template."""
+    names, status = list[str](), evidence.status
+    if status is not None and status.rdma == "unsure":
+        names += config_maps_of_pod(evidence.pod.manifest)
+    elif status is not None and status.rdma != "no":
+        names += config_maps_with_scripts(evidence.pod.manifest)
     if evidence.configuration is not None:
-        names += config_maps_named_in(template_of(evidence)[1] or {})
-    return list(filter(None, dict.fromkeys(names)))
+        names += config_maps_of_pod(template_of(evidence)[1] or {})
+    return list(dict.fromkeys(names))

@@ -133,8 +133,10 @@ class PodEvidence:
     other_mutators: tuple[str, ...] | None = None
     #: The facts for a decision today: the namespace, its rules and claims, and the nodes.
     facts: Facts = _NO_FACTS
-    #: The ConfigMaps that give the pod variables, as they were when it was created.
+    #: The ConfigMaps with variables or scripts of the pod, as they were when it was created.
     config_maps: ConfigMaps = field(default_factory=dict)
+    #: The others, which were changed since: name → when, as the API server writes times.
+    changed_config_maps: Mapping[str, str] = field(default_factory=dict)
     #: Sentences on what could not be read.
     unread: tuple[str, ...] = ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from webhook.admission.registration import registrations_in
-from webhook.diagnose.why.config_map_values import config_maps_of
+from webhook.diagnose.why.config_map_values import changed_config_maps, config_maps_of
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.errors import ShapeError
 from webhook.kube.objects import Event, KubernetesObject, Manifest, NodeRecord, PodRecord
@@ -99,6 +99,7 @@ class _Index:
             configuration=configuration,
             facts=facts,
             config_maps=config_maps_of(pod, self._config_maps),
+            changed_config_maps=changed_config_maps(pod, self._config_maps),
         )
 
     def _owners(self, item: KubernetesObject) -> Iterator[KubernetesObject]:

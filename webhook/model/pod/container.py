@@ -150,11 +150,12 @@ class Container:
 
     def mount_at(self, path: str) -> JsonObject | None:
         """Return the mount whose path is exactly `path`, a clean path; or None."""
-        last = path.rpartition("/")[2]
-        for mount_path, mount in self._mount_paths():
-            if last in mount_path and clean(mount_path) == path:
-                return mount
-        return None
+        return self._mounts_by_path.get(path)
+
+    @derived
+    def _mounts_by_path(self) -> dict[str, JsonObject]:
+        """Its mounts by their clean paths; no API server accepts two with the same."""
+        return {clean(path): mount for path, mount in self._mount_paths()}
 
     def mounted_parent(self, path: str) -> str | None:
         """Return the mount point above `path` that hides the image's directory (/etc), or None."""

@@ -134,6 +134,13 @@ class Pod:
                 paths[str(volume.name)] = volume.infiniband_path
         return paths
 
+    @derived
+    def config_map_volumes(self) -> dict[str, list[str]]:
+        """Its volumes that have files of ConfigMaps: name → names of the ConfigMaps."""
+        volumes = self.volumes("configMap", "projected")
+        config_maps = {str(volume.name): volume.config_maps for volume in volumes}
+        return {name: names for name, names in config_maps.items() if names}
+
     @property
     def requests(self) -> JsonObject:
         """The requests of the whole pod: resource → unparsed quantity."""

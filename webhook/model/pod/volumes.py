@@ -9,6 +9,8 @@ from webhook.model.json import Json, JsonObject
 from webhook.model.pod.reading import Path, at, items, mapping
 
 VOLUMES: Path = ("spec", "volumes")
+#: The most sources of a projected volume that are read.
+_MAX_SOURCES = 32
 
 
 class Volume:
@@ -59,6 +61,25 @@ class Volume:
             (at(item, ("path",)), at(item, ("fieldRef", "fieldPath")))
             for item in (file_items if isinstance(file_items, list) else ())
         ]
+
+    @property
+    def projected_sources(self) -> list[JsonObject]:
+        """The first sources of a projected volume; [] if it is malformed."""
+        sources = at(self.manifest, ("projected", "sources"))
+        first = sources[:_MAX_SOURCES] if isinstance(sources, list) else ()
+        return [source for source in first if isinstance(source, dict)]
+
+    @property
+    def config_maps(self) -> list[str]:
+        """The names of the ConfigMaps that it has files of.
+
+        The volume with a token, which admission adds to each pod, has none.
+        """
+        sources = [self.manifest, *self.projected_sources]
+        if any("serviceAccountToken" in source for source in sources):
+            return []
+        names = (at(source, ("configMap", "name")) for source in sources)
+        return [name for name in names if isinstance(name, str)]
 
     def projected_item_lists(self) -> Iterator[list[JsonObject]]:
         """Yield each list of downward API items, and the list of projected sources.

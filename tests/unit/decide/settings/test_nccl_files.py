@@ -9,16 +9,22 @@ import pytest
 from tests.builders import env
 from tests.builders import pod as pod_of
 from tests.case_names import case_name
+from webhook.decide.settings.mounted_files import MountedFile
 from webhook.decide.settings.nccl_files import (
-    NcclFile,
     config_maps_with_nccl_files,
     nccl_files,
     unseen_nccl_file,
     with_nccl_files,
 )
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
-from webhook.model.config_maps import ConfigMaps
+from webhook.model.config_maps import ConfigMaps, DataKey
 from webhook.model.pod import Container, Pod
+
+
+def file_of(path: str, key: str) -> MountedFile:
+    """Return a file that a key of the ConfigMap `m` has."""
+    return MountedFile(path, (DataKey("m", key),))
+
 
 SYSTEM, ROOT = "/etc/nccl.conf", "/root/.nccl.conf"
 
@@ -49,10 +55,10 @@ Mounts = list[dict[str, Any]]
     ("mounts", "expected"),
     [
         ([], []),
-        ([mount(SYSTEM)], [NcclFile(SYSTEM, "m", "conf")]),
+        ([mount(SYSTEM)], [file_of(SYSTEM, "conf")]),
         (
             [mount(SYSTEM), mount(ROOT, "b")],
-            [NcclFile(ROOT, "m", "b"), NcclFile(SYSTEM, "m", "conf")],
+            [file_of(ROOT, "b"), file_of(SYSTEM, "conf")],
         ),
         ([mount(SYSTEM, None)], []),
         ([mount("/etc", None)], []),
@@ -60,7 +66,7 @@ Mounts = list[dict[str, Any]]
     ],
     ids=case_name,
 )
-def test_the_files_that_nccl_reads(mounts: Mounts, expected: list[NcclFile]) -> None:
+def test_the_files_that_nccl_reads(mounts: Mounts, expected: list[MountedFile]) -> None:
     """In its order; a mount without subPath is a directory, and a file of the image is not seen."""
     assert list(nccl_files(*mounting(*mounts))) == expected
 
@@ -68,17 +74,19 @@ def test_the_files_that_nccl_reads(mounts: Mounts, expected: list[NcclFile]) -> 
 @pytest.mark.parametrize(
     ("source", "key", "expected"),
     [
-        (ITEMS, "conf", [NcclFile(SYSTEM, "m", "k")]),
-        (ITEMS, "b", [NcclFile(SYSTEM)]),
-        (MANY, "conf", [NcclFile(SYSTEM)]),
-        ({"configMap": {"name": "m", "items": 5}}, "b", [NcclFile(SYSTEM, "m", "b")]),
-        ({"configMap": {"name": "m", "items": [{"path": "b"}]}}, "b", [NcclFile(SYSTEM)]),
-        ({"secret": {"secretName": "m"}}, "conf", [NcclFile(SYSTEM, "", "conf")]),
+        (ITEMS, "conf", [file_of(SYSTEM, "k")]),
+        (ITEMS, "b", [MountedFile(SYSTEM)]),
+        (MANY, "conf", [MountedFile(SYSTEM)]),
+        ({"configMap": {"name": "m", "items": 5}}, "b", [file_of(SYSTEM, "b")]),
+        ({"configMap": {"name": "m", "items": [{"path": "b"}]}}, "b", [MountedFile(SYSTEM)]),
+        ({"secret": {"secretName": "m"}}, "conf", [MountedFile(SYSTEM)]),
         ({"downwardAPI": {}}, "conf", []),
     ],
     ids=case_name,
 )
-def test_the_sources_of_a_file(source: dict[str, Any], key: str, expected: list[NcclFile]) -> None:
+def test_the_sources_of_a_file(
+    source: dict[str, Any], key: str, expected: list[MountedFile]
+) -> None:
     """The items of a ConfigMap rename its keys; of other sources, only ours is known."""
     assert list(nccl_files(*mounting(mount(SYSTEM, key), source=source))) == expected
 
@@ -86,23 +94,23 @@ def test_the_sources_of_a_file(source: dict[str, Any], key: str, expected: list[
 @pytest.mark.parametrize(
     ("mounts", "file", "expected"),
     [
-        ([mount(ROOT)], SYSTEM, [NcclFile(SYSTEM)]),
-        ([mount("/conf", None)], "/conf//a", [NcclFile("/conf/a", "m", "a")]),
-        ([mount("/conf", "dir")], "/conf/a", [NcclFile("/conf/a", "m", "dir/a")]),
-        ([mount("/conf/a", "b")], "/conf/a", [NcclFile("/conf/a", "m", "b")]),
-        ([mount("/conf", None, "x")], "/conf/a", [NcclFile("/conf/a")]),
+        ([mount(ROOT)], SYSTEM, [MountedFile(SYSTEM)]),
+        ([mount("/conf", None)], "/conf//a", [file_of("/conf/a", "a")]),
+        ([mount("/conf", "dir")], "/conf/a", [file_of("/conf/a", "dir/a")]),
+        ([mount("/conf/a", "b")], "/conf/a", [file_of("/conf/a", "b")]),
+        ([mount("/conf", None, "x")], "/conf/a", [MountedFile("/conf/a")]),
         (
             [mount(SYSTEM), mount(ROOT)],
             "/x/y",
-            [NcclFile("/x/y"), NcclFile(SYSTEM, "m", "conf")],
+            [MountedFile("/x/y"), file_of(SYSTEM, "conf")],
         ),
-        ([mount(ROOT)], "", [NcclFile(ROOT, "m", "conf")]),
-        ([], "$(DB_PORT)", [NcclFile("$NCCL_CONF_FILE")]),
+        ([mount(ROOT)], "", [file_of(ROOT, "conf")]),
+        ([], "$(DB_PORT)", [MountedFile("$NCCL_CONF_FILE")]),
     ],
     ids=case_name,
 )
 def test_the_file_that_a_variable_names(
-    mounts: Mounts, file: str, expected: list[NcclFile]
+    mounts: Mounts, file: str, expected: list[MountedFile]
 ) -> None:
     """It takes the place of the user's, and its content is unknown if no ConfigMap has it."""
     assert list(nccl_files(*mounting(*mounts, NCCL_CONF_FILE=file))) == expected
@@ -119,8 +127,8 @@ def test_what_the_files_set() -> None:
     assert {
         name: (setting.value, setting.source) for name, setting in settings.certain.items()
     } == {
-        "NCCL_IB_HCA": ("=b", ROOT),
-        "NCCL_NET": ("Socket", SYSTEM),
+        "NCCL_IB_HCA": ("=b", f"{ROOT}, key b of ConfigMap m"),
+        "NCCL_NET": ("Socket", f"{SYSTEM}, key conf of ConfigMap m"),
     }
     assert all(setting.default for setting in settings.certain.values())
     removed = CommandSettings({"NCCL_NET": Setting("NCCL_NET", None, "unset", removed=True)})
@@ -140,9 +148,10 @@ def test_files_without_variables_change_nothing() -> None:
 def test_files_whose_content_is_not_known() -> None:
     """A ConfigMap that is known may lack the key: then the file is not there."""
     parts = mounting(mount(SYSTEM), mount(ROOT, "b"))
-    assert unseen_nccl_file(*parts, {}) == ROOT
-    assert unseen_nccl_file(*parts, {"m": {}}) == ""
-    assert unseen_nccl_file(*mounting(mount(SYSTEM), source={"secret": {}}), {"m": {}}) == SYSTEM
+    assert unseen_nccl_file(*parts, {}) == file_of(ROOT, "b")
+    assert unseen_nccl_file(*parts, {"m": {}}) is None
+    secret = mounting(mount(SYSTEM), source={"secret": {}})
+    assert unseen_nccl_file(*secret, {"m": {}}) == MountedFile(SYSTEM)
 
 
 def test_the_config_maps_of_a_pod() -> None:

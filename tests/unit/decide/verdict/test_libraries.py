@@ -245,12 +245,15 @@ def test_a_value_that_is_not_seen_is_not_certain(
 ) -> None:
     """It comes from a ConfigMap, or from another variable, and may turn RDMA off."""
     site = {"name": "SITE", "valueFrom": SOURCE}
-    for item in ({"name": name, "valueFrom": SOURCE}, {"name": name, "value": "$(SITE)"}):
-        verdict = verdict_on(pod(gpu(command=command, env=[site, item])))
+    for item, source in (
+        ({"valueFrom": SOURCE}, "key value of ConfigMap site"),
+        ({"value": "$(SITE)"}, "valueFrom or $(NAME)"),
+    ):
+        verdict = verdict_on(pod(gpu(command=command, env=[site, {"name": name, **item}])))
         assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
         assert verdict.message == (
-            f"container trainer sets {name} by valueFrom or $(NAME): its value may keep {library} "
-            "from using RDMA"
+            f"container trainer sets {name} by {source}: its value may keep {library} from using "
+            "RDMA"
         )
 
 
@@ -332,7 +335,9 @@ def test_a_config_map_that_a_preview_knows_is_read() -> None:
     """By valueFrom and by envFrom; other sources stay unknown."""
     item = {"name": "NCCL_NET", "valueFrom": SOURCE}
     off = verdict_on(pod(gpu(env=[item])), known(value="Socket"))
-    assert off.message == "container trainer sets NCCL_NET=Socket: remove the variable"
+    assert off.message == (
+        "container trainer sets NCCL_NET=Socket: remove it (key value of ConfigMap site)"
+    )
     assert judged(pod(gpu(env=[item])), known(value="IB")) == EQUIPPED
     assert judged(pod(gpu(env=[item])), known(other="IB")) == ("unsure", "ValueUnseen")
     site = {"configMapRef": {"name": "site"}}
@@ -361,15 +366,17 @@ def test_a_file_of_nccl_counts_behind_env() -> None:
     """Its content is known only to a preview; without it, the file may turn RDMA off."""
     manifest = pod(gpu(volumeMounts=[CONF]), volumes=[CONF_VOLUME])
     unseen = verdict_on(manifest)
-    assert (unseen.rdma, unseen.because.code) == ("unsure", "EnvUnseen")
+    assert (unseen.rdma, unseen.because.code) == ("unsure", "FileUnseen")
     assert unseen.message == (
-        "/etc/nccl.conf in container trainer may set variables that turn RDMA off"
+        "/etc/nccl.conf in container trainer may set variables that turn RDMA off "
+        "(key nccl.conf of ConfigMap nccl)"
     )
     facts = NamespaceFacts(config_maps={"nccl": {"nccl.conf": "NCCL_IB_DISABLE=1\n"}})
     site = decision_input(V100)._replace(namespace=facts)
     verdict = verdict_on(manifest, site)
     assert verdict.message == (
-        "container trainer sets NCCL_IB_DISABLE=1: remove it (/etc/nccl.conf)"
+        "container trainer sets NCCL_IB_DISABLE=1: remove it (/etc/nccl.conf, key nccl.conf of "
+        "ConfigMap nccl)"
     )
     overridden = pod(gpu(volumeMounts=[CONF], env=env(NCCL_IB_DISABLE="0")), volumes=[CONF_VOLUME])
     assert judged(overridden, site) == EQUIPPED

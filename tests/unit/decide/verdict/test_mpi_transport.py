@@ -128,7 +128,7 @@ def test_what_only_the_container_knows_is_not_certain() -> None:
     verdict = verdict_on(manifest)
     assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
     assert verdict.message == (
-        "container trainer sets OMPI_MCA_pml by valueFrom or $(NAME): its value may keep MPI from "
+        "container trainer sets OMPI_MCA_pml by key p of ConfigMap m: its value may keep MPI from "
         "using RDMA"
     )
 

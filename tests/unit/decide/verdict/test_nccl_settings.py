@@ -160,11 +160,16 @@ def test_nixl_needs_an_rdma_transport() -> None:
 
 
 def test_what_env_from_holds_is_not_seen() -> None:
-    """A ConfigMap may set NCCL_IB_DISABLE."""
-    source = [{"configMapRef": {"name": "site"}}]
-    verdict = verdict_on(pod(gpu(envFrom=source)))
-    assert (verdict.rdma, verdict.because.code) == ("unsure", "EnvUnseen")
-    assert verdict.message == "envFrom of container trainer may set variables that turn RDMA off"
+    """A ConfigMap or a Secret may set NCCL_IB_DISABLE; the first of these is named."""
+    for source, title in (
+        ({"configMapRef": {"name": "site"}}, "ConfigMap site"),
+        ({"secretRef": {"name": "s"}}, "Secret s"),
+    ):
+        verdict = verdict_on(pod(gpu(envFrom=[source, {"configMapRef": {"name": "more"}}])))
+        assert (verdict.rdma, verdict.because.code) == ("unsure", "EnvUnseen")
+        assert verdict.message == (
+            f"envFrom of container trainer may set variables that turn RDMA off ({title})"
+        )
 
 
 @pytest.mark.parametrize(

@@ -342,6 +342,26 @@ def test_config_maps_of_an_unsure_pod() -> None:
     assert config_maps_read(sure) == []
 
 
+def test_config_maps_that_a_pod_mounts() -> None:
+    """That of NCCL's file for an unsure pod, that of a script also for another, unless it is no."""
+    mounts = [
+        {"name": "c", "mountPath": "/etc/nccl.conf", "subPath": "x"},
+        {"name": "s", "mountPath": "/scripts"},
+    ]
+    volumes = [{"name": name, "configMap": {"name": name}} for name in "cs"]
+    for rdma, names in (("unsure", "cs"), ("yes", "s"), ("none", "s"), ("no", "")):
+        mounted = mounts if rdma == "unsure" else mounts[1:]
+        container = {"name": "main", "command": ["/scripts/a"], "volumeMounts": mounted}
+        pod = live(status(rdma), spec={"containers": [container], "volumes": volumes})
+        late = {"name": "s", "namespace": "lab", "creationTimestamp": "2027-01-01T00:00:00Z"}
+        api = FakeCluster(everything(pod) | {f"{LAB}/configmaps/s": {"metadata": late}})
+        evidence = collect(api)
+        assert config_maps_read(api) == [f"configmaps/{name}" for name in names]
+        assert evidence.changed_config_maps == (
+            {"s": "2027-01-01T00:00:00Z"} if "s" in names else {}
+        )
+
+
 def test_config_maps_for_what_would_be_decided() -> None:
     """Those of the template count, also if they were changed since the pod was created."""
     late = {"name": "a", "namespace": "lab", "creationTimestamp": "2027-01-01T00:00:00Z"}

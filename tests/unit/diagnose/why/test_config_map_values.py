@@ -10,16 +10,17 @@ from tests.builders import env, gpu
 from tests.unit.diagnose.why.pods import CREATED, EARLIER, LATER, explain, live, status
 from tests.unit.diagnose.why.test_answer import RDMA, log
 from tests.unit.diagnose.why.test_comparison import KNOWN, changes, compared, equipped, main
-from webhook.diagnose.why.config_map_values import config_maps_of
+from webhook.diagnose.why.config_map_values import changed_config_maps, config_maps_of
 from webhook.diagnose.why.file_collector import collect_from_objects
 from webhook.kube.objects import PodRecord
+from webhook.model.facts import Facts
 
 ALL = {"envFrom": [{"configMapRef": {"name": "tuning"}}]}
 SECRET = {"secretRef": {"name": "tuning"}}
 OFF, ON = {"tuning": {"NCCL_IB_DISABLE": "1"}}, {"tuning": {"NCCL_IB_DISABLE": "0"}}
 DISABLED = (
-    "No RDMA, because of a value in a ConfigMap: container trainer sets NCCL_IB_DISABLE=1: remove "
-    "the variable."
+    "No RDMA, because of ConfigMap tuning: container trainer sets NCCL_IB_DISABLE=1: remove it "
+    "(key NCCL_IB_DISABLE of ConfigMap tuning)."
 )
 
 
@@ -36,7 +37,10 @@ def test_a_value_that_turns_rdma_off() -> None:
         explanation = compared(from_config_map(), installed, config_maps=OFF)
         assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
         assert (explanation.answer.text, explanation.answer.level) == (DISABLED, "error")
-        assert explanation.answer.remedy.startswith("Correct the value in the ConfigMap, or set")
+        assert explanation.answer.remedy == (
+            "Correct NCCL_IB_DISABLE in ConfigMap tuning, or set the variable in the container's "
+            "env, which overrides it. Then create the pod again."
+        )
         assert changes(explanation) == []
 
 
@@ -100,6 +104,182 @@ def test_a_pod_of_no_shape() -> None:
     assert explain(pod, config_maps=OFF).answer.code == "EnvUnseen"
 
 
+def test_what_is_still_unseen() -> None:
+    """The answer names it, not what was read."""
+    pod = from_config_map(envFrom=[*ALL["envFrom"], SECRET])
+    answer = compared(pod, KNOWN, config_maps=ON).answer
+    assert "may set variables that turn RDMA off (Secret tuning)" in answer.text
+
+
+CONF = {"name": "v", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"}
+
+
+def with_conf() -> dict[str, Any]:
+    """Return a pod as the webhook leaves it, with the file of NCCL."""
+    volume = {"name": "v", "configMap": {"name": "nccl"}}
+    return equipped(gpu("trainer", volumeMounts=[CONF]), volumes=[volume])
+
+
+def test_the_file_of_nccl() -> None:
+    """It decides: off, or the doubt ends."""
+    maps = {"nccl": {"nccl.conf": "NCCL_DEBUG=INFO\nNCCL_IB_DISABLE=1\n"}}
+    explanation = compared(with_conf(), KNOWN, config_maps=maps)
+    assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
+    assert explanation.answer.text.startswith("No RDMA, because of ConfigMap nccl: container")
+    assert explanation.answer.remedy.startswith("Correct nccl.conf in ConfigMap nccl, or set the ")
+    maps["nccl"]["nccl.conf"] = "NCCL_DEBUG=INFO\n"
+    assert compared(with_conf(), KNOWN, config_maps=maps).rdma == "yes"
+    unknown = compared(with_conf(), KNOWN)
+    assert (unknown.rdma, unknown.answer.code) == ("unsure", "FileUnseen")
+    assert "envFrom" not in f"{unknown.answer.text}{unknown.answer.remedy}"
+
+
+SCRIPTS = {"name": "v", "mountPath": "/scripts"}
+
+
+def with_script(*command: str) -> dict[str, Any]:
+    """Return a pod as the webhook leaves it, with the scripts of a ConfigMap."""
+    main_container = gpu(
+        "trainer", command=[*command] or ["bash", "/scripts/entry.sh"], volumeMounts=[SCRIPTS]
+    )
+    volume = {"name": "v", "configMap": {"name": "entry"}}
+    pod = equipped(main_container, volumes=[volume])
+    assert '"rdma":"yes"' in pod["metadata"]["annotations"]["rdma.lab/status"]
+    return pod
+
+
+def scripts(text: str) -> dict[str, dict[str, str]]:
+    """Return the ConfigMap with a script."""
+    return {"entry": {"entry.sh": text}}
+
+
+NOT_READ = "that key entry.sh of ConfigMap entry, which was not read, does not turn RDMA off."
+
+
+def test_a_script_that_turns_rdma_off() -> None:
+    """It decides against a verdict that assumed it to be harmless."""
+    for installed in (KNOWN, None):
+        maps = scripts("export NCCL_IB_DISABLE=1\ntorchrun train.py\n")
+        explanation = compared(with_script(), installed, config_maps=maps)
+        assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
+        assert explanation.answer.text == (
+            "No RDMA, because of ConfigMap entry: container trainer sets NCCL_IB_DISABLE=1: remove "
+            "it (export in key entry.sh of ConfigMap entry)."
+        )
+        assert explanation.answer.remedy == (
+            "Correct entry.sh in ConfigMap entry. Then create the pod again."
+        )
+
+
+def test_a_script_that_may_turn_rdma_off() -> None:
+    """The doubt is that of the script."""
+    maps = scripts("[ $X ] && export NCCL_IB_DISABLE=1\ntorchrun train.py\n")
+    answer = compared(with_script(), KNOWN, config_maps=maps).answer
+    assert (answer.level, answer.code) == ("unsure", "SettingPossible")
+    assert answer.text.startswith("RDMA over v100-ib is not certain, because of ConfigMap entry: ")
+    assert answer.remedy == "Correct entry.sh in ConfigMap entry. Then create the pod again."
+
+
+def test_a_harmless_script() -> None:
+    """The assumption ends; a script that could not be read is named."""
+    harmless = compared(with_script(), KNOWN, config_maps=scripts("torchrun train.py\n"))
+    assert harmless.rdma == "yes"
+    assert harmless.answer.text.endswith(", assuming that the image runs as root.")
+    unknown: list[dict[str, Any]] = [{}, {"other": {}}]
+    for config_maps in unknown:
+        unread = compared(with_script(), KNOWN, config_maps=config_maps)
+        assert (unread.rdma, unread.answer.level) == ("yes", "ok")
+        assert unread.answer.text.endswith(f" assuming that the image runs as root and {NOT_READ}")
+
+
+def test_an_assumption_alone() -> None:
+    """Without that on the user of the image."""
+    pod = with_script()
+    pod["spec"]["securityContext"] = {"runAsUser": 0}
+    written = pod["metadata"]["annotations"]["rdma.lab/status"]
+    pod["metadata"]["annotations"]["rdma.lab/status"] = written.replace("RootAssumed", "")
+    assert compared(pod, KNOWN).answer.text.endswith(f"right for RDMA, assuming {NOT_READ}")
+
+
+def test_a_launcher_with_a_script() -> None:
+    """What it sets for its ranks decides."""
+    launcher = {"name": "main", "command": ["bash", "/scripts/entry.sh"], "volumeMounts": [SCRIPTS]}
+    labels = {"training.kubeflow.org/job-role": "launcher"}
+    volumes = [{"name": "v", "configMap": {"name": "entry"}}]
+    annotations = {"rdma.lab/fabric": "v100-ib"}
+    pod = equipped(launcher, labels=labels, volumes=volumes, annotations=annotations)
+    assert '"rdma":"none"' in pod["metadata"]["annotations"]["rdma.lab/status"]
+    maps = scripts("mpirun -x NCCL_IB_DISABLE=1 -H a,b ./train\n")
+    explanation = compared(pod, KNOWN, config_maps=maps)
+    assert (explanation.rdma, explanation.answer.code) == ("no", "RanksWithoutRdma")
+    assert compared(pod, KNOWN, config_maps=scripts("mpirun -H a,b ./train\n")).rdma == "none"
+
+
+def test_what_another_thing_makes_worse() -> None:
+    """A ConfigMap is not blamed for that."""
+    pod = with_script()
+    main(pod)["env"] = env(NCCL_IB_DISABLE="1")
+    explanation = compared(pod, None, config_maps=scripts("torchrun train.py\n"))
+    assert "ConfigMap" not in explanation.answer.text
+
+
+def changed(
+    pod: dict[str, Any], present: dict[str, dict[str, str]], **evidence: Any
+) -> tuple[str, str, str]:
+    """Explain a pod whose ConfigMaps were changed later; return level, text and remedy."""
+    objects = [{**config_map(name), "data": data} for name, data in present.items()]
+    facts = Facts().with_objects(objects, "lab")
+    times = dict.fromkeys(present, LATER)
+    explanation = compared(pod, KNOWN, facts=facts, changed_config_maps=times, **evidence)
+    return explanation.answer.level, explanation.answer.text, explanation.answer.remedy
+
+
+CHANGED = (
+    "RDMA over v100-ib is not certain: ConfigMap {} was changed at 2026-11-22T11:00:00Z, after the "
+    "pod was created, so what the pod got from it is unknown."
+)
+CREATE_AGAIN = "Create the pod again, so that it gets what the ConfigMap has now."
+
+
+@pytest.mark.parametrize(
+    ("pod", "present"),
+    [
+        (from_config_map(), ON),
+        (with_conf(), {"nccl": {"nccl.conf": ""}}),
+        (with_script(), scripts("torchrun train.py\n")),
+        (from_config_map(), {**ON, "tun": {}}),
+    ],
+    ids=["envFrom", "NCCL's file", "script", "a name that begins alike"],
+)
+def test_a_config_map_that_was_changed(
+    pod: dict[str, Any], present: dict[str, dict[str, str]]
+) -> None:
+    """It is named: what it has now is not what the pod got."""
+    name = next(iter(present))
+    assert changed(pod, present) == ("unsure", CHANGED.format(name), CREATE_AGAIN)
+
+
+def test_a_changed_config_map_that_is_still_wrong() -> None:
+    """It is to be corrected first."""
+    level, text, remedy = changed(from_config_map(), OFF)
+    assert (level, text) == ("unsure", CHANGED.format("tuning"))
+    assert remedy == (
+        "With what it has now, there is no RDMA: container trainer sets NCCL_IB_DISABLE=1: remove "
+        "it (key NCCL_IB_DISABLE of ConfigMap tuning). Then create the pod again."
+    )
+
+
+def test_a_changed_config_map_that_decides_nothing() -> None:
+    """Of another verdict, or where something else decides."""
+    plugin = equipped(gpu("trainer", env=env(NCCL_NET_PLUGIN="own"), **ALL))
+    assert "NcclNetPlugin" in plugin["metadata"]["annotations"]["rdma.lab/status"]
+    assert "was changed" not in changed(plugin, ON)[1]
+    assert "was changed" not in changed(with_script(), ON)[1]
+    assert "was changed" not in changed(with_script("torchrun"), scripts(""))[1]
+    other = from_config_map(envFrom=[*ALL["envFrom"], SECRET])
+    assert "was changed" not in changed(other, {"late": {}}, config_maps=ON)[1]
+
+
 def config_map(name: str = "tuning", written: str = EARLIER, **metadata: Any) -> dict[str, Any]:
     """Return a ConfigMap of the pod's namespace."""
     fields = {
@@ -127,8 +307,11 @@ def config_map(name: str = "tuning", written: str = EARLIER, **metadata: Any) ->
 )
 def test_config_maps_of_the_time_of_creation(manifest: dict[str, Any], is_used: bool) -> None:
     """What was changed after the pod was created does not show what its containers got."""
-    config_maps = config_maps_of(PodRecord.read(live()), [manifest])
-    assert config_maps == ({"tuning": {"a": "b"}} if is_used else {})
+    pod = PodRecord.read(live())
+    assert config_maps_of(pod, [manifest]) == ({"tuning": {"a": "b"}} if is_used else {})
+    is_changed = not is_used and manifest["kind"] == "ConfigMap"
+    is_changed = is_changed and manifest["metadata"]["namespace"] == "lab"
+    assert changed_config_maps(pod, [manifest]) == ({"tuning": LATER} if is_changed else {})
 
 
 def test_config_maps_in_files() -> None:
@@ -136,4 +319,5 @@ def test_config_maps_in_files() -> None:
     objects = [live(), config_map(), config_map("late", written=LATER)]
     (evidence,) = collect_from_objects(objects, "lab", None)
     assert evidence.config_maps == {"tuning": {"a": "b"}}
+    assert evidence.changed_config_maps == {"late": LATER}
     assert set(evidence.facts.namespace("lab").config_maps) == {"tuning", "late"}

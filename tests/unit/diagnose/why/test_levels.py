@@ -68,6 +68,7 @@ OF_A_VERDICT = {
     "ChangedAfterwards",
     "StatusNotOurs",
     "NodeOutsideFabric",
+    "ConfigMapChanged",
     "AddedAtAdmission",
     "OldTemplate",
 }

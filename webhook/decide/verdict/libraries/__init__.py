@@ -7,7 +7,7 @@ known for that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from webhook.decide.settings.nccl_files import unseen_nccl_file
 from webhook.decide.settings.terms import SWITCHES
@@ -32,20 +32,32 @@ from webhook.decide.verdict.libraries.transfers import (
 )
 from webhook.decide.verdict.libraries.usage import with_user_env
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.model.config_maps import ReadEnv, read_env
+from webhook.model.config_maps import ReadEnv, keys_in_env, read_env
 from webhook.model.decision import Reason, Verdict
 from webhook.model.names import enumerated
 from webhook.model.pod import Container
 from webhook.model.pod.hooks import hook_commands
 from webhook.model.traffic_libraries import TrafficLibrary
 
+_WHO_READS_THEM = (
+    "The command why reads ConfigMaps, and so does a preview: from its input, and with --live from "
+    "the cluster."
+)
 ENV_UNSEEN = Reason(
     "EnvUnseen",
-    "envFrom, or a file with NCCL's variables, may turn RDMA off, but admission cannot see it.",
+    "The variables of envFrom may turn RDMA off, but admission cannot see them.",
     remedy=(
-        "Check that the ConfigMaps and Secrets of envFrom, and the file, set no NCCL_IB_DISABLE, "
-        "NCCL_NET or NCCL_IB_HCA. A preview reads ConfigMaps from its input, and with --live from "
-        "the cluster."
+        "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET or "
+        f"NCCL_IB_HCA. {_WHO_READS_THEM}"
+    ),
+    rdma="unsure",
+)
+FILE_UNSEEN = Reason(
+    "FileUnseen",
+    "A file with NCCL's variables may turn RDMA off, but admission cannot see its content.",
+    remedy=(
+        "Check that the file sets no NCCL_IB_DISABLE, NCCL_NET or NCCL_IB_HCA, or set NCCL's "
+        f"variables in env instead. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
@@ -55,8 +67,7 @@ VALUE_UNSEEN = Reason(
     "cannot see it; or $(NAME) stays as it is, since env does not define NAME before it.",
     remedy=(
         "Check that the value does not turn RDMA off, or write it in env as a literal `value`. Put "
-        "NAME before the variable that refers to it. A preview reads ConfigMaps from its input, "
-        "and with --live from the cluster."
+        f"NAME before the variable that refers to it. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
@@ -79,6 +90,7 @@ _JUDGES: dict[TrafficLibrary, Callable[[PatchedPod, PatchedTarget], Verdict | No
 LIBRARY_REASONS = (
     *NCCL_REASONS,
     ENV_UNSEEN,
+    FILE_UNSEEN,
     VALUE_UNSEEN,
     *TRANSFER_REASONS,
     *MPI_REASONS,
@@ -94,9 +106,10 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         verdict = min(verdicts.values(), key=lambda verdict: verdict.rdma)  # "no" before "unsure"
         able = [name for name in patched.carriers if name not in verdicts]
         return verdict._replace(message=f"{verdict.message}{_able(able)}")
-    if _has_unseen_sources(pod, patched):
-        message = f"envFrom of container {patched.target.name} may set variables that turn RDMA off"
-        return Verdict.of(ENV_UNSEEN, message)
+    unseen = _unseen_source(pod, patched)
+    if unseen:
+        subject = f"envFrom of container {patched.target.name}"
+        return Verdict.of(ENV_UNSEEN, f"{subject} may set variables that turn RDMA off ({unseen})")
     return _judge_unseen_file(pod, patched) if "NCCL" in patched.carriers else None
 
 
@@ -105,11 +118,13 @@ def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | Non
     analysis = pod.analysis
     container = analysis.containers[patched.target.path]
     file = unseen_nccl_file(analysis.original, container, analysis.namespace.config_maps)
-    file = file or _file_from_elsewhere(container)
-    if not file:
+    path = file.path if file else _file_from_elsewhere(container)
+    if not path:
         return None
-    message = f"{file:.60} in container {patched.target.name} may set variables that turn RDMA off"
-    return Verdict.of(ENV_UNSEEN, message)
+    key = file.read(analysis.namespace.config_maps).key if file else None
+    subject = f"{path:.60} in container {patched.target.name}"
+    place = f" ({key.title})" if key else ""
+    return Verdict.of(FILE_UNSEEN, f"{subject} may set variables that turn RDMA off{place}")
 
 
 def _file_from_elsewhere(container: Container) -> str:
@@ -124,24 +139,29 @@ def with_libraries(pod: PatchedPod) -> PatchedPod:
 
     The targets also get their variables from ConfigMaps, if any is known.
     """
-    targets = [
-        with_user_env(pod, patched, _user_env(pod, patched)) for patched in pod.decisive_targets
-    ]
-    return pod._replace(decisive_targets=tuple(targets))
+    return pod._replace(
+        decisive_targets=tuple(
+            [_with_config_maps(pod, patched) for patched in pod.decisive_targets]
+        )
+    )
 
 
-def _user_env(pod: PatchedPod, patched: PatchedTarget) -> Mapping[str, str | None]:
-    """Return a target's variables; a command that drops the environment drops ConfigMaps' too."""
+def _with_config_maps(pod: PatchedPod, patched: PatchedTarget) -> PatchedTarget:
+    """Return a target with its variables and libraries.
+
+    A command that drops the environment drops what ConfigMaps set, too.
+    """
     if not pod.analysis.namespace.config_maps or patched.settings.drops_env:
-        return patched.user_env
-    return _read(pod, patched).variables
+        return with_user_env(pod, patched, patched.user_env)
+    read = _read(pod, patched)
+    return with_user_env(pod, patched._replace(keys=read.keys), read.variables)
 
 
-def _has_unseen_sources(pod: PatchedPod, patched: PatchedTarget) -> bool:
-    """Return whether envFrom has sources whose variables are not known."""
+def _unseen_source(pod: PatchedPod, patched: PatchedTarget) -> str:
+    """Return the first source of envFrom whose variables are not known, or ""."""
     if not pod.analysis.containers[patched.target.path].env_from:
-        return False
-    return _read(pod, patched).is_partial
+        return ""
+    return _read(pod, patched).unseen
 
 
 def _read(pod: PatchedPod, patched: PatchedTarget) -> ReadEnv:
@@ -176,7 +196,8 @@ def _unclear(patched: PatchedTarget, name: str) -> str:
     """Return why the effect of a variable in env is not known, as a clause; or ""."""
     value = patched.user_env[name]
     if value is None:
-        return "by valueFrom or $(NAME)"
+        key = keys_in_env(patched.original).get(name)
+        return f"by {key.title if key else 'valueFrom or $(NAME)'}"
     clause = "" if name in _IGNORES_NONSENSE else patched.original.unexpanded(name)
     return f"to {value:.60} ({clause})" if clause else ""
 

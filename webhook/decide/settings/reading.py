@@ -1,0 +1,278 @@
+"""Read a container's command: words, scripts, and the programs that start others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from webhook.decide.launchers.commands import HANDS_OVER, MPI_BY_LAUNCHER
+from webhook.decide.settings.builtins import BUILTINS, Shell, assignments, possible_settings
+from webhook.decide.settings.front_words import apply_engine, apply_layer, apply_srun
+from webhook.decide.settings.launch_options import rank_variables
+from webhook.decide.settings.process import Process
+from webhook.decide.settings.script_files import (
+    BASH_ENV,
+    Script,
+    ScriptFile,
+    ScriptFiles,
+    mentions_in,
+    script_of,
+)
+from webhook.decide.settings.setting import (
+    UNKNOWN_VALUE,
+    CommandSettings,
+    OtherUser,
+    Setting,
+    is_recorded,
+    literal,
+)
+from webhook.decide.settings.terms import mentions
+from webhook.decide.settings.users import UserChange, user_change
+from webhook.decide.shell.argv import (
+    Word,
+    basename,
+    split_wrappers,
+)
+from webhook.decide.shell.scripts import Scripts
+from webhook.decide.shell.words import Command
+from webhook.model.config_maps import DataKey
+
+#: The most shells, users and launchers within each other that are followed.
+_DEPTH = 8
+#: The builtins that read a script in the same shell.
+_SOURCES = frozenset({".", "source"})
+#: Programs that prepare or report something, but carry no traffic between nodes.
+_MINOR = frozenset(
+    {
+        *("apt", "apt-get", "cat", "chmod", "chown", "cp", "curl", "date", "echo", "env", "exit"),
+        *("false", "grep", "hostname", "id", "kill", "ls", "mkdir", "mount", "mv", "nvidia-smi"),
+        *("pip", "pip3", "printenv", "printf", "ps", "pwd", "rm", "sed", "service", "sleep"),
+        *("ssh-keygen", "sshd", "sysctl", "systemctl", "tail", "tar", "tee", "test", "touch"),
+        *("true", "ulimit", "wait", "wget", "whoami", "yum", ":", "["),
+    }
+)
+_NAMES = "|".join(sorted(name for name in _MINOR if name.isalpha()))
+#: What may follow the command that carries the traffic: ends of blocks, and minor commands.
+_ENDING = re.compile(
+    r"(?:[\s;&|})]++|\d?[<>]&?[ ]?[^\s;&|]++"
+    rf"|(?:{_NAMES}|:|done|fi)(?=[\s;&|)]|\Z)[^\n;&|)]*+)*+\Z"
+)
+
+
+class Reading:
+    """The reading of one container's command."""
+
+    def __init__(self, scripts: Scripts, env: Mapping[str, str | None], files: ScriptFiles) -> None:
+        self._scripts = scripts
+        self._env = env
+        self._files = files
+        self._process = Process()
+        self._possible: list[Setting] = []
+        self._side_processes: list[Process] = []  #: processes that may carry the traffic
+        self._harmless: set[str] = set()  #: variables that are set, but for nothing that matters
+        self._unread: dict[DataKey, None] = {}
+
+    def run_container(self, argv: Sequence[Word]) -> None:
+        """Read the words of `command` and `args`, also after a script that ends in `exec "$@"`."""
+        if not self._scripts.spend_steps(len(argv)):
+            return
+        words: Sequence[Word] = argv
+        while words:
+            self._run(words, self._process, 0)
+            shell = split_wrappers(words).command
+            script = None if shell is None else script_of(words, shell, self._files)
+            if script is None or not (script.text or "").rstrip().endswith(HANDS_OVER):
+                break
+            words = words[script.arguments :]
+
+    def result(self, text: str) -> CommandSettings:
+        """Return the settings; `text` is the container's whole command."""
+        process, side = self._process, self._side_processes
+        possible = self._possible_settings()
+        possible += self.mentioned(text)
+        env_dropped_by = process.env_dropped_by or next(
+            (other.env_dropped_by for other in side if other.env_dropped_by), ""
+        )
+        user = next((other.user for other in side if other.user), "")
+        return CommandSettings(
+            certain=process.settings,
+            possible=tuple(dict.fromkeys(possible)),
+            env_dropped_by=env_dropped_by,
+            drops_env=bool(process.env_dropped_by),
+            user=_other_user(process.user, user),
+            memlock=process.memlock,
+            rank_settings=process.rank_settings,
+            possible_rank_settings=tuple(
+                setting for other in side for setting in other.rank_settings.values()
+            ),
+            unread=tuple(self._unread),
+        )
+
+    def mentioned(self, text: str) -> Iterator[Setting]:
+        """Yield the settings that a text seems to make, and that no command was seen to make."""
+        possible = (setting.name for setting in self._possible_settings())
+        explained = {*self._process.settings, *possible, *self._harmless}
+        yield from mentions(text, explained)
+        yield from mentions_in(self._files, explained)
+
+    def _possible_settings(self) -> list[Setting]:
+        by_side_processes = (other.settings.values() for other in self._side_processes)
+        return [*self._possible, *chain.from_iterable(by_side_processes)]
+
+    def _run(self, words: Sequence[Word], process: Process, depth: int) -> bool:
+        """Apply to a process what the words of a command do before its program starts.
+
+        Return whether that program may carry traffic.
+        """
+        if depth > _DEPTH:
+            return True
+        layers, index = split_wrappers(words)
+        for layer in layers:
+            apply_layer(words, layer, process)
+        if index is None:
+            return False
+        script = script_of(words, index, self._files)
+        if script is not None:
+            self._run_shell(script, process, depth + 1)
+            return True
+        change = user_change(words, index)
+        if change is not None:
+            return self._run_as(change, words, process, depth)
+        program = basename(words[index] or "")
+        if program in MPI_BY_LAUNCHER:
+            return self._run_ranks(words[index:], process, depth)
+        if program == "srun":
+            apply_srun(words[index:], process)
+        apply_engine(words[index:], process)
+        return program not in _MINOR
+
+    def _run_as(
+        self, change: UserChange, words: Sequence[Word], process: Process, depth: int
+    ) -> bool:
+        source = f"{change.description} in its command"
+        if change.drops_env:
+            preserved = [process.current(name) for name in change.keeps]
+            process.drop(source)
+            for setting in filter(None, preserved):
+                process.put(setting)
+        if not change.is_root:
+            process.user = source
+        for name, value in assignments(change.assignments):
+            process.assign(name, value, source)
+        if change.script is not None:
+            self._run_commands(change.script, Shell(process), depth + 1)
+            return True
+        return change.command is not None and self._run(words[change.command :], process, depth + 1)
+
+    def _run_ranks(self, words: Sequence[Word], process: Process, depth: int) -> bool:
+        options = rank_variables(words)
+        if ":" in words:  # several programs, each with options of its own
+            for name, value, option in options.variables:
+                if is_recorded(name):
+                    source = f"{option} in its command"
+                    self._possible.append(Setting(name, literal(value or UNKNOWN_VALUE), source))
+            return True
+        ssh_rank = Process()
+        for name in options.forwarded:
+            self._forward(name, process, ssh_rank)
+        rank_changes = Process(process)
+        for name, value, option in options.variables:
+            assigned = UNKNOWN_VALUE if value is None else value
+            rank_changes.assign(name, assigned, f"{option} in its command")
+        if options.program is not None:
+            self._run(words[options.program :], rank_changes, depth + 1)
+        ssh_rank.absorb(rank_changes)
+        process.absorb(rank_changes)
+        process.rank_settings = ssh_rank.settings
+        return True
+
+    def _forward(self, name: str, process: Process, ssh_rank: Process) -> None:
+        """Give a rank in another pod the launcher's own value of a variable."""
+        setting = process.current(name)
+        if setting is None and name in self._env:
+            setting = Setting(name, self._env[name], "mpirun -x in its command")
+        if setting is not None and not setting.removed and is_recorded(name):
+            ssh_rank.put(setting)
+
+    def _run_shell(self, script: Script, process: Process, depth: int) -> None:
+        """Apply a script to the process of its shell, after the script that bash reads before."""
+        shell, startup = Shell(process), self._files.get(self._env.get(BASH_ENV) or "")
+        if startup and script.by_bash:
+            self._run_file(startup, shell, depth)
+        if script.file is not None:
+            self._run_file(script.file, shell, depth)
+        elif script.text is not None:
+            self._run_commands(script.text, shell, depth)
+
+    def _run_file(self, file: ScriptFile, shell: Shell, depth: int) -> None:
+        """Apply the script in a file to a shell that runs or sources it."""
+        if file.text is None:
+            self._unread[file.key] = None
+            return
+        process, shell.process = shell.process, Process(shell.process)
+        possible, sides = len(self._possible), len(self._side_processes)
+        self._run_commands(file.text, shell, depth)
+        for changed in (shell.process, *self._side_processes[sides:]):
+            changed.move(file.place)
+        self._possible[possible:] = [
+            setting.moved(file.place) for setting in self._possible[possible:]
+        ]
+        process.absorb(shell.process)
+        shell.process = process
+
+    def _run_commands(self, script: str, shell: Shell, depth: int) -> None:
+        """Apply a script to the process of its shell, as its main command gets it."""
+        if depth > _DEPTH:
+            return
+        for command in self._scripts.read(script).commands:
+            # A script that several containers run is read once, so its commands count here.
+            if not self._scripts.spend_steps(1):
+                break
+            if self._run_command(script, command, shell, depth):
+                break
+        self._harmless |= shell.variables.keys()
+
+    def _source(self, file: ScriptFile, command: Command, shell: Shell, depth: int) -> None:
+        """Apply a file that a script reads with `.`; a condition makes its settings possible."""
+        if not command.conditional and not command.isolated:
+            self._run_file(file, shell, depth)
+            return
+        side = Process(shell.process)
+        self._run_file(file, Shell(side), depth)
+        if side.changed:
+            self._side_processes.append(side)
+
+    def _run_command(self, script: str, command: Command, shell: Shell, depth: int) -> bool:
+        """Read a command of a script; return whether it is certainly the last one that matters."""
+        words, process = command.words, shell.process
+        file = self._files.get(words[1] or "") if words[0] in _SOURCES and words[1:] else None
+        if file is not None:
+            self._source(file, command, shell, depth + 1)
+            return False
+        if command.assigns or words[0] in BUILTINS:
+            if command.conditional or command.isolated:
+                self._possible += possible_settings(words)
+            elif words[0] in BUILTINS:
+                shell.run(words)
+            else:
+                shell.assign(words, self._env)
+            return False
+        child = Process(process)
+        carries = self._run(words, child, depth)
+        if not carries:
+            self._harmless |= child.settings.keys()
+        if not (carries and child.changed):
+            return False
+        replaces = any(layer.program == "exec" for layer in split_wrappers(words).layers)
+        is_last = replaces or _ENDING.match(script, command.ends[-1]) is not None
+        if is_last and not command.conditional:
+            process.absorb(child)
+            return True
+        self._side_processes.append(child)
+        return False
+
+
+def _other_user(certain: str, possible: str) -> OtherUser | None:
+    source = certain or possible
+    return OtherUser(source, bool(certain)) if source else None

@@ -1,0 +1,140 @@
+"""The files of ConfigMaps that a container's command names, such as the script that it runs.
+
+The words `bash /scripts/entry.sh` name a file below the mountPath `/scripts`, and so may the text
+of such a file. Names that the shell expands are not resolved, nor are relative ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from webhook.decide.settings.mounted_files import (
+    FileText,
+    config_map_mounts,
+    mounted_file,
+)
+from webhook.decide.settings.setting import Setting
+from webhook.decide.settings.terms import mentions
+from webhook.decide.shell.argv import Word, basename, script_at, script_file_at
+from webhook.decide.shell.scripts import MAX_CHARACTERS
+from webhook.errors import ShapeError
+from webhook.model.config_maps import ConfigMaps, DataKey
+from webhook.model.pod import Container, Pod, PodManifest
+from webhook.model.pod.volumes import clean
+
+#: The variable with the script that bash reads before any other (bash(1), INVOCATION).
+BASH_ENV = "BASH_ENV"
+#: The most mounts, and words in their directories, that are considered for each container.
+_MAX_MOUNTS, _MAX_WORDS = 32, 64
+_NO_FILE = FileText("", None)
+#: The part of a path after a mountPath, and a character before a path that is another's part.
+_BELOW = re.compile(r"[\w.@+/-]*+")
+_PART = re.compile(r"[\w.~}-]")
+_SHELL = re.compile(r"#![ ]?(?:/\S*/)?(?:env[ ]+(?:-S[ ]+)?)?((?:ba|da|z|k|a)?sh)\b")
+
+
+class ScriptFile(NamedTuple):
+    """A file that a command names."""
+
+    key: DataKey
+    text: str | None  #: None if it is not known
+
+    @property
+    def place(self) -> str:
+        """The place of its words, as in the source of a setting."""
+        return f"in {self.key.title}"
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether a shell runs it if it is a program; also without a first line that names one."""
+        return not self.text or self.text[:2] != "#!" or _SHELL.match(self.text) is not None
+
+    @property
+    def names_bash(self) -> bool:
+        """Whether its first line names bash."""
+        shell = _SHELL.match(self.text or "")
+        return shell is not None and shell[1] == "bash"
+
+
+class Script(NamedTuple):
+    """A script that a shell runs."""
+
+    text: Word
+    arguments: int  #: the index of the first word of its arguments
+    by_bash: bool  #: whether the shell is bash, not as `sh`
+    file: ScriptFile | None = None  #: None for `sh -c`
+
+
+#: The files by the words that name them.
+ScriptFiles = Mapping[str, ScriptFile]
+NO_FILES: ScriptFiles = MappingProxyType({})
+
+
+def script_files(pod: Pod, container: Container, config_maps: ConfigMaps) -> ScriptFiles:
+    """Return the files that a container's command names, and the files that these name."""
+    paths = [path for path, _ in config_map_mounts(pod, container)][:_MAX_MOUNTS]
+    texts = [container.command_text, container.env.get(BASH_ENV) or ""] if paths else []
+    files: dict[str, ScriptFile | None] = {}
+    while texts:
+        for word in _words(texts.pop(), paths):
+            if word not in files and len(files) < _MAX_WORDS:
+                file = files[word] = _file(pod, container, word, config_maps)
+                texts += [file.text] if file and file.text else []
+    return {word: file for word, file in files.items() if file} or NO_FILES
+
+
+def script_of(words: Sequence[Word], index: int, files: ScriptFiles) -> Script | None:
+    """Return the script that a shell at `index` runs, or that a file there is; or None."""
+    by_bash = basename(words[index] or "") == "bash"
+    script, operand = script_at(words, index), script_file_at(words, index)
+    if script is not None:
+        return Script(words[script], script + 2, by_bash)
+    place = index if operand is None else operand
+    file = files.get(words[place] or "")
+    if file is None or (operand is None and not file.is_shell):
+        return None
+    return Script(file.text, place + 1, by_bash or (operand is None and file.names_bash), file)
+
+
+def _file(pod: Pod, container: Container, word: str, config_maps: ConfigMaps) -> ScriptFile | None:
+    """Return the file that a word names, if a ConfigMap has it."""
+    mounted = mounted_file(pod, container, clean(word))
+    text, key = mounted.read(config_maps) if mounted else _NO_FILE
+    return None if key is None else ScriptFile(key, text)
+
+
+def config_maps_with_scripts(manifest: PodManifest) -> Iterator[str]:
+    """Yield the names of the ConfigMaps that have such files; none for a malformed pod.
+
+    A file may name others, so all ConfigMaps count that a container mounts if it names any.
+    """
+    try:
+        pod = Pod(manifest)
+        for container in pod.containers:
+            if container.kind == "app" and script_files(pod, container, {}):
+                for _, config_maps in config_map_mounts(pod, container):
+                    yield from config_maps
+    except ShapeError:
+        return
+
+
+def mentions_in(files: ScriptFiles, explained: set[str]) -> Iterator[Setting]:
+    """Yield settings that the files seem to make, as `mentions`."""
+    for file in files.values():
+        for setting in mentions(file.text or "", explained):
+            yield setting.moved(file.place)
+
+
+def _words(text: str, paths: list[str]) -> Iterator[str]:
+    """Yield the words of a text that may be files below one of the paths."""
+    for path in paths if len(text) <= MAX_CHARACTERS else ():
+        offset = text.find(path)
+        while offset >= 0:
+            below = _BELOW.match(text, offset + len(path))
+            assert below is not None
+            if not offset or _PART.match(text, offset - 1) is None:
+                yield text[offset : below.end()]
+            offset = text.find(path, below.end())
