@@ -68,7 +68,7 @@ def test_each_test_of_each_hca() -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "server", "code", "also"),
+    ("client", "server", "code", "further_codes"),
     [
         (
             "Couldn't connect to 10.1.2.3:18515\n",
