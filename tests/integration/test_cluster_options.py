@@ -13,11 +13,14 @@ from kubernetes.config import incluster_config
 
 from certs.issue import issue_ca, issue_leaf
 from tests.integration.answers_api import AnswersApi
-from tests.unit.diagnose.why.pods import live
+from tests.unit.diagnose.why.pods import pod_in_cluster
 from webhook.cli import main
 from webhook.kube import access
 
-PODS = {f"/api/v1/namespaces/{name}/pods/train-0": live() for name in ("lab", "other", "default")}
+PODS = {
+    f"/api/v1/namespaces/{name}/pods/train-0": pod_in_cluster()
+    for name in ("lab", "other", "default")
+}
 
 
 class ConfiguredClusters(NamedTuple):
@@ -148,7 +151,9 @@ def test_no_command_is_run_for_somebody_else(
 ) -> None:
     """The client library would run it with the caller's own rights."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
-    lab.plain.answers["/api/v1/namespaces/lab/pods/train-0"] = live(containerStatuses=states)
+    lab.plain.answers["/api/v1/namespaces/lab/pods/train-0"] = pod_in_cluster(
+        containerStatuses=states
+    )
     explain("--kubeconfig", str(lab.config), "--as", "ada", "--exec")
     out = " ".join(capsys.readouterr().out.split())
     assert (

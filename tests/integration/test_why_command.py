@@ -19,10 +19,10 @@ from tests.unit.diagnose.why.pods import (
     configuration,
     event,
     job,
-    live,
     namespace,
+    pod_in_cluster,
+    pod_without_call,
     status,
-    unseen,
 )
 from webhook.config import EXAMPLE
 from webhook.diagnose.codes import CODE_NAMES
@@ -62,24 +62,28 @@ def written(folder: Path, *objects: dict[str, Any]) -> str:
 
 def test_a_pod_that_is_equipped(tmp_path: Path) -> None:
     """Exit code 0."""
-    code, answer = form("-f", written(tmp_path, live()))
+    code, answer = form("-f", written(tmp_path, pod_in_cluster()))
     assert code == 0
     assert [pod["rdma"] for pod in answer["pods"]] == ["yes"]
 
 
 @pytest.mark.parametrize(
     "pod",
-    [live(status("no", "FabricUnknown")), live(status("unsure", "MemlockUnknown")), unseen()],
+    [
+        pod_in_cluster(status("no", "FabricUnknown")),
+        pod_in_cluster(status("unsure", "MemlockUnknown")),
+        pod_without_call(),
+    ],
 )
 def test_a_pod_that_is_not(tmp_path: Path, pod: dict[str, Any]) -> None:
     """Exit code 1, also if one of several is not."""
     assert run("-f", written(tmp_path, pod))[0] == 1
-    assert run("-f", written(tmp_path, live(), pod))[0] == 1
+    assert run("-f", written(tmp_path, pod_in_cluster(), pod))[0] == 1
 
 
 def test_standard_input() -> None:
     """YAML from kubectl comes through a pipe."""
-    text = json.dumps(live(status("none", "Launcher")))
+    text = json.dumps(pod_in_cluster(status("none", "Launcher")))
     code, out, err = run("-f", "-", stdin=text)
     assert (code, err) == (0, "")
     assert out.startswith("Pod lab/train-0\n  ✔ The pod itself needs no RDMA: ")
@@ -87,7 +91,7 @@ def test_standard_input() -> None:
 
 def test_several_files(tmp_path: Path) -> None:
     """A namespace in one file applies to the pods in another."""
-    pods = written(tmp_path, unseen())
+    pods = written(tmp_path, pod_without_call())
     (tmp_path / "ns.json").write_text(json.dumps(namespace({})))
     _, answer = form("-f", pods, "-f", str(tmp_path / "ns.json"))
     assert answer["pods"][0]["answer"]["code"] == "NamespaceNotLabeled"
@@ -156,7 +160,7 @@ def test_a_workload_is_no_pod(tmp_path: Path) -> None:
 def test_fabrics(tmp_path: Path) -> None:
     """With -c, the answer has what would be decided today."""
     gpu: dict[str, Any] = {"resources": {"limits": {"nvidia.com/v100": "1"}}}
-    pods = written(tmp_path, live(metadata=OWNED), job(asked=ASKED, **gpu))
+    pods = written(tmp_path, pod_in_cluster(metadata=OWNED), job(asked=ASKED, **gpu))
     _, answer = form("-f", pods, "-c", str(EXAMPLE))
     (chapter,) = (
         chapter for chapter in answer["pods"][0]["chapters"] if chapter["name"] == "redecision"
@@ -170,7 +174,7 @@ LAB = "/api/v1/namespaces/lab"
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[AnswersApi]:
     """Serve a pod of the namespace lab; its kubeconfig is `config`."""
-    with AnswersApi({f"{LAB}/pods/train-0": live()}) as api:
+    with AnswersApi({f"{LAB}/pods/train-0": pod_in_cluster()}) as api:
         text = KUBECONFIG % api.port
         (tmp_path / "config").write_text(
             text.replace("{cluster: c, user: u}", "{cluster: c, user: u, namespace: lab}")
@@ -191,7 +195,7 @@ def test_the_namespace_of_the_context(tmp_path: Path, server: AnswersApi) -> Non
 
 def test_rights_that_are_lacking(tmp_path: Path, server: AnswersApi) -> None:
     """The answer names each missing right, and nothing else is lost."""
-    server.answers[f"{LAB}/pods/train-0"] = unseen(metadata=OWNED)
+    server.answers[f"{LAB}/pods/train-0"] = pod_without_call(metadata=OWNED)
     code, out, err = run("train-0", "--kubeconfig", str(tmp_path / "config"), "--logs")
     assert (code, err) == (1, "")
     end = out[out.index("What could not be read") :].splitlines()
@@ -206,7 +210,7 @@ def test_rights_that_are_lacking(tmp_path: Path, server: AnswersApi) -> None:
 def test_logs_of_the_cluster(tmp_path: Path, server: AnswersApi) -> None:
     """The log decides whether RDMA is in use."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
-    server.answers[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
+    server.answers[f"{LAB}/pods/train-0"] = pod_in_cluster(containerStatuses=states)
     server.answers[f"{LAB}/pods/train-0/log"] = f"hello\n{TRANSPORTS[1].example}\n"
     code, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"), "--logs")
     (pod,) = answer["pods"]
@@ -217,7 +221,7 @@ def test_logs_of_the_cluster(tmp_path: Path, server: AnswersApi) -> None:
 def test_exec_without_the_right(tmp_path: Path, server: AnswersApi) -> None:
     """The answer explains why a container could not be inspected."""
     states = [{"name": "main", "state": {"running": {}}, "restartCount": 0}]
-    server.answers[f"{LAB}/pods/train-0"] = live(containerStatuses=states)
+    server.answers[f"{LAB}/pods/train-0"] = pod_in_cluster(containerStatuses=states)
     _, answer = form("train-0", "--kubeconfig", str(tmp_path / "config"), "--exec")
     (chapter,) = (
         chapter for chapter in answer["pods"][0]["chapters"] if chapter["name"] == "processes"
@@ -230,7 +234,7 @@ def test_exec_without_the_right(tmp_path: Path, server: AnswersApi) -> None:
 def test_why_it_was_not_called(tmp_path: Path, server: AnswersApi) -> None:
     """With the right to read them, the namespace and the webhook's configuration decide."""
     server.answers |= {
-        f"{LAB}/pods/train-0": unseen(),
+        f"{LAB}/pods/train-0": pod_without_call(),
         LAB: namespace(),
         "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": {
             "items": [configuration("Ignore")]
@@ -248,7 +252,7 @@ def test_a_code_that_may_be_a_pod(tmp_path: Path, server: AnswersApi) -> None:
     code, out, err = run("launcher", *access)
     assert (code, err) == (0, "")
     assert out.startswith("Launcher\n")
-    server.answers[f"{LAB}/pods/launcher"] = live(metadata={"name": "launcher"})
+    server.answers[f"{LAB}/pods/launcher"] = pod_in_cluster(metadata={"name": "launcher"})
     code, out, _ = run("launcher", *access)
     assert (code, out.splitlines()[0]) == (0, "Pod lab/launcher")
 
@@ -309,7 +313,7 @@ def job_pod(name: str, created: str) -> dict[str, Any]:
     """Return a pod that the Job `train` created."""
     owners = [{"kind": "Job", "name": "train", "uid": "j", "controller": True}]
     metadata = {"name": name, "uid": name, "creationTimestamp": created, "ownerReferences": owners}
-    return live(metadata=metadata)
+    return pod_in_cluster(metadata=metadata)
 
 
 @pytest.fixture
@@ -318,7 +322,7 @@ def job_server(server: AnswersApi) -> AnswersApi:
     pods = [job_pod(f"train-{number}", f"2026-11-22T10:00:0{number}Z") for number in range(1, 5)]
     server.answers |= {
         JOB_PATH: {"metadata": {"name": "train", "namespace": "lab", "uid": "j"}},
-        f"{LAB}/pods": {"metadata": {"resourceVersion": "1"}, "items": [live(), *pods]},
+        f"{LAB}/pods": {"metadata": {"resourceVersion": "1"}, "items": [pod_in_cluster(), *pods]},
     }
     server.answers |= {f"{LAB}/pods/{pod['metadata']['name']}": pod for pod in pods}
     return server
@@ -346,7 +350,7 @@ def test_pods_by_their_kind(tmp_path: Path, server: AnswersApi) -> None:
     access = ("--kubeconfig", str(tmp_path / "config"))
     for words in (["pod", "train-0"], ["po/train-0"], ["PODS/train-0"]):
         assert run(*words, *access)[0] == 0
-    server.answers[f"{LAB}/pods/job"] = live(metadata={"name": "job"})
+    server.answers[f"{LAB}/pods/job"] = pod_in_cluster(metadata={"name": "job"})
     assert run("job", *access)[1].startswith("Pod lab/job\n")
 
 
@@ -399,7 +403,7 @@ def test_a_pending_pod_in_a_file(tmp_path: Path) -> None:
     """Nodes in the same file count: the taint is named, and the exit code is 1."""
     message = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
     condition = {"type": "PodScheduled", "status": "False", "message": message}
-    pod = live(phase="Pending", conditions=[condition], spec={"nodeName": ""})
+    pod = pod_in_cluster(phase="Pending", conditions=[condition], spec={"nodeName": ""})
     taint = {"key": "team", "value": "a", "effect": "NoSchedule"}
     node = {
         "kind": "Node",

@@ -112,7 +112,9 @@ class Collector:
             processes=self._processes(pod_only, namespace) if options.processes else None,
             logs=self._logs(pod_only, namespace) if options.logs else None,
             configuration=options.configuration,
-            installed=self._installed(pod_only.status) if pod_only.status else None,
+            cluster_configuration=self._cluster_configuration(pod_only.status)
+            if pod_only.status
+            else None,
             facts=(live_facts or self._limit_facts(pod_only, namespace)).facts(Facts()),
         )
         evidence = replace(evidence, unfinished_pods=pending.unfinished_pods(evidence))
@@ -123,7 +125,7 @@ class Collector:
         unread = tuple(dict.fromkeys(map(unread_sentence, self._best_effort.unread)))
         return replace(evidence, unread=unread)
 
-    def _installed(self, status: StatusAnnotation) -> CompiledConfiguration | None:
+    def _cluster_configuration(self, status: StatusAnnotation) -> CompiledConfiguration | None:
         """Return the cluster's configuration, unless the given one is that of the admission."""
         given = self._options.configuration
         if given is not None and given.config_hash == status.config:

@@ -135,7 +135,7 @@ def configuration_of(
     evidence: PodEvidence, status: StatusAnnotation
 ) -> CompiledConfiguration | None:
     """Return the configuration of the admission; None if it is not known."""
-    for configuration in (evidence.configuration, evidence.installed):
+    for configuration in (evidence.configuration, evidence.cluster_configuration):
         if configuration is not None and configuration.config_hash == status.config:
             return configuration
     return None

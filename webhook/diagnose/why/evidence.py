@@ -126,7 +126,7 @@ class PodEvidence:
     #: The configuration for a decision today.
     configuration: CompiledConfiguration | None = None
     #: The configuration of the cluster.
-    installed: CompiledConfiguration | None = None
+    cluster_configuration: CompiledConfiguration | None = None
     #: The webhooks and policies that may change the pod after the webhook: see `later_admission`.
     later_mutators: tuple[str, ...] | None = None
     #: All others that may have changed it when it was created, before or after the webhook.

@@ -90,10 +90,10 @@ def _changed_configuration(evidence: PodEvidence) -> Iterator[Finding]:
 
 def _has_changed_configuration(evidence: PodEvidence) -> bool:
     """Return whether the cluster has other fabrics than at the admission of a doubtful pod."""
-    status, installed = evidence.status, evidence.installed
-    if status is None or installed is None or status.rdma not in ("no", "unsure"):
+    status, cluster_configuration = evidence.status, evidence.cluster_configuration
+    if status is None or cluster_configuration is None or status.rdma not in ("no", "unsure"):
         return False
-    return bool(status.config) and status.config != installed.config_hash
+    return bool(status.config) and status.config != cluster_configuration.config_hash
 
 
 def _comparison(evidence: PodEvidence, source: str, decision: Decision) -> Finding:

@@ -29,7 +29,7 @@ def status(rdma: str = "yes", because: str = "Equipped", **fields: Any) -> dict[
     return {"rdma.lab/enable": "true", "rdma.lab/status": status}
 
 
-def live(
+def pod_in_cluster(
     annotations: Mapping[str, str] | None = None,
     *,
     limits: Mapping[str, str] | None = None,
@@ -62,9 +62,9 @@ def live(
 ASKED = {"rdma.lab/enable": "true"}
 
 
-def unseen(**fields: Any) -> Item:
+def pod_without_call(**fields: Any) -> Item:
     """Return a pod that opts in to RDMA, and that the webhook was not called for."""
-    return live(ASKED, **fields)
+    return pod_in_cluster(ASKED, **fields)
 
 
 def namespace(labels: Mapping[str, str] | None = None, written: str = EARLIER) -> Item:

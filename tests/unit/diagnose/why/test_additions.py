@@ -36,15 +36,17 @@ def of_job(manifest: dict[str, Any], template: dict[str, Any], **evidence: Any) 
     pod["metadata"].update(OWNED)
     spec = {"template": {"metadata": template["metadata"], "spec": template["spec"]}}
     owner = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": spec}
-    fields = {"installed": KNOWN, "other_mutators": HARDENING, **evidence}
-    return compared(pod, fields.pop("installed"), owners=[owner], **fields)
+    fields = {"cluster_configuration": KNOWN, "other_mutators": HARDENING, **evidence}
+    return compared(pod, fields.pop("cluster_configuration"), owners=[owner], **fields)
 
 
-@pytest.mark.parametrize("installed", [KNOWN, None], ids=["known", "unknown"])
-def test_a_variable(installed: CompiledConfiguration | None) -> None:
+@pytest.mark.parametrize("cluster_configuration", [KNOWN, None], ids=["known", "unknown"])
+def test_a_variable(cluster_configuration: CompiledConfiguration | None) -> None:
     """It is named, with what may have added it; nobody is sent to the template."""
     warning = event("NoRDMA", "remove the variable", "Job", "train")
-    explanation = of_job(new_pod(OFF), WITHOUT, installed=installed, events=[warning])
+    explanation = of_job(
+        new_pod(OFF), WITHOUT, cluster_configuration=cluster_configuration, events=[warning]
+    )
     assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
     sentence = (
         "NCCL_IB_DISABLE=1 in container trainer: not in the pod template of Job train, so another "

@@ -13,10 +13,10 @@ from tests.unit.diagnose.why.pods import (
     codes,
     explain,
     job,
-    live,
     namespace,
+    pod_in_cluster,
+    pod_without_call,
     status,
-    unseen,
 )
 from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.tools.logs import read_log
@@ -80,7 +80,7 @@ IDLE = ContainerProcesses("main")
 )
 def test_the_status_answers(rdma: str, because: str, level: Level, text: str) -> None:
     """The answer is the verdict of admission, with its reason and its remedy."""
-    explanation = explain(live(status(rdma, because)))
+    explanation = explain(pod_in_cluster(status(rdma, because)))
     assert explanation.rdma == rdma
     remedy = REASONS[because][0].reason.remedy
     assert explanation.answer == Finding(level, because, text, remedy)
@@ -89,7 +89,7 @@ def test_the_status_answers(rdma: str, because: str, level: Level, text: str) ->
 
 def test_the_assumption_is_in_the_answer() -> None:
     """As in the preview; the chapter has how to check it."""
-    explanation = explain(live(status(assumed="RootAssumed")))
+    explanation = explain(pod_in_cluster(status(assumed="RootAssumed")))
     assert explanation.answer.text == (
         "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
         "right for RDMA, assuming that the image runs as root."
@@ -101,7 +101,7 @@ def test_the_assumption_is_in_the_answer() -> None:
 
 def test_a_status_of_another_version() -> None:
     """Its verdict counts, although the code is unknown."""
-    explanation = explain(live(status("no", "Sorcery")))
+    explanation = explain(pod_in_cluster(status("no", "Sorcery")))
     assert explanation.rdma == "no"
     assert explanation.answer.text == (
         "No RDMA: this version of rdma-webhook does not know the reason (Sorcery)."
@@ -110,7 +110,7 @@ def test_a_status_of_another_version() -> None:
 
 def test_a_pod_that_was_not_seen() -> None:
     """The answer is no, with the reason why the webhook was not called."""
-    explanation = explain(unseen(), namespace=namespace({}))
+    explanation = explain(pod_without_call(), namespace=namespace({}))
     assert (explanation.rdma, explanation.answer.code) == ("no", "NamespaceNotLabeled")
     assert explanation.answer.text == (
         "No RDMA, since the webhook was not called: namespace lab lacks the label "
@@ -121,24 +121,26 @@ def test_a_pod_that_was_not_seen() -> None:
 
 def test_a_pod_that_equips_itself() -> None:
     """A pod that requests an RDMA resource itself may have RDMA without the webhook."""
-    explanation = explain(live({}, limits={"rdma/rdma_v100": "1"}))
+    explanation = explain(pod_in_cluster({}, limits={"rdma/rdma_v100": "1"}))
     assert (explanation.rdma, explanation.answer.level) == ("unsure", "unsure")
     assert "the webhook was not called, but the pod requests rdma/rdma_v100 itself" in (
         explanation.answer.text
     )
-    unreadable = explain(live({**ASKED, "rdma.lab/status": "x"}, limits={"rdma/rdma_v100": "1"}))
+    unreadable = explain(
+        pod_in_cluster({**ASKED, "rdma.lab/status": "x"}, limits={"rdma/rdma_v100": "1"})
+    )
     assert "it is not known whether the webhook was called, but" in unreadable.answer.text
 
 
 def test_an_unreadable_status() -> None:
     """It is not certain what the webhook changed."""
-    explanation = explain(live({**ASKED, "rdma.lab/status": "x"}))
+    explanation = explain(pod_in_cluster({**ASKED, "rdma.lab/status": "x"}))
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "StatusUnreadable")
 
 
 def test_what_keeps_a_pod_from_running() -> None:
     """An equipped pod that does not run is not well."""
-    stuck = live(
+    stuck = pod_in_cluster(
         containerStatuses=[{"name": "main", "state": {"waiting": {"reason": "ErrImagePull"}}}]
     )
     explanation = explain(stuck)
@@ -169,18 +171,18 @@ def test_what_was_seen_is_stronger(
     verdict: tuple[str, str], known: dict[str, Any], rdma: str, code: str
 ) -> None:
     """Registered memory decides, else the log of the current run, else admission."""
-    explanation = explain(live(status(*verdict)), **known)
+    explanation = explain(pod_in_cluster(status(*verdict)), **known)
     assert (explanation.rdma, explanation.answer.code) == (rdma, code)
 
 
 def test_a_log_without_the_webhook() -> None:
     """A pod that equipped itself may use RDMA, as its log shows."""
-    explanation = explain(live({}), logs=(log(RDMA),))
+    explanation = explain(pod_in_cluster({}), logs=(log(RDMA),))
     assert (
         explanation.answer.text == "The log shows that RDMA is in use (the webhook was not called)."
     )
     assert (explanation.rdma, explanation.answer.remedy) == ("yes", "")
-    denied = explain(live(status()), logs=(log(SOCKETS),))
+    denied = explain(pod_in_cluster(status()), logs=(log(SOCKETS),))
     assert denied.answer.text == (
         "RDMA is not in use: the log shows TCP sockets (at admission, the pod was equipped)."
     )
@@ -190,7 +192,9 @@ def test_a_log_without_the_webhook() -> None:
 def test_processes() -> None:
     """Each container has findings on the memory of its processes."""
     hidden = ContainerProcesses("sidecar", problem="the image has no ls")
-    findings = chapter_findings(explain(live(), processes=(HOLDS, OPEN, IDLE, hidden)), "processes")
+    findings = chapter_findings(
+        explain(pod_in_cluster(), processes=(HOLDS, OPEN, IDLE, hidden)), "processes"
+    )
     assert [finding.code for finding in findings] == [
         "MemoryRegistered",
         "NothingRegistered",
@@ -210,7 +214,7 @@ def test_processes() -> None:
     small = ContainerProcesses("main", (RdmaProcess(7, "python", 64),))
     assert (
         "has registered 64 KiB of"
-        in chapter_findings(explain(live(), processes=(small,)), "processes")[0].text
+        in chapter_findings(explain(pod_in_cluster(), processes=(small,)), "processes")[0].text
     )
 
 
@@ -231,7 +235,7 @@ def test_processes() -> None:
 )
 def test_transports_of_a_log(lines: list[str], code: str, says: str) -> None:
     """The first finding on a log names the network that it shows."""
-    finding = chapter_findings(explain(live(), logs=(log(*lines),)), "log")[0]
+    finding = chapter_findings(explain(pod_in_cluster(), logs=(log(*lines),)), "log")[0]
     assert finding.code == code
     assert says in finding.text
     assert finding.remedy or code == "RdmaInUse"
@@ -240,7 +244,9 @@ def test_transports_of_a_log(lines: list[str], code: str, says: str) -> None:
 def test_causes_in_a_log() -> None:
     """Each cause has its first line, the number of its lines, and its remedy."""
     line = "n:1:1 [0] NCCL INFO NET/IB : No device found."
-    findings = chapter_findings(explain(live(), logs=(log(line, line), log(previous=True))), "log")
+    findings = chapter_findings(
+        explain(pod_in_cluster(), logs=(log(line, line), log(previous=True))), "log"
+    )
     assert [finding.code for finding in findings] == [
         "NoChannel",
         "NoDeviceFound",
@@ -254,7 +260,7 @@ def test_causes_in_a_log() -> None:
 
 def test_a_cause_needs_no_network_beside_it() -> None:
     """For a failed benchmark, the absence of lines from NCCL and UCX does not matter."""
-    findings = chapter_findings(explain(live(), logs=(log(NO_MEMORY),)), "log")
+    findings = chapter_findings(explain(pod_in_cluster(), logs=(log(NO_MEMORY),)), "log")
     assert [finding.code for finding in findings] == ["PerftestNoMemory"]
 
 
@@ -279,7 +285,7 @@ def test_a_failed_pod_whose_log_says_why(
     annotations: dict[str, str], before: str, remedy: str
 ) -> None:
     """It had no RDMA, and the lowest layer is the reason, whatever the status."""
-    pod = live(annotations, limits={"rdma/a": "1"}, phase="Failed")
+    pod = pod_in_cluster(annotations, limits={"rdma/a": "1"}, phase="Failed")
     explanation = explain(pod, logs=(log("Couldn't create IB resources", NO_MEMORY),))
     assert (explanation.rdma, explanation.answer.level) == ("no", "error")
     assert explanation.answer.code == "PerftestNoMemory"
@@ -292,12 +298,15 @@ def test_a_failed_pod_whose_log_says_why(
 @pytest.mark.parametrize(
     ("pod", "logs"),
     [
-        (live(phase="Running"), (log(NO_MEMORY),)),
-        (live(phase="Failed"), (log("Killed"),)),
-        (live(phase="Failed"), (log(NO_MEMORY, previous=True),)),
-        (live(phase="Failed"), (log(NO_MEMORY, RDMA),)),
-        (live(phase="Failed"), (log("RuntimeError: NCCL error: unhandled system error"),)),
-        (live(phase="Failed"), None),
+        (pod_in_cluster(phase="Running"), (log(NO_MEMORY),)),
+        (pod_in_cluster(phase="Failed"), (log("Killed"),)),
+        (pod_in_cluster(phase="Failed"), (log(NO_MEMORY, previous=True),)),
+        (pod_in_cluster(phase="Failed"), (log(NO_MEMORY, RDMA),)),
+        (
+            pod_in_cluster(phase="Failed"),
+            (log("RuntimeError: NCCL error: unhandled system error"),),
+        ),
+        (pod_in_cluster(phase="Failed"), None),
     ],
     ids=["running", "killed", "before the restart", "over RDMA", "a higher layer", "no log"],
 )
@@ -310,18 +319,18 @@ def test_other_failures_say_nothing_of_rdma(pod: dict[str, Any], logs: Any) -> N
 def test_a_failed_pod_that_never_asked() -> None:
     """The missing opt-in is the reason, not its consequences."""
     lines = "Unable to find the Infiniband/RoCE device"
-    explanation = explain(live({}, phase="Failed"), logs=(log(lines),))
+    explanation = explain(pod_in_cluster({}, phase="Failed"), logs=(log(lines),))
     assert (explanation.rdma, explanation.answer.code) == ("no", "NotOptedIn")
 
 
 def test_owners_are_named() -> None:
     """The explanation names the owners of the pod."""
-    explanation = explain(live(metadata=OWNED), owners=(job(),))
+    explanation = explain(pod_in_cluster(metadata=OWNED), owners=(job(),))
     assert explanation.owners == ("Job train",)
 
 
 def test_what_could_not_be_read() -> None:
     """The last chapter has a finding for each."""
-    explanation = explain(live(), unread=("You do not have the right to read nodes.",))
+    explanation = explain(pod_in_cluster(), unread=("You do not have the right to read nodes.",))
     assert explanation.chapters[-1].name == "unread"
     assert codes(explanation, "unread") == ["NotRead"]

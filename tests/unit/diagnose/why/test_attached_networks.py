@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import chapter_findings, codes, explain, live, status
+from tests.unit.diagnose.why.pods import chapter_findings, codes, explain, pod_in_cluster, status
 
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 WANTED = {**status(), NETWORKS: "rails/rail-0@net1, rail-1"}
@@ -14,7 +14,7 @@ WANTED = {**status(), NETWORKS: "rails/rail-0@net1, rail-1"}
 
 def test_a_running_pod_without_a_report() -> None:
     """Multus writes a report, so it did not act: the tick is none."""
-    explanation = explain(live(WANTED))
+    explanation = explain(pod_in_cluster(WANTED))
     finding = chapter_findings(explanation, "podStatus")[1]
     assert (finding.code, finding.level) == ("NetworksNotAttached", "error")
     assert finding.text == (
@@ -42,5 +42,5 @@ def test_a_running_pod_without_a_report() -> None:
 )
 def test_pods_that_need_no_report(annotations: dict[str, str], fields: dict[str, Any]) -> None:
     """Without readable networks, before the pod runs, and in the host network."""
-    explanation = explain(live(annotations, **fields))
+    explanation = explain(pod_in_cluster(annotations, **fields))
     assert "NetworksNotAttached" not in codes(explanation, "podStatus")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import decide_on, decision_input, env, fabrics, gpu
 from tests.builders import pod as new_pod
-from tests.unit.diagnose.why.pods import chapter_findings, live, status
+from tests.unit.diagnose.why.pods import chapter_findings, pod_in_cluster, status
 from tests.unit.diagnose.why.test_comparison import KNOWN, Item, compared, main
 from webhook.diagnose.why.explanation import Explanation
 from webhook.model.fabric import CompiledConfiguration
@@ -65,14 +65,16 @@ def admitted(
 
 def bound(
     pod: Item,
-    installed: CompiledConfiguration | None = KNOWN,
+    cluster_configuration: CompiledConfiguration | None = KNOWN,
     *,
     nodes: tuple[Item, ...] | None = None,
     **node_facts: Node,
 ) -> Explanation:
     """Explain a pod, with the facts of nodes by now; by default, of one of the fabric."""
     facts = {name.replace("_", "-"): facts for name, facts in node_facts.items()}
-    return compared(pod, installed, nodes=nodes, node_facts=facts or {"node-1": V100_NODE})
+    return compared(
+        pod, cluster_configuration, nodes=nodes, node_facts=facts or {"node-1": V100_NODE}
+    )
 
 
 @pytest.mark.parametrize("case", NODES)
@@ -194,7 +196,7 @@ def test_verdicts_about_other_things() -> None:
     """They stay, on any node."""
     pod = admitted(V100_NODE, None, KNOWN, gpu("trainer", env=env(NCCL_IB_DISABLE="1")))
     assert bound(pod, node_1=H100_NODE).answer.code == "NcclIbDisabled"
-    assert compared(live(status()), KNOWN, node_facts={"node-1": H100_NODE}).rdma == "yes"
+    assert compared(pod_in_cluster(status()), KNOWN, node_facts={"node-1": H100_NODE}).rdma == "yes"
 
 
 def test_a_change_decides_first() -> None:

@@ -14,10 +14,10 @@ from tests.unit.diagnose.why.pods import (
     configuration,
     event,
     job,
-    live,
     namespace,
+    pod_in_cluster,
+    pod_without_call,
     status,
-    unseen,
 )
 from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.why.collector import (
@@ -130,7 +130,7 @@ def collect(api: FakeCluster, **options: Any) -> PodEvidence:
 
 def test_with_all_rights() -> None:
     """Namespace, webhooks, owner and events are read, and nothing is missing."""
-    pod = unseen(metadata=OWNED)
+    pod = pod_without_call(metadata=OWNED)
     evidence = collect(FakeCluster(everything(pod)))
     assert evidence.unread == ()
     assert evidence.pod == PodRecord.read(pod)
@@ -147,7 +147,7 @@ def test_with_all_rights() -> None:
 
 def test_with_the_right_to_read_pods_only() -> None:
     """Each unreadable object has a sentence."""
-    pod = unseen(metadata=OWNED, phase="Pending")
+    pod = pod_without_call(metadata=OWNED, phase="Pending")
     api = FakeCluster(dict.fromkeys(everything(pod), 403) | {f"{LAB}/pods/train-0": pod})
     evidence = collect(api, logs=True)
     assert evidence.unread == (
@@ -165,7 +165,7 @@ def test_with_the_right_to_read_pods_only() -> None:
 
 def test_only_what_is_needed() -> None:
     """For a running pod that is as its status says, neither webhooks nor nodes are read."""
-    api = FakeCluster(everything(live()))
+    api = FakeCluster(everything(pod_in_cluster()))
     assert collect(api).unread == ()
     paths = [f"{LAB}/pods/train-0", LAB, f"{LAB}/events", CONFIGURATION_PATH]
     assert [path for path, _ in api.asked] == paths
@@ -188,7 +188,9 @@ def test_what_may_have_changed_the_pod() -> None:
             "reinvocationPolicy": "IfNeeded",
         },
     }
-    answers = everything(live(CHANGED, spec=SPEC)) | {HOOKS: listed(configuration(), later)}
+    answers = everything(pod_in_cluster(CHANGED, spec=SPEC)) | {
+        HOOKS: listed(configuration(), later)
+    }
     evidence = collect(FakeCluster(answers))
     assert evidence.later_mutators == ("webhook mesh.example of zzz-later",)
     evidence = collect(FakeCluster(answers | {POLICIES: listed(policy)}))
@@ -199,7 +201,7 @@ def test_what_may_have_changed_the_pod() -> None:
 
 def test_the_runtime_class_may_have_changed_the_pod() -> None:
     """The API server merges its scheduling into the pod's; without any, it adds nothing."""
-    answers = everything(live(CHANGED, spec={**SPEC, "runtimeClassName": "kata"}))
+    answers = everything(pod_in_cluster(CHANGED, spec={**SPEC, "runtimeClassName": "kata"}))
     path = "/apis/node.k8s.io/v1/runtimeclasses/kata"
     selecting = {"scheduling": {"nodeSelector": {"a": "b"}}}
     for answer, others in (
@@ -213,7 +215,7 @@ def test_the_runtime_class_may_have_changed_the_pod() -> None:
 
 def test_what_may_have_changed_the_pod_may_not_be_read() -> None:
     """Each missing right has a sentence, but no sentence is about a kind that does not exist."""
-    answers = everything(live(CHANGED, spec=SPEC)) | {HOOKS: 403, CONFIGURATION_PATH: 403}
+    answers = everything(pod_in_cluster(CHANGED, spec=SPEC)) | {HOOKS: 403, CONFIGURATION_PATH: 403}
     evidence = collect(FakeCluster(answers))
     assert evidence.later_mutators is None
     assert evidence.unread == (
@@ -227,19 +229,19 @@ def test_what_may_have_changed_the_pod_may_not_be_read() -> None:
 
 def test_the_configuration_of_the_admission() -> None:
     """The cluster's is read, unless the given one is that of the admission."""
-    answers = everything(live()) | {CONFIGURATION_PATH: FABRICS_OBJECT}
+    answers = everything(pod_in_cluster()) | {CONFIGURATION_PATH: FABRICS_OBJECT}
     evidence = collect(FakeCluster(answers))
-    assert evidence.installed is not None
-    assert list(evidence.installed.fabrics) == ["v100-ib"]
+    assert evidence.cluster_configuration is not None
+    assert list(evidence.cluster_configuration.fabrics) == ["v100-ib"]
     given = fabrics(V100)
-    of_given = live(status())
+    of_given = pod_in_cluster(status())
     of_given["metadata"]["annotations"]["rdma.lab/status"] = of_given["metadata"]["annotations"][
         "rdma.lab/status"
     ].replace(CONFIG, given.config_hash)
     api = FakeCluster(everything(of_given) | {CONFIGURATION_PATH: FABRICS_OBJECT})
-    assert collect(api, configuration=given).installed is None
+    assert collect(api, configuration=given).cluster_configuration is None
     broken = answers | {CONFIGURATION_PATH: {**FABRICS_OBJECT, "spec": {"fabrics": "x"}}}
-    assert collect(FakeCluster(broken)).installed is None
+    assert collect(FakeCluster(broken)).cluster_configuration is None
 
 
 CREATION = {
@@ -269,7 +271,7 @@ FABRICS_OBJECT: dict[str, Any] = {
 
 def test_for_what_would_be_decided() -> None:
     """With a fabrics file, all facts for a decision are read, as for a preview."""
-    answers = everything(live()) | {
+    answers = everything(pod_in_cluster()) | {
         f"{LAB}/limitranges": listed(),
         f"{LAB}/resourcequotas": listed(
             {"metadata": {"name": "q", "namespace": "lab"}, "spec": {"hard": {"limits.memory": 1}}}
@@ -288,7 +290,7 @@ def test_claims_count_where_a_fabric_has_them() -> None:
     """The namespace's templates and claims are read; nodes once, however many pods."""
     resource = "/apis/resource.k8s.io/v1/namespaces/lab"
     template = {"metadata": {"name": "nics", "namespace": "lab"}, "spec": {"spec": {}}}
-    answers = everything(live(phase="Pending")) | {
+    answers = everything(pod_in_cluster(phase="Pending")) | {
         f"{resource}/resourceclaimtemplates": listed(template),
         f"{resource}/resourceclaims": listed(),
     }
@@ -305,7 +307,7 @@ def test_claims_count_where_a_fabric_has_them() -> None:
 
 def test_the_namespace_is_read_once() -> None:
     """This is a pod without a status, with a fabrics file."""
-    api = FakeCluster(everything(unseen()))
+    api = FakeCluster(everything(pod_without_call()))
     evidence = collect(api, configuration=fabrics(V100))
     assert evidence.namespace == KubernetesObject.read({**namespace(), "kind": "Namespace"})
     assert [path for path, _ in api.asked].count(LAB) == 1
@@ -326,7 +328,7 @@ def config_maps_read(api: FakeCluster) -> list[str]:
 def test_config_maps_of_an_unsure_pod() -> None:
     """They are read once, and what may not be read has a sentence; Secrets are never read."""
     containers = [{"name": "main", **VARIABLES}, {"name": "more", **VARIABLES}]
-    unsure = live(status("unsure", "EnvUnseen"), spec={"containers": containers})
+    unsure = pod_in_cluster(status("unsure", "EnvUnseen"), spec={"containers": containers})
     metadata = {"name": "a", "namespace": "lab"}
     answers = everything(unsure) | {
         f"{LAB}/configmaps/a": {"metadata": metadata, "data": {"NCCL_NET": "IB"}},
@@ -337,7 +339,7 @@ def test_config_maps_of_an_unsure_pod() -> None:
     assert config_maps_read(api) == ["configmaps/b", "configmaps/a"]
     assert evidence.config_maps == {"a": {"NCCL_NET": "IB"}}
     assert evidence.unread == ("You do not have the right to read ConfigMap lab/b.",)
-    sure = FakeCluster(everything(live(spec={"containers": containers})))
+    sure = FakeCluster(everything(pod_in_cluster(spec={"containers": containers})))
     assert collect(sure).config_maps == {}
     assert config_maps_read(sure) == []
 
@@ -352,7 +354,7 @@ def test_config_maps_that_a_pod_mounts() -> None:
     for rdma, names in (("unsure", "cs"), ("yes", "s"), ("none", "s"), ("no", "")):
         mounted = mounts if rdma == "unsure" else mounts[1:]
         container = {"name": "main", "command": ["/scripts/a"], "volumeMounts": mounted}
-        pod = live(status(rdma), spec={"containers": [container], "volumes": volumes})
+        pod = pod_in_cluster(status(rdma), spec={"containers": [container], "volumes": volumes})
         late = {"name": "s", "namespace": "lab", "creationTimestamp": "2027-01-01T00:00:00Z"}
         api = FakeCluster(everything(pod) | {f"{LAB}/configmaps/s": {"metadata": late}})
         evidence = collect(api)
@@ -365,7 +367,7 @@ def test_config_maps_that_a_pod_mounts() -> None:
 def test_config_maps_for_what_would_be_decided() -> None:
     """Those of the template count, also if they were changed since the pod was created."""
     late = {"name": "a", "namespace": "lab", "creationTimestamp": "2027-01-01T00:00:00Z"}
-    answers = everything(live(metadata=OWNED)) | {
+    answers = everything(pod_in_cluster(metadata=OWNED)) | {
         "/apis/batch/v1/namespaces/lab/jobs/train": job(**VARIABLES),
         f"{LAB}/configmaps/a": {"metadata": late, "data": {"NCCL_NET": "IB"}},
     }
@@ -379,7 +381,7 @@ def test_many_config_maps() -> None:
     """No more than a hundred are read."""
     sources = [{"configMapRef": {"name": f"c{number}"}} for number in range(101)]
     spec = {"containers": [{"name": "main", "envFrom": sources}]}
-    api = FakeCluster(everything(live(status("unsure", "EnvUnseen"), spec=spec)))
+    api = FakeCluster(everything(pod_in_cluster(status("unsure", "EnvUnseen"), spec=spec)))
     collect(api)
     assert len(config_maps_read(api)) == 100
 
@@ -387,7 +389,7 @@ def test_many_config_maps() -> None:
 def test_nodes_of_a_pending_pod() -> None:
     """Only the few fields of nodes that describe their resources are kept."""
     node = {"metadata": {"name": "n", "uid": "u"}, "status": {"allocatable": {"rdma/x": "1"}}}
-    answers = everything(live(phase="Pending")) | {"/api/v1/nodes": listed(node)}
+    answers = everything(pod_in_cluster(phase="Pending")) | {"/api/v1/nodes": listed(node)}
     (view,) = collect(FakeCluster(answers)).nodes or ()
     assert view.model_dump() == {
         "metadata": {"name": "n"},
@@ -409,7 +411,7 @@ def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -
     names = ("mine", "ending", "there", "of-others", "of-another-version", "mine")
     claims = [{"name": f"claim-{name}", "resourceClaimName": name} for name in names]
     created = {"name": "made", "resourceClaimTemplateName": "nics"}
-    pod = live(phase=phase, spec={"nodeName": node, "resourceClaims": [*claims, created]})
+    pod = pod_in_cluster(phase=phase, spec={"nodeName": node, "resourceClaims": [*claims, created]})
     answers = {
         "mine": StatusError(404, 'resourceclaims.resource.k8s.io "mine" not found'),
         "ending": {"metadata": {"name": "ending", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
@@ -438,7 +440,7 @@ def test_pages() -> None:
             return listed({"metadata": {"name": "b"}})
         return listed({"metadata": {"name": "a"}}, next_page="more")
 
-    answers = everything(live(phase="Pending")) | {"/api/v1/nodes": page}
+    answers = everything(pod_in_cluster(phase="Pending")) | {"/api/v1/nodes": page}
     evidence = collect(FakeCluster(answers))
     assert evidence.nodes is not None
     assert [node.metadata.name for node in evidence.nodes] == ["a", "b"]
@@ -449,7 +451,7 @@ def test_owners_of_owners() -> None:
     above = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set"}
     owned = job()
     owned["metadata"]["ownerReferences"] = [{**above, "controller": True}]
-    answers = everything(live(metadata=OWNED)) | {
+    answers = everything(pod_in_cluster(metadata=OWNED)) | {
         "/apis/batch/v1/namespaces/lab/jobs/train": owned,
         "/apis/jobset.x-k8s.io/v1alpha2": {
             "resources": [{"name": "jobsets", "kind": "JobSet", "namespaced": True}]
@@ -471,7 +473,9 @@ def test_events_in_order() -> None:
         event("A", "", lastTimestamp=None, eventTime="2026-11-22T10:00:01.5Z"),
         event("B", "", lastTimestamp=None, metadata={"creationTimestamp": "2026-11-22T10:00:02Z"}),
     ]
-    evidence = collect(FakeCluster(everything(live()) | {f"{LAB}/events": listed(*events)}))
+    evidence = collect(
+        FakeCluster(everything(pod_in_cluster()) | {f"{LAB}/events": listed(*events)})
+    )
     assert [event.reason for event in evidence.events or ()] == ["A", "B", "C"]
 
 
@@ -483,14 +487,16 @@ def test_events_of_an_earlier_object() -> None:
         event("B", "", involvedObject={**involved, "uid": "u"}),
         event("C", ""),
     ]
-    evidence = collect(FakeCluster(everything(live()) | {f"{LAB}/events": listed(*events)}))
+    evidence = collect(
+        FakeCluster(everything(pod_in_cluster()) | {f"{LAB}/events": listed(*events)})
+    )
     assert [event.reason for event in evidence.events or ()] == ["B", "C"]
 
 
 def test_a_node_is_no_owner() -> None:
     """The mirror pod of a static pod is owned by its node, which has no template."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "controller": True}
-    pod = live(metadata={"ownerReferences": [owner]})
+    pod = pod_in_cluster(metadata={"ownerReferences": [owner]})
     answers = everything(pod) | {
         "/api/v1": {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False}]}
     }
@@ -530,7 +536,7 @@ def test_other_refusals() -> None:
     """An error of the API server does not count as a missing pod, and later reads continue."""
     with pytest.raises(StatusError):
         collect(FakeCluster({f"{LAB}/pods/train-0": 500}))
-    answers = everything(live()) | {f"{LAB}/events": ClusterError("it is silent")}
+    answers = everything(pod_in_cluster()) | {f"{LAB}/events": ClusterError("it is silent")}
     assert collect(FakeCluster(answers)).unread == (
         "Could not read the events of Pod train-0: it is silent.",
     )
@@ -542,7 +548,7 @@ def running(**fields: Any) -> dict[str, Any]:
         {"name": "main", "state": {"running": {}}, "restartCount": fields.pop("restarts", 0)},
         {"name": "done", "state": {"terminated": {"exitCode": 0}}},
     ]
-    return live(containerStatuses=states, **fields)
+    return pod_in_cluster(containerStatuses=states, **fields)
 
 
 def test_processes_of_running_containers() -> None:
@@ -632,7 +638,7 @@ def unplaced(message: str = "", scheduler: str = "", **spec: Any) -> dict[str, A
     condition = {"type": "PodScheduled", "status": "False", "message": message}
     conditions = [condition] if message else []
     fields = {"nodeName": "", "schedulerName": scheduler, **spec}
-    return live(phase="Pending", spec=fields, conditions=conditions)
+    return pod_in_cluster(phase="Pending", spec=fields, conditions=conditions)
 
 
 @pytest.mark.parametrize(
@@ -664,7 +670,7 @@ def test_volume_claims(claim: Any, storage_class: Any, problem: Any) -> None:
     }
     expected = () if problem is None else (VolumeClaim("data", *problem),)
     assert collect(FakeCluster(answers)).volume_claims == expected
-    started = FakeCluster(answers | everything(live(spec={"volumes": MOUNT})))
+    started = FakeCluster(answers | everything(pod_in_cluster(spec={"volumes": MOUNT})))
     assert collect(started).volume_claims == ()
 
 
@@ -693,7 +699,7 @@ def placed(name: str, node: str = "n", phase: str = "Running", **spec: Any) -> d
         (unplaced(scheduler="volcano"), True),
         (unplaced(scheduler="default-scheduler"), False),
         (unplaced(), False),
-        (live(), False),
+        (pod_in_cluster(), False),
     ],
 )
 def test_the_pods_on_nodes(pod: dict[str, Any], is_needed: bool) -> None:
@@ -714,7 +720,7 @@ def test_the_pod_that_it_was_preempted_for() -> None:
     """The Event has only the UID, so the pods are read for its name."""
     uid = "8b8f5a46-8f4d-4a0e-9e5c-0123456789ab"
     message = f"Preempted by pod {uid} on node n"
-    answers = everything(live()) | {
+    answers = everything(pod_in_cluster()) | {
         f"{LAB}/events": listed(event("Preempted", message)),
         "/api/v1/pods": listed(placed("a")),
     }
@@ -741,7 +747,7 @@ def test_pods_without_the_right_to_list_them() -> None:
 def test_the_facts_of_nodes() -> None:
     """A pod without a node is compared with their labels."""
     assert collect(FakeCluster(everything(unplaced()))).node_facts["n"].labels == {"a": "b"}
-    assert collect(FakeCluster(everything(live()))).node_facts == {}
+    assert collect(FakeCluster(everything(pod_in_cluster()))).node_facts == {}
 
 
 IN_DOUBT = status("unsure", "NodesUnavailable")
@@ -749,17 +755,19 @@ IN_DOUBT = status("unsure", "NodesUnavailable")
 
 def test_the_node_that_settles_a_doubt() -> None:
     """It is read for a verdict about nodes or fabrics, and no other node; others need none."""
-    node = f"/api/v1/nodes/{live()['spec']['nodeName']}"
+    node = f"/api/v1/nodes/{pod_in_cluster()['spec']['nodeName']}"
     manifest = {"metadata": {"name": "node-1", "labels": {"a": "b"}}}
-    answers = everything(live(IN_DOUBT)) | {node: manifest}
+    answers = everything(pod_in_cluster(IN_DOUBT)) | {node: manifest}
     api = FakeCluster(answers)
     evidence = collect(api)
     assert evidence.node_facts["node-1"].labels == {"a": "b"}
     assert evidence.unread == ()
     assert [path for path, _ in api.asked if "/nodes" in path] == [node]
-    without_fabric = FakeCluster(answers | everything(live(status("no", "FabricUnknown"))))
+    without_fabric = FakeCluster(
+        answers | everything(pod_in_cluster(status("no", "FabricUnknown")))
+    )
     assert collect(without_fabric).node_facts.keys() == {"node-1"}
-    api = FakeCluster(answers | everything(live(status("unsure", "MemlockUnknown"))))
+    api = FakeCluster(answers | everything(pod_in_cluster(status("unsure", "MemlockUnknown"))))
     assert collect(api).node_facts == {}
     assert node not in [path for path, _ in api.asked]
 
@@ -775,7 +783,7 @@ def test_the_node_that_settles_a_doubt() -> None:
 )
 def test_a_node_that_cannot_be_read(answer: Any, unread: tuple[str, ...]) -> None:
     """The node then settles nothing."""
-    answers = everything(live(IN_DOUBT)) | {"/api/v1/nodes/node-1": answer}
+    answers = everything(pod_in_cluster(IN_DOUBT)) | {"/api/v1/nodes/node-1": answer}
     evidence = collect(FakeCluster(answers))
     assert (evidence.node_facts, evidence.unread) == ({}, unread)
 
@@ -785,12 +793,12 @@ def test_the_limit_range_of_a_limit() -> None:
     path = f"{LAB}/limitranges"
     limits = [{"type": "Container", "max": {"memory": "8Gi"}}]
     limit_range = {"metadata": {"name": "lr", "namespace": "lab"}, "spec": {"limits": limits}}
-    answers = everything(live(status("unsure", "DefaultMemoryLimit")))
+    answers = everything(pod_in_cluster(status("unsure", "DefaultMemoryLimit")))
     answers |= {path: listed(limit_range), f"{LAB}/resourcequotas": listed()}
     evidence = collect(FakeCluster(answers))
     assert evidence.facts.namespace("lab").memory_limit_rejection == "LimitRange lr sets max.memory"
     assert evidence.unread == ()
-    api = FakeCluster(answers | everything(live()))
+    api = FakeCluster(answers | everything(pod_in_cluster()))
     assert collect(api).facts.namespace("lab").memory_limit_rejection == ""
     assert path not in [asked for asked, _ in api.asked]
 
@@ -805,9 +813,9 @@ def test_the_node_of_a_running_pod_is_read_if_the_pod_is_not_ready() -> None:
         (gone, (), ()),
         (403, None, ("You do not have the right to read node node-1.",)),
     ):
-        evidence = collect(FakeCluster(everything(live(**state)) | {path: answer}))
+        evidence = collect(FakeCluster(everything(pod_in_cluster(**state)) | {path: answer}))
         records = evidence.nodes
         assert (records and [record.metadata.name for record in records]) == nodes
         assert evidence.unread == unread
-    for pod in (live(), live(phase="Succeeded", **state)):
+    for pod in (pod_in_cluster(), pod_in_cluster(phase="Succeeded", **state)):
         assert collect(FakeCluster(everything(pod) | {path: node})).nodes is None

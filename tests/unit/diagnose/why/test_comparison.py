@@ -33,7 +33,9 @@ from webhook.model.nodes import FabricIndex, Node, build_fabric_index
 Item = dict[str, Any]
 KNOWN = fabrics()
 KEEP = {"rdma.lab/memory-limit": "keep"}
-each_knowledge = pytest.mark.parametrize("installed", [KNOWN, None], ids=["known", "unknown"])
+each_knowledge = pytest.mark.parametrize(
+    "cluster_configuration", [KNOWN, None], ids=["known", "unknown"]
+)
 
 
 def equipped(*containers: Item, **fields: Any) -> Item:
@@ -49,9 +51,13 @@ def main(pod: Item) -> Item:
     return container
 
 
-def compared(pod: Item, installed: CompiledConfiguration | None, **evidence: Any) -> Explanation:
+def compared(
+    pod: Item, cluster_configuration: CompiledConfiguration | None, **evidence: Any
+) -> Explanation:
     """Explain a pod in a labeled namespace, with the cluster's configuration or without."""
-    return explain(pod, namespace=namespace(), installed=installed, **evidence)
+    return explain(
+        pod, namespace=namespace(), cluster_configuration=cluster_configuration, **evidence
+    )
 
 
 def changes(explanation: Explanation) -> list[Finding]:
@@ -77,18 +83,20 @@ def changes(explanation: Explanation) -> list[Finding]:
     ],
     ids=str,
 )
-def test_a_pod_as_it_was_left(pod: Item, installed: CompiledConfiguration | None) -> None:
+def test_a_pod_as_it_was_left(
+    pod: Item, cluster_configuration: CompiledConfiguration | None
+) -> None:
     """Nothing was changed, whether the configuration is known or not."""
-    explanation = compared(pod, installed)
+    explanation = compared(pod, cluster_configuration)
     status = decide_on(pod).verdict
     assert status is not None
     assert changes(explanation) == []
     assert (explanation.rdma, explanation.answer.code) == (status.rdma, status.because.code)
 
 
-def remarks(pod: Item, installed: CompiledConfiguration | None) -> dict[str, str]:
+def remarks(pod: Item, cluster_configuration: CompiledConfiguration | None) -> dict[str, str]:
     """Return the findings on what the webhook did, by code."""
-    findings = chapter_findings(compared(pod, installed), "applied")
+    findings = chapter_findings(compared(pod, cluster_configuration), "applied")
     return {finding.code: finding.text for finding in findings}
 
 
@@ -126,7 +134,9 @@ def test_variables_that_a_command_drops_are_named() -> None:
 
 
 @each_knowledge
-def test_a_pod_that_a_node_kept_from_a_fabric(installed: CompiledConfiguration | None) -> None:
+def test_a_pod_that_a_node_kept_from_a_fabric(
+    cluster_configuration: CompiledConfiguration | None,
+) -> None:
     """Without the node, its GPU implies a fabric: but what it would get there was never applied."""
     index = FabricIndex(by_node={"cpu-0": frozenset()}, inhabited=frozenset({"v100-ib"}))
     bound = new_pod(gpu("trainer", limits={"memory": "8Gi"}), nodeName="cpu-0")
@@ -135,15 +145,15 @@ def test_a_pod_that_a_node_kept_from_a_fabric(installed: CompiledConfiguration |
     assert decision.verdict is not None
     assert decision.outcomes
     pod = {**decision.pod, "kind": "Pod"}
-    assert changes(compared(pod, installed)) == []
+    assert changes(compared(pod, cluster_configuration)) == []
 
 
 @each_knowledge
-def test_a_capability_that_was_removed(installed: CompiledConfiguration | None) -> None:
+def test_a_capability_that_was_removed(cluster_configuration: CompiledConfiguration | None) -> None:
     """The field is named, with what it was and is; without it RDMA is not certain."""
     pod = equipped()
     main(pod)["securityContext"] = {}
-    explanation = compared(pod, installed)
+    explanation = compared(pod, cluster_configuration)
     (finding,) = changes(explanation)
     assert finding.text == (
         "Container trainer: securityContext.capabilities.add was IPC_LOCK, is absent."
@@ -177,24 +187,26 @@ def test_a_resource_that_was_removed() -> None:
 @each_knowledge
 @pytest.mark.parametrize("before", ["8Gi", None], ids=["dropped", "none before"])
 def test_a_limit_that_was_added(
-    installed: CompiledConfiguration | None, before: str | None
+    cluster_configuration: CompiledConfiguration | None, before: str | None
 ) -> None:
     """A limit counts, if the webhook removed one; or if it would have, by the configuration."""
     pod = equipped(gpu("trainer", limits={"memory": before} if before else {}))
     main(pod)["resources"]["limits"]["memory"] = "1Gi"
-    explanation = compared(pod, installed)
-    certain = before is not None or installed is not None
+    explanation = compared(pod, cluster_configuration)
+    certain = before is not None or cluster_configuration is not None
     text = "Container trainer: resources.limits.memory was absent, is 1Gi."
     assert [finding.text for finding in changes(explanation)] == [text] * certain
     assert explanation.rdma == ("unsure" if certain else "yes")
 
 
 @each_knowledge
-def test_a_variable_that_turns_rdma_off(installed: CompiledConfiguration | None) -> None:
+def test_a_variable_that_turns_rdma_off(
+    cluster_configuration: CompiledConfiguration | None,
+) -> None:
     """The status would name it, had it been there at admission."""
     pod = equipped()
     main(pod)["env"].append({"name": "NCCL_IB_DISABLE", "value": "1"})
-    explanation = compared(pod, installed)
+    explanation = compared(pod, cluster_configuration)
     assert explanation.rdma == "no"
     assert explanation.answer.code == "ChangedAfterwards"
     assert explanation.answer.text == (
@@ -264,12 +276,12 @@ def test_an_interface_that_was_changed() -> None:
 
 
 @each_knowledge
-def test_networks_that_were_removed(installed: CompiledConfiguration | None) -> None:
+def test_networks_that_were_removed(cluster_configuration: CompiledConfiguration | None) -> None:
     """The annotation is a field of the pod."""
     amounts = {"limits": {"nvidia.com/h100": "1"}, "requests": {"nvidia.com/h100": "1"}}
     pod = equipped({"name": "main", "image": "x", "resources": amounts})
     del pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"]
-    (finding,) = changes(compared(pod, installed))
+    (finding,) = changes(compared(pod, cluster_configuration))
     assert "k8s.v1.cni.cncf.io/networks" in finding.text
 
 
@@ -366,7 +378,7 @@ def test_a_launcher_is_compared_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trainer", "installed", "text"),
+    ("trainer", "cluster_configuration", "text"),
     [
         (
             gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_7")),
@@ -404,10 +416,10 @@ def test_a_launcher_is_compared_too() -> None:
     ids=["HCA", "HCA, configuration unknown", "export", "user"],
 )
 def test_the_container_and_the_value(
-    trainer: Item, installed: CompiledConfiguration | None, text: str
+    trainer: Item, cluster_configuration: CompiledConfiguration | None, text: str
 ) -> None:
     """The status has only a code; what the pod carries has the names, if it explains the code."""
-    assert compared(equipped(trainer), installed).answer.text == text
+    assert compared(equipped(trainer), cluster_configuration).answer.text == text
 
 
 def _on_no_fabric(**spec: Any) -> Item:
@@ -452,7 +464,7 @@ def test_pod_security_is_the_cause(security: Item) -> None:
     )
     manifest = new_pod(gpu("trainer", securityContext=security))
     pod = deepcopy(decide_on(manifest, cluster).pod) | {"kind": "Pod"}
-    explanation = explain(pod, namespace=place, installed=KNOWN)
+    explanation = explain(pod, namespace=place, cluster_configuration=KNOWN)
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "PodSecurity")
     assert explanation.answer.text == (
         "RDMA over v100-ib is not certain: container trainer lacks IPC_LOCK: Pod Security "
@@ -462,12 +474,12 @@ def test_pod_security_is_the_cause(security: Item) -> None:
     assert explanation.answer.remedy.startswith("Run the pod in a namespace with the Pod Security")
     codes = [finding.code for finding in chapter_findings(explanation, "applied")]
     assert "PodSecurity" not in codes
-    unread = explain(pod, installed=KNOWN).answer
+    unread = explain(pod, cluster_configuration=KNOWN).answer
     assert (unread.code, unread.remedy) == ("PodSecurity", explanation.answer.remedy)
 
 
 @each_knowledge
-def test_a_limit_by_default(installed: CompiledConfiguration | None) -> None:
+def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None) -> None:
     """A limit of a LimitRange is a doubt, as one that was added afterwards is."""
     rejection = "LimitRange bounds sets max.memory"
     place = NamespaceFacts(name="lab", memory_limit_rejection=rejection)
@@ -477,7 +489,7 @@ def test_a_limit_by_default(installed: CompiledConfiguration | None) -> None:
         annotations={"kubernetes.io/limit-ranger": recorded},
     )
     pod = deepcopy(decide_on(manifest, decision_input(namespace=place)).pod) | {"kind": "Pod"}
-    explanation = compared(pod, installed, facts=Facts(namespaces={"lab": place}))
+    explanation = compared(pod, cluster_configuration, facts=Facts(namespaces={"lab": place}))
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "DefaultMemoryLimit")
     assert changes(explanation) == []
     assert explanation.answer.text == (
@@ -485,7 +497,7 @@ def test_a_limit_by_default(installed: CompiledConfiguration | None) -> None:
         "LimitRange bounds sets max.memory. A container has a memory limit that a "
         "LimitRange set by default, and all memory that it registers counts against it."
     )
-    unread = compared(pod, installed).answer.text
+    unread = compared(pod, cluster_configuration).answer.text
     assert "container trainer got limits.memory 4Gi by default of a LimitRange. A" in unread
 
 
@@ -521,14 +533,18 @@ def test_any_shape(spec: object) -> None:
 
 
 @each_knowledge
-def test_a_command_that_changes_the_user(installed: CompiledConfiguration | None) -> None:
+def test_a_command_that_changes_the_user(
+    cluster_configuration: CompiledConfiguration | None,
+) -> None:
     """The remedy is in the command, not to run the container as root, as it does."""
     trainer = gpu("trainer", command=["gosu", "1000", "torchrun", "a"])
     pod = equipped(trainer, securityContext={"runAsUser": 0})
-    explanation = compared(pod, installed)
+    explanation = compared(pod, cluster_configuration)
     assert explanation.answer.code == "MemlockUnknown"
-    if installed is not None:
+    if cluster_configuration is not None:
         assert "gives up root (gosu 1000 in its command)" in explanation.answer.text
         assert explanation.answer.remedy.startswith("Remove from the container's command what")
-    user = compared(equipped(gpu("trainer", securityContext={"runAsUser": 1})), installed)
+    user = compared(
+        equipped(gpu("trainer", securityContext={"runAsUser": 1})), cluster_configuration
+    )
     assert user.answer.remedy.startswith("Run the container as root")

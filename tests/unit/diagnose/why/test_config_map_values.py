@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import env, gpu
-from tests.unit.diagnose.why.pods import CREATED, EARLIER, LATER, explain, live, status
+from tests.unit.diagnose.why.pods import CREATED, EARLIER, LATER, explain, pod_in_cluster, status
 from tests.unit.diagnose.why.test_answer import RDMA, log
 from tests.unit.diagnose.why.test_comparison import KNOWN, changes, compared, equipped, main
 from webhook.diagnose.why.config_map_values import changed_config_maps, config_maps_of
@@ -33,8 +33,8 @@ def from_config_map(**fields: Any) -> dict[str, Any]:
 
 def test_a_value_that_turns_rdma_off() -> None:
     """It decides, whether the configuration of the admission is known or not."""
-    for installed in (KNOWN, None):
-        explanation = compared(from_config_map(), installed, config_maps=OFF)
+    for cluster_configuration in (KNOWN, None):
+        explanation = compared(from_config_map(), cluster_configuration, config_maps=OFF)
         assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
         assert (explanation.answer.text, explanation.answer.level) == (DISABLED, "error")
         assert explanation.answer.remedy == (
@@ -87,7 +87,7 @@ def test_other_reasons_stay() -> None:
     """A ConfigMap does not remove another reason for `unsure`, nor a verdict that was certain."""
     pod = equipped(gpu("trainer", env=env(NCCL_NET_PLUGIN="own")))
     assert compared(pod, KNOWN, config_maps=ON).answer.code == "NcclNetPlugin"
-    assert explain(live(status()), config_maps=OFF).rdma == "yes"
+    assert explain(pod_in_cluster(status()), config_maps=OFF).rdma == "yes"
 
 
 def test_stronger_evidence() -> None:
@@ -100,7 +100,7 @@ def test_stronger_evidence() -> None:
 
 def test_a_pod_of_no_shape() -> None:
     """Nothing is said about it."""
-    pod = live(status("unsure", "EnvUnseen"), spec={"containers": "x"})
+    pod = pod_in_cluster(status("unsure", "EnvUnseen"), spec={"containers": "x"})
     assert explain(pod, config_maps=OFF).answer.code == "EnvUnseen"
 
 
@@ -158,9 +158,9 @@ NOT_READ = "that key entry.sh of ConfigMap entry, which was not read, does not t
 
 def test_a_script_that_turns_rdma_off() -> None:
     """It decides against a verdict that assumed it to be harmless."""
-    for installed in (KNOWN, None):
+    for cluster_configuration in (KNOWN, None):
         maps = scripts("export NCCL_IB_DISABLE=1\ntorchrun train.py\n")
-        explanation = compared(with_script(), installed, config_maps=maps)
+        explanation = compared(with_script(), cluster_configuration, config_maps=maps)
         assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
         assert explanation.answer.text == (
             "No RDMA, because of ConfigMap entry: container trainer sets NCCL_IB_DISABLE=1: remove "
@@ -307,7 +307,7 @@ def config_map(name: str = "tuning", written: str = EARLIER, **metadata: Any) ->
 )
 def test_config_maps_of_the_time_of_creation(manifest: dict[str, Any], is_used: bool) -> None:
     """What was changed after the pod was created does not show what its containers got."""
-    pod = PodRecord.read(live())
+    pod = PodRecord.read(pod_in_cluster())
     assert config_maps_of(pod, [manifest]) == ({"tuning": {"a": "b"}} if is_used else {})
     is_changed = not is_used and manifest["kind"] == "ConfigMap"
     is_changed = is_changed and manifest["metadata"]["namespace"] == "lab"
@@ -316,7 +316,7 @@ def test_config_maps_of_the_time_of_creation(manifest: dict[str, Any], is_used: 
 
 def test_config_maps_in_files() -> None:
     """They count as those of a cluster."""
-    objects = [live(), config_map(), config_map("late", written=LATER)]
+    objects = [pod_in_cluster(), config_map(), config_map("late", written=LATER)]
     (evidence,) = collect_from_objects(objects, "lab", None)
     assert evidence.config_maps == {"tuning": {"a": "b"}}
     assert evidence.changed_config_maps == {"late": LATER}

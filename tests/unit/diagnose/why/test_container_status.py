@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import chapter_findings, codes, explain, live
+from tests.unit.diagnose.why.pods import chapter_findings, codes, explain, pod_in_cluster
 from tests.unit.diagnose.why.test_pod_status import ended, of_main
 from webhook.diagnose.why.container_status import cut
 
@@ -37,7 +37,7 @@ def test_a_failed_pod_without_a_log() -> None:
 
 def ephemeral(**fields: Any) -> dict[str, Any]:
     """Return a pod with an ephemeral container."""
-    return live(spec={"ephemeralContainers": [{"name": "debugger", **fields}]})
+    return pod_in_cluster(spec={"ephemeralContainers": [{"name": "debugger", **fields}]})
 
 
 def test_an_ephemeral_container_without_the_capability() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import Item, live
+from tests.unit.diagnose.why.pods import Item, pod_in_cluster
 from webhook.diagnose.why.later_admission import later_mutators
 from webhook.model.facts import NamespaceFacts
 
@@ -40,7 +40,7 @@ def policy(name: str, again: str = "IfNeeded", **constraints: Any) -> Item:
 
 def later(*configurations: Item, policies: tuple[Item, ...] = ()) -> list[str]:
     """List what comes after ours."""
-    return later_mutators((OURS, *configurations), policies, live(), NAMESPACE)
+    return later_mutators((OURS, *configurations), policies, pod_in_cluster(), NAMESPACE)
 
 
 def test_webhooks_come_in_the_order_of_their_names() -> None:
@@ -83,5 +83,7 @@ def test_policies() -> None:
 def test_any_shape() -> None:
     """An object may have any shape; without our webhook, all others count."""
     shapes: list[Item] = [{}, {"webhooks": 5}, {"metadata": 1, "webhooks": [{}]}]
-    assert later_mutators(shapes, [{}, {"spec": 1}], live(), NAMESPACE) == []
-    assert later_mutators([webhook("a")], [], live(), NAMESPACE) == ["webhook mesh.example of a"]
+    assert later_mutators(shapes, [{}, {"spec": 1}], pod_in_cluster(), NAMESPACE) == []
+    assert later_mutators([webhook("a")], [], pod_in_cluster(), NAMESPACE) == [
+        "webhook mesh.example of a"
+    ]

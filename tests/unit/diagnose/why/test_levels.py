@@ -15,10 +15,10 @@ from tests.unit.diagnose.why.pods import (
     event,
     explain,
     job,
-    live,
     namespace,
+    pod_in_cluster,
+    pod_without_call,
     status,
-    unseen,
 )
 from tests.unit.diagnose.why.test_answer import HOLDS, IDLE, OPEN, RDMA, SOCKETS, log
 from tests.unit.diagnose.why.test_no_pods import (
@@ -93,53 +93,55 @@ _START_FAILURES = (
 
 def _of_call() -> Iterator[Explanation]:
     """Explain pods that the webhook was not called for, each for another reason."""
-    yield explain(live({"rdma.lab/enable": "false"}))
-    yield explain(live({"rdma.lab/enabled": "true"}))
-    yield explain(unseen(metadata={"namespace": "kube-system"}))
-    yield explain(live({**ASKED, "rdma.lab/status": "x"}))
-    yield explain(unseen())
-    yield explain(unseen(), namespace=namespace({}))
+    yield explain(pod_in_cluster({"rdma.lab/enable": "false"}))
+    yield explain(pod_in_cluster({"rdma.lab/enabled": "true"}))
+    yield explain(pod_without_call(metadata={"namespace": "kube-system"}))
+    yield explain(pod_in_cluster({**ASKED, "rdma.lab/status": "x"}))
+    yield explain(pod_without_call())
+    yield explain(pod_without_call(), namespace=namespace({}))
     here = namespace()
-    yield explain(unseen(), namespace=here, webhooks=())
-    yield explain(unseen(), namespace=here, webhooks=[configuration(bundle="")])
+    yield explain(pod_without_call(), namespace=here, webhooks=())
+    yield explain(pod_without_call(), namespace=here, webhooks=[configuration(bundle="")])
     unruly = configuration()
     unruly["webhooks"][1]["rules"] = []
-    yield explain(unseen(), namespace=here, webhooks=[unruly])
-    yield explain(unseen(), namespace=here, webhooks=[configuration(created=LATER)])
-    yield explain(unseen(), namespace=here, webhooks=[configuration()])
-    yield explain(unseen(), namespace=here, webhooks=[configuration("Ignore")])
-    yield explain(unseen(), namespace=namespace(written=LATER), webhooks=[configuration()])
+    yield explain(pod_without_call(), namespace=here, webhooks=[unruly])
+    yield explain(pod_without_call(), namespace=here, webhooks=[configuration(created=LATER)])
+    yield explain(pod_without_call(), namespace=here, webhooks=[configuration()])
+    yield explain(pod_without_call(), namespace=here, webhooks=[configuration("Ignore")])
+    yield explain(
+        pod_without_call(), namespace=namespace(written=LATER), webhooks=[configuration()]
+    )
     fields: Item = {"f:metadata": {"f:annotations": {"f:rdma.lab/enable": {}}}}
     managed = [{"manager": "kubectl-annotate", "time": LATER, "fieldsV1": fields}]
-    yield explain(unseen(metadata={"managedFields": managed}), namespace=here)
+    yield explain(pod_without_call(metadata={"managedFields": managed}), namespace=here)
 
 
 def _of_status() -> Iterator[Explanation]:
     """Explain pods in each state."""
-    yield explain(live(), unread=("x",))
-    yield explain(live({"k8s.v1.cni.cncf.io/networks": "a"}))
+    yield explain(pod_in_cluster(), unread=("x",))
+    yield explain(pod_in_cluster({"k8s.v1.cni.cncf.io/networks": "a"}))
     capable = {"name": "main", "securityContext": {"privileged": True}}
     named = status(applied=["ipc-lock"], skipped=["Sorcery"], warned=2)
-    yield explain(live(named, spec={"containers": [capable]}))
-    yield explain(live(limits={"rdma/a": "1"}, phase="Succeeded"))
-    yield explain(live(phase="Failed", reason="Evicted"))
-    yield explain(live(phase="Failed"))
-    yield explain(live(phase="Pending"))
-    yield explain(live({}, phase=""))
-    yield explain(live(metadata={"deletionTimestamp": EARLIER}))
+    yield explain(pod_in_cluster(named, spec={"containers": [capable]}))
+    yield explain(pod_in_cluster(limits={"rdma/a": "1"}, phase="Succeeded"))
+    yield explain(pod_in_cluster(phase="Failed", reason="Evicted"))
+    yield explain(pod_in_cluster(phase="Failed"))
+    yield explain(pod_in_cluster(phase="Pending"))
+    yield explain(pod_in_cluster({}, phase=""))
+    yield explain(pod_in_cluster(metadata={"deletionTimestamp": EARLIER}))
     yield explain(pending("gated", "SchedulingGated"))
     yield explain(pending("0/1 nodes are available: 1 node(s) had untolerated taint(s)."))
     yield explain(pending())
     yield explain(pending(), nodes=[node("a")])
     events = [event(reason, "x") for reason in ("NoRDMA", "FailedCreate", "Other", "FailedMount")]
-    yield explain(live(phase="Pending"), events=events, nodes=())
+    yield explain(pod_in_cluster(phase="Pending"), events=events, nodes=())
     waiting = {"name": "proxy", "state": {"running": {}}}
     sidecar = {"initContainers": [{"name": "proxy", "restartPolicy": "Always"}]}
-    yield explain(live(phase="Pending", initContainerStatuses=[waiting], spec=sidecar))
-    yield explain(live(phase="Pending", initContainerStatuses=[waiting]))
+    yield explain(pod_in_cluster(phase="Pending", initContainerStatuses=[waiting], spec=sidecar))
+    yield explain(pod_in_cluster(phase="Pending", initContainerStatuses=[waiting]))
     unready = {"type": "Ready", "status": "False", "message": "x"}
-    yield explain(live(conditions=[unready]))
-    yield explain(live(phase="Failed", reason="UnexpectedAdmissionError", message="x"))
+    yield explain(pod_in_cluster(conditions=[unready]))
+    yield explain(pod_in_cluster(phase="Failed", reason="UnexpectedAdmissionError", message="x"))
 
 
 def _of_containers() -> Iterator[Explanation]:
@@ -151,7 +153,7 @@ def _of_containers() -> Iterator[Explanation]:
     yield explain(of_main(state=ended(137)))
     yield explain(of_main(state=ended(137, "OOMKilled")))
     yield explain(of_main(state=ended(128, "StartError")))
-    yield explain(live(spec={"ephemeralContainers": [{"name": "debugger"}]}))
+    yield explain(pod_in_cluster(spec={"ephemeralContainers": [{"name": "debugger"}]}))
     yield from (explain(pending(of_nodes(message))) for message in _CLAIMS)
     yield explain(pending(""), missing_claims=(MissingClaim("mine"),))
     quota = MISSING.removesuffix("not found") + "timed out"
@@ -165,8 +167,8 @@ def _of_pending() -> Iterator[Explanation]:
     preempting = pending("0/1 nodes are available: 1 node(s) were unschedulable.")
     preempting["status"]["nominatedNodeName"] = "n"
     yield explain(preempting)
-    yield explain(live(phase="Pending", nominatedNodeName="n", spec={"nodeName": ""}))
-    yield explain(live(phase="Failed"), events=[event("Preempted", "x")])
+    yield explain(pod_in_cluster(phase="Pending", nominatedNodeName="n", spec={"nodeName": ""}))
+    yield explain(pod_in_cluster(phase="Failed"), events=[event("Preempted", "x")])
     volumes = [{"persistentVolumeClaim": {"claimName": "a"}}]
     yield explain(pending('persistentvolumeclaim "a" not found'))
     yield explain(pending(UNBOUND, volumes=volumes))
@@ -207,16 +209,16 @@ def _of_controllers() -> Iterator[Explanation]:
 def _of_run() -> Iterator[Explanation]:
     """Explain pods from their processes, logs and fabrics."""
     unknown = ContainerProcesses("main", problem="x")
-    yield explain(live(), processes=(HOLDS, OPEN, IDLE, unknown))
+    yield explain(pod_in_cluster(), processes=(HOLDS, OPEN, IDLE, unknown))
     for limit in (64, None):
         shell = ContainerProcesses("main", rights=MemoryRights(7, False, limit))
-        yield explain(live(limits={"rdma/a": "1"}), processes=(shell,))
+        yield explain(pod_in_cluster(limits={"rdma/a": "1"}), processes=(shell,))
     for lines in ([RDMA], [SOCKETS], [RDMA, SOCKETS], ["NCCL version 2"], ["a NCCL INFO b"], []):
-        yield explain(live(status("unsure")), logs=(log(*lines),))
+        yield explain(pod_in_cluster(status("unsure")), logs=(log(*lines),))
     template = job(asked=ASKED, resources={"limits": {"nvidia.com/v100": "1"}})
-    yield explain(live(), configuration=fabrics(V100))
-    yield explain(live(status("no", "FabricUnknown")), installed=CHANGED)
-    yield explain(live(metadata=OWNED), owners=[template], configuration=fabrics(V100))
+    yield explain(pod_in_cluster(), configuration=fabrics(V100))
+    yield explain(pod_in_cluster(status("no", "FabricUnknown")), cluster_configuration=CHANGED)
+    yield explain(pod_in_cluster(metadata=OWNED), owners=[template], configuration=fabrics(V100))
 
 
 EXPLANATIONS = (

@@ -18,7 +18,7 @@ from tests.unit.diagnose.why.pods import (
     event,
     explain,
     job,
-    live,
+    pod_in_cluster,
 )
 from tests.unit.diagnose.why.test_additions import OFF, WITHOUT, admitted
 from tests.unit.diagnose.why.test_bound_node import V100_NODE
@@ -52,14 +52,14 @@ def stateful_set(
 
 def of_old_template(pod: Item, template: Item, **evidence: Any) -> Explanation:
     """Explain a pod of an older revision of a StatefulSet."""
-    fields = {"installed": KNOWN, "other_mutators": ("webhook x",), **evidence}
+    fields = {"cluster_configuration": KNOWN, "other_mutators": ("webhook x",), **evidence}
     revision = fields.pop("revision", "train-2")
     controller = stateful_set(template, fields.pop("strategy", None), revision)
     reference = {**REFERENCE, "apiVersion": "apps/v1", "kind": "StatefulSet"}
     labels = {**pod["metadata"].get("labels", {}), "controller-revision-hash": "train-1"}
     pod["metadata"].update(name="train-0", ownerReferences=[reference], labels=labels)
     pod["metadata"]["namespace"] = "lab"
-    return compared(pod, fields.pop("installed"), owners=[controller], **fields)
+    return compared(pod, fields.pop("cluster_configuration"), owners=[controller], **fields)
 
 
 def test_a_variable_that_was_removed_from_the_template() -> None:
@@ -108,7 +108,9 @@ def test_webhooks_are_read_only_where_they_may_be_to_blame(revision: str, depend
     controller = KubernetesObject.read(stateful_set(WITHOUT, revision=revision))
     pod = admitted(new_pod(OFF, nodeSelector={"pool": "cpu"}))
     pod["metadata"].update(OWNED, labels={"controller-revision-hash": "train-1"})
-    evidence = PodEvidence(pod=PodRecord.read(pod), owners=(controller,), installed=KNOWN)
+    evidence = PodEvidence(
+        pod=PodRecord.read(pod), owners=(controller,), cluster_configuration=KNOWN
+    )
     assert depends_on_mutators(evidence, compare(evidence)) is depends
     assert added_selectors(evidence) == (["pool"] if depends else [])
 
@@ -179,7 +181,7 @@ def test_today_from_the_present_template() -> None:
 
 def call(*owners: Item, annotations: dict[str, str] | None = None, **metadata: Any) -> Finding:
     """Return the finding on the call of a pod without the annotation."""
-    pod = live(annotations or {}, metadata={**OWNED, **metadata})
+    pod = pod_in_cluster(annotations or {}, metadata={**OWNED, **metadata})
     (finding,) = chapter_findings(explain(pod, owners=owners), "webhookCall")
     return finding
 

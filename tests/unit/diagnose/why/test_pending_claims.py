@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.case_names import case_name
-from tests.unit.diagnose.why.pods import chapter_findings, event, explain, live
+from tests.unit.diagnose.why.pods import chapter_findings, event, explain, pod_in_cluster
 from tests.unit.diagnose.why.test_pod_status import node, pending
 from webhook.diagnose.why.evidence import MissingClaim
 from webhook.model.finding import Finding
@@ -81,7 +81,7 @@ def test_what_the_scheduler_says(message: str, code: str, says: str, remedy: str
 
 def silent(phase: str = "Pending", **status: Any) -> dict[str, Any]:
     """Return a pod without a message of the scheduler."""
-    return live(phase=phase, spec={"nodeName": "", "resourceClaims": CLAIMS}, **status)
+    return pod_in_cluster(phase=phase, spec={"nodeName": "", "resourceClaims": CLAIMS}, **status)
 
 
 def test_claims_that_are_missing() -> None:
@@ -144,7 +144,7 @@ def test_another_failure_of_the_controller() -> None:
 
 def test_the_event_alone_is_enough() -> None:
     """The scheduler may not have looked at the pod yet."""
-    pod = live(phase="Pending", spec={"nodeName": "", "resourceClaims": CLAIMS})
+    pod = pod_in_cluster(phase="Pending", spec={"nodeName": "", "resourceClaims": CLAIMS})
     (finding,) = chapter_findings(explain(pod, events=(event(REASON, MISSING),)), "podStatus")
     assert finding.code == "ClaimTemplateMissing"
 
@@ -168,7 +168,7 @@ def test_many_claims() -> None:
 
 def test_a_pod_that_has_a_node_had_its_claims() -> None:
     """An old Event no longer applies to it; nor does an Event about its owner count."""
-    starting = live(phase="Pending", spec={"resourceClaims": CLAIMS})
+    starting = pod_in_cluster(phase="Pending", spec={"resourceClaims": CLAIMS})
     codes = [
         finding.code
         for finding in chapter_findings(
@@ -176,7 +176,9 @@ def test_a_pod_that_has_a_node_had_its_claims() -> None:
         )
     ]
     assert codes == ["Starting"]
-    (finding,) = chapter_findings(explain(live(), events=(event(REASON, MISSING),)), "podStatus")
+    (finding,) = chapter_findings(
+        explain(pod_in_cluster(), events=(event(REASON, MISSING),)), "podStatus"
+    )
     assert finding.code == "Running"
     about_owner = event(REASON, MISSING, "PodGroup", "group")
     codes = [finding.code for finding in now(of_nodes("3 node(s) were unschedulable"), about_owner)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import chapter_findings, event, explain, live
+from tests.unit.diagnose.why.pods import chapter_findings, event, explain, pod_in_cluster
 from tests.unit.diagnose.why.test_pod_status import pending
 from webhook.diagnose.why.evidence import UnfinishedPod, VolumeClaim
 from webhook.model.finding import Finding
@@ -17,7 +17,7 @@ UID = "8b8f5a46-8f4d-4a0e-9e5c-0123456789ab"
 def unseen_by_scheduler(scheduler: str = "", **fields: Any) -> dict[str, Any]:
     """Return a pending pod without the condition PodScheduled."""
     spec = {"nodeName": "", "schedulerName": scheduler, **fields}
-    return live(phase="Pending", spec=spec)
+    return pod_in_cluster(phase="Pending", spec=spec)
 
 
 def now(pod: dict[str, Any], **evidence_fields: Any) -> list[Finding]:
@@ -45,7 +45,7 @@ def test_each_gate_has_its_remedy(is_seen: bool) -> None:
 
 def test_gates_of_a_pod_with_a_node() -> None:
     """They are history."""
-    pod = live(spec={"schedulingGates": [{"name": "a/b"}]})
+    pod = pod_in_cluster(spec={"schedulingGates": [{"name": "a/b"}]})
     assert [finding.code for finding in chapter_findings(explain(pod), "podStatus")] == ["Running"]
 
 
@@ -91,7 +91,7 @@ def test_pods_are_stopped_for_this_pod() -> None:
     finding = now(pod)[0]
     assert finding.code == "Preempting"
     assert "has chosen node node-7" in finding.text
-    running = live()
+    running = pod_in_cluster()
     running["status"]["nominatedNodeName"] = "node-7"
     assert len(chapter_findings(explain(running), "podStatus")) == 1
 
@@ -111,7 +111,7 @@ def test_by_whom_a_pod_was_preempted(placed: tuple[UnfinishedPod, ...], whom: st
     """The Event has the UID of the other pod, and the pods its name."""
     earlier = event("Preempted", f"Preempted by pod {UID.replace('8', '9')} on node n0")
     events = [earlier, event("Preempted", f"Preempted by pod {UID} on node n1")]
-    finding = now(live(phase="Failed"), events=events, unfinished_pods=placed)[1]
+    finding = now(pod_in_cluster(phase="Failed"), events=events, unfinished_pods=placed)[1]
     assert (finding.code, finding.text) == (
         "Preempted",
         f"The scheduler stopped the pod to make room for {whom}.",
@@ -121,7 +121,7 @@ def test_by_whom_a_pod_was_preempted(placed: tuple[UnfinishedPod, ...], whom: st
 def test_a_preempted_pod_without_its_event() -> None:
     """The condition remains when the Event has gone."""
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
-    finding = now(live(phase="Failed", conditions=[condition]))[1]
+    finding = now(pod_in_cluster(phase="Failed", conditions=[condition]))[1]
     assert (
         finding.text == "The scheduler stopped the pod to make room for a pod of higher priority."
     )
@@ -130,15 +130,15 @@ def test_a_preempted_pod_without_its_event() -> None:
 def test_an_event_about_another_object() -> None:
     """The preemption of another pod of the Job is not this pod's."""
     events = [event("Preempted", f"Preempted by pod {UID}", "Job", "train")]
-    explanation = explain(live(phase="Failed"), events=events)
+    explanation = explain(pod_in_cluster(phase="Failed"), events=events)
     assert "Preempted" not in [f.code for f in chapter_findings(explanation, "podStatus")]
 
 
 def test_an_event_about_an_earlier_pod() -> None:
     """A StatefulSet creates a pod of the same name again; it counts for one that ends."""
     events = [event("Preempted", f"Preempted by pod {UID} on node n1")]
-    ending = live(metadata={"deletionTimestamp": "2026-11-22T10:00:00Z"})
-    for pod, is_preempted in ((live(), False), (ending, True)):
+    ending = pod_in_cluster(metadata={"deletionTimestamp": "2026-11-22T10:00:00Z"})
+    for pod, is_preempted in ((pod_in_cluster(), False), (ending, True)):
         codes = [f.code for f in chapter_findings(explain(pod, events=events), "podStatus")]
         assert ("Preempted" in codes) is is_preempted
 
@@ -146,7 +146,9 @@ def test_an_event_about_an_earlier_pod() -> None:
 def _nominated(*conditions: dict[str, Any]) -> dict[str, Any]:
     """Return a pending pod for which the scheduler has named a node."""
     spec = {"nodeName": "", "volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]}
-    return live(phase="Pending", spec=spec, nominatedNodeName="node-7", conditions=list(conditions))
+    return pod_in_cluster(
+        phase="Pending", spec=spec, nominatedNodeName="node-7", conditions=list(conditions)
+    )
 
 
 def test_a_pod_that_waits_for_its_volume() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.diagnose.why.pods import chapter_findings, explain, live
+from tests.unit.diagnose.why.pods import chapter_findings, explain, pod_in_cluster
 from tests.unit.diagnose.why.test_pod_status import pending
 from webhook.diagnose.why.evidence import VolumeClaim
 from webhook.model.finding import Finding
@@ -101,7 +101,7 @@ def test_a_volume_elsewhere(reason: str) -> None:
 
 def test_a_pod_with_a_node() -> None:
     """It waits for no claim."""
-    explanation = explain(live(), volume_claims=(VolumeClaim("data", "missing"),))
+    explanation = explain(pod_in_cluster(), volume_claims=(VolumeClaim("data", "missing"),))
     assert [f.code for f in chapter_findings(explanation, "podStatus")] == ["Running"]
 
 

@@ -15,7 +15,7 @@ from tests.unit.diagnose.why.pods import (
     codes,
     event,
     explain,
-    live,
+    pod_in_cluster,
 )
 from webhook.diagnose.why.file_collector import collect_from_objects
 from webhook.diagnose.why.pod_status import status_findings
@@ -32,7 +32,7 @@ def pending(
 ) -> dict[str, Any]:
     """Return a pod that is not scheduled."""
     condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
-    return live(phase="Pending", conditions=[condition], spec={"nodeName": "", **fields})
+    return pod_in_cluster(phase="Pending", conditions=[condition], spec={"nodeName": "", **fields})
 
 
 def node(name: str, **allocatable: str) -> dict[str, Any]:
@@ -73,20 +73,20 @@ def test_each_lacking_resource_is_reported() -> None:
 )
 def test_phases(state: dict[str, Any], code: str, says: str) -> None:
     """Each phase has its sentence."""
-    (finding,) = now(live(**state))
+    (finding,) = now(pod_in_cluster(**state))
     assert finding.code == code
     assert says in finding.text
 
 
 def test_a_pod_that_is_deleted() -> None:
     """The deletion comes first."""
-    pod = live(metadata={"deletionTimestamp": "2026-11-22T10:00:00Z"})
+    pod = pod_in_cluster(metadata={"deletionTimestamp": "2026-11-22T10:00:00Z"})
     assert codes(explain(pod), "podStatus") == ["Terminating", "Running"]
 
 
 def of_main(**fields: Any) -> dict[str, Any]:
     """Return a pod whose container has this status."""
-    return live(containerStatuses=[{"name": "main", **fields}])
+    return pod_in_cluster(containerStatuses=[{"name": "main", **fields}])
 
 
 def ended(code: int, reason: str = "Error", **fields: Any) -> dict[str, Any]:
@@ -152,10 +152,10 @@ def test_where_the_log_is_searched() -> None:
     command = "kubectl logs train-0 -n lab -c main"
     assert now(first)[1].remedy.startswith(f"Read its log: {command}. rdma-webhook why train-0 -n")
     assert now(restarted)[1].remedy.startswith(f"Read its log: {command} --previous. rdma-webhook ")
-    assert now(live(phase="Failed"))[0].remedy == (
+    assert now(pod_in_cluster(phase="Failed"))[0].remedy == (
         "Search the log for known errors: rdma-webhook why train-0 -n lab --logs."
     )
-    for pod in (first, restarted, live(phase="Failed")):
+    for pod in (first, restarted, pod_in_cluster(phase="Failed")):
         assert now(pod, logs=())[-1].remedy.startswith("The cause, if known, is below")
 
 
@@ -177,7 +177,7 @@ def test_an_init_container_that_exceeded_its_limit() -> None:
     ends = [{"name": "setup", "state": ended(137, "OOMKilled")}]
     for limit, says in (("1Gi", "its limit of 1Gi"), ("", "the node ran out of memory")):
         setup = {"name": "setup", "resources": {"limits": {"memory": limit} if limit else {}}}
-        pod = live(initContainerStatuses=ends)
+        pod = pod_in_cluster(initContainerStatuses=ends)
         pod["spec"]["initContainers"] = [{"name": "other"}, setup]
         _, finding = now(pod)
         assert says in finding.text
@@ -185,7 +185,7 @@ def test_an_init_container_that_exceeded_its_limit() -> None:
 
 def test_the_status_of_a_container_without_a_name() -> None:
     """It gets no limit, even if a container in the spec has no name either."""
-    pod = live(containerStatuses=[{"state": ended(137, "OOMKilled")}])
+    pod = pod_in_cluster(containerStatuses=[{"state": ended(137, "OOMKilled")}])
     pod["spec"]["containers"] = [{"resources": {"limits": {"memory": "16Gi"}}}]
     _, finding = now(pod)
     assert "the node ran out of memory" in finding.text
@@ -193,17 +193,19 @@ def test_the_status_of_a_container_without_a_name() -> None:
 
 def test_a_container_that_completed() -> None:
     """It is not a problem."""
-    pod = live(phase="Succeeded", containerStatuses=[{"name": "main", "state": ended(0)}])
+    pod = pod_in_cluster(phase="Succeeded", containerStatuses=[{"name": "main", "state": ended(0)}])
     assert codes(explain(pod), "podStatus") == ["Succeeded"]
 
 
 def test_an_init_container() -> None:
     """It is called so, since kubectl logs needs its name."""
-    pod = live(initContainerStatuses=[{"name": "fetch", "state": ended(3), "restartCount": 1}])
+    pod = pod_in_cluster(
+        initContainerStatuses=[{"name": "fetch", "state": ended(3), "restartCount": 1}]
+    )
     _, finding = now(pod)
     assert finding.text == "Init container fetch ended with exit code 3, and has restarted once."
     assert "kubectl logs train-0 -n lab -c fetch --previous" in finding.remedy
-    pod = live(initContainerStatuses=[{"name": "fetch", "restartCount": 2}])
+    pod = pod_in_cluster(initContainerStatuses=[{"name": "fetch", "restartCount": 2}])
     _, finding = now(pod)
     assert finding.text == "Init container fetch has restarted 2 times."
     assert "kubectl logs train-0 -n lab -c fetch --previous" in finding.remedy
@@ -218,14 +220,14 @@ REFUSED: dict[str, Any] = {
 
 def test_a_pod_that_its_node_refused() -> None:
     """It has no log; the kubelet's message is the reason."""
-    (finding,) = now(live(**REFUSED))
+    (finding,) = now(pod_in_cluster(**REFUSED))
     assert (finding.code, finding.level) == ("RejectedByNode", "error")
     assert finding.text == (
         "The pod was refused on node node-1 (UnexpectedAdmissionError): no device is free"
     )
     started: dict[str, Any] = {"containerStatuses": [{"name": "main", "state": ended(0)}]}
     for state in ({**REFUSED, **started}, {**REFUSED, "message": ""}, {**REFUSED, "reason": ""}):
-        assert now(live(**state))[0].code == "Failed"
+        assert now(pod_in_cluster(**state))[0].code == "Failed"
 
 
 @pytest.mark.parametrize(
@@ -234,7 +236,7 @@ def test_a_pod_that_its_node_refused() -> None:
 def test_a_pod_that_its_node_cannot_set_up(reason: str) -> None:
     """That keeps it from running, until it runs: then the Event is over."""
     events = (event(reason, 'configmap "train-config" not found'), event("Other", "x"))
-    pod = live(phase="Pending")
+    pod = pod_in_cluster(phase="Pending")
     starting, finding, other = now(pod, events=events)
     assert (starting.code, other.code) == ("Starting", "Event")
     assert (finding.code, finding.level) == ("NotSetUp", "error")
@@ -244,15 +246,19 @@ def test_a_pod_that_its_node_cannot_set_up(reason: str) -> None:
     )
     assert not explain(pod, events=events).well
     for phase in ("Running", "Succeeded"):
-        assert "NotSetUp" not in codes(explain(live(phase=phase), events=events), "podStatus")
-        assert [finding.code for finding in now(live(phase=phase), events=events)][1:] == ["Event"]
-    unplaced = now(live(phase="Pending", spec={"nodeName": ""}), events=events)
+        assert "NotSetUp" not in codes(
+            explain(pod_in_cluster(phase=phase), events=events), "podStatus"
+        )
+        assert [finding.code for finding in now(pod_in_cluster(phase=phase), events=events)][
+            1:
+        ] == ["Event"]
+    unplaced = now(pod_in_cluster(phase="Pending", spec={"nodeName": ""}), events=events)
     assert "NotSetUp" not in [finding.code for finding in unplaced]
     prepared = {"type": "PodReadyToStartContainers", "status": "True"}
     assert "NotSetUp" not in codes(
-        explain(live(phase="Pending", conditions=[prepared]), events=events), "podStatus"
+        explain(pod_in_cluster(phase="Pending", conditions=[prepared]), events=events), "podStatus"
     )
-    failed = now(live(phase="Failed"), events=events)
+    failed = now(pod_in_cluster(phase="Failed"), events=events)
     assert [finding.code for finding in failed] == ["Failed", "Event", "Event"]
     of_owner = (event(reason, "x", "Job", "train"),)
     assert [finding.code for finding in now(pod, events=of_owner)] == ["Starting", "Event"]
@@ -265,7 +271,7 @@ def test_a_refusal_before_the_pod_was_created(time: str, is_shown: bool) -> None
     """The controller could not create a pod at first, and then created this one."""
     refused = event("FailedCreate", "no service account", "Job", "train", lastTimestamp=time)
     other = event("Other", "x", "Job", "train", lastTimestamp=EARLIER)
-    reasons = [finding.code for finding in now(live(), events=(refused, other))[1:]]
+    reasons = [finding.code for finding in now(pod_in_cluster(), events=(refused, other))[1:]]
     assert reasons == (["FailedCreate"] if is_shown else []) + ["Event"]
 
 
@@ -277,7 +283,7 @@ def node_record(status: str = "True", **fields: str) -> dict[str, Any]:
 
 def test_the_node_of_a_pod_that_starts() -> None:
     """A node that is not ready, or does not exist, starts no pod."""
-    pod = live(phase="Pending")
+    pod = pod_in_cluster(phase="Pending")
     lost = node_record("Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting.")
     for status in ("Unknown", "False"):
         lost["status"]["conditions"][0]["status"] = status
@@ -299,7 +305,7 @@ UNREADY = {"type": "Ready", "status": "False"}
 
 def test_the_node_of_a_running_pod() -> None:
     """The node controller sets the condition Ready to False, and gives no reason there."""
-    marked = live(conditions=[UNREADY])
+    marked = pod_in_cluster(conditions=[UNREADY])
     lost = node_record("Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting.")
     _, finding = now(marked, nodes=[lost])
     assert (finding.code, finding.level) == ("NodeNotReady", "error")
@@ -313,13 +319,15 @@ def test_the_node_of_a_running_pod() -> None:
 def test_the_node_of_a_running_pod_without_the_right_to_read_it() -> None:
     """The Event of the node controller counts if the pod's own condition gives no other cause."""
     reported = [event("NodeNotReady", "Node is not ready")]
-    marked = live(conditions=[UNREADY])
+    marked = pod_in_cluster(conditions=[UNREADY])
     _, finding, _ = now(marked, events=reported)
     assert (finding.code, finding.level) == ("NodeNotReady", "error")
     assert finding.text == "Node node-1 is not ready: it has not reported for a while."
     assert not explain(marked, events=reported).well
-    probe = live(conditions=[{**UNREADY, "message": "containers with unready status: [main]"}])
-    ready = live(conditions=[{"type": "Ready", "status": "True"}])
+    probe = pod_in_cluster(
+        conditions=[{**UNREADY, "message": "containers with unready status: [main]"}]
+    )
+    ready = pod_in_cluster(conditions=[{"type": "Ready", "status": "True"}])
     for pod in (probe, ready):
         assert "NodeNotReady" not in codes(explain(pod, events=reported), "podStatus")
     assert [finding.code for finding in now(marked, events=[event("B", "x")])][1] == "Unready"
@@ -328,7 +336,7 @@ def test_the_node_of_a_running_pod_without_the_right_to_read_it() -> None:
 def test_a_node_that_a_file_lacks() -> None:
     """A file need not have all nodes, so the pod's own may exist."""
     other: dict[str, Any] = {"kind": "Node", "metadata": {"name": "node-2"}}
-    (evidence,) = collect_from_objects([live(phase="Pending"), other], "lab", None)
+    (evidence,) = collect_from_objects([pod_in_cluster(phase="Pending"), other], "lab", None)
     assert [finding.code for finding in status_findings(evidence)] == ["Starting"]
 
 
@@ -371,7 +379,7 @@ def test_a_node_that_a_file_lacks() -> None:
 )
 def test_what_the_set_up_lacks(message: str, clause: str, remedy: str) -> None:
     """The object, path or handler that the kubelet's message names has its remedy."""
-    pod = live(phase="Pending")
+    pod = pod_in_cluster(phase="Pending")
     _, finding = now(pod, events=[event("FailedMount", "old"), event("FailedMount", message)])
     assert finding.text == (
         f"The node cannot set up the pod{clause}: Event FailedMount about the pod: {message}"
@@ -382,7 +390,9 @@ def test_what_the_set_up_lacks(message: str, clause: str, remedy: str) -> None:
 def test_a_set_up_that_fails_beside_many_events() -> None:
     """It keeps the pod from running, so it is shown, whatever else is."""
     warnings = [event(name, "x") for name in "ABCDEFGH"]
-    explanation = explain(live(phase="Pending"), events=[event("FailedMount", "x"), *warnings])
+    explanation = explain(
+        pod_in_cluster(phase="Pending"), events=[event("FailedMount", "x"), *warnings]
+    )
     assert "NotSetUp" in codes(explanation, "podStatus")
 
 
@@ -438,7 +448,7 @@ def test_events_of_an_earlier_object_in_a_file() -> None:
     """An object may have the name of one that was deleted: the UID decides."""
     old, new = event("Old", "x"), event("New", "x")
     old["involvedObject"]["uid"], new["involvedObject"]["uid"] = "before", "u"
-    (evidence,) = collect_from_objects([live(), old, new], "lab", None)
+    (evidence,) = collect_from_objects([pod_in_cluster(), old, new], "lab", None)
     assert [event.reason for event in evidence.events or ()] == ["New"]
 
 
@@ -455,12 +465,14 @@ def test_events_of_an_earlier_object_in_a_file() -> None:
 def test_finalizers(finalizers: object, clause: str) -> None:
     """They keep a deleted pod, so they are named."""
     metadata = {"deletionTimestamp": LATER, "finalizers": finalizers}
-    assert now(live(metadata=metadata))[0].text == f"The pod is being deleted{clause}"
+    assert now(pod_in_cluster(metadata=metadata))[0].text == f"The pod is being deleted{clause}"
 
 
 def test_a_deadline() -> None:
     """The pod's own limit ended it, whatever its log says."""
-    reached = live(phase="Failed", reason="DeadlineExceeded", message="Pod was active too long")
+    reached = pod_in_cluster(
+        phase="Failed", reason="DeadlineExceeded", message="Pod was active too long"
+    )
     reached["status"]["containerStatuses"] = [{"name": "main", "state": ended(0)}]
     (finding,) = now(reached)
     assert (finding.code, finding.remedy) == (
@@ -490,7 +502,9 @@ def test_a_sidecar_that_does_not_start() -> None:
     """The containers of the pod wait for its startupProbe."""
     states: list[dict[str, Any]] = [{"name": "proxy", "state": {"running": {}}}]
     sidecars = [{"name": "proxy", "restartPolicy": "Always"}, {"name": "fetch"}]
-    pod = live(phase="Pending", initContainerStatuses=states, spec={"initContainers": sidecars})
+    pod = pod_in_cluster(
+        phase="Pending", initContainerStatuses=states, spec={"initContainers": sidecars}
+    )
     _, finding = now(pod)
     assert (finding.code, finding.level) == ("WaitsForSidecar", "error")
     assert finding.text == "The pod's containers wait for the startupProbe of its sidecar proxy."
@@ -518,7 +532,7 @@ def test_an_init_container_that_runs() -> None:
     running = {"name": "wait", "state": {"running": {"startedAt": EARLIER}}}
     done = {"name": "fetch", "state": ended(0)}
     spec = {"initContainers": [{"name": "fetch"}, {"name": "wait"}]}
-    pod = live(phase="Pending", initContainerStatuses=[done, running], spec=spec)
+    pod = pod_in_cluster(phase="Pending", initContainerStatuses=[done, running], spec=spec)
     _, finding = now(pod)
     assert (finding.code, finding.level) == ("WaitsForInitContainer", "error")
     assert finding.text == (
@@ -562,11 +576,11 @@ def test_a_probe_that_ends_a_container(kind: str, exit_code: int) -> None:
 
 def test_a_sysctl_that_the_kubelet_forbids() -> None:
     """To create the pod again changes nothing; the Event repeats the status."""
-    pod = live(phase="Failed", reason="SysctlForbidden", message='forbidden sysctl: "a"')
+    pod = pod_in_cluster(phase="Failed", reason="SysctlForbidden", message='forbidden sysctl: "a"')
     (finding,) = now(pod, events=[event("SysctlForbidden", 'forbidden sysctl: "a"')])
     assert finding.code == "RejectedByNode"
     assert finding.remedy.startswith("Remove the sysctl from securityContext.sysctls")
-    other = live(phase="Failed", reason="UnexpectedAdmissionError", message="x")
+    other = pod_in_cluster(phase="Failed", reason="UnexpectedAdmissionError", message="x")
     findings = now(other, events=[event("SysctlForbidden", "y")])
     assert [finding.code for finding in findings] == ["RejectedByNode", "Event"]
     assert findings[0].remedy.startswith("Create the pod again")
@@ -577,7 +591,7 @@ def test_a_failed_pod_with_a_failed_container() -> None:
     failed = of_main(state=ended(1))
     failed["status"]["phase"] = "Failed"
     assert "as it should: Container main ended with exit code 1." in explain(failed).answer.text
-    alone = explain(live(phase="Failed")).answer.text
+    alone = explain(pod_in_cluster(phase="Failed")).answer.text
     assert alone.endswith("as it should: The pod has failed on node node-1.")
 
 
@@ -585,12 +599,12 @@ def test_a_pod_that_is_not_ready() -> None:
     """It runs, but no Service sends anything to it."""
     message = "containers with unready status: [main]"
     condition = {"type": "Ready", "status": "False", "message": message}
-    running, finding = now(live(conditions=[condition]))
+    running, finding = now(pod_in_cluster(conditions=[condition]))
     assert (running.code, finding.code, finding.level) == ("Running", "Unready", "unsure")
     assert finding.text == f"It is not ready: {message}."
-    assert explain(live(conditions=[condition])).well
+    assert explain(pod_in_cluster(conditions=[condition])).well
     ready = {**condition, "status": "True"}
-    assert codes(explain(live(conditions=[ready])), "podStatus") == ["Running"]
+    assert codes(explain(pod_in_cluster(conditions=[ready])), "podStatus") == ["Running"]
 
 
 def _container_status(name: str, *, ready: bool = False, state: str = "running") -> dict[str, Any]:
@@ -602,7 +616,7 @@ def test_a_container_that_is_not_ready() -> None:
     place = {"fieldPath": "spec.containers{server}"}
     probe = event("Unhealthy", "Readiness probe failed: connection refused")
     probe["involvedObject"] |= place
-    pod = live(
+    pod = pod_in_cluster(
         conditions=[{"type": "Ready", "status": "False", "message": "containers: [server]"}],
         initContainerStatuses=[
             _container_status("fetch", ready=True, state="terminated"),
@@ -630,7 +644,7 @@ def test_a_container_that_has_ended_is_not_ready_either() -> None:
     """The findings on its end suffice."""
     ended = _container_status("main", state="terminated")
     condition = {"type": "Ready", "status": "False", "message": "containers: [main]"}
-    pod = live(conditions=[condition], containerStatuses=[ended])
+    pod = pod_in_cluster(conditions=[condition], containerStatuses=[ended])
     assert codes(explain(pod), "podStatus") == ["Running"]
 
 
@@ -639,14 +653,14 @@ def test_a_readiness_gate() -> None:
     message = 'corresponding condition of pod readiness gate "lb" does not exist'
     condition = {"type": "Ready", "status": "False", "message": message}
     statuses = [_container_status("main", ready=True)]
-    _, finding = now(live(conditions=[condition], containerStatuses=statuses))
+    _, finding = now(pod_in_cluster(conditions=[condition], containerStatuses=statuses))
     assert finding.text == f"It is not ready: {message}."
     condition["message"] += "."
-    _, finding = now(live(conditions=[condition], containerStatuses=statuses))
+    _, finding = now(pod_in_cluster(conditions=[condition], containerStatuses=statuses))
     assert finding.text == f"It is not ready: {message}."
-    deleted = live(conditions=[condition], metadata={"deletionTimestamp": LATER})
+    deleted = pod_in_cluster(conditions=[condition], metadata={"deletionTimestamp": LATER})
     assert codes(explain(deleted), "podStatus") == ["Terminating", "Running"]
-    done = live(conditions=[condition], phase="Succeeded")
+    done = pod_in_cluster(conditions=[condition], phase="Succeeded")
     assert codes(explain(done), "podStatus") == ["Succeeded"]
 
 
@@ -660,14 +674,14 @@ def test_events() -> None:
         event("FailedCreate", "denied", "Job", "train"),
         event("NoRDMA", "no fabric", "Job", "train"),
     )
-    _, *findings = now(live(), events=events)
+    _, *findings = now(pod_in_cluster(), events=events)
     assert [finding.text for finding in findings] == [
         "Event FailedKillPod about the pod: new",
         "Event FailedCreate about Job train: denied",
         "Event NoRDMA about Job train: no fabric",
     ]
     assert [finding.remedy[:10] for finding in findings] == ["", "Correct wh", "Change the"]
-    (finding,) = now(live(metadata=OWNED), events=events[-1:])[1:]
+    (finding,) = now(pod_in_cluster(metadata=OWNED), events=events[-1:])[1:]
     assert finding.remedy == (
         "Change the pod template of Job train as the message says, and create the pod again."
     )
@@ -676,7 +690,7 @@ def test_events() -> None:
 def test_many_events() -> None:
     """The answer has the newest six; a reason without a code of its own is only in the text."""
     events = tuple(event(f"Reason{number}", "x") for number in range(8))
-    findings = now(live(), events=events)[1:]
+    findings = now(pod_in_cluster(), events=events)[1:]
     assert [(finding.code, finding.text) for finding in findings] == [
         ("Event", f"Event Reason{number} about the pod: x") for number in range(2, 8)
     ]
@@ -698,6 +712,6 @@ def test_the_last_end_counts() -> None:
 @pytest.mark.parametrize("status", [None, [], "x", {"conditions": "x", "containerStatuses": [1]}])
 def test_any_shape(status: object) -> None:
     """A file may contain anything."""
-    pod = live()
+    pod = pod_in_cluster()
     pod["status"] = status
     assert codes(explain(pod), "podStatus") == ["NoStatus"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import chapter_findings, explain, live, status
+from tests.unit.diagnose.why.pods import chapter_findings, explain, pod_in_cluster, status
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights, RdmaProcess
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.process_reads import PROCESS_SCRIPT, read_processes
@@ -95,7 +95,9 @@ def shown(rights: MemoryRights | None, *processes: RdmaProcess, **fields: Any) -
         ContainerProcesses("proxy", rights=LIMITED),
         ContainerProcesses("main", processes, rights=rights),
     )
-    pod = live(fields.pop("annotations", status(assumed="RootAssumed")), limits={"rdma/a": "1"})
+    pod = pod_in_cluster(
+        fields.pop("annotations", status(assumed="RootAssumed")), limits={"rdma/a": "1"}
+    )
     return explain(pod, processes=inspections, **fields)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import OWNED, Item, job, live
+from tests.unit.diagnose.why.pods import OWNED, Item, job, pod_in_cluster
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.replacement import has_old_template, hold_of, replacement_remedy
 from webhook.kube.objects import KubernetesObject, PodRecord
@@ -28,7 +28,9 @@ def owner(kind: str, *, metadata: Item | None = None, **fields: Any) -> Kubernet
 def evidence(*owners: KubernetesObject, labels: Item | None = None, **pod: Any) -> PodEvidence:
     """Return a pod `train-0` that is ready, with its owners."""
     state = {"conditions": READY, **pod}
-    manifest = live(metadata={**OWNED, "labels": labels or {}, **state.pop("metadata", {})})
+    manifest = pod_in_cluster(
+        metadata={**OWNED, "labels": labels or {}, **state.pop("metadata", {})}
+    )
     manifest["status"].update(state)
     return PodEvidence(pod=PodRecord.read(manifest), owners=owners)
 

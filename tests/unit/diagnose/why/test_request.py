@@ -11,9 +11,9 @@ from tests.unit.diagnose.why.pods import (
     chapter_findings,
     codes,
     explain,
-    live,
+    pod_in_cluster,
+    pod_without_call,
     status,
-    unseen,
 )
 from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.diagnose.why.evidence import read_status
@@ -28,7 +28,7 @@ def done(**fields: Any) -> list[tuple[str, str, str]]:
         "env": [{"name": "OMPI_MCA_coll_hcoll_enable", "value": "0"}],
         "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
     }
-    pod = live(status(**fields), spec={"containers": [container]})
+    pod = pod_in_cluster(status(**fields), spec={"containers": [container]})
     findings = chapter_findings(explain(pod), "applied")
     return [(finding.code, finding.level, finding.text) for finding in findings]
 
@@ -67,7 +67,9 @@ def test_each_code_once() -> None:
 
 def test_a_code_says_what_it_means_and_what_to_do() -> None:
     """The finding is the one in docs/reasons.md, and the remedy belongs to the code."""
-    (finding,) = chapter_findings(explain(live(status(warned=["GuaranteedLost"]))), "applied")[1:]
+    (finding,) = chapter_findings(
+        explain(pod_in_cluster(status(warned=["GuaranteedLost"]))), "applied"
+    )[1:]
     assert finding.text == (
         "Without the limit, the pod is Burstable: no exclusive CPUs, no NUMA-aligned memory."
     )
@@ -109,7 +111,7 @@ def test_a_status_without_room() -> None:
 
 def test_an_unreadable_status_leaves_the_changes_unknown() -> None:
     """A status that cannot be read proves neither a call nor its absence, so not "nothing"."""
-    explanation = explain(live({**ASKED, "rdma.lab/status": "{"}))
+    explanation = explain(pod_in_cluster({**ASKED, "rdma.lab/status": "{"}))
     (finding,) = chapter_findings(explanation, "applied")
     assert (finding.code, finding.level, finding.text) == (
         "StatusUnreadable",
@@ -121,9 +123,9 @@ def test_an_unreadable_status_leaves_the_changes_unknown() -> None:
 
 def test_nothing() -> None:
     """Nothing was done to a pod that the webhook was not called for."""
-    assert [finding.text for finding in chapter_findings(explain(unseen()), "applied")] == [
-        "Nothing, since the webhook was not called."
-    ]
+    assert [
+        finding.text for finding in chapter_findings(explain(pod_without_call()), "applied")
+    ] == ["Nothing, since the webhook was not called."]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,9 @@ def test_fields_of_any_type() -> None:
 
 def requests(**fields: Any) -> list[str]:
     """Return the findings on the requests of a pod."""
-    return [finding.text for finding in chapter_findings(explain(live(**fields)), "requested")]
+    return [
+        finding.text for finding in chapter_findings(explain(pod_in_cluster(**fields)), "requested")
+    ]
 
 
 def test_what_was_asked_for() -> None:
@@ -202,5 +206,5 @@ def test_resources_of_any_shape() -> None:
     shapes: list[Any] = [None, [], {"limits": []}, {"limits": {"rdma/a": {}}}]
     for resources in shapes:
         container = {"name": "main", "resources": resources}
-        pod = live(spec={"containers": [container, "x"], "initContainers": "x"})
+        pod = pod_in_cluster(spec={"containers": [container, "x"], "initContainers": "x"})
         assert codes(explain(pod), "requested")[0] == "Annotations"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.why.pods import Item, live
+from tests.unit.diagnose.why.pods import Item, pod_in_cluster
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.mutations.nvlink.remap import wrapping
 from webhook.diagnose.why.traces import TRACES
@@ -22,7 +22,7 @@ def test_all_mutations_but_one_leave_a_trace() -> None:
 def pod_with(annotations: Item | None = None, spec: Item | None = None, **container: Any) -> Pod:
     """Return a pod with a container that does nothing, and one with these fields."""
     containers = [{"name": "side"}, {"name": "main", **container}]
-    return Pod(live(annotations or {}, spec={"containers": containers, **(spec or {})}))
+    return Pod(pod_in_cluster(annotations or {}, spec={"containers": containers, **(spec or {})}))
 
 
 def requesting(*names: str) -> Pod:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import env, gpu
-from tests.unit.diagnose.why.pods import explain, live, namespace, status, unseen
+from tests.unit.diagnose.why.pods import (
+    explain,
+    namespace,
+    pod_in_cluster,
+    pod_without_call,
+    status,
+)
 from tests.unit.diagnose.why.test_comparison import KNOWN, compared, equipped
 from webhook.diagnose.why.output import why_form
 from webhook.model.fabric import CompiledConfiguration
@@ -14,10 +20,10 @@ NIXL = env(VLLM_NIXL_SIDE_CHANNEL_PORT="5600", NCCL_IB_DISABLE="1")
 OFF = "NIXL; NCCL's RDMA is switched off by NCCL_IB_DISABLE=1"
 
 
-@pytest.mark.parametrize("installed", [KNOWN, None], ids=["known", "unknown"])
-def test_another_library(installed: CompiledConfiguration | None) -> None:
+@pytest.mark.parametrize("cluster_configuration", [KNOWN, None], ids=["known", "unknown"])
+def test_another_library(cluster_configuration: CompiledConfiguration | None) -> None:
     """It is named with what keeps NCCL off RDMA, before what the verdict assumes."""
-    explanation = compared(equipped(gpu("trainer", env=NIXL)), installed)
+    explanation = compared(equipped(gpu("trainer", env=NIXL)), cluster_configuration)
     assert explanation.libraries == ("NIXL",)
     assert explanation.answer.text == (
         "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
@@ -43,20 +49,22 @@ def test_nccl_alone() -> None:
 )
 def test_the_status_alone(rdma: str, because: str, end: str) -> None:
     """The status names the libraries that what the pod carries now does not show."""
-    explanation = explain(live(status(rdma, because, libraries="MoRI,NCCL")))
+    explanation = explain(pod_in_cluster(status(rdma, because, libraries="MoRI,NCCL")))
     assert explanation.libraries == ("MoRI", "NCCL")
     assert explanation.answer.text.endswith(end)
 
 
 def test_what_moves_no_data_or_is_unknown() -> None:
     """No library is named: for a launcher, and for a pod that the webhook was not called for."""
-    assert explain(live(status("none", "Launcher"))).libraries == ()
-    assert explain(unseen(), namespace=namespace({})).libraries == ()
+    assert explain(pod_in_cluster(status("none", "Launcher"))).libraries == ()
+    assert explain(pod_without_call(), namespace=namespace({})).libraries == ()
     pod = equipped(gpu("trainer", env=NIXL))
     assert explain(pod, namespace=namespace({})).libraries == ()
 
 
 def test_three_libraries_are_enumerated() -> None:
     """As in the verdict: with one conjunction."""
-    explanation = explain(live(status("no", "MemlockLimited", libraries="Mooncake,NVSHMEM,NCCL")))
+    explanation = explain(
+        pod_in_cluster(status("no", "MemlockLimited", libraries="Mooncake,NVSHMEM,NCCL"))
+    )
     assert explanation.answer.text.endswith("Libraries: Mooncake, NVSHMEM and NCCL.")

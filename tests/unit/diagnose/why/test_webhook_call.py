@@ -19,10 +19,10 @@ from tests.unit.diagnose.why.pods import (
     configuration,
     explain,
     job,
-    live,
     namespace,
+    pod_in_cluster,
+    pod_without_call,
     status,
-    unseen,
 )
 from webhook.admission.registration import WEBHOOK_NAME
 from webhook.model.finding import Finding
@@ -45,8 +45,8 @@ def test_the_webhook_has_its_name() -> None:
 
 def test_a_pod_with_a_status() -> None:
     """The webhook was called, as far as the namespace's label is known not to contradict it."""
-    assert called(live()).code == "Called"
-    assert called(live(), namespace=namespace(), webhooks=()).level == "ok"
+    assert called(pod_in_cluster()).code == "Called"
+    assert called(pod_in_cluster(), namespace=namespace(), webhooks=()).level == "ok"
 
 
 CAPABLE = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}
@@ -57,7 +57,7 @@ APPLIED = status(applied=["ipc-lock"])
     ("pod", "known", "level", "text", "remedy"),
     [
         (
-            live(APPLIED),
+            pod_in_cluster(APPLIED),
             {},
             "error",
             (
@@ -67,7 +67,7 @@ APPLIED = status(applied=["ipc-lock"])
             "Remove rdma.lab/status from the pod, and create the pod again.",
         ),
         (
-            live(APPLIED),
+            pod_in_cluster(APPLIED),
             {"namespace": namespace({})},
             "error",
             (
@@ -80,7 +80,7 @@ APPLIED = status(applied=["ipc-lock"])
             ),
         ),
         (
-            live(APPLIED, spec={"containers": [{"name": "main", **CAPABLE}]}),
+            pod_in_cluster(APPLIED, spec={"containers": [{"name": "main", **CAPABLE}]}),
             {"namespace": namespace({})},
             "unsure",
             (
@@ -90,7 +90,7 @@ APPLIED = status(applied=["ipc-lock"])
             "rdma.lab/enable=true. Then create the pod again.",
         ),
         (
-            live({**ASKED, "rdma.lab/status": '{"rdma":"yes","because":"Equipped"}'}),
+            pod_in_cluster({**ASKED, "rdma.lab/status": '{"rdma":"yes","because":"Equipped"}'}),
             {},
             "error",
             (
@@ -115,7 +115,7 @@ def test_a_status_that_proves_nothing(
     ("pod", "known", "code", "says", "remedy"),
     [
         (
-            live({}),
+            pod_in_cluster({}),
             {},
             "NotOptedIn",
             "No: the pod has no annotation rdma.lab/enable.",
@@ -126,28 +126,28 @@ def test_a_status_that_proves_nothing(
             ),
         ),
         (
-            live({}, metadata=OWNED),
+            pod_in_cluster({}, metadata=OWNED),
             {},
             "NotOptedIn",
             "No: the pod has no annotation rdma.lab/enable.",
             "of the pod template of Job train, and",
         ),
         (
-            live({"rdma.lab/status": '{"rdma":"yes","because":"Equipped"}'}),
+            pod_in_cluster({"rdma.lab/status": '{"rdma":"yes","because":"Equipped"}'}),
             {},
             "NotOptedIn",
             "Its rdma.lab/status was copied or set by hand.",
             "",
         ),
         (
-            live({"rdma.lab/enable": "false"}),
+            pod_in_cluster({"rdma.lab/enable": "false"}),
             {},
             "OptedOut",
             'No: metadata.annotations sets rdma.lab/enable: "false".',
             "",
         ),
         (
-            live({"rdma.lab/enabled": "true"}),
+            pod_in_cluster({"rdma.lab/enabled": "true"}),
             {},
             "AnnotationMisspelled",
             (
@@ -157,14 +157,14 @@ def test_a_status_that_proves_nothing(
             "",
         ),
         (
-            live({}, metadata={"labels": ASKED}),
+            pod_in_cluster({}, metadata={"labels": ASKED}),
             {},
             "AnnotationMisspelled",
             "No: rdma.lab/enable is in metadata.labels, but on a pod it must be an annotation.",
             "",
         ),
         (
-            live({}, metadata=OWNED),
+            pod_in_cluster({}, metadata=OWNED),
             {"owners": (job(ASKED),)},
             "AnnotationMisspelled",
             (
@@ -174,7 +174,7 @@ def test_a_status_that_proves_nothing(
             "under metadata.annotations of the pod template of Job train",
         ),
         (
-            live({}, metadata=OWNED),
+            pod_in_cluster({}, metadata=OWNED),
             {"owners": (job(asked=ASKED),)},
             "NotOptedIn",
             (
@@ -185,63 +185,63 @@ def test_a_status_that_proves_nothing(
             "under metadata.annotations of each pod template of Job train",
         ),
         (
-            live({**ASKED, "kubernetes.io/config.mirror": "x"}),
+            pod_in_cluster({**ASKED, "kubernetes.io/config.mirror": "x"}),
             {},
             "MirrorPod",
             "static pod",
             "the static pod's file on the node",
         ),
         (
-            unseen(spec={"os": {"name": "windows"}}),
+            pod_without_call(spec={"os": {"name": "windows"}}),
             {},
             "WindowsPod",
             "runs on Windows",
             "Linux",
         ),
         (
-            unseen(metadata={"namespace": "kube-system"}),
+            pod_without_call(metadata={"namespace": "kube-system"}),
             {},
             "NamespaceExcluded",
             "never calls the webhook for namespace kube-system",
             "another namespace",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace({})},
             "NamespaceNotLabeled",
             'No: namespace lab lacks the label rdma.lab/enable: "true".',
             "kubectl label --overwrite namespace lab rdma.lab/enable=true",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace({"rdma.lab/enable": "True"}), "webhooks": ()},
             "NamespaceNotLabeled",
             "(its value is 'True').",
             "",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace(), "webhooks": ()},
             "NotInstalled",
             "the cluster has no webhook pods.rdma.lab",
             "docs/installation.md",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace(), "webhooks": (configuration(bundle=""),)},
             "NoCaBundle",
             "no caBundle",
             "certs status",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace(), "webhooks": (configuration(created=LATER),)},
             "CreatedBeforeWebhook",
             f"created at {CREATED}, before the webhook was installed, at {LATER}",
             "Create the pod again",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace(written=LATER), "webhooks": IGNORING},
             "CreatedBeforeLabel",
             (
@@ -252,28 +252,28 @@ def test_a_status_that_proves_nothing(
             "Create the pod again; the webhook will then be called.",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace(), "webhooks": IGNORING},
             "DidNotAnswer",
             "the webhook did not respond when the pod was created. With failurePolicy: Ignore",
             "Check that the webhook is ready",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace(), "webhooks": INSTALLED},
             "CreatedEarlier",
             "created before one of them",
             "Create the pod again",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {},
             "NotCalled",
             "since rdma-webhook did not read the labels of namespace lab or the webhook",
             "kubectl get namespace lab --show-labels",
         ),
         (
-            unseen(),
+            pod_without_call(),
             {"namespace": namespace()},
             "NotCalled",
             "unknown, since rdma-webhook did not read the webhook configuration.",
@@ -294,8 +294,8 @@ def test_why_not(pod: Item, known: dict[str, Any], code: str, says: str, remedy:
 def test_a_webhook_that_was_installed_twice(order: tuple[str, str]) -> None:
     """The first installation counts: a pod created after it was not too early."""
     webhooks = tuple(configuration(created=time) for time in order)
-    finding = called(unseen(), namespace=namespace(), webhooks=webhooks)
-    assert finding == called(unseen(), namespace=namespace(), webhooks=INSTALLED)
+    finding = called(pod_without_call(), namespace=namespace(), webhooks=webhooks)
+    assert finding == called(pod_without_call(), namespace=namespace(), webhooks=INSTALLED)
     assert finding.code == "CreatedEarlier"
 
 
@@ -308,7 +308,7 @@ def test_the_template_to_edit() -> None:
     }
     outer["spec"] = {"replicatedJobs": [{"template": job()["spec"]}]}
     for owners in ((job(), outer), (job(), outer, {"kind": "Workload", "metadata": {"name": "w"}})):
-        finding = called(live({}, metadata=OWNED), owners=owners)
+        finding = called(pod_in_cluster({}, metadata=OWNED), owners=owners)
         assert finding.remedy.endswith("template of JobSet set, and create JobSet set again.")
 
 
@@ -317,7 +317,7 @@ def test_a_copy_is_not_the_template_to_edit(kind: str, above: str) -> None:
     """The remedy names the controller of a ReplicaSet or a Job, even if it was not read."""
     reference = {**REFERENCE, "kind": above, "name": "a"}
     copy = {**job(), "kind": kind, "metadata": {"name": "a-1", "ownerReferences": [reference]}}
-    finding = called(live({}, metadata=OWNED), owners=(copy,))
+    finding = called(pod_in_cluster({}, metadata=OWNED), owners=(copy,))
     effects = {
         "Deployment": "; the Deployment then replaces the pod.",
         "CronJob": "; the next Job of the CronJob then has it.",
@@ -342,9 +342,9 @@ def test_how_a_correction_reaches_the_pod(kind: str, effect: str) -> None:
     """Only where it is possible, the remedy is to change the template of the object as it is."""
     owner = {**job(), "kind": kind}
     remedies = [
-        called(live({}, metadata=OWNED), owners=(owner,)).remedy,
-        called(live({"rdma.lab/enable": "yes"}), owners=(owner,)).remedy,
-        called(live({**ASKED, "rdma.lab/status": "x"}), owners=(owner,)).remedy,
+        called(pod_in_cluster({}, metadata=OWNED), owners=(owner,)).remedy,
+        called(pod_in_cluster({"rdma.lab/enable": "yes"}), owners=(owner,)).remedy,
+        called(pod_in_cluster({**ASKED, "rdma.lab/status": "x"}), owners=(owner,)).remedy,
     ]
     title = f"the pod template of {kind} train"
     assert remedies[0].endswith(f"under metadata.annotations of {title}{effect}")
@@ -360,14 +360,16 @@ def test_a_controller_that_is_not_read() -> None:
         ((replicas,), "ReplicaSet a-1, and delete the pod"),
         ((), "ReplicaSet a-1 or of its Deployment, and create the pod again."),
     ):
-        finding = called(live({}, metadata=owned_by_replicas), owners=owners)
+        finding = called(pod_in_cluster({}, metadata=owned_by_replicas), owners=owners)
         assert f"of the pod template of {title}" in finding.remedy
 
 
 def test_an_annotation_that_came_later() -> None:
     """An annotation on a pod that exists has no effect, which its managedFields show."""
     fields: Item = {"f:metadata": {"f:annotations": {"f:rdma.lab/enable": {}}}}
-    pod = unseen(metadata={"managedFields": [{"time": LATER, "fieldsV1": fields}], **OWNED})
+    pod = pod_without_call(
+        metadata={"managedFields": [{"time": LATER, "fieldsV1": fields}], **OWNED}
+    )
     finding = called(pod, namespace=namespace(), webhooks=INSTALLED)
     assert finding.code == "AnnotatedLater"
     assert f"set at {LATER}, after the pod was created at {CREATED}" in finding.text
@@ -391,7 +393,7 @@ def test_an_annotation_that_came_later() -> None:
 )
 def test_other_values(value: object, says: str) -> None:
     """The webhook denies them, so it cannot have been called."""
-    pod = unseen(metadata=OWNED)
+    pod = pod_without_call(metadata=OWNED)
     pod["metadata"]["annotations"] = {"rdma.lab/enable": value}
     finding = called(pod, namespace=namespace({}))
     assert (finding.code, finding.level) == ("InvalidAnnotation", "error")
@@ -403,7 +405,7 @@ def test_other_values(value: object, says: str) -> None:
 
 def test_a_manifest_without_a_status() -> None:
     """Its pod was never created, so the webhook cannot have been called."""
-    pod = live(ASKED)
+    pod = pod_in_cluster(ASKED)
     del pod["status"]
     finding = called(pod, namespace=None, webhooks=None)
     assert (finding.code, finding.level) == ("NoStatus", "error")
@@ -412,7 +414,7 @@ def test_a_manifest_without_a_status() -> None:
 
 def test_a_status_that_cannot_be_read() -> None:
     """It does not count as a status of the webhook."""
-    finding = called(live({**ASKED, "rdma.lab/status": "green"}))
+    finding = called(pod_in_cluster({**ASKED, "rdma.lab/status": "green"}))
     assert (finding.code, finding.level) == ("StatusUnreadable", "unsure")
     assert finding.remedy == "Remove rdma.lab/status from the pod, and create the pod again."
 
@@ -433,7 +435,7 @@ def test_a_webhook_that_does_not_select_the_pod(fields: Item, reason: str) -> No
     """An edited webhook configuration: to create the pod again would change nothing."""
     edited = configuration()
     edited["webhooks"][1] |= fields
-    finding = called(unseen(), namespace=namespace(), webhooks=(edited,))
+    finding = called(pod_without_call(), namespace=namespace(), webhooks=(edited,))
     assert (finding.code, finding.level) == ("NotSelected", "error")
     assert finding.text.startswith("No: ")
     assert reason in finding.text
@@ -449,7 +451,7 @@ def managed(pod: Item, written: str = CREATED) -> Item:
 
 def test_all_that_is_needed_was_there() -> None:
     """Then the webhook did not answer, though the policy may be another one now."""
-    finding = called(managed(unseen()), namespace=namespace(), webhooks=INSTALLED)
+    finding = called(managed(pod_without_call()), namespace=namespace(), webhooks=INSTALLED)
     assert (finding.code, finding.level) == ("DidNotAnswer", "error")
     assert finding.text == (
         "No: the annotation, the label of its namespace and the webhook configuration are older "
@@ -459,7 +461,7 @@ def test_all_that_is_needed_was_there() -> None:
     assert finding.remedy == "Check that the webhook is ready, and create the pod again."
     old = namespace()
     del old["metadata"]["managedFields"]
-    for pod, space in ((managed(unseen()), old), (unseen(), namespace())):
+    for pod, space in ((managed(pod_without_call()), old), (pod_without_call(), namespace())):
         assert called(pod, namespace=space, webhooks=INSTALLED).code == "CreatedEarlier"
 
 
@@ -474,7 +476,7 @@ def test_all_that_is_needed_was_there() -> None:
 )
 def test_a_similar_label(labels: dict[str, str], hint: str) -> None:
     """A misspelled label of the namespace is named."""
-    finding = called(unseen(), namespace=namespace(labels), webhooks=INSTALLED)
+    finding = called(pod_without_call(), namespace=namespace(labels), webhooks=INSTALLED)
     assert finding.code == "NamespaceNotLabeled"
     assert finding.text.endswith(f"{hint}.")
 
@@ -485,7 +487,7 @@ def test_the_controller_that_people_write() -> None:
     reference = {**REFERENCE, "kind": "Deployment", "name": "d"}
     copied = {"name": "d-1", "annotations": ASKED, "ownerReferences": [reference]}
     replicas = {**job(), "kind": "ReplicaSet", "metadata": copied}
-    finding = called(live({}, metadata=OWNED), owners=(replicas, above))
+    finding = called(pod_in_cluster({}, metadata=OWNED), owners=(replicas, above))
     assert finding.text == (
         "No: rdma.lab/enable is in metadata.annotations of Deployment d, where it reaches no pod; "
         "move it to spec.template.metadata.annotations."
@@ -493,13 +495,13 @@ def test_the_controller_that_people_write() -> None:
     inner = {**job(), "metadata": {"name": "train", "ownerReferences": [reference]}}
     inner["spec"]["template"]["metadata"]["annotations"] = {"rdma.lab/enabled": "true"}
     other = {"kind": "Deployment", "metadata": {"name": "d"}}
-    finding = called(live({}, metadata=OWNED), owners=(inner, other))
+    finding = called(pod_in_cluster({}, metadata=OWNED), owners=(inner, other))
     assert finding.text.startswith("No: in Job train: 'rdma.lab/enabled' in spec.template.metadata")
 
 
 def test_times_that_are_not_known() -> None:
     """Without them nothing is compared."""
-    pod = unseen(metadata={"creationTimestamp": None})
+    pod = pod_without_call(metadata={"creationTimestamp": None})
     finding = called(pod, namespace=namespace(written=LATER), webhooks=INSTALLED)
     assert finding.code == "CreatedEarlier"
 
@@ -508,11 +510,11 @@ def test_a_condition_that_cannot_be_evaluated() -> None:
     """An administrator added it, and it may be why; to create the pod again may change nothing."""
     edited = configuration("Ignore")
     edited["webhooks"][1]["matchConditions"] = [{"name": "ml", "expression": "object.x == 1"}]
-    finding = called(unseen(), namespace=namespace(), webhooks=(edited,))
+    finding = called(pod_without_call(), namespace=namespace(), webhooks=(edited,))
     assert (finding.code, finding.level) == ("NotSelected", "error")
     assert finding.text == (
         "No: the matchCondition ml of the webhook in zz-rdma-webhook cannot be evaluated here, and "
         "may leave the pod out."
     )
     assert finding.remedy.startswith("Compare its expression with the pod: kubectl get mutating")
-    assert called(unseen(), webhooks=(edited,)).code != "NotSelected"
+    assert called(pod_without_call(), webhooks=(edited,)).code != "NotSelected"

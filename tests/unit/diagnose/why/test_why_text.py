@@ -9,7 +9,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.builders import V100, fabrics
-from tests.unit.diagnose.why.pods import ASKED, OWNED, event, explain, job, live, namespace, unseen
+from tests.unit.diagnose.why.pods import (
+    ASKED,
+    OWNED,
+    event,
+    explain,
+    job,
+    namespace,
+    pod_in_cluster,
+    pod_without_call,
+)
 from webhook.diagnose.why.answer import explain_pod
 from webhook.diagnose.why.file_collector import collect_from_objects, objects_of
 from webhook.diagnose.why.output import why_form, why_schema, why_text
@@ -47,7 +56,7 @@ What could not be read
 def test_text() -> None:
     """The answer first, then the chapters; a remedy that was given is not repeated."""
     explanation = explain(
-        unseen(metadata=OWNED),
+        pod_without_call(metadata=OWNED),
         namespace=namespace({}),
         owners=(job(),),
         events=(event("FailedCreate", "quota", "Job", "train"),),
@@ -58,20 +67,20 @@ def test_text() -> None:
 
 def test_several_pods() -> None:
     """An empty line separates them."""
-    text = why_text([explain(live()), explain(live())])
+    text = why_text([explain(pod_in_cluster()), explain(pod_in_cluster())])
     assert text.count("\n\nPod lab/train-0\n") == 1
 
 
 def test_controllers() -> None:
     """The heading names the pod's controller, then the controller of that one."""
     outer = {"kind": "JobSet", "metadata": {"name": "set"}}
-    heading = why_text([explain(live(), owners=(job(), outer))]).partition("\n")[0]
+    heading = why_text([explain(pod_in_cluster(), owners=(job(), outer))]).partition("\n")[0]
     assert heading == "Pod lab/train-0  (controlled by Job train, controlled by JobSet set)"
 
 
 def test_characters_that_hide_something() -> None:
     """Control characters of a file do not reach the terminal."""
-    pod = live({**ASKED, "rdma.lab/fabric": "\x1b[31m\u202e"})
+    pod = pod_in_cluster({**ASKED, "rdma.lab/fabric": "\x1b[31m\u202e"})
     text = why_text([explain(pod)], color=False)
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -79,7 +88,7 @@ def test_characters_that_hide_something() -> None:
 
 def test_pods_fit_the_schema() -> None:
     """The form of `-o json` for a pod fits."""
-    explanation = explain(unseen(), namespace=namespace({}), unread=("x",))
+    explanation = explain(pod_without_call(), namespace=namespace({}), unread=("x",))
     form = why_form([explanation])
     VALIDATOR.validate(form)
     (pod,) = form["pods"]
@@ -105,7 +114,7 @@ def test_pods_fit_the_schema() -> None:
 
 def test_the_schema_notices() -> None:
     """A key that is not described, or a missing one, is an error."""
-    form: Any = why_form([explain(live())])
+    form: Any = why_form([explain(pod_in_cluster())])
     form["pods"][0]["more"] = 1
     assert not VALIDATOR.is_valid(form)
     assert not VALIDATOR.is_valid({"pods": []})
@@ -116,7 +125,7 @@ def test_a_list_with_all_that_is_known() -> None:
     value = {
         "kind": "List",
         "items": [
-            unseen(metadata=OWNED),
+            pod_without_call(metadata=OWNED),
             namespace({}),
             job(),
             event("NoRDMA", "no fabric", "Job", "train"),
@@ -132,20 +141,22 @@ def test_a_list_with_all_that_is_known() -> None:
 
 def test_an_owner_that_is_not_in_the_list() -> None:
     """Objects outside the list are unknown; without any event in it, so are events."""
-    (evidence,) = collect_from_objects([unseen(metadata=OWNED), namespace()], "default", None)
+    (evidence,) = collect_from_objects(
+        [pod_without_call(metadata=OWNED), namespace()], "default", None
+    )
     assert (evidence.owners, evidence.events, evidence.nodes) == ((), None, None)
 
 
 def test_owners_in_a_circle() -> None:
     """The chain ends after some steps."""
     owned = {**job(), "metadata": {"name": "train", **OWNED}}
-    (evidence,) = collect_from_objects([unseen(metadata=OWNED), owned], "default", None)
+    (evidence,) = collect_from_objects([pod_without_call(metadata=OWNED), owned], "default", None)
     assert len(evidence.owners) == 5
 
 
 def test_typed_lists() -> None:
     """The items of a PodList have no kind; a pod without a namespace gets the given one."""
-    pod = live()
+    pod = pod_in_cluster()
     del pod["kind"], pod["metadata"]["namespace"]
     value = {"kind": "PodList", "items": [pod, 1]}
     (evidence,) = collect_from_objects(list(objects_of(value)), "elsewhere", None)
@@ -160,7 +171,7 @@ ODD: list[Any] = [None, 1, "x", [], {}, [1], {"a": 1}, {"metadata": []}]
 @pytest.mark.parametrize("field", ["metadata", "spec", "status"])
 def test_nonsense(field: str, odd: Any) -> None:
     """A pod of any shape is explained, and the result fits the schema."""
-    for pod in ({**live(), field: odd}, {**unseen(), field: odd}):
+    for pod in ({**pod_in_cluster(), field: odd}, {**pod_without_call(), field: odd}):
         for evidence in collect_from_objects([pod], "lab", fabrics(V100)):
             form = why_form([explain_pod(evidence)])
             VALIDATOR.validate(form)
