@@ -40,7 +40,7 @@ _RDMA = frozenset({"openib", "uct", "ofi"})
 _CHOOSING = frozenset({"pml", "btl", "mtl"})
 _PROVIDER, _INTELS_PROVIDER, _FABRICS = "FI_PROVIDER", "I_MPI_OFI_PROVIDER", "I_MPI_FABRICS"
 #: The variables that may keep MPI on TCP.
-MPI_VARIABLES = frozenset({"OMPI_MCA_pml", "OMPI_MCA_mtl", _PROVIDER, _INTELS_PROVIDER, _FABRICS})
+MPI_VARIABLES = frozenset({"OMPI_MCA_pml", _PROVIDER, _INTELS_PROVIDER, _FABRICS})
 
 
 class TcpSetting(NamedTuple):

@@ -472,6 +472,11 @@ MESSAGES = "keeps MPI's own messages on TCP: remove it if they matter"
         (["mpirun", *TCP, "python", "-m", "mpi4py", "a"], {}, "pml ob1 and btl tcp,self"),
         (["mpirun", "-mca", "pml", "ob1", "./solver"], {}, ""),
         (["mpirun", "./solver"], {"FI_PROVIDER": "verbs"}, ""),
+        (
+            ["mpirun", "./solver"],
+            {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp"},
+            "pml ob1 and btl tcp",
+        ),
         (["mpirun", *TCP, "./solver"], {"NCCL_DEBUG": "INFO"}, ""),
         (["mpirun", *TCP, "all_reduce_perf"], {}, ""),
         (["mpirun", *TCP, "python", "train.py"], {}, ""),
