@@ -241,8 +241,8 @@ def test_the_detector_looks_for_the_patch(cluster: Cluster, deaf: Deaf, mutation
     assert answer.created
     assert answer.detector == [
         (
-            f"rdma.lab/status says that rdma-webhook added {name}, but this pod lacks it: another "
-            "webhook or a policy removed it, or the status was copied from another pod"
+            f"rdma.lab/status says that rdma-webhook added {name}, but this is missing from the "
+            "pod: another webhook or a policy removed it, or the status was copied from another pod"
         )
     ]
     changed = pod("policies-on", {**with_status(mutation), **annotations})

@@ -173,12 +173,12 @@ def _own_fabrics_removed(change: ConfigurationChange, dropped: Sequence[str]) ->
     if not dropped or (len(dropped) == 1 and not after_client_side):
         return
     them = "it" if len(dropped) == 1 else "them"
-    origin = f"because it applied {them} before"
+    origin = " from an earlier apply"
     if after_client_side:
-        origin = f"perhaps because kubectl transferred {them} from a client-side apply"
+        origin = f", perhaps because kubectl transferred {them} from a client-side apply"
     text = (
         f"{_client(change)} removes {_listed(dropped)}: the file just applied does not contain "
-        f"{them}, but the manager owned {them}, {origin}"
+        f"{them}, and this manager owned {them}{origin}"
     )
     yield _warning(FABRICS_REMOVED_BY_APPLY, text)
 

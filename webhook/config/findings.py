@@ -55,8 +55,8 @@ REJECTED_BY_API_SERVER = Code(
 INVALID_FACTS = Code(
     "InvalidFacts",
     "The file of --facts, or of fabrics -f, has no objects of a cluster, or unreadable objects.",
-    "Use the output of kubectl get ns,limitrange,quota,node -A -o yaml; for fabrics -f, that of "
-    "kubectl get nodes -o yaml.",
+    "Use the output of kubectl get ns,limitrange,quota,node -A -o yaml; for fabrics -f, the output "
+    "of kubectl get nodes -o yaml.",
 )
 FILE_CODES = (
     FILE_UNREADABLE,

@@ -57,9 +57,9 @@ class DefaultsEntry(Entry):
 
     memory_limit: MemoryPolicy = "drop"
     """Policy for `limits.memory` of the targets: `drop` removes it, except from containers
-    with MIG slices or a shared GPU, whose nodes are shared; `keep` leaves it, `keep-guaranteed`
-    leaves it where the pod's QoS class is Guaranteed. A pod's `rdma.lab/memory-limit` takes
-    precedence."""
+    with MIG slices or a shared GPU, since other pods share their nodes; `keep` leaves it;
+    `keep-guaranteed` leaves it where the pod's QoS class is Guaranteed. A pod's
+    `rdma.lab/memory-limit` takes precedence."""
 
     hcoll: Hcoll = "auto"
     """How Open MPI's hcoll is switched off: `env` sets `OMPI_MCA_coll_hcoll_enable=0`; `auto` also
@@ -87,11 +87,11 @@ class DefaultsEntry(Entry):
 
     nodes: Nodes = "elastic"
     """Whether nodes come and go: `elastic` if they do, `static` if they do not. A pod that needs
-    more than any node offers now has the verdict `unsure` or `no` accordingly."""
+    more than any node currently offers gets the verdict `unsure` or `no`, respectively."""
 
     non_root_images: list[Text] = shared_default([])
     """Globs of images that do not run as root, e.g. `lab/train*`. A container without
-    `runAsUser` or `runAsNonRoot` counts as root unless its image matches a glob; then
+    `runAsUser` or `runAsNonRoot` is assumed to run as root unless its image matches a glob; then
     `memlock` decides. Registry, tag and digest may be omitted. Known without an entry: the images
     of Ray, Jupyter, Kubeflow's notebooks, Dynamo and llm-d, and Bitnami's PyTorch and DeepSpeed."""
 
@@ -121,11 +121,11 @@ class MatchEntry(Entry):
     node without GPUs belongs to the fabric if it offers a resource that only this fabric has."""
 
     device_classes: list[Text] = shared_default([])
-    """DeviceClasses for the fabric's GPUs in Dynamic Resource Allocation, e.g.
-    `h100.gpu.example.com`. A class is for the fabric's NICs if its name contains `rdma`, `roce`,
+    """DeviceClasses for the fabric's GPUs, or for its NICs, in Dynamic Resource Allocation, e.g.
+    `h100.gpu.example.com`. A class is treated as one for NICs if its name contains `rdma`, `roce`,
     `sriov`, `infiniband`, `connectx`, `mlnx`, `mlx5`, `dranet`, or the word `nic`, `hca`, `efa`,
-    `ib`, `vf` or `rail`, but neither `gpu` nor the word `mig`. A pod that claims such a device gets
-    no other NIC."""
+    `ib`, `vf` or `rail`, but neither `gpu` nor the word `mig`. A pod that claims a NIC of such a
+    class gets no other."""
 
     gpu_products: list[Text] = shared_default([])
     """Globs of GPU products, e.g. `Tesla-V100-*`: short for `nodeLabels` with the key

@@ -36,7 +36,10 @@ NO_GENERAL_REASON = (PATCHED, ALREADY_PATCHED)
 NOT_OPTED_IN = Reason(
     "NotOptedIn",
     'The pod has no annotation rdma.lab/enable: "true".',
-    remedy='Add the annotation rdma.lab/enable: "true" to the pod, or to its template.',
+    remedy=(
+        'Set the annotation rdma.lab/enable: "true" in the pod\'s manifest, or in its template, '
+        "and create the pod again."
+    ),
 )
 INVALID_POD = Reason(
     "InvalidPod",
@@ -108,11 +111,11 @@ OTHER_INJECTOR = Reason(
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",
-    "The pod's rdma.lab/status is from a different configuration; everything in the pod counts as "
-    "yours.",
+    "The pod's rdma.lab/status is from a different configuration, so everything in the pod is "
+    "treated as yours.",
     remedy=(
-        "If the pod was created from the manifest of an older pod, remove rdma.lab/status and "
-        "everything that the webhook added from that manifest. Otherwise, no action is needed."
+        "If the pod was created from the manifest of an older pod, remove from that manifest "
+        "rdma.lab/status and everything that the webhook added. Otherwise, no action is needed."
     ),
 )
 SKIPPED_BY_USER = Reason(

@@ -34,8 +34,8 @@ _NODE_CORDONED = Code(
 _NODE_NOT_READY = Code(
     "NodeNotReady",
     "Nodes of the fabric are not ready, or their kubelets have never reported.",
-    "Check whether the kubelet of the node runs and reaches the API server; `kubectl describe node "
-    "NODE` shows the condition Ready with its reason.",
+    "Check whether the kubelet of the node is running and can reach the API server; `kubectl "
+    "describe node NODE` shows the condition Ready with its reason.",
 )
 _NODE_TAINTED_BY_KUBERNETES = Code(
     "NodeTaintedByKubernetes",
@@ -53,7 +53,7 @@ _RESOURCE_NOT_OFFERED = Code(
     "ResourceNotOffered",
     "No node of the fabric, or none that takes pods, offers one of the fabric's RDMA resources.",
     "Check the name of the resource in the configuration, and whether the device plugin "
-    "that offers it runs on the nodes.",
+    "that offers it is running on the nodes.",
 )
 _NODE_WITHOUT_RESOURCE = Code(
     "NodeWithoutResource",

@@ -53,7 +53,8 @@ def test_a_site_may_refuse_instead(cluster: Cluster, webhooks: Webhooks) -> None
     assert webhooks
     refusal = create(cluster, pod("baseline-strict", trainer())).refusal
     assert 'admission webhook "pods.rdma.lab" denied the request' in refusal
-    assert f"set the namespace's label {LABEL} to privileged (container trainer)" in refusal
+    assert "ipc-lock in container trainer: Pod Security" in refusal
+    assert f"set the namespace's label {LABEL} to privileged" in refusal
 
 
 def test_the_level_still_refuses_other_violations(cluster: Cluster, webhooks: Webhooks) -> None:

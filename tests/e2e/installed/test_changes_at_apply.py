@@ -101,7 +101,7 @@ def test_a_takeover_of_client_side_applies_is_explained_and_undone(webhook: Webh
     assert names(webhook) == ["east"]
     assert (
         "Warning: spec.fabrics: field manager team removes north, south: the file just applied "
-        "does not contain them, but the manager owned them, perhaps because kubectl transferred "
+        "does not contain them, and this manager owned them, perhaps because kubectl transferred "
         "them from a client-side apply. To undo this, apply"
     ) in printed
     assert "[FabricsRemovedByApply]" in printed
@@ -121,7 +121,7 @@ def test_a_second_file_of_the_default_manager_is_explained(webhook: Webhook) -> 
     applied(webhook, configuration("north", "south"), SERVER_SIDE)
     printed = applied(webhook, configuration("west"), SERVER_SIDE)
     assert "field manager kubectl removes north, south: the file just applied does not" in printed
-    assert "but the manager owned them, because it applied them before" in printed
+    assert "and this manager owned them from an earlier apply" in printed
 
 
 def test_changes_of_others_fields_are_reported(webhook: Webhook) -> None:

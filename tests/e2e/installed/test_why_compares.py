@@ -99,17 +99,17 @@ def test_a_pod_that_nobody_changed(space: Space, equipped: Document, researcher:
     [
         (
             drops_capability,
-            "Container main: securityContext.capabilities.add was IPC_LOCK, is absent.",
+            "In container main, securityContext.capabilities.add was IPC_LOCK and is now absent.",
             "unsure",
         ),
         (
             drops_resource,
-            f"Container main: resources.limits.{RDMA} was 1, is absent.",
+            f"In container main, resources.limits.{RDMA} was 1 and is now absent.",
             "no",
         ),
         (
             limits_memory,
-            "Container main: resources.limits.memory was absent, is 1Gi.",
+            "In container main, resources.limits.memory was absent and is now 1Gi.",
             "unsure",
         ),
     ],
@@ -206,7 +206,7 @@ def test_a_limit_by_a_resize(space: Space) -> None:
     )
     explanation = explained(space, "resized")
     assert (explanation["rdma"], explanation["answer"]["code"]) == ("unsure", "ChangedAfterwards")
-    assert "resources.limits.memory was absent, is 1Gi." in texts(explanation, "applied")
+    assert "resources.limits.memory was absent and is now 1Gi." in texts(explanation, "applied")
 
 
 def test_a_manifest_of_another_pod(space: Space, equipped: Document) -> None:

@@ -105,8 +105,8 @@ def test_a_takeover_of_client_side_applies_is_explained(keeper: str) -> None:
     old = configuration("a", "d", owners=[owner("team", "a", "d"), owns_annotation(keeper)])
     new = configuration("d", owners=[owner("team", "d")])
     assert only(findings(old, new, "team"), "FabricsRemovedByApply") == (
-        "field manager team removes a: the file just applied does not contain it, but the manager "
-        "owned it, perhaps because kubectl transferred it from a client-side apply"
+        "field manager team removes a: the file just applied does not contain it, and this "
+        "manager owned it, perhaps because kubectl transferred it from a client-side apply"
     )
 
 
@@ -117,8 +117,8 @@ def test_several_fabrics_of_a_server_side_apply_are_missed() -> None:
         findings(old, configuration("c", owners=[owner("kubectl", "c")])), "FabricsRemovedByApply"
     )
     assert text == (
-        "field manager kubectl removes a, b: the file just applied does not contain them, but the "
-        "manager owned them, because it applied them before"
+        "field manager kubectl removes a, b: the file just applied does not contain them, and this "
+        "manager owned them from an earlier apply"
     )
     new = configuration("b", "c", owners=[owner("kubectl", "b", "c")])
     assert not findings(old, new)

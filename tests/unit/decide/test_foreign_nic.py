@@ -110,9 +110,9 @@ def test_annotations(annotations: dict[str, Any], nic: str) -> None:
 @pytest.mark.parametrize(
     ("used", "nic"),
     [
-        ([{"name": "my-RDMA-nic"}], "resource claim my-RDMA-nic in container trainer is"),
-        ([], "resource claim my-RDMA-nic of the pod is"),
-        ([{"name": "other"}], "resource claim my-RDMA-nic of the pod is"),
+        ([{"name": "my-RDMA-nic"}], "resource claim my-RDMA-nic in container trainer is for"),
+        ([], "resource claim my-RDMA-nic of the pod is for"),
+        ([{"name": "other"}], "resource claim my-RDMA-nic of the pod is for"),
     ],
     ids=case_name,
 )

@@ -393,7 +393,7 @@ def test_the_environment_of_a_ray_job_decides_about_its_pods() -> None:
     ]
     assert worker is not None
     assert worker.message == (
-        "container main sets NCCL_IB_DISABLE=1: remove it (spec.runtimeEnvYAML)"
+        "container main sets NCCL_IB_DISABLE=1 (spec.runtimeEnvYAML): remove it"
     )
     assert [verdict and verdict.rdma for verdict in remaining] == ["yes", "yes"]
 

@@ -103,9 +103,10 @@ def _files(name: str) -> list[BenchmarkFile] | None:
 def _report_unrecognized(files: list[list[BenchmarkFile]]) -> None:
     """Print an error for each file; its parts of several nodes are one file."""
     for parts in files:
-        count = counted(sum(part.line_count for part in parts), "line")
+        count = sum(part.line_count for part in parts)
+        problem = f"nothing was recognized in its {counted(count, 'line')}" if count else "is empty"
         print_message(
             "error",
-            f"{parts[0].name}: none of its {count} was recognized; pass the output of "
+            f"{parts[0].name}: {problem}; pass the output of "
             "perftest (ib_write_bw), nccl-tests, ucx_perftest or rping, or an NCCL log",
         )

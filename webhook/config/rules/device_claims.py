@@ -84,7 +84,7 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
 def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a template that is listed twice.
 
-    An error: a pod with a claim of the template already counts as equipped.
+    An error: a pod with a claim from the template is already treated as equipped.
     """
     first: dict[str, int] = {}
     for index, claim in enumerate(fabric.claims):

@@ -165,7 +165,7 @@ def _nearest_driver_name(name: str) -> str:
     return repaired if repaired != name else ""
 
 
-@rule("warning", "Write the names that rdma link prints in hcas, such as [mlx5_0, mlx5_1].")
+@rule("warning", "In hcas, list the names that rdma link prints, such as [mlx5_0, mlx5_1].")
 def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that names no RDMA device, in modes where names are the same in all pods.
 

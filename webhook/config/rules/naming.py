@@ -77,7 +77,7 @@ def _fabrics_text(names: Collection[str]) -> str:
 def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject globs in `nonRootImages` that no image can match.
 
-    An error: the intended images would count as running as root.
+    An error: the intended images would be assumed to run as root.
     """
     for index, glob in enumerate(spec.model.defaults.non_root_images):
         for text, remedy in _mistakes(glob):
@@ -176,7 +176,8 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject globs of node labels that no label value can match.
 
-    Values have no spaces, for example: GPU feature discovery sets `Tesla-V100-SXM2-32GB`.
+    Label values cannot contain spaces: GPU feature discovery sets `Tesla-V100-SXM2-32GB`, for
+    example.
     """
     lists: list[tuple[Path, list[str]]] = [(("match", "gpuProducts"), fabric.match.gpu_products)]
     lists += [
@@ -212,7 +213,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject socket interfaces with `=`, `^`, a list, or more than 15 bytes, and `lo`.
+    """Reject a socket interface that contains `=` or `^`, is a list, exceeds 15 bytes, or is `lo`.
 
     NCCL would accept such forms, but Gloo and UCX do not, and all three get the same name. `lo`
     reaches no other pod.

@@ -38,8 +38,9 @@ FOREIGN_NIC = Reason(
     'the name of that fabric, and rdma.lab/devices to "0".',
     remedy=(
         "If the NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
-        'rdma.lab/devices: "0". If the pod is meant to use another kind of NIC, no action is '
-        "needed. Otherwise, remove its resource, claim or annotation."
+        'rdma.lab/devices: "0". If the pod is meant to use this NIC instead of a fabric\'s, no '
+        "action is needed. Otherwise, remove the resource, claim or annotation that requests the "
+        "NIC."
     ),
     rdma="unsure",
 )
@@ -222,7 +223,7 @@ def _by_claim(analysis: PodAnalysis, chosen: Collection[Path]) -> str:
         if any(has_nic_of(claim, fabrics[name], facts) for name in fabric_names):
             continue
         if claim.is_nic and claim.container is None:
-            return f"resource claim {claim.name} of the pod is {_NIC}"
+            return f"resource claim {claim.name} of the pod is for {_NIC}"
         if claim.is_nic and claim.container is not None and claim.container.path in chosen:
-            return f"resource claim {claim.name} in container {claim.container.name} is {_NIC}"
+            return f"resource claim {claim.name} in container {claim.container.name} is for {_NIC}"
     return ""

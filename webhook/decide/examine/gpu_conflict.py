@@ -87,10 +87,16 @@ def gpu_conflict(
     is_permanent = _is_permanent(fabric, decision_input)
     for gpu, container in _gpus(container_devices, decision_input.configuration):
         if lacks_gpu(fabric, gpu, decision_input.fabric_index):
-            nodes = f"but no known node of the fabric offers {gpu} (container {container})"
+            nodes = (
+                f"but no known node of the fabric offers {gpu}, which container {container} "
+                "requests"
+            )
             return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", is_permanent)
         if is_permanent and _are_apart(gpu, evidence, fabric, decision_input.fabric_index):
-            nodes = f"but no node of the fabric offers it beside {gpu} (container {container})"
+            nodes = (
+                f"but no node of the fabric offers it beside {gpu}, which container {container} "
+                "requests"
+            )
             return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", is_permanent)
     return None
 

@@ -15,7 +15,8 @@ from webhook.model.pod import NodeTerm, Pod, Requirement
 
 SELECTOR_UNKNOWN = Reason(
     "SelectorUnknown",
-    "The pod requires a node label that no node has, or selects a GPU by a label of no fabric.",
+    "The pod requires a node label that no node has, or selects a GPU by a label that no fabric "
+    "lists.",
     remedy=(
         "Compare the nodeSelector and the affinity with the nodes' labels: kubectl get nodes "
         "--show-labels."

@@ -60,7 +60,7 @@ GPU_BY_CLAIM = Reason(
     "The pod gets devices of unknown kind through DRA claims: set rdma.lab/containers.",
     remedy=(
         "List the containers that use the GPUs: rdma.lab/containers: NAME,NAME. If a claim also "
-        'brings their NICs, set rdma.lab/fabric, and rdma.lab/devices: "0", so that no NIC is '
+        'provides their NICs, set rdma.lab/fabric, and rdma.lab/devices: "0", so that no NIC is '
         "requested twice."
     ),
     rdma="no",

@@ -46,7 +46,9 @@ NOT_APP = Reason(
 NAME_TAKEN = Reason(
     "ClaimNameTaken",
     "The pod has its own claim with the name that the webhook uses.",
-    remedy="Rename the pod's own claim: names rdma-lab-* are reserved for the webhook.",
+    remedy=(
+        "Rename the pod's own claim: names that begin with rdma-lab- are reserved for the webhook."
+    ),
 )
 GPU_TWICE = Reason(
     "GPUTwice",
@@ -119,7 +121,7 @@ def _equip(draft: Draft, analysis: PodAnalysis, target: Target, pod_claims: _Pod
     elif devices == 0:
         draft.skipped(target.name, NO_DEVICES, 'rdma.lab/devices is "0"')
     elif conflict := pod_claims.conflict:
-        message = f"rename the pod's own claim {conflict}: the webhook uses that name"
+        message = f"rename the pod's own claim {conflict}, since the webhook uses that name"
         draft.skipped(target.name, NAME_TAKEN, message)
     else:
         _claim(draft, target, pod_claims)

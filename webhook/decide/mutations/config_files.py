@@ -304,7 +304,7 @@ def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> boo
 
 def _obstacle(pod: Pod, conf: str) -> tuple[Reason, str] | tuple[()]:
     if is_name_taken(pod):
-        return NAME_TAKEN, f"rename your volume {VOLUME_NAME}: the webhook uses that name"
+        return NAME_TAKEN, f"rename your volume {VOLUME_NAME}, since the webhook uses that name"
     if not conf:
         return NOT_CONFIGURED, "there are no NCCL variables to write"
     if not has_room(pod.annotations, {NCCL_CONF_ANNOTATION: conf}):

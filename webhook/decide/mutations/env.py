@@ -45,8 +45,9 @@ USER_VALUE = Reason(
 )
 OTHER_FABRIC = Reason(
     "OtherFabricsValue",
-    "The value belongs to a different fabric, or to the other kind of pod network, and is kept.",
-    remedy="Remove the value; the webhook then sets that of the pod's fabric.",
+    "The value is one that the webhook sets for a different fabric, or for the other network (the "
+    "host's or the pod's own); it is kept.",
+    remedy="Remove the value; the webhook then sets the right one.",
 )
 HCA_NOT_OF_FABRIC = Reason(
     "NcclIbHcaElsewhere",
@@ -59,7 +60,7 @@ HCA_NOT_OF_FABRIC = Reason(
 )
 IB_DISABLED = Reason(
     "NcclIbDisabled",
-    "The container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL, not that of other libraries.",
+    "The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only, not for other libraries.",
     remedy=(
         "If the job uses NCCL between nodes, remove NCCL_IB_DISABLE from the container's env and "
         "command, or set it to 0."
@@ -68,7 +69,7 @@ IB_DISABLED = Reason(
 )
 NET_SOCKET = Reason(
     "NcclNetSocket",
-    "The container's NCCL_NET=Socket turns off the RDMA of NCCL, not that of other libraries.",
+    "The container's NCCL_NET=Socket turns off RDMA for NCCL only, not for other libraries.",
     remedy=(
         "If the job uses NCCL between nodes, remove NCCL_NET=Socket from the container's env and "
         "command."
@@ -131,22 +132,20 @@ def _warn_kept(
 ) -> None:
     """Warn about each user's value that stays and differs from the fabric's.
 
-    A mere preference of the site, such as NCCL_DEBUG, does not count: users may differ.
+    A mere preference of the site, such as NCCL_DEBUG, is left out: users may differ.
     """
     assert analysis.fabric is not None
+    fabric = f"fabric {analysis.fabric.name}"
     for variable, value in fabric_env:
         if variable not in user_env or user_env[variable] == value:
             continue
         origin, reason = _origin(analysis, variable, user_env[variable])
         missed = _missed(analysis.fabric, user_env, value) if variable == IB_HCA else ""
         if missed:
-            message = (
-                f"{origin} selects no device of fabric {analysis.fabric.name}, whose value is "
-                f"{variable}={missed}"
-            )
+            message = f"{origin} selects no device of {fabric}, whose value is {variable}={missed}"
             draft.warned(name, HCA_NOT_OF_FABRIC, message)
         elif (variable, value) not in analysis.fabric.env.site_variables:
-            draft.warned(name, reason, f"kept {origin}; the fabric has {value}")
+            draft.warned(name, reason, f"kept {origin}; {fabric} has {value}")
 
 
 def _missed(fabric: Fabric, user_env: Mapping[str, str | None], value: str) -> str:
@@ -228,7 +227,7 @@ def _origin(analysis: PodAnalysis, name: str, value: str | None) -> tuple[str, R
     fabric = fabric_by_setting(analysis.configuration).get((name, value))
     if fabric is None:
         return f"your {name}={value}", USER_VALUE
-    return f"{name}={value} of fabric {fabric}", OTHER_FABRIC
+    return f"{name}={value} (from fabric {fabric})", OTHER_FABRIC
 
 
 ADDED = Reason("Added", "Variables were added.", remedy="")
@@ -238,7 +237,7 @@ NOT_CONFIGURED = Reason(
 )
 ENV_FROM = Reason(
     "EnvFrom",
-    "envFrom may set these variables; those of NCCL go into /etc/nccl.conf instead.",
+    "envFrom may set these variables; those for NCCL go into /etc/nccl.conf instead.",
     remedy=CHECK_ENV_FROM,
 )
 NOT_FORWARDED = Reason(

@@ -36,11 +36,15 @@ RAISE_MEMLOCK = (
     "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd or to run the NRI "
     "ulimit-adjuster, and to record that in the configuration (`memlock`)."
 )
-#: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
-RUN_AS_ROOT = (
-    "Run the container as root, without hostUsers: false, and let its command keep root (no gosu, "
-    f"su or runuser to another user). If that is not possible, {RAISE_MEMLOCK}"
+_AS_ROOT = (
+    "the container as root, remove hostUsers: false if it is set, and make sure that its "
+    "command stays root (no gosu, su or runuser to another user). If that is not possible, "
+    f"{RAISE_MEMLOCK}"
 )
+#: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
+RUN_AS_ROOT = f"Run {_AS_ROOT}"
+#: The same after a condition.
+OTHERWISE_RUN_AS_ROOT = f"Otherwise, run {_AS_ROOT}"
 
 ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.", remedy="")
 PRESENT = Reason("Present", "The container already has IPC_LOCK.", remedy="")
@@ -54,7 +58,7 @@ RAISED = Reason(
 )
 DROPPED = Reason(
     "DroppedByUser",
-    "The container drops IPC_LOCK itself; adding it has no effect.",
+    "The container drops IPC_LOCK itself, so adding it has no effect.",
     remedy="Remove IPC_LOCK from securityContext.capabilities.drop; ALL may stay.",
 )
 POD_SECURITY = Reason(
@@ -179,7 +183,7 @@ def _without_capability(draft: Draft, analysis: PodAnalysis, target: Target, lev
 
 def _report_refusal(draft: Draft, analysis: PodAnalysis, target: Target, level: str) -> None:
     message = (
-        f"Pod Security {level} forbids IPC_LOCK: set the namespace's label {PSA_ENFORCE} to "
+        f"Pod Security {level} forbids IPC_LOCK; set the namespace's label {PSA_ENFORCE} to "
         "privileged"
     )
     if analysis.configuration.defaults.pod_security == "deny":

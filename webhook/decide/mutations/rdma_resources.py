@@ -27,7 +27,7 @@ RENAMED = Reason(
 )
 PRESENT = Reason(
     "Present",
-    "The container already requests an RDMA resource; a quantity of 0 counts, too.",
+    "The container already requests an RDMA resource, even if the quantity is 0.",
     remedy="",
 )
 NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", reportable=False)

@@ -65,9 +65,8 @@ def _mount(draft: Draft, analysis: PodAnalysis, size: str) -> None:
         if mount is not None and (name_taken or mount.get("name") != VOLUME):
             draft.skipped(target.name, OWN_SHARED_MEMORY, f"your own mount at {MOUNT_PATH} is kept")
         elif name_taken:
-            draft.skipped(
-                target.name, NAME_TAKEN, f"rename your volume {VOLUME}: the webhook uses that name"
-            )
+            message = f"rename your volume {VOLUME}, since the webhook uses that name"
+            draft.skipped(target.name, NAME_TAKEN, message)
         elif mount is not None:
             draft.already(
                 target.name, PRESENT, f"{MOUNT_PATH} is already the fabric's memory volume"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.decide.mutations.ipc_lock import RUN_AS_ROOT, memlock_annotation_key
+from webhook.decide.mutations.ipc_lock import OTHERWISE_RUN_AS_ROOT, memlock_annotation_key
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.decide.verdict.pinned_memory import pinned_memory_obstacle
 from webhook.model.decision import Reason, Verdict
@@ -16,9 +16,7 @@ LOWERED = Reason(
 USER_POSSIBLE = Reason(
     "UserMayChange",
     "The command may change to a user other than root, for whom IPC_LOCK has no effect.",
-    remedy=(
-        f"If the process with RDMA runs as root, no action is needed. Otherwise: {RUN_AS_ROOT}"
-    ),
+    remedy=f"If the process with RDMA runs as root, no action is needed. {OTHERWISE_RUN_AS_ROOT}",
     rdma="unsure",
 )
 COMMAND_MEMLOCK_REASONS = (LOWERED, USER_POSSIBLE)
@@ -37,8 +35,11 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
         return Verdict.of(LOWERED, f"container {name} {obstacle.clause}, and {limit}")
     if obstacle or settings.user is None or _is_raised(pod, name):
         return None
-    message = f"container {name} may change to a non-root user, for whom IPC_LOCK has no effect"
-    return Verdict.of(USER_POSSIBLE, f"{message} ({settings.user.source})")
+    message = (
+        f"container {name} may change to a non-root user ({settings.user.source}), for whom "
+        "IPC_LOCK has no effect"
+    )
+    return Verdict.of(USER_POSSIBLE, message)
 
 
 def _is_low(limit: str) -> bool:

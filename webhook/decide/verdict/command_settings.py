@@ -24,8 +24,8 @@ POSSIBLE = Reason(
     "The command turns RDMA off under a condition, or for some of its processes, or a hook or "
     "probe of the container writes such a setting to a file.",
     remedy=(
-        "Remove the setting from the command or hook if it is not needed. If it concerns a "
-        "process without RDMA, no action is needed."
+        "Remove the setting from the command or hook if it is not needed. If it affects only "
+        "processes without RDMA, no action is needed."
     ),
     rdma="unsure",
 )
@@ -49,7 +49,7 @@ def judge_uncertain_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict
 def _verdict(container: str, setting: Setting) -> Verdict:
     name, source = setting.name, setting.source
     if setting.value is None:
-        message = f"container {container} sets {name} to a computed value"
-        return Verdict.of(COMPUTED, f"{message}: write the value itself ({source})")
-    message = f"container {container} may set {name}={setting.value:.40}"
-    return Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed ({source})")
+        message = f"container {container} computes {name} ({source}): write the value itself"
+        return Verdict.of(COMPUTED, message)
+    message = f"container {container} may set {name}={setting.value:.40} ({source})"
+    return Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed")

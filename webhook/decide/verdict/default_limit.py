@@ -16,7 +16,7 @@ from webhook.model.pod.qos import amount_at
 
 DEFAULT_LIMIT = Reason(
     "DefaultMemoryLimit",
-    "A container has a memory limit that a LimitRange set by default, and all memory that it "
+    "A LimitRange gave a container its default memory limit, and all memory that the container "
     "registers counts against it.",
     remedy=(
         "Set limits.memory of the container to what the job needs together with all memory that "

@@ -18,8 +18,8 @@ DEVICE_MISSING = Reason(
     "DeviceMissing",
     "A container that needs RDMA gets no RDMA device.",
     remedy=(
-        "If rdma.lab/skip lists rdma-resources, remove it there. Otherwise, request the fabric's "
-        "RDMA resource in an app container (spec.containers)."
+        "If rdma.lab/skip lists rdma-resources, remove it from that list. Otherwise, request the "
+        "fabric's RDMA resource in an app container (spec.containers)."
     ),
     rdma="no",
 )
@@ -42,10 +42,10 @@ DEVICES_ZERO = Reason(
 )
 RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
-    "A container's RDMA resource belongs to no fabric, or to a different one from the pod's.",
+    "A container's RDMA resource belongs to no fabric, or not to the pod's.",
     remedy=(
-        "Correct the name of the RDMA resource; or remove the resource, so that the webhook "
-        "requests that of the pod's fabric."
+        "Correct the name of the RDMA resource, or remove the resource, so that the webhook "
+        "requests the right one."
     ),
     rdma="unsure",
 )
@@ -206,7 +206,10 @@ def _template_verdict(pod: PatchedPod, claim: ClaimTemplateReference) -> Verdict
         return None
     if requests is not None:
         have = ", ".join(requests) or "none"
-        message = f"ResourceClaimTemplate {template} has no request {request}; its requests: {have}"
+        message = (
+            f"ResourceClaimTemplate {template} has no request named {request}; its requests are: "
+            f"{have}"
+        )
         return Verdict.of(REQUEST_MISSING, message)
     if facts.has_all_templates:
         message = f"{subject} has no ResourceClaimTemplate {template}: create the template"

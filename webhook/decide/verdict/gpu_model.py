@@ -32,8 +32,8 @@ RESOURCE_AS_LABEL = Reason(
     "The pod selects nodes by a label that has the name of a resource, with a GPU product as its "
     "value.",
     remedy=(
-        "Select nodes by the label nvidia.com/gpu.product, which has the product. A node offers "
-        "nvidia.com/gpu as a resource, not as a label."
+        "Select nodes by the label nvidia.com/gpu.product, whose value is the product. A node "
+        "offers nvidia.com/gpu as a resource, not as a label."
     ),
     rdma="unsure",
 )
@@ -98,8 +98,10 @@ def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
         if not values or key not in GPU_MODEL_LABELS or _is_listed(key, fabric):
             continue
         if not any(_is_on(fabric, key, value, pod) for value in values):
-            selection = f"selects GPU {values[0]:.30}, perhaps not on fabric {fabric.name}"
-            message = f"the pod {selection}: if it is, set {FABRIC_ANNOTATION} (by label {key})"
+            message = (
+                f"GPU {values[0]:.30} may not be on fabric {fabric.name}: if it is, set "
+                f"{FABRIC_ANNOTATION}; the pod selects that GPU by label {key}"
+            )
             return Verdict.of(GPU_MODEL_UNKNOWN, message)
     return None
 

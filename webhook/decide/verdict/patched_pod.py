@@ -91,10 +91,14 @@ class PatchedTarget(NamedTuple):
         settings = settings_in_effect(self.settings, self.container.env)
         return next((setting for setting in settings if setting.name == name), None)
 
-    def removal(self, name: str) -> str:
-        """Return how to unset a variable, as the end of a message."""
+    def place(self, name: str) -> str:
+        """Return what sets a variable, in parentheses after a space; "" for env."""
         origin = self.origin(name)
-        return "remove the variable" if origin == "env" else f"remove it ({origin})"
+        return "" if origin == "env" else f" ({origin})"
+
+    def removal(self, name: str) -> str:
+        """Return how to unset a variable, as the end of a message that names it with its place."""
+        return "remove the variable" if self.origin(name) == "env" else "remove it"
 
     def uncertain_settings(self) -> Iterator[Setting]:
         """Yield the settings of its command that may keep a library off RDMA."""

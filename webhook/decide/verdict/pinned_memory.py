@@ -82,9 +82,9 @@ _LACKS = MemoryObstacle(
     "add it to capabilities.add",
     f"Add {CAPABILITY} to securityContext.capabilities.add of the container.",
 )
-_KEEP_ROOT = (
-    f"Remove from the container's command what changes the user: {CAPABILITY} has an effect for "
-    f"root only. If the process needs that user, {RAISE_MEMLOCK}"
+_STAY_ROOT = (
+    f"Remove from the container's command what changes the user: {CAPABILITY} has an effect only "
+    f"for root. If the process needs that user, {RAISE_MEMLOCK}"
 )
 
 
@@ -143,7 +143,7 @@ def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> MemoryObs
     reason = ineffective_reason(pod.view, target, defaults)
     if reason is NON_ROOT and patched.settings.user is not None:
         clause = f"gives up root ({patched.settings.user.source})"
-        return MemoryObstacle(clause, "let it keep root", _KEEP_ROOT)
+        return MemoryObstacle(clause, "let it stay root", _STAY_ROOT)
     if reason is NON_ROOT and target.user == "image":
         return MemoryObstacle(
             f"has an image that runs as {non_root_user(container.image, defaults)}"

@@ -35,8 +35,8 @@ def _verdict(analysis: PodAnalysis, launcher: Launcher) -> Verdict | None:
     switches = {"NCCL_IB_DISABLE": nccl_ib_disabled(env), "NCCL_NET": nccl_net_socket(env)}
     for name, value in switches.items():
         if value:
-            subject = f"container {launcher.name} starts its ranks with {name}={value:.40}"
-            message = f"{subject}: remove it ({settings.certain[name].source})"
+            setting = f"{name}={value:.40} ({settings.certain[name].source})"
+            message = f"container {launcher.name} starts its ranks with {setting}: remove it"
             return Verdict.of(RANKS_OFF, message)
     return _mpi_verdict(analysis, launcher, env)
 

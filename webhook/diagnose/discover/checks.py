@@ -34,14 +34,14 @@ NODE_WITHOUT_RDMA_DEVICE = Code(
     "NodeWithoutRdmaDevice",
     "No tool shows an RDMA device on the node.",
     "Check that the node has a network card (lspci -nn) and that its RDMA driver is loaded "
-    "(mlx5_ib for NVIDIA). If so, add the output of all tools on the node: run rdma-webhook "
-    "discover script to print a script that collects it.",
+    "(mlx5_ib for NVIDIA). If so, add the output of all tools on the node, collected with the "
+    "script that `rdma-webhook discover script` prints.",
 )
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
     "No tool shows the link layer of any port of the node, so the node is in no fabric.",
-    "Add the output of ibstat, ibstatus or ibv_devinfo, or of all tools on the node: run "
-    "rdma-webhook discover script to print a script that collects it.",
+    "Add the output of ibstat, ibstatus or ibv_devinfo, or of all tools on the node, "
+    "collected with the script that `rdma-webhook discover script` prints.",
 )
 CARD_WITHOUT_RDMA_DEVICE = Code(
     "CardWithoutRdmaDevice",
@@ -89,8 +89,8 @@ def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
 RDMA_NETNS_EXCLUSIVE = Code(
     "RdmaNetnsExclusive",
     "Each RDMA device belongs to one network namespace, so containers cannot share it.",
-    "Run rdma system set netns shared, and add options ib_core netns_mode=1 to a file in "
-    "/etc/modprobe.d.",
+    "Run `rdma system set netns shared`, and add the line `options ib_core netns_mode=1` to a file "
+    "in /etc/modprobe.d.",
 )
 NODE_MEMLOCK_LIMITED = Code(
     "NodeMemlockLimited",

@@ -233,8 +233,8 @@ def reconcile(
 TOOLS_DISAGREE = Code(
     "ToolsDisagree",
     "Two tools, or two outputs of one tool, show different values for a property of a node.",
-    "Collect the output of all tools on the node again, in one run (run rdma-webhook discover "
-    "script to print a script that collects it). Until the values agree, discover uses neither.",
+    "Collect the output of all tools on the node again, in one go, with the script that "
+    "`rdma-webhook discover script` prints. Until the values agree, discover uses neither.",
 )
 
 

@@ -241,7 +241,12 @@ def _benchmark_file(
         for measurement in output.measurements
     )
     ports = shown_ports(read(port_lines)) if tested else PortContext()
-    return BenchmarkFile(name, node, output, ports, len(lines))
+    return BenchmarkFile(name, node, output, ports, _line_count(lines))
+
+
+def _line_count(lines: Sequence[Line]) -> int:
+    """Count lines as an editor does: the line break at the end begins no line."""
+    return len(lines) - (not lines[-1].text)
 
 
 def evaluate(

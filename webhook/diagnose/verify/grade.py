@@ -37,7 +37,7 @@ ZERO_BANDWIDTH = Code(
 )
 UNIT_UNPROVEN = Code(
     "UnitUnproven",
-    "No row has a message rate, which proves the unit of its bandwidth.",
+    "No row has a message rate, which would prove the unit of its bandwidth.",
     "Pass the complete table, with the column MsgRate.",
 )
 AT_RATE = Code("AtRate", "The bandwidth is at least 90% of the expected rate.")
@@ -79,8 +79,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "The latency is above the limit of NVIDIA's own test, or that test has no limit for it; and "
-    "fewer than three runs can be compared.",
+    "Fewer than three runs can be compared, and the latency is above the limit of NVIDIA's own "
+    "test, or that test has no limit for it.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 OVER_RDMA = Code(

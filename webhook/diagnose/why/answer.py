@@ -221,7 +221,7 @@ def _by_later_facts(evidence: PodEvidence, status: StatusAnnotation) -> tuple[Rd
 def _by_change(status: StatusAnnotation, comparison: Comparison, changed: list[Finding]) -> Finding:
     """Return the answer for a pod that was changed after a better verdict at admission."""
     start = "No RDMA" if comparison.rdma == "no" else "RDMA is not certain"
-    text = f"{start}, although rdma.lab/status says {status.rdma}: {changed[0].text}"
+    text = f"{start}, although rdma.lab/status says {status.rdma}: {_uncapitalize(changed[0].text)}"
     return changed[0]._replace(text=text)
 
 

@@ -98,7 +98,7 @@ def compare(evidence: PodEvidence) -> Comparison:
 
 def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Comparison:
     configuration_known = configuration_of(evidence, status) is not None
-    # Facts do not count for changes: the namespace may have changed since.
+    # Facts are left out of changes: the namespace may have changed since.
     inspection = _inspect(evidence, status, NamespaceFacts(name=evidence.namespace_name))
     changes: list[Change] = []
     verdict = None
@@ -151,7 +151,7 @@ def verdict_of(
     """Return the verdict of what a pod carries, or another manifest in its place; never raise.
 
     `config_maps`: the values from which its containers get variables. The labels of the namespace
-    count, since a Pod Security level may explain what the pod lacks.
+    are used, since a Pod Security level may explain what the pod lacks.
     """
     labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
     facts = NamespaceFacts(
@@ -243,9 +243,9 @@ def _changes(inspection: Inspection, outcome: Outcome) -> Iterator[Change]:
     different = field_changes(outcome, inspection.analysis.original.manifest)
     if outcome.mutation == MEMORY_LIMIT.name:  # the request that it adds was not missing before
         different = (change for change in different if change.name.endswith("limits.memory"))
-    subject = f"Container {outcome.container}" if outcome.container else "The pod"
+    place = f"container {outcome.container}" if outcome.container else "the pod"
     for field_change in different:
-        yield Change(outcome.mutation, f"{subject}: {field_change}")
+        yield Change(outcome.mutation, f"In {place}, {field_change}")
 
 
 def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[Change]:
@@ -267,7 +267,7 @@ def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[
             is_of_site = (name, value) in fabric.env.site_variables
             if not is_of_site and env.get(name) not in (None, value):
                 field_change = FieldChange(f"env {name}", value, f"{env[name]}")
-                yield Change(ENV.name, f"Container {container.name}: {field_change}")
+                yield Change(ENV.name, f"In container {container.name}, {field_change}")
 
 
 def _own_interfaces(
@@ -294,5 +294,5 @@ def _worse_verdict(
 
 
 def _without_trace(name: str) -> Change:
-    trace = TRACES[name]
-    return Change(name, f"No container of the pod has {trace.description}, which {name} added")
+    description = TRACES[name].description
+    return Change(name, f"{name} added {description}, but the pod no longer has it")

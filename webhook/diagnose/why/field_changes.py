@@ -26,7 +26,7 @@ class FieldChange(NamedTuple):
     now: str
 
     def __str__(self) -> str:
-        return f"{self.name} was {self.was}, is {self.now}"
+        return f"{self.name} was {self.was} and is now {self.now}"
 
 
 def field_changes(outcome: Outcome, manifest: PodManifest) -> Iterator[FieldChange]:

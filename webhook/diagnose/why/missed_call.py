@@ -43,7 +43,8 @@ _RESTORE = (
 NOT_SELECTED = Code(
     "NotSelected",
     "The webhook configuration, as it is in the cluster, does not select the pod.",
-    f"Meet what the message names. Or {_RESTORE}. Then create the pod again.",
+    "Change the pod or its namespace so that it meets the condition in the message. Or "
+    f"{_RESTORE}. Then create the pod again.",
 )
 CREATED_BEFORE_WEBHOOK = Code(
     "CreatedBeforeWebhook",

@@ -25,7 +25,7 @@ VOLUME_CLAIM_UNBOUND = Code(
     "VolumeClaimUnbound",
     "The pod is pending: a PersistentVolumeClaim that it mounts has no volume yet.",
     "Look for the reason with kubectl describe pvc: no such StorageClass, no default one, a "
-    "provisioner that does not run, or no volume that fits.",
+    "provisioner that is not running, or no volume that fits.",
 )
 VOLUME_ELSEWHERE = Code(
     "VolumeElsewhere",

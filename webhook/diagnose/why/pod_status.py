@@ -63,7 +63,8 @@ FAILED_CREATE = Code(
 )
 REJECTED_BY_NODE = Code(
     "RejectedByNode",
-    "The kubelet refused the pod when it got its node, for example since a device was taken.",
+    "The kubelet refused the pod after it was assigned to the node, for example because a device "
+    "was already taken.",
     "Create the pod again, unless its controller does. If that is refused too, ask the cluster "
     "administrator about the node, and for UnexpectedAdmissionError about its device plugins.",
 )

@@ -42,7 +42,7 @@ OTHER_TODAY = Code(
 )
 CONFIGURATION_CHANGED = Code(
     "ConfigurationChanged",
-    "The fabrics, or the version of the webhook, are no longer those of the admission.",
+    "The fabrics or the webhook's version have changed since the pod was admitted.",
     OTHER_TODAY.remedy,
 )
 CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY, CONFIGURATION_CHANGED)

@@ -122,7 +122,7 @@ def used_up_quotas(workload: Workload) -> Iterator[Finding]:
         if amounts:
             name, start = quota.metadata.name, f"{workload.controller.title} has no pods"
             text = (
-                f"{start}, perhaps since the ResourceQuota {name} is used up: "
+                f"{start}, perhaps because the ResourceQuota {name} is used up: "
                 f"{cut(', '.join(amounts))}."
             )
             yield QUOTA_EXCEEDED.finding("error", text, _quota_remedy(workload, name))

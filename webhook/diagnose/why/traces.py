@@ -32,7 +32,7 @@ from webhook.model.pod import Container, Pod
 class Trace(NamedTuple):
     """What a mutation leaves on a pod."""
 
-    #: A noun phrase, after "No container of the pod has".
+    #: What it adds, and to what, after "added".
     description: str
     is_left: Callable[[Pod], bool]
 
@@ -58,34 +58,34 @@ def _may_have_a_nic(container: Container) -> bool:
 
 #: Mutation → its trace.
 TRACES: Mapping[str, Trace] = {
-    IPC_LOCK.name: Trace(f"{CAPABILITY} in securityContext.capabilities.add", _may_lock_memory),
+    IPC_LOCK.name: Trace(f"{CAPABILITY} to securityContext.capabilities.add", _may_lock_memory),
     RDMA_RESOURCES.name: Trace(
-        "an RDMA resource in resources.limits",
+        "an RDMA resource to resources.limits",
         lambda pod: any(map(_may_have_a_nic, pod.containers)),
     ),
     CLAIMS.name: Trace(
-        "a claim in resources.claims", _in_a_container(lambda container: container.claims)
+        "a claim to resources.claims", _in_a_container(lambda container: container.claims)
     ),
     NETWORKS.name: Trace(
-        f"a network in the annotation {NETWORKS_ANNOTATION}",
+        f"a network to the annotation {NETWORKS_ANNOTATION}",
         lambda pod: bool(pod.annotation(NETWORKS_ANNOTATION)),
     ),
-    ENV.name: Trace("a variable in env", _in_a_container(lambda container: container.env_items)),
+    ENV.name: Trace("a variable to env", _in_a_container(lambda container: container.env_items)),
     CONFIG_FILES.name: Trace(
         f"a mount of the volume {VOLUME_NAME}",
         _in_a_container(lambda container: any(container.mounted_volumes((VOLUME_NAME,)))),
     ),
     HCOLL.name: Trace(
-        f"{HCOLL_VARIABLE} in env",
+        f"{HCOLL_VARIABLE} to env",
         _in_a_container(lambda container: HCOLL_VARIABLE in container.env_names),
     ),
     NVLINK.name: Trace(
-        "the remap script in its command",
+        "the remap script to a command",
         _in_a_container(lambda container: remap_length(container.command)),
     ),
     SHARED_MEMORY.name: Trace(
         f"a mount of the volume {VOLUME}",
         _in_a_container(lambda container: any(container.mounted_volumes((VOLUME,)))),
     ),
-    PLACEMENT.name: Trace("a node label in nodeSelector", lambda pod: bool(pod.node_selector)),
+    PLACEMENT.name: Trace("a node label to nodeSelector", lambda pod: bool(pod.node_selector)),
 }

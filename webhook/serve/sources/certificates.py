@@ -70,7 +70,7 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
     """Return the names of the webhook's objects; raise ConfigError without a namespace."""
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
         raise ConfigError(
-            "no certificate: use --tls-cert and --tls-key, or --dev to try it on your own "
+            "no certificate: use --tls-cert and --tls-key, or --dev to try the webhook on your own "
             "computer; in a cluster, or with --kubeconfig, the webhook manages its own"
         )
     if options.kubeconfig is not None and not options.kubeconfig.is_file():

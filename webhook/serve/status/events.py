@@ -1,4 +1,4 @@
-"""Events about changes of the conditions, for `kubectl describe fabrics default`."""
+"""Events about changes to the conditions, for `kubectl describe fabrics default`."""
 
 from __future__ import annotations
 

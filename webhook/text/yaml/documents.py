@@ -184,7 +184,7 @@ def _duplicate_key_problems(
 ) -> tuple[str, ...]:
     return tuple(
         f"{_location(name, index, lines.line(offset))}: the mapping has the key {_show_key(key)} "
-        "twice; the last one counts"
+        "twice; only the last one is used"
         for offset, key in duplicates[:_MAX_PROBLEMS]
     )
 

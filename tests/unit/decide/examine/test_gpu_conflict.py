@@ -93,7 +93,7 @@ def test_the_resource_contradicts_the_gpu(name: str) -> None:
     written = {"ib": "rdma/ib", "x": "rdma/x"}[name]
     assert denied.message == (
         f"{written} in container trainer implies fabric listed, but no known node of the fabric "
-        "offers amd.com/gpu (container trainer): remove one of the two"
+        "offers amd.com/gpu, which container trainer requests: remove one of the two"
     )
     for site in (knowing(NODE, mode="elastic"), knowing(), decision_input(LISTED)):
         decision = decide_on(asking, site)
@@ -135,7 +135,7 @@ def test_the_gpu_and_the_resource_are_on_different_nodes() -> None:
     assert outcome_of(denied) == DENIED
     assert denied.message == (
         "rdma/ib in container trainer implies fabric labeled, but no node of the fabric offers it "
-        "beside nvidia.com/gpu (container trainer): remove one of the two"
+        "beside nvidia.com/gpu, which container trainer requests: remove one of the two"
     )
     elastic = decide_on(both, knowing(*apart, fabric=LABELED, mode="elastic"))
     assert outcome_of(elastic) == (True, "Patched", "labeled")

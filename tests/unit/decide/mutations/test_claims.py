@@ -215,7 +215,7 @@ def test_the_name_of_a_claim_may_be_taken(name: str, template: str, conflicts: b
     manifest["spec"]["resourceClaims"] = [listed(name, template)]
     decision = decide_on(manifest, with_claims(NICS))
     if conflicts:
-        message = f"rename the pod's own claim {name}: the webhook uses that name"
+        message = f"rename the pod's own claim {name}, since the webhook uses that name"
         assert outcomes_of(decision, NAME) == [("trainer", "skipped", "ClaimNameTaken", message)]
         assert decision.verdict is not None
         assert decision.verdict.message == f"container trainer gets no RDMA device: {message}"

@@ -116,13 +116,13 @@ def test_a_name_that_the_container_has_is_never_written() -> None:
             "trainer",
             "warned",
             "UserValue",
-            "kept your NCCL_IB_HCA=mlx5_1; the fabric has =mlx5_0,mlx5_1",
+            "kept your NCCL_IB_HCA=mlx5_1; fabric v100-ib has =mlx5_0,mlx5_1",
         ),
         (
             "trainer",
             "warned",
             "UserValue",
-            "kept your UCX_NET_DEVICES; the fabric has mlx5_0:1,mlx5_1:1,eth0",
+            "kept your UCX_NET_DEVICES; fabric v100-ib has mlx5_0:1,mlx5_1:1,eth0",
         ),
     ]
     assert decision.pod["spec"]["containers"][0]["env"][:2] == user_env
@@ -398,12 +398,12 @@ def test_a_fabrics_value_is_not_called_the_users() -> None:
     """An earlier preview may have written it to the file for another fabric."""
     other = fabric("other", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
     warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0,mlx5_4"), V100, other))
-    message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 of fabric other; the fabric has "
+    message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 (from fabric other); fabric v100-ib has "
     assert warnings == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
     far = fabric("far", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_9"),)))
     warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))
     message = (
-        "NCCL_IB_HCA==mlx5_9 of fabric far selects no device of fabric v100-ib, whose value is "
+        "NCCL_IB_HCA==mlx5_9 (from fabric far) selects no device of fabric v100-ib, whose value is "
     )
     assert warnings == [("NcclIbHcaElsewhere", f"{message}NCCL_IB_HCA==mlx5_0,mlx5_1")]
 

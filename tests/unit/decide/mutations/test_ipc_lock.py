@@ -144,7 +144,7 @@ def test_the_prefixed_name_is_no_capability() -> None:
 def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
     """Our patch would get the pod rejected."""
     message = (
-        f"Pod Security {level} forbids IPC_LOCK: set the namespace's label "
+        f"Pod Security {level} forbids IPC_LOCK; set the namespace's label "
         "pod-security.kubernetes.io/enforce to privileged"
     )
     skipped = decide_on(pod(), enforcing(level))
@@ -160,7 +160,7 @@ def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
     assert (denied.allowed, denied.reason.code, denied.message, denied.patch) == (
         False,
         "MutationFailed",
-        f"ipc-lock: {message} (container trainer)",
+        f"ipc-lock in container trainer: {message}",
         (),
     )
 

@@ -58,7 +58,9 @@ def test_a_template_must_have_the_request(requests: Any, have: str) -> None:
     """Otherwise the scheduler finds no device for the container, and the pod stays Pending."""
     verdict = verdict_on(pod(trainer()), with_templates({"nics": requests, "rail": {}}))
     assert (verdict.rdma, verdict.because.code) == ("no", "ClaimRequestMissing")
-    assert verdict.message == f"ResourceClaimTemplate nics has no request nic; its requests: {have}"
+    assert verdict.message == (
+        f"ResourceClaimTemplate nics has no request named nic; its requests are: {have}"
+    )
 
 
 def test_what_is_not_known_is_not_certain() -> None:

@@ -336,7 +336,7 @@ def test_a_config_map_that_a_preview_knows_is_read() -> None:
     item = {"name": "NCCL_NET", "valueFrom": SOURCE}
     off = verdict_on(pod(gpu(env=[item])), known(value="Socket"))
     assert off.message == (
-        "container trainer sets NCCL_NET=Socket: remove it (key value of ConfigMap site)"
+        "container trainer sets NCCL_NET=Socket (key value of ConfigMap site): remove it"
     )
     assert judged(pod(gpu(env=[item])), known(value="IB")) == EQUIPPED
     assert judged(pod(gpu(env=[item])), known(other="IB")) == ("unsure", "ValueUnseen")
@@ -375,8 +375,8 @@ def test_a_file_of_nccl_counts_behind_env() -> None:
     site = decision_input(V100)._replace(namespace=facts)
     verdict = verdict_on(manifest, site)
     assert verdict.message == (
-        "container trainer sets NCCL_IB_DISABLE=1: remove it (/etc/nccl.conf, key nccl.conf of "
-        "ConfigMap nccl)"
+        "container trainer sets NCCL_IB_DISABLE=1 (/etc/nccl.conf, key nccl.conf of ConfigMap "
+        "nccl): remove it"
     )
     overridden = pod(gpu(volumeMounts=[CONF], env=env(NCCL_IB_DISABLE="0")), volumes=[CONF_VOLUME])
     assert judged(overridden, site) == EQUIPPED

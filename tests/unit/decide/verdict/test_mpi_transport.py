@@ -93,8 +93,8 @@ def test_the_message_names_what_to_remove() -> None:
     assert tls == "container trainer runs MPI over UCX with UCX_TLS=tcp: remove the variable"
     provider = verdict_on(ranks("mpiexec.hydra -genv I_MPI_OFI_PROVIDER tcp a")).message
     assert provider == (
-        "container trainer runs MPI with I_MPI_OFI_PROVIDER=tcp, which has no RDMA: remove it "
-        "(mpiexec.hydra -genv in its command)"
+        "container trainer runs MPI with I_MPI_OFI_PROVIDER=tcp (mpiexec.hydra -genv in its "
+        "command), which has no RDMA: remove it"
     )
     perhaps = verdict_on(ranks("mpiexec.hydra a", I_MPI_FABRICS="shm:tcp")).message
     assert perhaps == (

@@ -80,26 +80,26 @@ LABEL = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['off']"}}}
 @pytest.mark.parametrize(
     ("items", "code", "message"),
     [
-        (OFF, "NcclIbDisabled", "NCCL_IB_DISABLE=1: remove it ($(IB_OFF) in env)"),
+        (OFF, "NcclIbDisabled", "NCCL_IB_DISABLE=1 ($(IB_OFF) in env): remove it"),
         (
             [{"name": "NCCL_IB_DISABLE", **LABEL}],
             "NcclIbDisabled",
-            "NCCL_IB_DISABLE=1: remove it (metadata.labels['off'] in env)",
+            "NCCL_IB_DISABLE=1 (metadata.labels['off'] in env): remove it",
         ),
         (
             env(NCCL_IB_HCA="=$(HCAS)", HCAS="mlx5_0"),
             "NcclIbHcaElsewhere",
             (
-                "NCCL_IB_HCA==$(HCAS), but the fabric has =mlx5_0,mlx5_1 ($(HCAS) stays, since env "
-                "defines it only later)"
+                "NCCL_IB_HCA==$(HCAS) ($(HCAS) stays, since env defines it only later), but the "
+                "fabric has =mlx5_0,mlx5_1"
             ),
         ),
         (
             env(NCCL_IB_HCA="mlx5_$(N)"),
             "NcclIbHcaElsewhere",
             (
-                "NCCL_IB_HCA=mlx5_$(N), but the fabric has =mlx5_0,mlx5_1 ($(N) stays, since env "
-                "defines it nowhere before)"
+                "NCCL_IB_HCA=mlx5_$(N) ($(N) stays, since env defines it nowhere before), but the "
+                "fabric has =mlx5_0,mlx5_1"
             ),
         ),
     ],

@@ -57,7 +57,7 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
     ("manifest", "remedy"),
     [
         (secured({"runAsUser": 1000}), "Run the container as root"),
-        (pod(hostUsers=False), "Run the container as root, without hostUsers: false"),
+        (pod(hostUsers=False), "Run the container as root, remove hostUsers: false if it is set"),
         (pod(gpu(command=["gosu", "1000", "a"])), "Remove from the container's command what"),
         (secured({"capabilities": {"drop": ["IPC_LOCK"]}}), "Remove IPC_LOCK from securityContext"),
         (pod(annotations={"rdma.lab/skip": "ipc-lock"}), "Remove ipc-lock from the annotation"),
@@ -292,7 +292,7 @@ def test_a_command_that_leaves_root(words: list[str], source: str) -> None:
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
         f"container trainer gives up root ({source} in its command): "
-        "let it keep root, or use nodes with LimitMEMLOCK=infinity"
+        "let it stay root, or use nodes with LimitMEMLOCK=infinity"
     )
     warned = f"IPC_LOCK has no effect after {source}; containerd needs LimitMEMLOCK=infinity"
     assert decide_on(manifest).warnings[1] == f"rdma.lab: ipc-lock trainer: {warned}"
@@ -307,8 +307,8 @@ def test_a_command_that_may_leave_root() -> None:
     verdict = verdict_on(manifest)
     assert (verdict.rdma, verdict.because.code) == ("unsure", "UserMayChange")
     assert verdict.message == (
-        "container trainer may change to a non-root user, for whom IPC_LOCK has no effect "
-        "(gosu worker in its command)"
+        "container trainer may change to a non-root user (gosu worker in its command), for whom "
+        "IPC_LOCK has no effect"
     )
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     nri = decision_input(defaults={"memlock": "nri"})

@@ -27,7 +27,7 @@ def test_a_launcher_that_turns_rdma_off(script: str, setting: str, source: str) 
     verdict = verdict_on(launcher(script))
     assert (verdict.rdma, verdict.because.code) == ("no", "RanksWithoutRdma")
     assert verdict.message == (
-        f"container trainer starts its ranks with {setting}: remove it ({source} in its command)"
+        f"container trainer starts its ranks with {setting} ({source} in its command): remove it"
     )
 
 

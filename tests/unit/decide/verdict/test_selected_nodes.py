@@ -339,7 +339,7 @@ def test_the_gpu_of_another_vendor_beside_the_fabric_s_resource() -> None:
     assert (verdict.rdma, verdict.because.code) == ("unsure", "GPUNotOnFabric")
     assert verdict.message == (
         "rdma/hca in container trainer implies fabric v100-ib, but no known node of the fabric "
-        "offers amd.com/gpu (container trainer): if some do, set rdma.lab/fabric"
+        "offers amd.com/gpu, which container trainer requests: if some do, set rdma.lab/fabric"
     )
 
 

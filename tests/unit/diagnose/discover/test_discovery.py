@@ -640,7 +640,7 @@ def test_settings_that_two_files_show_differently_are_not_used() -> None:
         "sysfs shows two values for the property netns: shared (later.txt) and exclusive (node.txt)"
     )
     assert finding.remedy.startswith(
-        "Collect the output of all tools on the node again, in one run "
+        "Collect the output of all tools on the node again, in one go, "
     )
 
 

@@ -104,7 +104,7 @@ def test_the_own_values_of_containers_are_named() -> None:
     """The status has only the code; the configuration shows the variable and both values."""
     own = env(NCCL_IB_HCA="=mlx5_0")
     pod = equipped(gpu("a", env=own), gpu("b", env=[*own, *env(UCX_TLS="tcp")]))
-    kept = "kept your NCCL_IB_HCA==mlx5_0; the fabric has =mlx5_0,mlx5_1"
+    kept = "kept your NCCL_IB_HCA==mlx5_0; fabric v100-ib has =mlx5_0,mlx5_1"
     sentence = "The container's own value differs from the fabric's and is kept."
     texts = remarks(pod, KNOWN)
     assert texts["UserValue"] == f"{sentence} Container a: {kept}; container b: {kept}."
@@ -156,11 +156,11 @@ def test_a_capability_that_was_removed(cluster_configuration: CompiledConfigurat
     explanation = compared(pod, cluster_configuration)
     (finding,) = changes(explanation)
     assert finding.text == (
-        "Container trainer: securityContext.capabilities.add was IPC_LOCK, is absent."
+        "In container trainer, securityContext.capabilities.add was IPC_LOCK and is now absent."
     )
     assert (explanation.rdma, explanation.well) == ("unsure", False)
     assert explanation.answer.text == (
-        f"RDMA is not certain, although rdma.lab/status says yes: {finding.text}"
+        f"RDMA is not certain, although rdma.lab/status says yes: i{finding.text[1:]}"
     )
 
 
@@ -171,15 +171,14 @@ def test_a_resource_that_was_removed() -> None:
         del amounts["rdma/v100"]
     explanation = compared(pod, KNOWN)
     assert [finding.text for finding in changes(explanation)] == [
-        f"Container trainer: resources.{section}.rdma/v100 was 1, is absent."
+        f"In container trainer, resources.{section}.rdma/v100 was 1 and is now absent."
         for section in ("limits", "requests")
     ]
     assert explanation.rdma == "no"
     unknown = compared(pod, None)
     (finding,) = changes(unknown)
     assert finding.text == (
-        "No container of the pod has an RDMA resource in resources.limits, which rdma-resources "
-        "added."
+        "rdma-resources added an RDMA resource to resources.limits, but the pod no longer has it."
     )
     assert unknown.rdma == "unsure"
 
@@ -194,7 +193,7 @@ def test_a_limit_that_was_added(
     main(pod)["resources"]["limits"]["memory"] = "1Gi"
     explanation = compared(pod, cluster_configuration)
     certain = before is not None or cluster_configuration is not None
-    text = "Container trainer: resources.limits.memory was absent, is 1Gi."
+    text = "In container trainer, resources.limits.memory was absent and is now 1Gi."
     assert [finding.text for finding in changes(explanation)] == [text] * certain
     assert explanation.rdma == ("unsure" if certain else "yes")
 
@@ -210,7 +209,7 @@ def test_a_variable_that_turns_rdma_off(
     assert explanation.rdma == "no"
     assert explanation.answer.code == "ChangedAfterwards"
     assert explanation.answer.text == (
-        "No RDMA, although rdma.lab/status says yes: Container trainer sets NCCL_IB_DISABLE=1: "
+        "No RDMA, although rdma.lab/status says yes: container trainer sets NCCL_IB_DISABLE=1: "
         "remove the variable. This was not so at admission."
     )
 
@@ -222,11 +221,11 @@ def test_variables_that_differ() -> None:
     variables[:] = [item for item in variables if item["name"] != "GLOO_SOCKET_IFNAME"]
     next(item for item in variables if item["name"] == "UCX_NET_DEVICES")["value"] = "eth0"
     assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
-        "Container trainer: env UCX_NET_DEVICES was mlx5_0:1,mlx5_1:1,eth0, is eth0."
+        "In container trainer, env UCX_NET_DEVICES was mlx5_0:1,mlx5_1:1,eth0 and is now eth0."
     ]
     variables[:] = [item for item in variables if item["name"] != "UCX_NET_DEVICES"]
     assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
-        "Container trainer: env UCX_NET_DEVICES was mlx5_0:1,mlx5_1:1,eth0, is absent."
+        "In container trainer, env UCX_NET_DEVICES was mlx5_0:1,mlx5_1:1,eth0 and is now absent."
     ]
 
 
@@ -271,7 +270,7 @@ def test_an_interface_that_was_changed() -> None:
     variables = main(pod)["env"]
     next(item for item in variables if item["name"] == "NCCL_SOCKET_IFNAME")["value"] = "lo"
     assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
-        "Container trainer: env NCCL_SOCKET_IFNAME was eth0, is lo."
+        "In container trainer, env NCCL_SOCKET_IFNAME was eth0 and is now lo."
     ]
 
 
@@ -325,8 +324,7 @@ def test_traces_count_only_where_nothing_better_is_known() -> None:
     pod["metadata"]["annotations"]["rdma.lab/devices"] = "many"
     main(pod)["securityContext"] = {}
     assert changes(compared(pod, KNOWN))[0].text == (
-        "No container of the pod has IPC_LOCK in securityContext.capabilities.add, which ipc-lock "
-        "added."
+        "ipc-lock added IPC_LOCK to securityContext.capabilities.add, but the pod no longer has it."
     )
 
 
@@ -373,7 +371,7 @@ def test_a_launcher_is_compared_too() -> None:
     variables = main(pod)["env"]
     next(item for item in variables if item["name"] == "NCCL_IB_HCA")["value"] = "mlx5_9"
     assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
-        "Container launcher: env NCCL_IB_HCA was =mlx5_0,mlx5_1, is mlx5_9."
+        "In container launcher, env NCCL_IB_HCA was =mlx5_0,mlx5_1 and is now mlx5_9."
     ]
 
 
@@ -398,9 +396,9 @@ def test_a_launcher_is_compared_too() -> None:
             gpu("trainer", command=["sh", "-c", "export NCCL_IB_DISABLE=1; train"]),
             None,
             (
-                "No RDMA: container trainer sets NCCL_IB_DISABLE=1: remove it (export in its "
-                "command). The container's NCCL_IB_DISABLE=1 turns off the RDMA of NCCL, not that "
-                "of other libraries."
+                "No RDMA: container trainer sets NCCL_IB_DISABLE=1 (export in its command): remove "
+                "it. The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only, not for other "
+                "libraries."
             ),
         ),
         (
@@ -494,8 +492,8 @@ def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None)
     assert changes(explanation) == []
     assert explanation.answer.text == (
         "RDMA over v100-ib is not certain: container trainer got limits.memory 4Gi by default: "
-        "LimitRange bounds sets max.memory. A container has a memory limit that a "
-        "LimitRange set by default, and all memory that it registers counts against it."
+        "LimitRange bounds sets max.memory. A LimitRange gave a container its default memory "
+        "limit, and all memory that the container registers counts against it."
     )
     unread = compared(pod, cluster_configuration).answer.text
     assert "container trainer got limits.memory 4Gi by default of a LimitRange. A" in unread

@@ -28,27 +28,27 @@ def changed(**operation: Any) -> list[str]:
     [
         (
             {"op": "add", "path": f"{MAIN}/securityContext/capabilities/add/-", "value": "X"},
-            ["securityContext.capabilities.add was X, is absent"],
+            ["securityContext.capabilities.add was X and is now absent"],
         ),
         (
             {"op": "add", "path": f"{MAIN}/securityContext", "value": {"a": {"add": ["X"]}}},
-            ["securityContext.a.add was X, is absent"],
+            ["securityContext.a.add was X and is now absent"],
         ),
         (
             {"op": "remove", "path": f"{MAIN}/resources/limits/memory"},
-            ["resources.limits.memory was absent, is 1Gi"],
+            ["resources.limits.memory was absent and is now 1Gi"],
         ),
         (
             {"op": "replace", "path": "/metadata/annotations/a~1b", "value": "new"},
-            ["metadata.annotations.a/b was new, is old"],
+            ["metadata.annotations.a/b was new and is now old"],
         ),
         (
             {"op": "add", "path": f"{MAIN}/env/-", "value": {"name": "A", "value": "b"}},
-            ["env A was b, is absent"],
+            ["env A was b and is now absent"],
         ),
         (
             {"op": "add", "path": f"{MAIN}/env", "value": [{"name": "A", "valueFrom": {}}]},
-            ["env A was set, is absent"],
+            ["env A was set and is now absent"],
         ),
         (
             {
@@ -56,13 +56,16 @@ def changed(**operation: Any) -> list[str]:
                 "path": f"{MAIN}/volumeMounts/-",
                 "value": {"name": "v", "mountPath": "/x"},
             },
-            ["volumeMounts was /x, is absent"],
+            ["volumeMounts was /x and is now absent"],
         ),
         (
             {"op": "add", "path": "/spec/nodeSelector", "value": {"a~b": "c" * 100}},
-            [f"spec.nodeSelector.a~b was {'c' * 80}, is absent"],
+            [f"spec.nodeSelector.a~b was {'c' * 80} and is now absent"],
         ),
-        ({"op": "add", "path": f"{MAIN}/command/2", "value": "x"}, ["command was x, is absent"]),
+        (
+            {"op": "add", "path": f"{MAIN}/command/2", "value": "x"},
+            ["command was x and is now absent"],
+        ),
     ],
     ids=str,
 )

@@ -263,8 +263,8 @@ def test_a_quota_without_an_event() -> None:
     assert chapter_findings(explanation, "podStatus") == []
     assert explanation.answer.code == "QuotaExceeded"
     assert explanation.answer.text == (
-        "Job a has no pods, perhaps since the ResourceQuota nics is used up: gpus: 4 of 4, memory: "
-        "2Gi of 1024Mi."
+        "Job a has no pods, perhaps because the ResourceQuota nics is used up: gpus: 4 of 4, "
+        "memory: 2Gi of 1024Mi."
     )
     assert "kubectl describe quota nics -n lab" in explanation.answer.remedy
     suspended = workload._replace(controller=controller("Job", spec={"suspend": True}))

@@ -171,7 +171,7 @@ def test_a_defect_is_counted_and_logged_without_its_text() -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "message"),
     [
-        ({}, {}, "no certificate: use --tls-cert and --tls-key, or --dev to try it"),
+        ({}, {}, "no certificate: use --tls-cert and --tls-key, or --dev to try the webhook"),
         ({"tls_cert": Path("a")}, {}, "--tls-cert and --tls-key belong together"),
         ({"tls_key": Path("a"), "dev": True}, {}, "--tls-cert and --tls-key belong together"),
         ({"kubeconfig": Path("/nowhere")}, {}, "cannot read --kubeconfig /nowhere: no such file"),

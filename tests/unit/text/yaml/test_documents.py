@@ -89,7 +89,7 @@ def test_a_repeated_key_is_reported_with_its_line() -> None:
     assert document.value == {"a": 1, "spec": {"x": 2}}
     (problem,) = document.problems
     assert problem == (
-        "pod.yaml: document 1, line 4: the mapping has the key x twice; the last one counts"
+        "pod.yaml: document 1, line 4: the mapping has the key x twice; only the last one is used"
     )
 
 

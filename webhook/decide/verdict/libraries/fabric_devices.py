@@ -26,13 +26,8 @@ def judge_devices(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdi
         value = patched.user_env.get(name) or ""
         for devices in device_lists(pod):
             if value and lists_no_device_of(value, devices):
-                setting = f"container {patched.target.name} sets {name}={value:.60}"
-                message = f"{setting}, but the fabric has {devices}{place_of(patched, name)}"
+                setting = f"{name}={value:.60}{patched.place(name)}"
+                subject = f"container {patched.target.name}"
+                message = f"{subject} sets {setting}, but the fabric has {devices}"
                 return Verdict.of(DEVICES_NOT_OF_FABRIC, message)
     return None
-
-
-def place_of(patched: PatchedTarget, name: str) -> str:
-    """Return what sets a variable, in parentheses; "" for env."""
-    origin = patched.origin(name)
-    return "" if origin == "env" else f" ({origin})"

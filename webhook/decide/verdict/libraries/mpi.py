@@ -16,7 +16,7 @@ from webhook.model.decision import Reason, Verdict
 
 MPI_OVER_TCP = Reason(
     "MPIOverTCP",
-    "MPI moves the data of the ranks, with Open MPI's pml ob1 and BTLs that have no RDMA.",
+    "MPI moves the data of the ranks, with Open MPI's pml ob1 and BTLs that cannot use RDMA.",
     remedy=(
         "Remove pml and btl from the options of mpirun and from OMPI_MCA_* in env, "
         "so that Open MPI uses UCX."
@@ -25,8 +25,8 @@ MPI_OVER_TCP = Reason(
 )
 MPI_OB1 = Reason(
     "MPIOb1",
-    "MPI moves the data of the ranks without UCX: whether Open MPI's pml ob1 has RDMA depends on "
-    "its build.",
+    "MPI moves the data of the ranks without UCX: whether Open MPI's pml ob1 can use RDMA depends "
+    "on its build.",
     remedy=(
         "Remove pml from the options of mpirun and from OMPI_MCA_* in env, so that "
         "Open MPI uses UCX."
@@ -72,9 +72,9 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     tls = transport_variables.ucx_tls_without_rdma(user_env)
     # Without its variables, since some are ours.
     if tls and mentions_mpi(analysis.original, path, analysis.commands, {}):
-        removal = patched.removal("UCX_TLS")
+        place, removal = patched.place("UCX_TLS"), patched.removal("UCX_TLS")
         subject = f"container {patched.target.name}"
-        message = f"{subject} runs MPI over UCX with UCX_TLS={tls:.40}: {removal}"
+        message = f"{subject} runs MPI over UCX with UCX_TLS={tls:.40}{place}: {removal}"
         return Verdict.of(MPI_UCX_TLS, message)
     return _verdict(patched, settings[0]) if settings else None
 
@@ -87,8 +87,9 @@ def _verdict(patched: PatchedTarget, setting: TcpSetting) -> Verdict:
         message = f"{subject} Open MPI with {setting.text}, which may lack RDMA: remove pml"
         return Verdict.of(MPI_OB1, message)
     removal = patched.removal(setting.variable)
+    choice = f"{setting.text}{patched.place(setting.variable)}"
     if setting.certain:
-        message = f"{subject} MPI with {setting.text}, which has no RDMA: {removal}"
+        message = f"{subject} MPI with {choice}, which has no RDMA: {removal}"
         return Verdict.of(MPI_PROVIDER, message)
-    message = f"{subject} MPI with {setting.text}, with which it may lack RDMA: {removal}"
+    message = f"{subject} MPI with {choice}, with which it may lack RDMA: {removal}"
     return Verdict.of(MPI_PERHAPS_TCP, message)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.decide.mutations.env import HCA_NOT_OF_FABRIC, IB_DISABLED, NET_SOCKET
-from webhook.decide.verdict.libraries.fabric_devices import device_lists, place_of
+from webhook.decide.verdict.libraries.fabric_devices import device_lists
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
@@ -43,7 +43,7 @@ class _Switch(NamedTuple):
 
     reason: Reason
     setting: str  #: NCCL_NET=Socket
-    remedy: str  #: a clause
+    remedy: str  #: what follows the setting: its place, and a clause
 
 
 def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
@@ -67,25 +67,29 @@ def _switch(pod: PatchedPod, patched: PatchedTarget) -> _Switch | None:
     user_env = patched.user_env
     socket = transport_variables.nccl_net_socket(user_env)
     if socket:
-        removal = f": {patched.removal('NCCL_NET')}"
-        return _Switch(NET_SOCKET, f"NCCL_NET={socket}", removal)
+        return _Switch(NET_SOCKET, f"NCCL_NET={socket}", _removal(patched, "NCCL_NET"))
     provider = transport_variables.provider_without_rdma(user_env, "FI_PROVIDER")
     if provider and any(map(_plugin(patched).lower().__contains__, _LIBFABRIC)):
-        removal = f" for NCCL's plugin: {patched.removal('FI_PROVIDER')}"
-        return _Switch(OFI_OVER_TCP, f"FI_PROVIDER={provider:.40}", removal)
+        place, removal = patched.place("FI_PROVIDER"), patched.removal("FI_PROVIDER")
+        setting = f"FI_PROVIDER={provider:.40}"
+        return _Switch(OFI_OVER_TCP, setting, f"{place} for NCCL's plugin: {removal}")
     if _plugin(patched, _OBEDIENT) or pod.applicability.uses_foreign_nic:
         return None  # other NICs have plugins, whose names need not be in a variable
     disabled = transport_variables.nccl_ib_disabled(user_env)
     if disabled:
-        removal = f": {patched.removal('NCCL_IB_DISABLE')}"
+        removal = _removal(patched, "NCCL_IB_DISABLE")
         return _Switch(IB_DISABLED, f"NCCL_IB_DISABLE={disabled}", removal)
     for devices in device_lists(pod):
         hca_list = transport_variables.nccl_ib_hca_not_of_fabric(user_env, devices)
         if hca_list:
             setting = f"NCCL_IB_HCA={hca_list:.60}"
-            place = place_of(patched, transport_variables.IB_HCA)
-            return _Switch(HCA_NOT_OF_FABRIC, setting, f", but the fabric has {devices}{place}")
+            place = patched.place(transport_variables.IB_HCA)
+            return _Switch(HCA_NOT_OF_FABRIC, setting, f"{place}, but the fabric has {devices}")
     return None
+
+
+def _removal(patched: PatchedTarget, name: str) -> str:
+    return f"{patched.place(name)}: {patched.removal(name)}"
 
 
 def _plugin(patched: PatchedTarget, except_for: tuple[str, ...] = ()) -> str:

@@ -15,7 +15,6 @@ from webhook.decide.mutations.env import NIXL
 from webhook.decide.verdict.libraries.fabric_devices import (
     DEVICES_NOT_OF_FABRIC,
     judge_devices,
-    place_of,
 )
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
@@ -57,8 +56,8 @@ def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     if not tls:
         return judge_devices(pod, patched, "UCX_NET_DEVICES")
     message = (
-        f"container {patched.target.name} uses NIXL with UCX_TLS={tls:.60}, which has no RDMA "
-        f"transport: {patched.removal('UCX_TLS')}"
+        f"container {patched.target.name} uses NIXL with UCX_TLS={tls:.60}"
+        f"{patched.place('UCX_TLS')}, which has no RDMA transport: {patched.removal('UCX_TLS')}"
     )
     return Verdict.of(NIXL, message)
 
@@ -69,10 +68,10 @@ def _other_backend(
     """Return the verdict on a backend that does not use UCX: a foreign NIC may need it."""
     if pod.applicability.uses_foreign_nic:
         return None
-    origin = place_of(patched, variable) or f" ({variable})"
+    place = patched.place(variable) or f" ({variable})"
     message = (
-        f"container {patched.target.name} makes NIXL use {backend:.40} instead of UCX, perhaps "
-        f"without the fabric{origin}"
+        f"container {patched.target.name} makes NIXL use {backend:.40}{place} instead of UCX, and "
+        "that backend may not use the fabric's devices"
     )
     return Verdict.of(NIXL_BACKEND, message)
 
@@ -82,10 +81,8 @@ def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     setting = transport_variables.mooncake_tcp(patched.user_env, patched.command)
     if not setting:
         return judge_devices(pod, patched, "MOONCAKE_DEVICE", "MC_TE_FILTERS", "MC_MS_FILTERS")
-    origin = place_of(patched, setting.partition("=")[0])
-    message = (
-        f"container {patched.target.name} makes Mooncake use TCP: remove {setting:.60}{origin}"
-    )
+    place = patched.place(setting.partition("=")[0])
+    message = f"container {patched.target.name} makes Mooncake use TCP: remove {setting:.60}{place}"
     return Verdict.of(MOONCAKE_OVER_TCP, message)
 
 
@@ -99,8 +96,8 @@ def judge_nvshmem(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     tls = transport_variables.ucx_tls_without_rdma(patched.user_env)
     if tls and (patched.user_env.get(NVSHMEM_TRANSPORT) or "").lower() == "ucx":
         message = (
-            f"container {patched.target.name} uses NVSHMEM over UCX with UCX_TLS={tls:.60}: "
-            f"{patched.removal('UCX_TLS')}"
+            f"container {patched.target.name} uses NVSHMEM over UCX with UCX_TLS={tls:.60}"
+            f"{patched.place('UCX_TLS')}: {patched.removal('UCX_TLS')}"
         )
         return Verdict.of(NVSHMEM_OVER_UCX, message)
     return judge_devices(pod, patched, "NVSHMEM_HCA_LIST")
