@@ -87,6 +87,18 @@ DIRECTORY = {"mountPath": "/d"}
         (
             DIRECTORY,
             "/d/a",
+            {"projected": {"sources": [config_map(), {"secret": {"items": 7}}]}},
+            ["a"],
+        ),
+        (
+            DIRECTORY,
+            "/d/a",
+            {"configMap": {"name": "m", "items": [{"path": [], "key": "k"}]}},
+            [None],
+        ),
+        (
+            DIRECTORY,
+            "/d/a",
             {"projected": {"sources": [config_map("m", ("k", "b")), config_map("n")]}},
             [DataKey("n", "a")],
         ),

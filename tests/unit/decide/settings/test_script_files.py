@@ -276,9 +276,15 @@ def test_the_words_that_name_files() -> None:
     assert list(script_files(pod, pod.container(PATH), {})) == ["/s/a"]
 
 
+def test_a_sourced_file_that_changes_nothing() -> None:
+    """Also under a condition: then no process besides that of the command is left."""
+    script = "[ -f /scripts/a ] && . /scripts/a; ./train"
+    assert read("sh", "-c", script, maps={"a": "PORT=1\n"}) == NO_SETTINGS
+
+
 def test_a_script_that_is_an_expansion() -> None:
     """Nobody knows its text."""
-    script = "bash -c -- $X; bash $X /scripts/a; . $X /scripts/a; ./train"
+    script = "bash -c -- $X /scripts/a; bash $X /scripts/a; . $X /scripts/a; ./train"
     assert certain(read("sh", "-c", script, maps={"a": OFF})) == {}
 
 

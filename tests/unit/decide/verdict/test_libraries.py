@@ -385,3 +385,20 @@ def test_a_file_of_nccl_counts_behind_env() -> None:
     assert judged(pod(dropping, volumes=[CONF_VOLUME]), harmless) == EQUIPPED
     assert judged(pod(dropping, volumes=[CONF_VOLUME]), site) == ("no", "NcclIbDisabled")
     assert judged(pod(gpu(command=NIXL, volumeMounts=[CONF]), volumes=[CONF_VOLUME])) == EQUIPPED
+
+
+def test_a_script_that_is_not_known_is_assumed_to_be_harmless() -> None:
+    """The first is named, after the assumption on the user, if there is one."""
+    mount = {"name": "conf", "mountPath": "/scripts"}
+    container = gpu(command=["bash", "/scripts/a"], volumeMounts=[mount])
+    verdict = verdict_on(pod(container, volumes=[CONF_VOLUME]))
+    assert verdict.unread is not None
+    assert verdict.unread.title == "key a of ConfigMap nccl"
+    clause = "that key a of ConfigMap nccl, which was not read, does not turn RDMA off"
+    assert verdict.message.endswith(f", assuming that the image runs as root and {clause}")
+    root = pod(container, volumes=[CONF_VOLUME], securityContext={"runAsUser": 0})
+    assert verdict_on(root).message.endswith(f"right for RDMA, assuming {clause}")
+    known_text = {"nccl": {"a": "vllm serve --kv-transfer-config NixlConnector\n"}}
+    facts = decision_input(V100)._replace(namespace=NamespaceFacts(config_maps=known_text))
+    read = verdict_on(pod(container, volumes=[CONF_VOLUME]), facts)
+    assert (read.unread, read.libraries) == (None, ("NIXL",))
