@@ -19,8 +19,8 @@ ALL = {"envFrom": [{"configMapRef": {"name": "tuning"}}]}
 SECRET = {"secretRef": {"name": "tuning"}}
 OFF, ON = {"tuning": {"NCCL_IB_DISABLE": "1"}}, {"tuning": {"NCCL_IB_DISABLE": "0"}}
 DISABLED = (
-    "No RDMA, because of ConfigMap tuning: container trainer sets NCCL_IB_DISABLE=1: remove it "
-    "(key NCCL_IB_DISABLE of ConfigMap tuning)."
+    "No RDMA, because of ConfigMap tuning: container trainer sets NCCL_IB_DISABLE=1 "
+    "(key NCCL_IB_DISABLE of ConfigMap tuning): remove it."
 )
 
 
@@ -163,8 +163,8 @@ def test_a_script_that_turns_rdma_off() -> None:
         explanation = compared(with_script(), cluster_configuration, config_maps=maps)
         assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
         assert explanation.answer.text == (
-            "No RDMA, because of ConfigMap entry: container trainer sets NCCL_IB_DISABLE=1: remove "
-            "it (export in key entry.sh of ConfigMap entry)."
+            "No RDMA, because of ConfigMap entry: container trainer sets NCCL_IB_DISABLE=1 "
+            "(export in key entry.sh of ConfigMap entry): remove it."
         )
         assert explanation.answer.remedy == (
             "Correct entry.sh in ConfigMap entry. Then create the pod again."
@@ -264,8 +264,8 @@ def test_a_changed_config_map_that_is_still_wrong() -> None:
     level, text, remedy = changed(from_config_map(), OFF)
     assert (level, text) == ("unsure", CHANGED.format("tuning"))
     assert remedy == (
-        "With what it has now, there is no RDMA: container trainer sets NCCL_IB_DISABLE=1: remove "
-        "it (key NCCL_IB_DISABLE of ConfigMap tuning). Then create the pod again."
+        "With what it has now, there is no RDMA: container trainer sets NCCL_IB_DISABLE=1 "
+        "(key NCCL_IB_DISABLE of ConfigMap tuning): remove it. Then create the pod again."
     )
 
 
