@@ -276,6 +276,14 @@ def test_the_words_that_name_files() -> None:
     assert list(script_files(pod, pod.container(PATH), {})) == ["/s/a"]
 
 
+def test_a_file_that_is_sourced_under_a_condition() -> None:
+    """Its export is read as such, not only as text."""
+    script = "[ -f /scripts/a ] && . /scripts/a; ./train"
+    settings = read("sh", "-c", script, maps={"a": f"{OFF}export NCCL_DEBUG=INFO\n"})
+    sources = {setting.name: setting.source for setting in settings.possible}
+    assert sources == dict.fromkeys(("NCCL_NET", "NCCL_DEBUG"), "export in key a of ConfigMap m")
+
+
 def test_a_sourced_file_that_changes_nothing() -> None:
     """Also under a condition: then no process besides that of the command is left."""
     script = "[ -f /scripts/a ] && . /scripts/a; ./train"
