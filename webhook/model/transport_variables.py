@@ -129,7 +129,7 @@ _MAX_HCA_LIST_LENGTH = (
     4096  # characters that are read: NCCL takes at most 32 devices of 64 characters
 )
 #: A port as NCCL reads it, with atoi: "2", " 2:0:1".
-_PORT = re.compile(r"\s*+\+?0*+([0-9]{1,3})(?![0-9])")
+_PORT = re.compile(r"\s*+0*+([0-9]++)")
 #: The ports of a device that is listed without one: any.
 _ANY_PORT = ""
 

@@ -79,11 +79,12 @@ def test_env_from_may_define_any_other_name(written: str, value: str | None) -> 
 
 def test_known_variables_of_env_from_come_before_env() -> None:
     """Other names then stay, unless another source of envFrom is unknown."""
-    items = [env_item("X", "$(A)"), env_item("Y", "$(B)"), env_item("Z", "$(C)")]
+    items = [("X", "$(A)"), ("Y", "$(B)"), ("Z", "$(C)"), ("A", "2"), ("W", "$(A)")]
     before = {"A": "1", "C": None}
     for more, unknown in ((False, "$(B)"), (True, None)):
         sources = Sources(before, more, lambda _: None)
-        assert variables_of(items, PATH, sources) == {"X": "1", "Y": unknown, "Z": None}
+        variables = variables_of([env_item(*item) for item in items], PATH, sources)
+        assert variables == {"X": "1", "Y": unknown, "Z": None, "A": "2", "W": "2"}
 
 
 def test_a_few_short_texts_make_no_endless_one() -> None:
@@ -101,8 +102,13 @@ def test_a_few_short_texts_make_no_endless_one() -> None:
 METADATA: dict[str, Any] = {
     "name": "train",
     "namespace": "lab",
-    "labels": {"off": "1", "a/b": "", "n": 1, "x']": "2"},
-    "annotations": {"off": "3", "rdma.lab/x": "4", "ulimits.x/y": "5"},
+    "labels": {"off": "1", "a/b": "", "n": 1, "x']": "2", "rdma.lab/x": "6"},
+    "annotations": {
+        "off": "3",
+        "rdma.lab/x": "4",
+        "ulimits.x/y": "5",
+        "k8s.v1.cni.cncf.io/networks": "7",
+    },
 }
 
 
@@ -121,6 +127,7 @@ def field(path: Any, **metadata: Any) -> str | None:
         ("metadata.labels['off']", "1"),
         ("metadata.labels['a/b']", ""),
         ("metadata.labels['x']']", "2"),
+        ("metadata.labels['rdma.lab/x']", "6"),
         ("metadata.annotations['off']", "3"),
         ("metadata.name", "train"),
         ("metadata.namespace", "lab"),
@@ -141,6 +148,7 @@ def test_the_pod_has_its_own_metadata(path: str, value: str) -> None:
         "metadata.annotations['missing']",
         "metadata.annotations['rdma.lab/x']",
         "metadata.annotations['ulimits.x/y']",
+        "metadata.annotations['k8s.v1.cni.cncf.io/networks']",
         "metadata.finalizers['off']",
         "metadata.uid",
         "xmetadata.name",

@@ -31,6 +31,7 @@ from webhook.model.transport_variables import selects_none
         ("=mlx5_3:2", "^=mlx5_3:2"),
         ("=mlx5_3:2,mlx5_4", "^=mlx5_3,mlx5_4"),
         ("=mlx5_0:21", "=mlx5_0:2"),
+        ("=mlx5_0:1234", "=mlx5_0:1"),
     ],
 )
 def test_these_select_none(value: str, fabrics: str) -> None:

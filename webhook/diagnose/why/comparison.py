@@ -123,7 +123,7 @@ def _own_settings(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str]]:
     """Yield the codes of remarks on settings, each with all that a call would say now."""
     by_code: dict[str, list[str]] = {}
     for outcome in outcomes:
-        if outcome.status == "warned" and outcome.reason.code in _ON_OWN_SETTINGS:
+        if outcome.reason.code in _ON_OWN_SETTINGS:
             remark = f"container {outcome.container}: {outcome.message}"
             by_code.setdefault(outcome.reason.code, []).append(remark)
     for code, remarks in by_code.items():

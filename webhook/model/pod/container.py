@@ -116,7 +116,7 @@ class Container:
 
     def unexpanded(self, name: str) -> str:
         """Return why a `$(NAME)` in the value of a variable in `env` stays, or ""."""
-        return unexpanded(self.env_items, name) if "$(" in (self.env.get(name) or "") else ""
+        return unexpanded(self.env_items, name) if self.env.get(name) else ""
 
     @property
     def env_names(self) -> list[str]:

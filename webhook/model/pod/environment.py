@@ -20,7 +20,7 @@ Variables = Mapping[str, str | None]
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*+)\))")
 #: A field of the pod's metadata: `metadata.labels['app']`.
-_METADATA = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]", re.DOTALL)
+_METADATA = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 #: Annotations that the webhook itself may write, so that they differ between two calls.
 _WRITTEN_LATER = ("rdma.lab/", "k8s.v1.cni.cncf.io/", "ulimits.")
 #: The names of variables that the kubelet makes of Services: TRAINER_SERVICE_HOST, TRAINER_PORT.

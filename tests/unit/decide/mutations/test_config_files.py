@@ -195,6 +195,13 @@ def test_no_file_is_mounted_if_all_is_left_out() -> None:
     assert outcome_lines(draft) == ["worker skipped NotConfigured", LEFT_OUT]
 
 
+def test_an_escape_of_the_fabric_is_for_the_kubelet_alone() -> None:
+    """Where the container may lack the variable, the file would have the escape itself."""
+    fabric = Fabric(name="x", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=a$$b"),)))
+    draft = decide(pod(worker(envFrom=FROM)), fabric=fabric)
+    assert outcome_lines(draft) == ["worker skipped NotConfigured", LEFT_OUT]
+
+
 @pytest.mark.parametrize("path", ["/etc/nccl.conf", "/etc/nccl.conf/", "/etc", "/"])
 def test_a_mount_of_the_user_stays(path: str) -> None:
     """A mount above the file stays too: our file would be written into the user's volume."""

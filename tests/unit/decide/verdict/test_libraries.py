@@ -277,6 +277,13 @@ def test_a_reference_that_stays_is_no_tick(command: list[str], name: str, code: 
     assert "stays" not in verdict.message
 
 
+def test_a_port_counts_in_lists_of_devices() -> None:
+    """The fabric's devices have port 1."""
+    for port, rdma in (("1", "yes"), ("2", "no")):
+        trainer = gpu(command=NIXL, env=env(UCX_NET_DEVICES=f"mlx5_0:{port}"))
+        assert verdict_on(pod(trainer)).rdma == rdma
+
+
 def test_a_reference_that_stays_is_named() -> None:
     """The value, and why it is what it is."""
     verdict = verdict_on(pod(gpu(command=MOONCAKE, env=env(MOONCAKE_PROTOCOL="$(X)"))))

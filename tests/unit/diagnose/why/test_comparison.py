@@ -124,6 +124,12 @@ def test_only_some_of_many_own_values_are_named() -> None:
     assert [f"ontainer c{i}: kept" in text for i in range(6)] == [True] * 4 + [False] * 2
 
 
+def test_other_remarks_stay_as_they_are() -> None:
+    """They are about the pod, and the webhook's sentence says all."""
+    pod = equipped(gpu("trainer", securityContext={"runAsUser": 1000}))
+    assert "Container trainer" not in remarks(pod, KNOWN)["NonRoot"]
+
+
 def test_variables_that_a_command_drops_are_named() -> None:
     """What drops them, too."""
     pod = equipped(gpu("trainer", command=["env", "-i", "torchrun", "train.py"]))
