@@ -31,7 +31,6 @@ from webhook.diagnose.why.config_map_values import (
     unread_script,
     verdict_with_config_maps,
 )
-from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import Chapter, ChapterName, Explanation
 from webhook.diagnose.why.memory_rights import (
@@ -55,14 +54,12 @@ from webhook.diagnose.why.request import (
     request_findings,
 )
 from webhook.diagnose.why.runtime_evidence import (
-    MEMORY_REGISTERED,
-    MIXED_TRANSPORTS,
-    RDMA_IN_USE,
-    SOCKETS_IN_USE,
     cause_before_rdma,
+    finding_by_use,
     log_findings,
     process_findings,
     transport_evidence,
+    verdict_clause,
 )
 from webhook.diagnose.why.traffic import traffic_of
 from webhook.diagnose.why.webhook_call import (
@@ -176,12 +173,12 @@ def _answer(
     status = without_assumption(evidence, status)
     in_use = transport_evidence(evidence)
     if in_use and (status is None or status.rdma != in_use[0]):
-        return in_use[0], _by_use(*in_use, status)
+        return in_use[0], finding_by_use(*in_use, status)
     requests = rdma_requests(evidence)
     expected = requests if status is None else status.rdma in ("yes", "unsure")
     if not in_use and expected and (cause := cause_before_rdma(evidence)):
         remedy = cause.remedy if status else called.remedy
-        text = f"RDMA did not work ({_verdict_clause(status)}). {cause.meaning}"
+        text = f"RDMA did not work ({verdict_clause(status)}). {cause.meaning}"
         return "no", cause.finding("error", text, remedy)
     if status is None:
         return _by_call(called, requests)
@@ -341,28 +338,3 @@ def _details(status: StatusAnnotation, traffic: str, unread: DataKey | None) -> 
 def _uncapitalize(sentence: str) -> str:
     """Return a sentence with a small letter at its start, unless that begins an acronym."""
     return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]
-
-
-_USES = {
-    MEMORY_REGISTERED: "RDMA is in use: a process of the pod has registered memory",
-    RDMA_IN_USE: "The log shows that RDMA is in use",
-    SOCKETS_IN_USE: "RDMA is not in use: the log shows TCP sockets",
-    MIXED_TRANSPORTS: "RDMA is only partly in use: the log also shows TCP sockets",
-}
-
-
-def _by_use(rdma: Rdma, code: Code, status: StatusAnnotation | None) -> Finding:
-    """Return the finding for RDMA or sockets in use, against or without a verdict at admission."""
-    remedy = "" if rdma == "yes" else SEE_LOG_CHAPTER
-    return code.finding(VERDICT_LEVELS[rdma], f"{_USES[code]} ({_verdict_clause(status)}).", remedy)
-
-
-def _verdict_clause(status: StatusAnnotation | None) -> str:
-    """Return the clause on the verdict at admission."""
-    clauses = {
-        "yes": "at admission, the pod was equipped",
-        "no": "at admission, the pod was not equipped",
-        "unsure": "at admission, this was uncertain",
-        "none": "at admission, the pod was treated as a launcher",
-    }
-    return clauses[status.rdma] if status is not None else "the webhook was not called"

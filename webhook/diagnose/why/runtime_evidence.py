@@ -10,7 +10,14 @@ from collections.abc import Iterator
 
 from webhook.diagnose.tools.known_lines import LAYERS, KnownLine, LineKind
 from webhook.diagnose.tools.logs import LogReport
-from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, PodEvidence
+from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
+from webhook.diagnose.why.evidence import (
+    ContainerLog,
+    ContainerProcesses,
+    PodEvidence,
+    StatusAnnotation,
+)
+from webhook.diagnose.why.redecide import VERDICT_LEVELS
 from webhook.model.decision import Rdma
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.names import shortened_list
@@ -200,3 +207,28 @@ def cause_before_rdma(evidence: PodEvidence) -> KnownLine | None:
         and line.known_line.code not in _KILLED
     ]
     return min(causes, key=lambda cause: LAYERS.index(cause.layer), default=None)
+
+
+_USES = {
+    MEMORY_REGISTERED: "RDMA is in use: a process of the pod has registered memory",
+    RDMA_IN_USE: "The log shows that RDMA is in use",
+    SOCKETS_IN_USE: "RDMA is not in use: the log shows TCP sockets",
+    MIXED_TRANSPORTS: "RDMA is only partly in use: the log also shows TCP sockets",
+}
+
+
+def finding_by_use(rdma: Rdma, code: Code, status: StatusAnnotation | None) -> Finding:
+    """Return the finding for RDMA or sockets in use, against or without a verdict at admission."""
+    remedy = "" if rdma == "yes" else SEE_LOG_CHAPTER
+    return code.finding(VERDICT_LEVELS[rdma], f"{_USES[code]} ({verdict_clause(status)}).", remedy)
+
+
+def verdict_clause(status: StatusAnnotation | None) -> str:
+    """Return the clause on the verdict at admission."""
+    clauses = {
+        "yes": "at admission, the pod was equipped",
+        "no": "at admission, the pod was not equipped",
+        "unsure": "at admission, this was uncertain",
+        "none": "at admission, the pod was treated as a launcher",
+    }
+    return clauses[status.rdma] if status is not None else "the webhook was not called"
