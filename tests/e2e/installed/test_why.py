@@ -156,12 +156,18 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
         (
             "no-fabric",
             "no",
-            ["neither the pod nor its namespace determines the fabric."],
+            [
+                "No RDMA: container main requests nvidia.com/gpu, which no fabric lists: request ",
+                "Neither the pod nor its namespace determines the fabric.",
+            ],
         ),
         (
             "ambiguous",
             "no",
-            ["No RDMA: the pod matches several fabrics: set rdma.lab/fabric"],
+            [
+                "No RDMA: the required node affinity matches a100-ib and v100-ib: set rdma.lab/",
+                "The pod matches several fabrics",
+            ],
         ),
         (
             "non-root",
