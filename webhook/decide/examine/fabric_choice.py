@@ -44,7 +44,7 @@ FABRIC_UNKNOWN = Reason(
     remedy=(
         "If no fabric lists the pod's GPU, request the GPU of a fabric, or ask the cluster "
         "administrator to add the GPU to gpuResources of the fabric that has it. Otherwise, set "
-        "rdma.lab/fabric: NAME on the pod, or on its namespace as the default."
+        "the annotation rdma.lab/fabric: NAME on the pod, or on its namespace as the default."
     ),
     rdma="no",
 )

@@ -283,6 +283,7 @@ def test_a_quota_without_an_event() -> None:
             "Job a is suspended (spec.",
         ),
         ("Deployment", {"spec": {"replicas": 0}}, "ScaledToZero", "asks for none (replicas: 0)"),
+        ("Job", {"spec": {"parallelism": 0}}, "ScaledToZero", "asks for none (parallelism: 0)"),
         (
             "DaemonSet",
             {"status": {"desiredNumberScheduled": 0}},

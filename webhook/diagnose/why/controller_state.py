@@ -1,0 +1,222 @@
+"""What a controller itself says about its missing pods: held, scaled to zero, waiting, or ended.
+
+Sources, in Kubernetes 1.34 and 1.36: pkg/controller/job (the conditions Suspended, Complete and
+Failed; its growing pauses), pkg/controller/daemon (which nodes it counts).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from webhook.diagnose.why.container_status import cut
+from webhook.diagnose.why.workload_reads import Workload
+from webhook.kube.objects import Conditions, KubernetesObject
+from webhook.kube.records import LenientObject, Number, Text
+from webhook.model.finding import Code, Finding
+
+PAUSED = Code(
+    "Paused",
+    "The Deployment is paused, so it creates no pods.",
+    "To resume it: kubectl rollout resume deployment NAME.",
+)
+NOT_DUE = Code(
+    "NotDue",
+    "No run of the CronJob is due, or its Jobs have been deleted.",
+    "To start a Job now: kubectl create job --from=cronjob/NAME JOB.",
+)
+WAITS_TO_RETRY = Code(
+    "WaitsToRetry",
+    "A pod of the Job has failed or been deleted, and the Job waits before it creates the next "
+    "one.",
+    "Wait: a Job tries again after 10 seconds, then 20, 40 and so on, up to six minutes.",
+)
+SUSPENDED = Code(
+    "Suspended",
+    "The controller is suspended, so it creates no pods.",
+    "If a queue such as Kueue suspended it, wait until it is admitted (kubectl get workloads). "
+    "Otherwise set spec.suspend to false.",
+)
+SCALED_TO_ZERO = Code(
+    "ScaledToZero", "The controller asks for no pods.", "Raise its number of replicas."
+)
+ENDED = Code(
+    "Ended",
+    "The controller has ended, and its pods have been deleted.",
+    "Create it again. Its conditions (kubectl describe) show how it ended.",
+)
+MANAGED_ELSEWHERE = Code(
+    "ManagedElsewhere",
+    "The field spec.managedBy of the Job names another controller, so the Job controller creates "
+    "no pods.",
+    "Check that the controller in spec.managedBy is installed and runs: it must create the pods, "
+    "be it in another cluster. Without it, create the Job again without spec.managedBy.",
+)
+CODES = (
+    PAUSED,
+    NOT_DUE,
+    WAITS_TO_RETRY,
+    SUSPENDED,
+    SCALED_TO_ZERO,
+    ENDED,
+    MANAGED_ELSEWHERE,
+)
+
+#: The conditions of a Job that has ended.
+_ENDS = ("Complete", "Failed")
+#: The value of spec.managedBy for the Job controller of Kubernetes, which is the default.
+_JOB_CONTROLLER = "kubernetes.io/job-controller"
+#: The same for Kueue's MultiKueue (kubernetes-sigs/kueue, apis/kueue/v1beta1).
+_MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+
+
+class ControllerSpec(LenientObject):
+    """What is asked of a controller."""
+
+    suspend: object = None
+    paused: object = None
+    schedule: Text = ""
+    replicas: object = None
+    parallelism: object = None
+    managed_by: Text = ""
+    pod_management_policy: Text = ""
+
+
+class ControllerStatus(Conditions):
+    """What a controller reports."""
+
+    desired_number_scheduled: Number = -1
+    current_number_scheduled: Number = 0
+    replicas: Number = 0
+    active: Number = 0
+    failed: Number = 0
+
+
+class ControllerRecord(KubernetesObject):
+    """The fields of controllers that decide whether they create pods."""
+
+    spec: ControllerSpec = ControllerSpec()
+    status: ControllerStatus = ControllerStatus()
+
+
+def wants_none(controller: KubernetesObject) -> bool:
+    """Return whether a controller asks for no pods."""
+    record = ControllerRecord.read(controller.manifest)
+    return record.spec.replicas == 0 or record.status.desired_number_scheduled == 0
+
+
+def is_complete(controller: KubernetesObject) -> bool:
+    """Return whether a controller reports as many pods as it asks for, or that it has ended."""
+    record = ControllerRecord.read(controller.manifest)
+    spec, status = record.spec, record.status
+    match controller.kind:
+        case "StatefulSet":
+            return status.replicas == spec.replicas
+        case "DaemonSet":
+            return status.current_number_scheduled == status.desired_number_scheduled
+        case "Job":
+            return status.active == spec.parallelism or has_ended(status)
+        case _:
+            return False
+
+
+def own_reasons(workload: Workload) -> Iterator[Finding]:
+    """Yield what the controller, or an object between, says about itself."""
+    start = f"{workload.controller.title} has no pods"
+    for controller in (workload.controller, *workload.between[:1]):
+        record = ControllerRecord.read(controller.manifest)
+        yield from _held(workload, controller, record.spec)
+        yield from _managed_elsewhere(workload, controller, record.spec)
+        if controller is workload.controller:
+            yield from _wants_no_pods(start, record.spec)
+        yield from _selects_no_node(start, record.status)
+        yield from _ended(start, controller.title, record.status)
+
+
+def _wants_no_pods(start: str, spec: ControllerSpec) -> Iterator[Finding]:
+    for field, number in (("replicas", spec.replicas), ("parallelism", spec.parallelism)):
+        if number == 0:
+            text = f"{start}, since it asks for none ({field}: 0)."
+            yield SCALED_TO_ZERO.finding("error", text, f"Raise its {field}.")
+
+
+def _selects_no_node(start: str, status: ControllerStatus) -> Iterator[Finding]:
+    """Yield a finding on a DaemonSet, the only kind with the field, that no node is for."""
+    if status.desired_number_scheduled == 0:
+        text = (
+            f"{start}, since no node matches its nodeSelector and affinity, or each that does has "
+            "a taint that its pod template does not tolerate."
+        )
+        remedy = (
+            "Compare the pod template with the labels of the nodes (kubectl get nodes "
+            "--show-labels) and with their taints (kubectl describe nodes)."
+        )
+        yield SCALED_TO_ZERO.finding("error", text, remedy)
+
+
+def _ended(start: str, title: str, status: ControllerStatus) -> Iterator[Finding]:
+    """Yield that the controller waits after a failure, or has ended."""
+    if status.failed and not has_ended(status):
+        text = f"{start} now: the last pod of {title} failed or was deleted, and {title} waits."
+        yield WAITS_TO_RETRY.finding("error", text)
+    for condition in _ENDS:
+        state = status.condition(condition)
+        if state.status == "True":
+            details = f": {cut(state.message)}" if state.message else ""
+            yield ENDED.finding("error", f"{start}: {title} is {condition}{details}.")
+
+
+def _managed_elsewhere(
+    workload: Workload, controller: KubernetesObject, spec: ControllerSpec
+) -> Iterator[Finding]:
+    """Yield that another controller has to create the pods of a Job."""
+    manager = spec.managed_by
+    if controller.kind == "Job" and manager not in ("", _JOB_CONTROLLER):
+        text = (
+            f"{workload.controller.title} has no pods, since {controller.title} is left to another "
+            f"controller (spec.managedBy: {cut(manager)})."
+        )
+        yield MANAGED_ELSEWHERE.finding("error", text, _managed_remedy(workload, manager))
+
+
+def _managed_remedy(workload: Workload, manager: str) -> str:
+    if manager != _MULTIKUEUE:
+        return MANAGED_ELSEWHERE.remedy
+    return (
+        "MultiKueue creates the pods in another cluster: ask rdma-webhook why there. The Workload "
+        f"of the Job names the cluster: kubectl get workloads -n {shlex.quote(workload.namespace)} "
+        "-o yaml. If the Job should run in this cluster, create it again without spec.managedBy."
+    )
+
+
+def _held(
+    workload: Workload, controller: KubernetesObject, spec: ControllerSpec
+) -> Iterator[Finding]:
+    """Yield that somebody suspended a controller, or paused it."""
+    start, title = f"{workload.controller.title} has no pods", controller.title
+    if spec.suspend is True:
+        text = f"{start}, since {title} is suspended (spec.suspend: true)."
+        yield SUSPENDED.finding("error", text)
+    if spec.paused is True:
+        text = f"{start}, since {title} is paused (spec.paused: true)."
+        deployment = f"deployment/{controller.metadata.name}"
+        arguments = shlex.join([deployment, "-n", workload.namespace])
+        remedy = f"To resume it: kubectl rollout resume {arguments}."
+        yield PAUSED.finding("error", text, remedy)
+
+
+def not_due(workload: Workload) -> Iterator[Finding]:
+    """Yield a finding on a CronJob that has no Job."""
+    controller = workload.controller
+    if controller.kind == "CronJob" and not workload.between:
+        schedule = ControllerRecord.read(controller.manifest).spec.schedule
+        text = f"{controller.title} has no pods: it has no Job, and its schedule is {schedule!r}."
+        name = controller.metadata.name
+        arguments = shlex.join([f"--from=cronjob/{name}", f"{name}-now", "-n", workload.namespace])
+        remedy = f"Wait until a run is due. To start a Job now: kubectl create job {arguments}."
+        yield NOT_DUE.finding("error", text, remedy)
+
+
+def has_ended(status: ControllerStatus) -> bool:
+    """Return whether a Job has ended."""
+    return any(status.condition(end).status == "True" for end in _ENDS)
