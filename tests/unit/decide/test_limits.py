@@ -75,6 +75,15 @@ def test_a_pod_of_the_largest_size_is_decided(place: str) -> None:
     assert decide_on(manifest).reason.code != "PodTooLarge"
 
 
+def test_a_second_call_is_decided() -> None:
+    """What the first call added does not count against the bound; much more does."""
+    manifest, _ = sized(SPARE)["tolerations"]
+    patched = decide_on(manifest).pod
+    assert decide_on(patched).reason.code == "AlreadyPatched"
+    patched["spec"]["tolerations"] = [{"key": "a"}] * (MAX_ENTRIES + 25 * MAX_CONTAINERS)
+    assert decide_on(patched).reason.code == "PodTooLarge"
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_one_entry_more_is_refused(place: str) -> None:
     """The denial has the number of entries, the place with the most, and the remedy."""

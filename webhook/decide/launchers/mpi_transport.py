@@ -30,6 +30,7 @@ from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.launches import parameters_of
 from webhook.decide.launchers.openmpi import shows_intel_mpi
 from webhook.decide.shell.argv import Word
+from webhook.model.fabric import Fabric
 from webhook.model.libraries import VARIABLE_NAMES
 from webhook.model.pod import Path
 from webhook.model.transport_variables import provider_without_rdma
@@ -53,11 +54,18 @@ class TcpSetting(NamedTuple):
 
 
 def tcp_settings(
-    commands: Commands, path: Path, user_env: Mapping[str, Word]
+    commands: Commands, path: Path, user_env: Mapping[str, Word], fabric: Fabric | None
 ) -> Iterator[TcpSetting]:
-    """Yield the settings of the container at `path`, whose variables are `user_env`."""
-    # An earlier call may have set the others.
-    user_env = {name: user_env[name] for name in user_env if name not in VARIABLE_NAMES}
+    """Yield the settings of the container at `path`, whose variables are `user_env`.
+
+    Those that an earlier call may have set for `fabric` do not count.
+    """
+    of_site = fabric.env.site_variables if fabric else ()
+    user_env = {
+        name: value
+        for name, value in user_env.items()
+        if name not in VARIABLE_NAMES and (name, value) not in of_site
+    }
     all_parameters = [*parameters_of(commands, path, user_env)]
     provider = provider_without_rdma(user_env, _PROVIDER)
     for parameters in all_parameters:

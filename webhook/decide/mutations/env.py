@@ -195,7 +195,7 @@ def _warn_mpi(
     """
     if not _may_carry(analysis, container, user_env):
         return
-    for setting in tcp_settings(analysis.commands, container.path, user_env):
+    for setting in tcp_settings(analysis.commands, container.path, user_env, analysis.fabric):
         if setting.certain:
             message = f"{setting.text} keeps MPI's own messages on TCP: remove it if they matter"
             draft.warned(container.name, MPI_MESSAGES, message)

@@ -49,7 +49,7 @@ def _mpi_verdict(
     if not moves_data_by_mpi(commands.text(launcher.path)):
         return None
     parameters = {name: own_env[name] for name in own_env if name.startswith(MCA_PREFIX)}
-    settings = tcp_settings(commands, launcher.path, {**parameters, **env})
+    settings = tcp_settings(commands, launcher.path, {**parameters, **env}, analysis.fabric)
     for setting in settings:
         if setting.certain:
             message = f"container {launcher.name} starts MPI's ranks with {setting.text}: remove it"

@@ -49,6 +49,8 @@ class _Expansion:
 
     def expand(self, written: str, value_of: Callable[[str], str | None]) -> str | None:
         """Return a text with the values of its references; None if one is unknown, or too long."""
+        if "$" not in written:
+            return written
         parts: list[str] = []
         position = 0
         end = written.rfind(")") + 1  # no reference is after it, so none is searched for in vain
@@ -83,7 +85,8 @@ def variables_of(
         return None if sources.more_before or _may_be_of_service(name) else f"$({name})"
 
     for index, item in enumerate(env_items):
-        name, value = (text(item, (key,), (*path, "env", index)) for key in ("name", "value"))
+        name = text(item, ("name",), (*path, "env", index))
+        value = text(item, ("value",), (*path, "env", index))
         if name is None:
             continue  # the API server rejects it, with a better message
         if item.get("valueFrom") is not None:

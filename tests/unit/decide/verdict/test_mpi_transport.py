@@ -4,9 +4,20 @@ from typing import Any
 
 import pytest
 
-from tests.builders import container, env, gpu, pod, quantities
+from tests.builders import (
+    container,
+    decide_on,
+    decision_input,
+    env,
+    fabric,
+    gpu,
+    pod,
+    quantities,
+)
 from tests.case_names import case_name
 from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.decision import Decision
+from webhook.model.fabric import FabricEnv, RdmaResource
 from webhook.model.pod import PodManifest
 
 EQUIPPED = ("yes", "Equipped")
@@ -174,3 +185,27 @@ def test_a_setting_that_is_not_certain() -> None:
     assert judged(computed) == ("unsure", "SettingComputed")
     nixl = pod(gpu(command=["mpirun", "osu_bw", "--nixl"], env=env(FI_PROVIDER="tcp")))
     assert verdict_on(nixl).libraries == ("NIXL",)
+
+
+@pytest.mark.parametrize("value", ["b", "tcp,self"])
+def test_what_the_site_sets_shows_no_mpi(value: str) -> None:
+    """An earlier call has set it by the second call, which must not decide otherwise."""
+    site = fabric(
+        resources=(RdmaResource(name="rdma/v100"),),
+        env=FabricEnv(site_variables=(("OMPI_MCA_btl", value), ("OMPI_MCA_pml", "ob1"))),
+    )
+    cluster = decision_input(site)
+    main = container(env=env(FI_PROVIDER="tcp"), resources=quantities({"rdma/v100": "1"}))
+    labels = {"training-job-role": "worker"}
+    first = decide_on(pod(main, labels=labels), cluster)
+    assert "OMPI_MCA_btl" in str(first.pod)
+    assert verdict_of(first) == PERHAPS
+    assert verdict_of(decide_on(first.pod, cluster)) == PERHAPS
+    own = pod(container(**{**main, "env": env(OMPI_MCA_pml="ob1")}), labels=labels)
+    assert judged(own, decision_input(fabric(resources=site.resources))) == OB1
+
+
+def verdict_of(decision: Decision) -> tuple[str, str]:
+    """Return the verdict and the code of its reason."""
+    assert decision.verdict is not None
+    return decision.verdict.rdma, decision.verdict.because.code

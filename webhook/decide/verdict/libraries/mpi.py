@@ -65,7 +65,7 @@ MPI_REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_PROVIDER, MPI_PERHAPS_TCP, MPI_UCX_TLS
 def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the visible obstacle to RDMA for a target's ranks, or None."""
     analysis, user_env, path = pod.analysis, patched.user_env, patched.target.path
-    settings = [*tcp_settings(analysis.commands, path, user_env)]
+    settings = [*tcp_settings(analysis.commands, path, user_env, analysis.fabric)]
     for setting in settings:
         if setting.certain:
             return _verdict(patched, setting)
