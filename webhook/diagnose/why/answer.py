@@ -185,7 +185,7 @@ def _answer(
     is_worse = worse(comparison.rdma, status.rdma) != status.rdma
     if changed and is_worse and not in_use:
         return comparison.rdma, _by_change(status, comparison, changed)
-    later = None if changed else _by_later_facts(evidence, status)
+    later = None if changed or in_use else _by_later_facts(evidence, status)
     if later is not None:
         return later
     current = comparison.current or verdict_without_fabric(evidence, status)

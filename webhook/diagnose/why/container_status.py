@@ -131,7 +131,7 @@ _REMOVE_NON_ROOT = (
 #: computePodActions.
 _FAILED_PROBE = re.compile(r"failed (liveness|startup) probe")
 _MAX_MESSAGE = 400
-_SIGKILL, _SIGSEGV = 137, 139
+_SIGKILL, _SIGSEGV, _SIGTERM = 137, 139, 143
 
 
 def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
@@ -259,7 +259,7 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
         text = f"{subject.title} could not be started{times}: {cut(ended.message)}"
         return START_ERROR.finding("error", text)
     cause, remedy = _cause_of_kill(evidence, subject.name)
-    if cause or exit_code == _SIGKILL:
+    if exit_code == _SIGKILL or (cause and exit_code == _SIGTERM):
         text = f"{subject.title} was killed (exit code {exit_code}){cause}{times}."
         return KILLED.finding("error", text, remedy or KILLED.remedy)
     crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""

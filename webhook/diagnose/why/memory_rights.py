@@ -28,12 +28,16 @@ CODES = (MAY_LOCK_MEMORY, CANNOT_LOCK_MEMORY)
 
 def memory_rights_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield a finding on each inspected container that requests devices."""
-    requesting = {
-        container.name for container in evidence.pod.spec.containers if extended_requests(container)
-    }
+    requesting = _requesting(evidence)
     for inspection in evidence.processes or ():
         if inspection.rights is not None and inspection.container in requesting:
             yield _finding(inspection.container, inspection.rights)
+
+
+def _requesting(evidence: PodEvidence) -> set[str]:
+    return {
+        container.name for container in evidence.pod.spec.containers if extended_requests(container)
+    }
 
 
 def cannot_lock_memory(evidence: PodEvidence) -> Finding | None:
@@ -51,7 +55,9 @@ def without_assumption(
     evidence: PodEvidence, status: StatusAnnotation | None
 ) -> StatusAnnotation | None:
     """Return a status without the assumption that the image runs as root, if a shell proved it."""
-    if status is None or not any(memory_rights_findings(evidence)) or cannot_lock_memory(evidence):
+    findings = [*memory_rights_findings(evidence)]
+    proves_all = len(findings) == len(_requesting(evidence)) > 0
+    if status is None or not proves_all or cannot_lock_memory(evidence):
         return status
     return status.model_copy(update={"assumed": ""})
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from webhook.decide.verdict.devices import TEMPLATE_MISSING
+from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import MissingClaim, PodEvidence
 from webhook.kube.objects import PodRecord
 from webhook.model.finding import Code, Finding
@@ -126,7 +127,7 @@ def claim_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
         if match := pattern.regex.search(message):
             names = _distinct(claim.name for claim in pod.spec.resource_claims)
             clause = pattern.clause.format(*match.groups(), claims=_in_parentheses(names))
-            text = f"The pod is pending: {clause}. The scheduler reports: {message}"
+            text = f"The pod is pending: {clause}. The scheduler reports: {cut(message)}"
             yield pattern.code.finding("error", text)
 
 

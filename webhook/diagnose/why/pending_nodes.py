@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import PodEvidence, UnfinishedPod
 from webhook.diagnose.why.pending_placement import Candidates, message_findings, placement_findings
 from webhook.errors import ShapeError
@@ -58,7 +59,7 @@ _MAX_HOLDERS = 4
 def node_findings(evidence: PodEvidence, message: str, *, has_cause: bool) -> Iterator[Finding]:
     """Yield why no node takes the pod; `has_cause`: whether its claims are a reason already."""
     lacking = list(dict.fromkeys(_INSUFFICIENT.findall(message)))
-    report = f" The scheduler reports: {message}"
+    report = f" The scheduler reports: {cut(message)}"
     if evidence.nodes is None:
         findings = [_unread(name, report) for name in lacking]
         findings += [] if has_cause else message_findings(message)
@@ -117,7 +118,7 @@ def _unschedulable(message: str) -> Finding:
     causes = "; and ".join(obstacle.cause for obstacle in obstacles)
     text = f"The pod is pending{f', since {causes}' if causes else ''}."
     remedy = " ".join(obstacle.remedy for obstacle in obstacles) or UNSCHEDULABLE.remedy
-    return UNSCHEDULABLE.finding("error", f"{text} The scheduler reports: {message}", remedy)
+    return UNSCHEDULABLE.finding("error", f"{text} The scheduler reports: {cut(message)}", remedy)
 
 
 def _unread(name: str, report: str) -> Finding:

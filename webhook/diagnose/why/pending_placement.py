@@ -13,6 +13,7 @@ from webhook.diagnose.why.additions import (
     original_title,
     possible_authors,
 )
+from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_template import template_title, with_effect
 from webhook.errors import ShapeError
@@ -115,7 +116,7 @@ _CORDONED = "node(s) were unschedulable"
 
 def message_findings(message: str) -> Iterator[Finding]:
     """Yield what the scheduler's message says about placement, for nodes that were not read."""
-    report = f" The scheduler reports: {message}"
+    report = f" The scheduler reports: {cut(message)}"
     if _UNSELECTED in message:
         text = f"The pod is pending: its nodeSelector or its affinity excludes nodes.{report}"
         yield NOT_SELECTED.finding("error", text)

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import PodEvidence, VolumeClaim
 from webhook.diagnose.why.pending_scheduler import is_being_bound
 from webhook.model.finding import Code, Finding
@@ -63,7 +64,7 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
         names = shortened_list(evidence.pod.spec.volume_claim_names)
         text = (
             f"The pod is pending: only other nodes can reach the volume of one of its claims "
-            f"({names}). The scheduler reports: {message}"
+            f"({names}). The scheduler reports: {cut(message)}"
         )
         yield VOLUME_ELSEWHERE.finding("error", text)
 

@@ -190,7 +190,7 @@ def _failed(evidence: PodEvidence, on_node: str) -> Finding:
 def _scheduling(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield what keeps the pod from getting a node; the nodes only if nothing else does."""
     scheduled = evidence.pod.status.condition("PodScheduled")
-    message = cut(scheduled.message)
+    message = " ".join(scheduled.message.split())
     gates = [*gate_findings(evidence)]
     yield from gates
     claims = [*claim_findings(evidence, message), *volume_findings(evidence, message)]

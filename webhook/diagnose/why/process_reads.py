@@ -34,6 +34,8 @@ done
 echo "hidden $hidden"
 """
 
+_PROCESS = re.compile(r"^process (\d{1,10}) (\d{1,15}) (.+)$", re.ASCII | re.MULTILINE)
+_HIDDEN = re.compile(r"^hidden (\S+)$", re.MULTILINE)
 _MEMORY = re.compile(r"^memory (\d{1,10}) ([0-9a-f]{1,16}) (\d{1,20}|unlimited)$", re.MULTILINE)
 #: The bit of CAP_IPC_LOCK in CapEff. Source: linux, include/uapi/linux/capability.h.
 _IPC_LOCK = 1 << 14
@@ -42,14 +44,11 @@ _IPC_LOCK = 1 << 14
 def read_processes(container: str, output: str) -> ContainerProcesses:
     """Read the output of PROCESS_SCRIPT in a container."""
     rights = _memory_rights(output)
-    rdma_processes: list[RdmaProcess] = []
-    hidden: str | None = None
-    for line in output.splitlines():
-        fields = line.split(maxsplit=3)
-        if fields[:1] == ["process"] and len(fields) == 4 and fields[2].isdigit():  # noqa: PLR2004
-            rdma_processes.append(RdmaProcess(int(fields[1]), fields[3], int(fields[2])))
-        elif fields[:1] == ["hidden"]:
-            hidden = fields[-1]
+    rdma_processes = [
+        RdmaProcess(int(number), name, int(registered))
+        for number, registered, name in _PROCESS.findall(output)
+    ]
+    hidden = next(iter(_HIDDEN.findall(output)), None)
     problem = _problem(output, hidden, has_processes=bool(rdma_processes))
     processes = () if problem else tuple(rdma_processes)
     return ContainerProcesses(container, processes, problem, rights)

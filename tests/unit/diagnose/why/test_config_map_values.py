@@ -93,6 +93,8 @@ def test_other_reasons_stay() -> None:
 def test_stronger_evidence() -> None:
     """The log decides before ConfigMaps, and so does what was changed afterwards."""
     assert compared(from_config_map(), KNOWN, config_maps=OFF, logs=(log(RDMA),)).rdma == "yes"
+    maps = scripts("export NCCL_IB_DISABLE=1\n")
+    assert compared(with_script(), KNOWN, config_maps=maps, logs=(log(RDMA),)).rdma == "yes"
     pod = from_config_map()
     main(pod)["securityContext"] = {}
     assert compared(pod, KNOWN, config_maps=ON).rdma == "unsure"

@@ -293,6 +293,18 @@ def test_what_else_the_scheduler_reports(reason: str, cause: str, remedy: str) -
     assert len(finding.remedy.split(". ")) == 1
 
 
+def test_a_long_message_of_the_scheduler() -> None:
+    """All of it is read, and its start and end are shown."""
+    taints = ", ".join(
+        f"1 node(s) had untolerated taint {{team{number}: x}}" for number in range(9)
+    )
+    message = f"0/30 nodes are available: {taints}, 9 Insufficient rdma/hca, {taints}."
+    (finding,) = now(message, node("a", gpus="8"), limits={"rdma/hca": "1"})[:1]
+    assert finding.code == "OfferedNowhere"
+    assert "waiting for rdma/hca: no node" in finding.text
+    assert len(finding.text) < 600
+
+
 def test_two_reasons_of_the_scheduler() -> None:
     """Both are named."""
     message = "0/2 nodes are available: 1 didn't have free ports, 1 didn't match pod affinity rules"

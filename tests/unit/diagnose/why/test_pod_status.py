@@ -569,6 +569,8 @@ def test_a_probe_that_ends_a_container(kind: str, exit_code: int) -> None:
     assert finding.remedy == f"Correct {kind}Probe of the container, or what it checks."
     _, finding = now(pod, events=events[2:])
     assert f", since its {kind}Probe failed, and" in finding.text
+    crashed = of_main(lastState=ended(139), restartCount=2)
+    assert now(crashed, events=events)[1].code == "ContainerFailed"
     _, finding = now(pod, events=[events[0], events[3]])
     assert finding.code == ("Killed" if exit_code == 137 else "ContainerFailed")
     assert "Probe" not in finding.text

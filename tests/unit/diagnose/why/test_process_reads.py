@@ -26,7 +26,12 @@ LIMITED = MemoryRights(65532, False, 64)
         ("process 8 12 a\nhidden 3\n", [(8, "a", 12)], ""),
         ("no-ls\n", [], "the image has no ls"),
         ("exec failed: no such file\n", [], "the script printed 'exec failed: no such file'"),
-        ("process x y z\nprocess 1\nhidden 0", [], ""),
+        ("process x 1 a\nprocess 1 x a\nprocess 1 ² a\nprocess 1\nhidden 0", [], ""),
+        (
+            "process 7 0 python\r\nhidden ",
+            [],
+            "the script printed 'process 7 0 python\\r\\nhidden'",
+        ),
     ],
 )
 def test_answers_of_the_script(output: str, rdma_processes: list[Any], problem: str) -> None:
@@ -142,6 +147,12 @@ def test_an_image_that_may_lock_memory(rights: MemoryRights, text: str) -> None:
 def test_rights_that_settle_nothing() -> None:
     """Unknown ones, those just below what RDMA needs, and those of a pod without the assumption."""
     assert "assuming" in shown(None).answer.text
+    two = pod_in_cluster(status(assumed="RootAssumed"), limits={"rdma/a": "1"})
+    two["spec"]["containers"].append({**two["spec"]["containers"][0], "name": "second"})
+    proven = ContainerProcesses("main", rights=MemoryRights(0, True, 0))
+    assert "assuming" in explain(two, processes=(proven,)).answer.text
+    both = (proven, proven._replace(container="second"))
+    assert "assuming" not in explain(two, processes=both).answer.text
     assert shown(MemoryRights(7, False, (1 << 20) - 1)).rdma == "no"
     assert shown(LIMITED, annotations=status()).answer.code == "Equipped"
     assert shown(LIMITED, annotations={}).answer.code != "CannotLockMemory"
