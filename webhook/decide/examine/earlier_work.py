@@ -88,7 +88,9 @@ def _has_network(pod: Pod, fabric: Fabric) -> bool:
 
 def _has_claim(pod: Pod, fabric: Fabric) -> bool:
     templates = [reference.template for reference in fabric.claim_templates]
-    return any(claim.get("resourceClaimTemplateName") in templates for claim in pod.resource_claims)
+    # Without templates, the first call does not read the pod's claims either.
+    claims = pod.resource_claims if templates else ()
+    return any(claim.get("resourceClaimTemplateName") in templates for claim in claims)
 
 
 def _has_node_label(pod: Pod, fabric: Fabric) -> bool:
