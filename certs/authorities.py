@@ -128,9 +128,10 @@ def check_ca(ca: KeyPair, now: datetime) -> None:
 def _has_readable_subject(certificate: x509.Certificate) -> bool:
     """Return whether a leaf can name the subject as its issuer; it is not parsed before."""
     try:
-        return bool(certificate.subject.public_bytes())
+        certificate.subject.public_bytes()
     except MALFORMED:
         return False
+    return True
 
 
 def _foreign_extensions(certificate: x509.Certificate) -> str:

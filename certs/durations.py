@@ -47,9 +47,8 @@ class Durations:
     def problem(self) -> str:
         """The inconsistency of these durations, as one line; "" if they are consistent."""
         minimum = 3 * (self.propagation + 3 * self.round_interval)
-        if min(self.ca, self.leaf, self.round_interval) <= timedelta(
-            0
-        ) or self.propagation < timedelta(0):
+        shortest = min(self.ca, self.leaf, self.round_interval)
+        if shortest <= timedelta(0) or self.propagation < timedelta(0):
             return "every duration must be above zero"
         if self.ca < minimum:
             seconds = minimum.total_seconds()

@@ -39,3 +39,13 @@ def enumerated(names: Sequence[str], conjunction: str = "and") -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: "1 node", "1,200 nodes"; the plural must end with -s."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def capitalized(clause: str) -> str:
+    """Return a clause with a capital letter at its start."""
+    return clause[:1].upper() + clause[1:]
+
+
+def uncapitalized(sentence: str) -> str:
+    """Return a sentence with a small letter at its start, unless that begins an acronym."""
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.model.names import counted, enumerated, natural_key, shortened_list
+from webhook.model.names import (
+    capitalized,
+    counted,
+    enumerated,
+    natural_key,
+    shortened_list,
+    uncapitalized,
+)
 
 
 def test_names_are_sorted_as_people_count() -> None:
@@ -52,3 +59,11 @@ def test_a_count_has_its_noun_in_the_right_form(number: int, text: str) -> None:
 def test_names_are_enumerated_as_in_a_sentence(count: int, expected: str) -> None:
     """The last one has "and" in front of it."""
     assert enumerated([f"n{number}" for number in range(1, count + 1)]) == expected
+
+
+def test_the_start_of_a_sentence() -> None:
+    """Only the first letter changes, and none of an acronym."""
+    assert capitalized("the pod of Job A") == "The pod of Job A"
+    assert uncapitalized("The pod of Job A") == "the pod of Job A"
+    assert uncapitalized("RDMA is off") == "RDMA is off"
+    assert capitalized("") == uncapitalized("") == ""

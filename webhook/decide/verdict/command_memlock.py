@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.decide.mutations.ipc_lock import OTHERWISE_RUN_AS_ROOT, memlock_annotation_key
+from webhook.decide.mutations.ipc_lock import OTHERWISE_RUN_AS_ROOT
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.decide.verdict.pinned_memory import pinned_memory_obstacle
+from webhook.decide.verdict.pinned_memory import pinned_memory_obstacle, raises_memlock
 from webhook.model.decision import Reason, Verdict
 
 LOWERED = Reason(
@@ -33,7 +33,7 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
     if obstacle and settings.memlock is not None and _is_low(settings.memlock.limit):
         limit = f"its command limits memlock to {settings.memlock.limit} KiB: remove ulimit -l"
         return Verdict.of(LOWERED, f"container {name} {obstacle.clause}, and {limit}")
-    if obstacle or settings.user is None or _is_raised(pod, name):
+    if obstacle or settings.user is None or raises_memlock(pod, name):
         return None
     message = (
         f"container {name} may change to a non-root user ({settings.user.source}), for whom "
@@ -44,10 +44,3 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
 
 def _is_low(limit: str) -> bool:
     return limit.isdecimal() and len(limit) <= _LONGEST and int(limit) < ENOUGH_MEMLOCK
-
-
-def _is_raised(pod: PatchedPod, container: str) -> bool:
-    memlock = pod.analysis.configuration.defaults.memlock
-    return memlock == "unlimited" or (
-        memlock == "nri" and bool(memlock_annotation_key(pod.view.annotations, container))
-    )

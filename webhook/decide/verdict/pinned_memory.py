@@ -97,7 +97,7 @@ def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     if obstacle is None:
         return None
     memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
-    if memlock == "unlimited" or _is_raised(pod, name):
+    if raises_memlock(pod, name):
         return None
     nodes = "the nodes limit memlock" if memlock == "limited" else "no annotation raises memlock"
     if level := _forbidding_level(pod, obstacle):
@@ -112,10 +112,12 @@ def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     return Verdict.of(MEMLOCK_LIMITED, message, obstacle.remedy)
 
 
-def _is_raised(pod: PatchedPod, container: str) -> bool:
-    """Return whether the nodes raise memlock by an annotation, and the pod has it."""
-    is_read = pod.analysis.configuration.defaults.memlock == "nri"
-    return is_read and bool(memlock_annotation_key(pod.view.annotations, container))
+def raises_memlock(pod: PatchedPod, container: str) -> bool:
+    """Return whether the nodes raise memlock: for all, or by an annotation that the pod has."""
+    memlock = pod.analysis.configuration.defaults.memlock
+    return memlock == "unlimited" or (
+        memlock == "nri" and bool(memlock_annotation_key(pod.view.annotations, container))
+    )
 
 
 def _forbidding_level(pod: PatchedPod, obstacle: MemoryObstacle) -> str:
@@ -130,10 +132,7 @@ def _forbidding_level(pod: PatchedPod, obstacle: MemoryObstacle) -> str:
 
 def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
     """Return whether a target can register memory only if its image runs as root."""
-    memlock = pod.analysis.configuration.defaults.memlock
-    if memlock == "unlimited" or patched.target.user != "image":
-        return False
-    return not _is_raised(pod, patched.target.name)
+    return patched.target.user == "image" and not raises_memlock(pod, patched.target.name)
 
 
 def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> MemoryObstacle | None:

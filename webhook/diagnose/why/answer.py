@@ -71,6 +71,7 @@ from webhook.diagnose.why.webhook_call import (
 from webhook.model.config_maps import DataKey
 from webhook.model.decision import Rdma, Verdict
 from webhook.model.finding import Code, Finding
+from webhook.model.names import uncapitalized
 
 NOT_READ = Code(
     "NotRead", "An object or a log could not be read, so the explanation may be incomplete."
@@ -196,8 +197,8 @@ def _answer(
 
 def _by_rights(status: StatusAnnotation, cannot: Finding) -> Finding:
     """Return the answer for a pod whose image does not run as root, against the assumption."""
-    reason = f"{cannot.text[:1].lower()}{cannot.text[1:]}"
-    text = f"No RDMA, although rdma.lab/status says {status.rdma}: {reason}"
+    start = f"No RDMA, although rdma.lab/status says {status.rdma}"
+    text = f"{start}: {uncapitalized(cannot.text)}"
     return cannot._replace(text=text)
 
 
@@ -218,7 +219,7 @@ def _by_later_facts(evidence: PodEvidence, status: StatusAnnotation) -> tuple[Rd
 def _by_change(status: StatusAnnotation, comparison: Comparison, changed: list[Finding]) -> Finding:
     """Return the answer for a pod that was changed after a better verdict at admission."""
     start = "No RDMA" if comparison.rdma == "no" else "RDMA is not certain"
-    text = f"{start}, although rdma.lab/status says {status.rdma}: {_uncapitalize(changed[0].text)}"
+    text = f"{start}, although rdma.lab/status says {status.rdma}: {uncapitalized(changed[0].text)}"
     return changed[0]._replace(text=text)
 
 
@@ -250,7 +251,7 @@ def _by_config_maps(status: StatusAnnotation, verdict: Verdict, key: DataKey | N
         unsure = f"RDMA{_over_fabric(status)} is not certain"
         start = "No RDMA" if verdict.rdma == "no" else unsure
         start, remedy = f"{start}, because of {place}", _correction(verdict, key)
-    text = f"{start}: {_uncapitalize(verdict.message)}."
+    text = f"{start}: {uncapitalized(verdict.message)}."
     return Finding(VERDICT_LEVELS[verdict.rdma], verdict.because.code, text, remedy)
 
 
@@ -319,7 +320,7 @@ def _by_status(
         return UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
     details = _details(status, traffic_of(status, current).clause, unread)
-    sentence, remedy = f"{_uncapitalize(reason.sentence)}{details}", reason.remedy
+    sentence, remedy = f"{uncapitalized(reason.sentence)}{details}", reason.remedy
     if status.rdma in ("no", "unsure") and current and current.because.code == reason.code:
         sentence = f"{current.message}. {reason.sentence}{details}" if current.message else sentence
         remedy = current.remedy
@@ -333,8 +334,3 @@ def _details(status: StatusAnnotation, traffic: str, unread: DataKey | None) -> 
     assumed = f", {IMAGE_RUNS_AS_ROOT}" if status.assumed == ROOT_ASSUMED.code else ""
     clause = unread_clause(unread, assumed) if unread else ""
     return f": {traffic}{assumed}{clause}." if traffic else f"{assumed}{clause}."
-
-
-def _uncapitalize(sentence: str) -> str:
-    """Return a sentence with a small letter at its start, unless that begins an acronym."""
-    return sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]

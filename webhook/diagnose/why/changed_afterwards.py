@@ -6,6 +6,7 @@ from webhook.diagnose.why.comparison import Comparison
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.redecide import VERDICT_LEVELS
 from webhook.model.finding import Code, Finding
+from webhook.model.names import capitalized
 
 CHANGED_AFTERWARDS = Code(
     "ChangedAfterwards",
@@ -21,7 +22,7 @@ def change_findings(evidence: PodEvidence, comparison: Comparison) -> list[Findi
     """Return findings on what was changed after the call; each has the same remedy."""
     texts = [f"{change.text}." for change in comparison.changes]
     if comparison.verdict is not None and not texts:
-        texts = [f"{_capitalized(comparison.verdict.message)}. This was not so at admission."]
+        texts = [f"{capitalized(comparison.verdict.message)}. This was not so at admission."]
     remedy = _change_remedy(evidence, comparison)
     level = VERDICT_LEVELS[comparison.rdma]
     return [CHANGED_AFTERWARDS.finding(level, text, remedy) for text in texts]
@@ -41,7 +42,3 @@ def _change_remedy(evidence: PodEvidence, comparison: Comparison) -> str:
             "the pod again."
         )
     return CHANGED_AFTERWARDS.remedy
-
-
-def _capitalized(clause: str) -> str:
-    return clause[:1].upper() + clause[1:]

@@ -32,6 +32,7 @@ from webhook.model.config_maps import ConfigMaps
 from webhook.model.decision import Outcome, Rdma, Verdict
 from webhook.model.fabric import SOCKET_VARIABLES, CompiledConfiguration, Fabric
 from webhook.model.facts import NamespaceFacts
+from webhook.model.names import capitalized
 from webhook.model.nodes import FabricIndex, build_fabric_index
 from webhook.model.pod import Pod
 
@@ -128,7 +129,7 @@ def _own_settings(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str]]:
             by_code.setdefault(outcome.reason.code, []).append(remark)
     for code, remarks in by_code.items():
         text = "; ".join(remarks[:_MAX_REMARKS])
-        yield code, f"{text[0].upper()}{text[1:]}."
+        yield code, f"{capitalized(text)}."
 
 
 def configuration_of(

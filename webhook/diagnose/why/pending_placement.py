@@ -18,7 +18,7 @@ from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_template import template_title, with_effect
 from webhook.errors import ShapeError
 from webhook.model.finding import Code, Finding
-from webhook.model.names import natural_key, shortened_list
+from webhook.model.names import capitalized, natural_key, shortened_list
 from webhook.model.node_availability import CORDONED, NOT_READY, is_of_kubernetes, state_of
 from webhook.model.node_classes import NodeClass
 from webhook.model.nodes import Node
@@ -158,7 +158,7 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
         correction = with_effect(f"Correct nodeSelector in {template}", evidence)
         if key in added_selectors(evidence):
             added = f"{original_title(evidence)} does not have it: {possible_authors(evidence)}"
-            added = f"{added[:1].upper()}{added[1:]} added it."
+            added = f"{capitalized(added)} added it."
             correction = f"{added} {mutators_remedy(evidence)}"
         remedy = (
             f"{correction} If the label is missing by mistake, set it: kubectl label node NODE "

@@ -17,6 +17,7 @@ from pydantic import Field
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.kube.objects import Conditions, KubernetesObject, PodRecord
 from webhook.kube.records import Flag, LenientObject, Number, Text
+from webhook.model.names import capitalized
 from webhook.model.pod import at
 
 #: The kinds that replace pods, or start new ones, when their template changes.
@@ -41,7 +42,7 @@ class Hold(NamedTuple):
     @property
     def remedy(self) -> str:
         """The step and its effect as sentences."""
-        return f"{self.step[0].upper()}{self.step[1:]}. {self.effect}".rstrip()
+        return f"{capitalized(self.step)}. {self.effect}".rstrip()
 
 
 class _RollingUpdate(LenientObject):

@@ -25,8 +25,8 @@ _METADATA = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 _WRITTEN_LATER = ("rdma.lab/", "k8s.v1.cni.cncf.io/", "ulimits.")
 #: The names of variables that the kubelet makes of Services: TRAINER_SERVICE_HOST, TRAINER_PORT.
 _OF_SERVICES = ("_SERVICE_HOST", "_PORT")
-#: The most characters by which references lengthen the values of a container, or its command, so
-#: that a few short texts cannot make an endless one.
+#: The limit, in characters, on what references add to the values of a container, or to its
+#: command: otherwise, a few short texts could make an endless one.
 _MAX_GROWTH = 8192
 
 
