@@ -13,16 +13,17 @@ PATIENCE = 300.0
 _FIRST, _LAST = 0.002, 1.0
 
 
-def until(condition: Callable[[], object]) -> float:
+def until(condition: Callable[[], object], details: Callable[[], object] = str) -> float:
     """Wait until a condition holds, and return how many seconds it took.
 
-    Raises AssertionError if it never does. An OSError counts as not yet: nothing listens there.
+    Raises AssertionError, with `details`, if it never does. An OSError counts as not yet: nothing
+    listens there.
     """
     started = checked = time.monotonic()
     while not _holds(condition):
         now = time.monotonic()
         waited, took = now - started, now - checked
-        assert waited < PATIENCE, f"it did not come true within {PATIENCE:g} s"
+        assert waited < PATIENCE, f"it did not come true within {PATIENCE:g} s {details()}"
         time.sleep(min(max(_FIRST, took, waited / 7), _LAST))
         checked = time.monotonic()
     return time.monotonic() - started
