@@ -8,31 +8,27 @@ docs/operation.md has the rule of their names.
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
-from functools import cache, cached_property, partial
+from collections.abc import Mapping
+from functools import cached_property, partial
 from typing import Literal, NamedTuple, get_args
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
-    Histogram,
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import Metric
 from prometheus_client.process_collector import ProcessCollector
-from prometheus_client.registry import Collector
 
 from webhook import __version__
 from webhook.model.decision import Decision
+from webhook.serve.traffic_metrics import TrafficMetrics
 from webhook.serve.watch_metrics import Watches
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # one more series for each counter
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: A decision takes a tenth of a millisecond; the API server gives up after seconds.
-_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 #: The reason for the end of a worker: nobody waited for its answer any more (the client left, or
 #: a validation came first), it crashed, its answer was malformed, the server stopped, or it took
@@ -56,7 +52,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self._traffic = _Traffic()
+        self._traffic = TrafficMetrics()
         self.registry.register(self._traffic)
         #: The informers, added by the sources that own them.
         self.watches = Watches()
@@ -124,72 +120,6 @@ class Metrics:
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
-
-
-class _Traffic(Collector):
-    """The metrics of connections, requests and decisions.
-
-    Each attribute returns the series of its label values, which begins with its first event. The
-    lookup of a series is cached: `labels` takes three times as long as the count itself.
-    """
-
-    def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        counter = partial(Counter, registry=self._registry)
-        self.requests = cache(
-            counter(
-                "rdma_webhook_requests",
-                "HTTP requests by endpoint and status code.",
-                ["endpoint", "code"],
-            ).labels
-        )
-        self.decisions = cache(
-            counter(
-                "rdma_webhook_decisions",
-                "Decisions on pods, by reason, verdict on RDMA, and fabric.",
-                ["allowed", "reason", "rdma", "fabric"],
-            ).labels
-        )
-        self.mutations = cache(
-            counter(
-                "rdma_webhook_mutations",
-                "Outcomes of mutations on containers and pods, by reason.",
-                ["mutation", "status", "reason"],
-            ).labels
-        )
-        self.connections = cache(
-            Gauge(
-                "rdma_webhook_connections",
-                "Open connections, including those in a TLS handshake.",
-                ["listener"],
-                registry=self._registry,
-            ).labels
-        )
-        self.closed = cache(
-            counter(
-                "rdma_webhook_connections_closed",
-                "Connections that have ended, by reason.",
-                ["listener", "reason"],
-            ).labels
-        )
-        self.durations = cache(
-            Histogram(
-                "rdma_webhook_request_duration_seconds",
-                "Time from a request's head to its answer, by endpoint.",
-                ["endpoint"],
-                registry=self._registry,
-                buckets=_BUCKETS,
-            ).labels
-        )
-        self.durations("mutate")  # an alert needs the series before the first request
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics."""
-        for family in self._registry.collect():
-            for sample in family.samples:
-                if "le" in sample.labels:  # the library writes 1.0: another series than 1
-                    sample.labels["le"] = sample.labels["le"].removesuffix(".0")
-            yield family
 
 
 class WorkerMetrics:

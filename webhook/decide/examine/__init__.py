@@ -140,14 +140,11 @@ def examine(
     claims = claims_of(pod, decision_input.namespace.claim_facts)
     selection = select(pod, container_devices, annotations, commands, configuration, claims=claims)
     from_other_configuration = earlier.config not in ("", configuration.config_hash)
-    earlier_fabric = (
-        None if from_other_configuration else fabric_shown_by(pod, earlier, configuration)
-    )
-    if selection.reason:
-        resolution = _NOT_RESOLVED
-    else:
+    resolution = _NOT_RESOLVED
+    if not selection.reason:
+        shown = None if from_other_configuration else fabric_shown_by(pod, earlier, configuration)
         resolution = resolve(
-            pod, container_devices, annotations, decision_input, earlier_fabric, claims=claims
+            pod, container_devices, annotations, decision_input, shown, claims=claims
         )
     reader = CommandReader(pod, decision_input.namespace.config_maps)
     analysis = PodAnalysis(
@@ -170,18 +167,23 @@ def examine(
     denies = configuration.defaults.on_ambiguous == "deny"
     if denies and resolution.ambiguous and not foreign_nic_message and selection.targets:
         raise Denial(FABRIC_AMBIGUOUS, resolution.message)
-    applicability = _applicability(analysis, selection, resolution, foreign_nic_message)
-    fabric_known = resolution.fabric is not None
-    label_messages = (
-        unknown_label_messages(
-            pod, configuration, decision_input.fabric_index, fabric_known=fabric_known
-        )
-        if selection.targets
-        else ()
-    )
-    fabric_evidence = "" if foreign_nic_message else resolution.evidence
     return Examination(
-        analysis, applicability, decision_input.fabric_index, fabric_evidence, label_messages
+        analysis,
+        _applicability(analysis, selection, resolution, foreign_nic_message),
+        decision_input.fabric_index,
+        "" if foreign_nic_message else resolution.evidence,
+        _label_messages(analysis, decision_input.fabric_index),
+    )
+
+
+def _label_messages(analysis: PodAnalysis, fabric_index: FabricIndex) -> tuple[str, ...]:
+    if not analysis.targets:
+        return ()
+    return unknown_label_messages(
+        analysis.original,
+        analysis.configuration,
+        fabric_index,
+        fabric_known=analysis.fabric is not None,
     )
 
 

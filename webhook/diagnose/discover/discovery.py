@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.checks import site_findings
+from webhook.diagnose.discover.fabric_entry import FabricEntryForm
 from webhook.diagnose.discover.fabrics_yaml import accepted_entries, fabrics_yaml
 from webhook.diagnose.discover.groups import group_nodes
 from webhook.diagnose.discover.node import merge_node
 from webhook.diagnose.discover.plan import FabricPlan, RefusedGroup, plan_fabrics
-from webhook.diagnose.discover.plan_fields import FabricEntryForm
 from webhook.diagnose.discover.port_selection import NodePorts, select_ports
 from webhook.diagnose.discover.site import (
     DiscoverOptions,

@@ -10,9 +10,9 @@ from webhook.config.custom_resource import CONFIGURATION_NAME
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_fabrics
 from webhook.config.model import API_VERSION, KIND
+from webhook.diagnose.discover.fabric_entry import FabricEntryForm, MatchEntryForm
 from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan, RefusedGroup, describe_group
-from webhook.diagnose.discover.plan_fields import FabricEntryForm, MatchEntryForm
 from webhook.diagnose.discover.used_ports import rails_of
 from webhook.model.names import counted, natural_key, shortened_list
 from webhook.text.escape import visible

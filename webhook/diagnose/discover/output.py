@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing_extensions import TypedDict
 
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
+from webhook.diagnose.discover.fabric_entry import FabricEntryForm
 from webhook.diagnose.discover.fabrics_yaml import unused_devices
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.plan_fields import FabricEntryForm
 from webhook.diagnose.discover.site import MergedNode, MergedPort
 from webhook.diagnose.discover.used_ports import EqualNodes, ShownPort, equal_nodes, rails_of
 from webhook.diagnose.tools.observations import LinkLayer, PortState

@@ -1,6 +1,6 @@
 """Plan a fabric: its name, and its entry in the fabrics file, with a reason for each field.
 
-The fields that must be right on every node of the group are in `plan_fields`.
+The fields that must be right on every node of the group are in `plan_fields` and `plan_match`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from webhook.config.names import is_plugin_resource
+from webhook.diagnose.discover.fabric_entry import FabricEntryForm, ResourceEntryForm
 from webhook.diagnose.discover.groups import Devices, Group, devices_of, names_for
-from webhook.diagnose.discover.plan_fields import (
-    FabricEntryForm,
-    HcaList,
-    HostInterface,
-    Match,
-    ResourceEntryForm,
-    hca_list,
-    host_interface,
-    match_entry_form,
-    matches,
-)
+from webhook.diagnose.discover.plan_fields import HcaList, HostInterface, hca_list, host_interface
+from webhook.diagnose.discover.plan_match import Match, match_entry_form, matches
 from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, gbps
 from webhook.model.fabric import Mode
 from webhook.model.finding import Code, Finding, Location
@@ -94,13 +86,7 @@ def _plan(
     else:
         resources, reason = _resources(name, group, devices, mode, options)
         entry["resources"], reason_by_field["resources"] = resources, reason
-    entry["linkLayer"] = group.card_kind.link_layer
-    reason_by_field["linkLayer"] = f"from the ports of {_devices_text(devices)}"
-    if group.rate is not None and group.rate.is_integer():
-        entry["rateGbps"], reason_by_field["rateGbps"] = int(group.rate), _rate_reason(group)
-    elif group.rate is not None:
-        omission = f"rateGbps is omitted, since {gbps(group.rate)} is not a whole number"
-        reason_by_field["linkLayer"] += f"; {omission}"
+    _add_link(entry, reason_by_field, group, devices)
     if mode not in _OWN_DEVICE:
         chosen = hca_list(group, devices)
         entry[chosen.field], reason_by_field[chosen.field] = list(chosen.names), chosen.reason
@@ -124,6 +110,19 @@ def _plan(
         reason_by_field,
         tuple(_requirements(group, mode, devices)),
     )
+
+
+def _add_link(
+    entry: FabricEntryForm, reason_by_field: dict[str, str], group: Group, devices: Devices
+) -> None:
+    """Add the link layer, and the rate if it is a whole number."""
+    entry["linkLayer"] = group.card_kind.link_layer
+    reason_by_field["linkLayer"] = f"from the ports of {_devices_text(devices)}"
+    if group.rate is not None and group.rate.is_integer():
+        entry["rateGbps"], reason_by_field["rateGbps"] = int(group.rate), _rate_reason(group)
+    elif group.rate is not None:
+        omission = f"rateGbps is omitted, since {gbps(group.rate)} is not a whole number"
+        reason_by_field["linkLayer"] += f"; {omission}"
 
 
 _ETH0 = "the interface of the pod network; nearly all CNI plugins use this name"

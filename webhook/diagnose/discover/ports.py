@@ -220,17 +220,7 @@ def _merged_port(
     rates = [(file, port) for file, port in ports if _has_meaningful_rate(port)]
     rate = merge.field("rate_gbps", rates, lambda port: port.rate_gbps)
     has_several_ports = len(_port_numbers(evidence)) > 1
-    vendor = merge.field(
-        "vendor_id", of_port, lambda observation: observation.vendor_id, _pci_vendor
-    )
-    vendor = _pci_vendor(vendor) if vendor is not None else None
-    device_id = merge.field("device_id", of_port, lambda observation: observation.device_id)
-    if (
-        vendor is None
-        and device_id is not None
-        and not _is_reported(of_port, lambda observation: observation.vendor_id)
-    ):
-        vendor = MELLANOX_ID  # only its tools show an id without the vendor: MT4123
+    vendor, device_id = _ids(merge, of_port)
     card = card_model(vendor, device_id)
     merged_port = MergedPort(
         device=device,
@@ -260,6 +250,19 @@ def _merged_port(
         sources=tuple(sorted({piece.observation.origin.tool for piece in of_port})),
     )
     return merged_port, merge.findings
+
+
+def _ids(merge: _PortMerge, of_port: Sequence[_PortEvidence]) -> tuple[int | None, int | None]:
+    """Return the PCI vendor and the device ID of a port's card; None if unknown."""
+    vendor = merge.field(
+        "vendor_id", of_port, lambda observation: observation.vendor_id, _pci_vendor
+    )
+    device_id = merge.field("device_id", of_port, lambda observation: observation.device_id)
+    if vendor is not None:
+        return _pci_vendor(vendor), device_id
+    if device_id is None or _is_reported(of_port, lambda observation: observation.vendor_id):
+        return None, device_id
+    return MELLANOX_ID, device_id  # only its tools show an id without the vendor: MT4123
 
 
 def _pci_vendor(number: int) -> int:

@@ -45,9 +45,8 @@ class Mistake(NamedTuple):
 def mistake_of(text: str, error: NotYamlError) -> Mistake:
     """Explain a parser's error; in the parser's own words if the mistake is not a common one."""
     position = ErrorPosition(text, error)
-    explained = filter(None, (explain(position) for explain in _EXPLANATIONS))
     unexplained = Mistake(position.offset, error.problem + _describe_context(position))
-    mistake = next(explained, unexplained)
+    mistake = next(filter(None, (explain(position) for explain in _EXPLANATIONS)), unexplained)
     return mistake._replace(message=visible(mistake.message))
 
 
@@ -306,11 +305,9 @@ def _first_character(position: ErrorPosition) -> Mistake | None:
 def _block_header(position: ErrorPosition) -> Mistake | None:
     if "comment or line break" not in position.problem or position.context_start is None:
         return None
-    message = (
-        f"after {position.text[position.context_start]}, the text begins on the next line; begin "
-        "it there, or quote the value"
-    )
-    return Mistake(position.offset, message)
+    indicator = position.text[position.context_start]
+    message = f"after {indicator}, the text begins on the next line"
+    return Mistake(position.offset, f"{message}; begin it there, or quote the value")
 
 
 def _escape(position: ErrorPosition) -> Mistake | None:

@@ -21,7 +21,7 @@ from tests.unit.diagnose.discover.observed_nodes import (
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.cluster import DEVICE_PLUGIN_CONFIGURED
 from webhook.diagnose.discover.discovery import Discovery, discover_site
-from webhook.diagnose.discover.plan_fields import FabricEntryForm
+from webhook.diagnose.discover.fabric_entry import FabricEntryForm
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import (
     CardObservation,

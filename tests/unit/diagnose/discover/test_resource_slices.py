@@ -10,7 +10,7 @@ import yaml
 from tests.case_names import case_name
 from tests.unit.diagnose.discover.observed_nodes import discovered, gpus, observed, port
 from webhook.diagnose.discover.cluster import claimable_devices, cluster_findings, kube_nodes
-from webhook.diagnose.discover.plan_fields import FabricEntryForm
+from webhook.diagnose.discover.fabric_entry import FabricEntryForm
 from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, KubeNode
 

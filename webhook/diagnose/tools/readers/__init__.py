@@ -13,14 +13,13 @@ from webhook.diagnose.tools.observations import Line, Reading
 from webhook.diagnose.tools.readers.host import (
     CONTAINERD_MEMLOCK,
     DMIDECODE,
+    HOST_SYSFS,
     HOSTNAMECTL,
-    LSMOD,
-    MODINFO,
-    OFED_INFO,
     UNAME,
 )
 from webhook.diagnose.tools.readers.infiniband_diags import IBLINKINFO, IBSTAT, IBSTATUS, PERFQUERY
 from webhook.diagnose.tools.readers.iproute2 import IP_BRIEF, RDMA_LINK, RDMA_LINK_JSON, RDMA_SYSTEM
+from webhook.diagnose.tools.readers.kernel_modules import LSMOD, MODINFO, OFED_INFO
 from webhook.diagnose.tools.readers.layouts import LineByLineReader, Reader, combine_row_readers
 from webhook.diagnose.tools.readers.nvidia_smi import (
     NVIDIA_PROC,
@@ -29,7 +28,7 @@ from webhook.diagnose.tools.readers.nvidia_smi import (
     NVIDIA_SMI_TOPO,
 )
 from webhook.diagnose.tools.readers.pci import LSPCI, MST_STATUS, PCI_SYSFS
-from webhook.diagnose.tools.readers.sysfs import DEVICE_LIST, HOST_SYSFS, IB_SYSFS
+from webhook.diagnose.tools.readers.sysfs import DEVICE_LIST, IB_SYSFS
 from webhook.diagnose.tools.readers.verbs import IBDEV2NETDEV, IBV_DEVICES, IBV_DEVINFO, SHOW_GIDS
 
 READERS: tuple[Reader, ...] = (

@@ -1,12 +1,12 @@
-"""Readers for tools that describe a node: its kernel, product, modules, drivers and limits.
+"""Readers for what describes a node: its kernel, product and limits.
 
-They are uname, containerd's LimitMEMLOCK, dmidecode, hostnamectl, lsmod, modinfo and ofed_info.
+They are uname, containerd's LimitMEMLOCK, dmidecode, hostnamectl, and files of /sys and /proc.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from webhook.diagnose.tools.observations import (
     Line,
@@ -16,7 +16,7 @@ from webhook.diagnose.tools.observations import (
     Reading,
 )
 from webhook.diagnose.tools.readers.layouts import RECOGNIZED, LineByLineReader, Reader, RowReading
-from webhook.diagnose.tools.readers.notation import dmi_value, mlx5_driver, ofed_driver
+from webhook.diagnose.tools.readers.notation import dmi_value, mlx5_driver
 
 # uname -a and uname -r, which show the kernel.
 #
@@ -221,139 +221,59 @@ read_hostnamectl = LineByLineReader(_hostnamectl_row)
 HOSTNAMECTL = Reader(_HOSTNAMECTL, read_hostnamectl)
 
 
-# lsmod, which lists the modules of the kernel, also as /proc/modules.
+# Files of /sys and /proc with properties of the node, each with its path.
 #
-#   Module                  Size  Used by
-#   nvidia              56717312  3 nvidia_uvm,nvidia_peermem,nvidia_modeset
-#   nvidia 56717312 3 nvidia_uvm,nvidia_peermem,nvidia_modeset, Live 0x0000000000000000 (POE)
+#   /sys/class/dmi/id/product_name:DGXH100
+#   /sys/module/mlx5_core/version:24.10-0.7.0
+#   /sys/module/ib_core/parameters/netns_mode:Y
+#   /proc/sys/kernel/osrelease:5.15.0-134-generic
+#   /sys/bus/pci/devices:no GPU
 #
-# The kernel lists the newest module first, and nvidia_peermem is newer than nvidia, which it uses:
-# so it is not loaded if a list shows it neither above the row of nvidia nor in this row. Only a
-# complete list proves this: lsmod's from its header on, and a row of /proc/modules that continues
-# after the users. Source: kmod, tools/lsmod.c; Linux, kernel/module;
-# NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-peermem.
+# This is the output of `grep -r . PATH` and of the script of `rdma-webhook discover script`; only
+# the script, which reads all PCI functions, writes the last line. netns_mode is Y if containers
+# share the node's RDMA devices (Linux, drivers/infiniband/core/device.c).
 
-_LSMOD = "lsmod"
+_HOST_SYSFS = "sysfs"
 
-#: The module, and its predecessor from a separate package.
-_PEERMEM = frozenset({"nvidia_peermem", "nv_peer_mem"})
-_HEADER = re.compile(r"\s{0,40}Module\s{1,40}Size\s{1,20}Used by\s*")
-_MODULE = re.compile(
-    r"(?P<name>[a-z0-9]\w{0,60})\s{1,40}\d{3,12}\s{1,20}\d{1,6}"
-    r"(?:\s{1,4}(?P<users>-|[\w,]{1,1500}))?"
-    r"(?P<live>\s(?:Live|Loading|Unloading) 0x[0-9a-f]{1,16}(?: \([A-Z]{1,6}\))?)?\s*",
-    re.ASCII,
-)
+_HOST_SYSFS_FILE = re.compile(r"\s{0,40}(/(?:sys|proc)/[\w./-]{1,120}):(.{0,200}?)\s*", re.ASCII)
+_NETNS = {"Y": "shared", "N": "exclusive"}
+_GPUS = {"no GPU": "none"}
 
 
-def read_lsmod(lines: Sequence[Line]) -> Reading:
-    """Read the rows of the modules that matter; other rows only below the header."""
-    observations: list[PropertyObservation] = []
-    recognized: set[int] = set()
-    above: set[str] | None = None  # the names in lsmod's list so far
-    for line in lines:
-        module = _MODULE.fullmatch(line.text)
-        if module is None:
-            above = set() if _HEADER.fullmatch(line.text) else None
-        elif above is not None:
-            above.add(module["name"])
-        loaded = _peermem(module, above) if module else None
-        if above is not None or loaded or (module and module["live"]):
-            recognized.add(line.number)
-        if loaded:
-            observations.append(PropertyObservation(Origin(_LSMOD, line.number), "peermem", loaded))
-    return Reading(tuple(observations), frozenset(recognized))
+def _or_none(value: str) -> str | None:
+    return value or None
 
 
-def _peermem(module: re.Match[str], above: set[str] | None) -> str | None:
-    """Return "yes" or "no" if the row decides it, else None; outside a list, `above` is unset."""
-    users = frozenset((module["users"] or "").split(","))
-    of_nvidia = module["name"] == "nvidia"
-    if module["name"] in _PEERMEM or (of_nvidia and users & _PEERMEM):
-        return "yes"
-    complete = module["live"] is not None or (above is not None and not above & _PEERMEM)
-    return "no" if of_nvidia and complete else None
+def _yes(_: str) -> str:
+    return "yes"
 
 
-LSMOD = Reader(_LSMOD, read_lsmod)
+#: File → the property, and the function that reads its value.
+_FILES: dict[str, tuple[NodeProperty, Callable[[str], str | None]]] = {
+    "/sys/class/dmi/id/product_name": ("product", dmi_value),
+    "/sys/class/dmi/id/sys_vendor": ("vendor", dmi_value),
+    "/sys/class/dmi/id/chassis_asset_tag": ("asset-tag", dmi_value),
+    "/sys/module/mlx5_core/version": ("driver", mlx5_driver),
+    "/sys/module/ib_core/parameters/netns_mode": ("netns", _NETNS.get),
+    "/sys/module/nvidia_peermem/initstate": ("peermem", _yes),
+    "/sys/module/nv_peer_mem/initstate": ("peermem", _yes),
+    "/sys/bus/pci/devices": ("gpus", _GPUS.get),
+    "/proc/sys/kernel/osrelease": ("kernel", _or_none),
+    "/proc/sys/kernel/hostname": ("hostname", _or_none),
+}
 
 
-# modinfo mlx5_core, which shows the origin of the driver for NVIDIA's cards.
-#
-#   filename:       /lib/modules/5.15.0-134-generic/updates/dkms/mlx5_core.ko
-#   version:        24.10-0.7.0
-#   vermagic:       5.15.0-134-generic SMP mod_unload modversions
-#
-# The kernel's drivers are in its folder kernel/, separately installed ones in updates/ or extra/
-# (kernel.org, Documentation/kbuild/modules.rst); from kernel 5.11 on, its drivers have no version.
-# Source: kmod, tools/modinfo.c.
-
-_MODINFO = "modinfo mlx5_core"
-
-_FILE = re.compile(
-    r"filename:\s{1,20}\S{0,100}/lib/modules/([^/\s]{1,100})/(?P<place>kernel|updates|extra|weak-updates)/"
-    r"\S{0,200}(?<=/)(?P<module>[\w-]{1,60})\.ko(?:\.(?:gz|xz|zst))?\s*",
-    re.ASCII,
-)
-_MODINFO_FIELD = re.compile(
-    r"(?P<name>[a-z][\w-]{1,30}):\s{1,20}(?P<value>\S.{0,400})|sig_\w{1,20}:.{0,400}|\t\t\S.{0,200}"
-)
-
-
-def read_modinfo(lines: Sequence[Line]) -> Reading:
-    """Read the description of the module mlx5_core, and of no other module."""
-    observations: list[PropertyObservation] = []
-    recognized: set[int] = set()
-    module = ""
-    for line in lines:
-        start, field = _FILE.fullmatch(line.text), _MODINFO_FIELD.fullmatch(line.text)
-        if start:
-            module = start["module"]
-        elif field is None:
-            module = ""
-        if module:
-            recognized.add(line.number)
-        if module == "mlx5_core":
-            observations.extend(_driver(line, start, field))
-    return Reading(tuple(observations), frozenset(recognized))
-
-
-def _driver(
-    line: Line, start: re.Match[str] | None, field: re.Match[str] | None
-) -> tuple[PropertyObservation, ...]:
-    driver = None
-    if start and start["place"] == "kernel":
-        driver = "inbox"
-    elif field and field["name"] == "version":
-        driver = mlx5_driver(field["value"].strip())
-    return (PropertyObservation(Origin(_MODINFO, line.number), "driver", driver),) if driver else ()
-
-
-MODINFO = Reader(_MODINFO, read_modinfo)
-
-
-# ofed_info -s, which shows the installed package of NVIDIA's drivers.
-#
-#   MLNX_OFED_LINUX-24.10-0.7.0.0:
-#   OFED-internal-25.01-0.6.0:
-#
-# The second belongs to DOCA. Source: MLNX_OFED documentation, "Installed Components".
-
-_OFED_INFO = "ofed_info -s"
-
-_ROW = re.compile(
-    r"\s{0,40}(?:MLNX_OFED_LINUX|MLNX_EN|OFED-internal|DOCA_OFED)-([\d.-]{3,40}):?\s*", re.ASCII
-)
-
-
-def _ofed_info_row(line: Line) -> RowReading | None:
-    """Read the version."""
-    row = _ROW.fullmatch(line.text)
-    driver = row and ofed_driver(row[1])
-    if driver is None:
+def _host_sysfs_row(line: Line) -> RowReading | None:
+    """Read a line of a known file."""
+    file = _HOST_SYSFS_FILE.fullmatch(line.text)
+    if file is None or file[1] not in _FILES:
         return None
-    return RowReading((PropertyObservation(Origin(_OFED_INFO, line.number), "driver", driver),))
+    name, meaning = _FILES[file[1]]
+    value = meaning(file[2])
+    if value is None:
+        return RowReading(understood=name not in {"netns", "driver", "gpus"})
+    return RowReading((PropertyObservation(Origin(_HOST_SYSFS, line.number), name, value),))
 
 
-read_ofed_info = LineByLineReader(_ofed_info_row)
-OFED_INFO = Reader(_OFED_INFO, read_ofed_info)
+read_host_sysfs = LineByLineReader(_host_sysfs_row)
+HOST_SYSFS = Reader(_HOST_SYSFS, read_host_sysfs)

@@ -1,4 +1,4 @@
-"""Readers for files of /sys and /proc: RDMA devices, their list, and properties of the node."""
+"""Readers for /sys/class/infiniband: the RDMA devices, their ports and their list."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from webhook.diagnose.tools.observations import (
     CounterObservation,
     GidObservation,
     Line,
-    NodeProperty,
     Observation,
     Origin,
     PortObservation,
-    PropertyObservation,
     Reading,
 )
 from webhook.diagnose.tools.readers.layouts import (
@@ -29,7 +27,6 @@ from webhook.diagnose.tools.readers.notation import (
     DEVICE,
     NETDEV,
     PCI,
-    dmi_value,
     guid,
     hexadecimal,
     kernel_gid,
@@ -37,7 +34,6 @@ from webhook.diagnose.tools.readers.notation import (
     kernel_port_state,
     link_layer,
     mellanox_type,
-    mlx5_driver,
     number,
     rate,
     single_word,
@@ -293,61 +289,3 @@ def _device_list_row(line: Line) -> RowReading | None:
 
 read_device_list = LineByLineReader(_device_list_row)
 DEVICE_LIST = Reader(_DEVICE_LIST, read_device_list)
-
-
-# Files of /sys and /proc with properties of the node, each with its path.
-#
-#   /sys/class/dmi/id/product_name:DGXH100
-#   /sys/module/mlx5_core/version:24.10-0.7.0
-#   /sys/module/ib_core/parameters/netns_mode:Y
-#   /proc/sys/kernel/osrelease:5.15.0-134-generic
-#   /sys/bus/pci/devices:no GPU
-#
-# This is the output of `grep -r . PATH` and of the script of `rdma-webhook discover script`; only
-# the script, which reads all PCI functions, writes the last line. netns_mode is Y if containers
-# share the node's RDMA devices (Linux, drivers/infiniband/core/device.c).
-
-_HOST_SYSFS = "sysfs"
-
-_HOST_SYSFS_FILE = re.compile(r"\s{0,40}(/(?:sys|proc)/[\w./-]{1,120}):(.{0,200}?)\s*", re.ASCII)
-_NETNS = {"Y": "shared", "N": "exclusive"}
-_GPUS = {"no GPU": "none"}
-
-
-def _or_none(value: str) -> str | None:
-    return value or None
-
-
-def _yes(_: str) -> str:
-    return "yes"
-
-
-#: File → the property, and the function that reads its value.
-_FILES: dict[str, tuple[NodeProperty, Callable[[str], str | None]]] = {
-    "/sys/class/dmi/id/product_name": ("product", dmi_value),
-    "/sys/class/dmi/id/sys_vendor": ("vendor", dmi_value),
-    "/sys/class/dmi/id/chassis_asset_tag": ("asset-tag", dmi_value),
-    "/sys/module/mlx5_core/version": ("driver", mlx5_driver),
-    "/sys/module/ib_core/parameters/netns_mode": ("netns", _NETNS.get),
-    "/sys/module/nvidia_peermem/initstate": ("peermem", _yes),
-    "/sys/module/nv_peer_mem/initstate": ("peermem", _yes),
-    "/sys/bus/pci/devices": ("gpus", _GPUS.get),
-    "/proc/sys/kernel/osrelease": ("kernel", _or_none),
-    "/proc/sys/kernel/hostname": ("hostname", _or_none),
-}
-
-
-def _host_sysfs_row(line: Line) -> RowReading | None:
-    """Read a line of a known file."""
-    file = _HOST_SYSFS_FILE.fullmatch(line.text)
-    if file is None or file[1] not in _FILES:
-        return None
-    name, meaning = _FILES[file[1]]
-    value = meaning(file[2])
-    if value is None:
-        return RowReading(understood=name not in {"netns", "driver", "gpus"})
-    return RowReading((PropertyObservation(Origin(_HOST_SYSFS, line.number), name, value),))
-
-
-read_host_sysfs = LineByLineReader(_host_sysfs_row)
-HOST_SYSFS = Reader(_HOST_SYSFS, read_host_sysfs)

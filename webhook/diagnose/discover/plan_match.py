@@ -1,0 +1,145 @@
+"""The `match` of each planned fabric: resources, products and labels that no other group has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from webhook.config.names import intended_product, is_label_glob
+from webhook.diagnose.discover.fabric_entry import MatchEntryForm
+from webhook.diagnose.discover.groups import Group
+
+_HOSTNAME = "kubernetes.io/hostname"
+_GPU = "nvidia.com/gpu"
+#: Labels that distinguish pools of nodes, the deliberate ones first.
+_POOLS = (
+    "rdma.lab/fabric",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "eks.amazonaws.com/nodegroup",
+    "node.kubernetes.io/instance-type",
+    "nvidia.com/gpu.machine",
+)
+
+
+class Match(NamedTuple):
+    """The `match` of a fabric."""
+
+    #: None: the resources are unknown, and the file's default applies.
+    gpu_resources: tuple[str, ...] | None
+    product: str | None
+    labels: Mapping[str, tuple[str, ...]]
+    #: Field → the reason for its value.
+    reason_by_field: Mapping[str, str]
+
+
+def matches(groups: Sequence[Group], resources: Sequence[frozenset[str]]) -> list[Match]:
+    """Return the match of each group; `resources` are the RDMA resources of each group's fabric.
+
+    If neither GPUs nor unique resources identify a group, all groups get labels.
+    """
+    group_matches = [_by_gpus(group) for group in groups]
+    if not _share_gpus(group_matches) and not _lacks_identity(group_matches, resources):
+        return group_matches
+    key, reason = _distinguishing_label(groups)
+    return [
+        match._replace(
+            labels={key: _values(group, key)},
+            reason_by_field={**match.reason_by_field, "nodeLabels": reason},
+        )
+        for match, group in zip(group_matches, groups, strict=True)
+    ]
+
+
+def _by_gpus(group: Group) -> Match:
+    reason_by_field: dict[str, str] = {}
+    resources = _resources(group)
+    if resources is not None:
+        reason_by_field["gpuResources"] = (
+            "offered by the nodes" if resources else "the nodes have no GPUs"
+        )
+    if group.product:
+        reason_by_field["gpuProducts"] = "as in the node label nvidia.com/gpu.product"
+    return Match(resources, group.product, {}, reason_by_field)
+
+
+def _resources(group: Group) -> tuple[str, ...] | None:
+    """Return the GPU resources of the nodes, () if they have no GPU; None if unknown."""
+    if group.without_gpus:
+        return ()
+    kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
+    if not all(kubes):
+        return None
+    names = {name for kube in kubes if kube for name in kube.gpu_resources}
+    if not names and any(node_ports.node.gpus for node_ports in group.ports_of_nodes):
+        return None  # the GPU plugin is not ready, or not yet installed
+    return tuple(sorted(names))
+
+
+def _share_gpus(group_matches: Sequence[Match]) -> bool:
+    """Return whether two groups claim the same GPU resource without distinct products."""
+    products: dict[str, list[str | None]] = {}
+    for match in group_matches:
+        for resource in _claimed_gpu_resources(match):
+            products.setdefault(resource, []).append(match.product)
+    return any(
+        len(claims) > 1 and (not all(claims) or len(set(claims)) < len(claims))
+        for claims in products.values()
+    )
+
+
+def _lacks_identity(group_matches: Sequence[Match], resources: Sequence[frozenset[str]]) -> bool:
+    """Return whether nothing identifies a group: no GPU, and no RDMA resource of its own."""
+    listed = Counter(name for names in resources for name in names)
+    return any(
+        not _claimed_gpu_resources(match) and all(listed[name] > 1 for name in names)
+        for match, names in zip(group_matches, resources, strict=True)
+    )
+
+
+def _claimed_gpu_resources(match: Match) -> tuple[str, ...]:
+    return (_GPU,) if match.gpu_resources is None else match.gpu_resources
+
+
+def _distinguishing_label(groups: Sequence[Group]) -> tuple[str, str]:
+    """Return a label with distinct values for all groups, and the reason for using it."""
+    for key in _POOLS:
+        values = [set(_values(group, key)) for group in groups]
+        every = [label for labels in values for label in labels]
+        if all(values) and "" not in every and len(every) == len(set(every)):
+            return key, "the GPUs do not distinguish the fabrics, but this label does"
+    return _HOSTNAME, (
+        "the GPUs do not distinguish the fabrics; a label of your own on the nodes would be better "
+        "than their names"
+    )
+
+
+def _values(group: Group, key: str) -> tuple[str, ...]:
+    """Return the values of a label on the nodes of a group; "" for a node without it."""
+    values: dict[str, None] = {}
+    for node_ports in group.ports_of_nodes:
+        kube = node_ports.node.kube
+        value = kube.labels.get(key, "") if kube else ""
+        if key == _HOSTNAME and not value:
+            value = node_ports.node.name
+        if value == "" or is_label_glob(value):
+            values[value] = None
+    return tuple(values)
+
+
+def match_entry_form(match: Match) -> MatchEntryForm:
+    """Return the fields of a match that are set."""
+    entry: MatchEntryForm = {}
+    if match.gpu_resources is not None:
+        entry["gpuResources"] = list(match.gpu_resources)
+    if match.product:
+        entry["gpuProducts"] = [_as_glob(match.product)]
+    if match.labels:
+        entry["nodeLabels"] = {key: list(values) for key, values in match.labels.items()}
+    return entry
+
+
+def _as_glob(product: str) -> str:
+    """Return a glob for a product; `[N]VIDIA-...` if it could pass for a misspelling."""
+    return f"[{product[0]}]{product[1:]}" if intended_product(product) else product
