@@ -10,9 +10,15 @@ import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.container_status import cut
+from webhook.diagnose.why.controller_record import (
+    ENDS,
+    ControllerRecord,
+    ControllerSpec,
+    ControllerStatus,
+)
+from webhook.diagnose.why.replacement import start_job
 from webhook.diagnose.why.workload_reads import Workload
-from webhook.kube.objects import Conditions, KubernetesObject
-from webhook.kube.records import LenientObject, Number, Text
+from webhook.kube.objects import KubernetesObject
 from webhook.model.finding import Code, Finding
 
 PAUSED = Code(
@@ -62,62 +68,10 @@ CODES = (
     MANAGED_ELSEWHERE,
 )
 
-#: The conditions of a Job that has ended.
-_ENDS = ("Complete", "Failed")
 #: The value of spec.managedBy for the Job controller of Kubernetes, which is the default.
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
 #: The same for Kueue's MultiKueue (kubernetes-sigs/kueue, apis/kueue/v1beta1).
 _MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-
-
-class ControllerSpec(LenientObject):
-    """What is asked of a controller."""
-
-    suspend: object = None
-    paused: object = None
-    schedule: Text = ""
-    replicas: object = None
-    parallelism: object = None
-    managed_by: Text = ""
-    pod_management_policy: Text = ""
-
-
-class ControllerStatus(Conditions):
-    """What a controller reports."""
-
-    desired_number_scheduled: Number = -1
-    current_number_scheduled: Number = 0
-    replicas: Number = 0
-    active: Number = 0
-    failed: Number = 0
-
-
-class ControllerRecord(KubernetesObject):
-    """The fields of controllers that decide whether they create pods."""
-
-    spec: ControllerSpec = ControllerSpec()
-    status: ControllerStatus = ControllerStatus()
-
-
-def wants_none(controller: KubernetesObject) -> bool:
-    """Return whether a controller asks for no pods."""
-    record = ControllerRecord.read(controller.manifest)
-    return record.spec.replicas == 0 or record.status.desired_number_scheduled == 0
-
-
-def is_complete(controller: KubernetesObject) -> bool:
-    """Return whether a controller reports as many pods as it asks for, or that it has ended."""
-    record = ControllerRecord.read(controller.manifest)
-    spec, status = record.spec, record.status
-    match controller.kind:
-        case "StatefulSet":
-            return status.replicas == spec.replicas
-        case "DaemonSet":
-            return status.current_number_scheduled == status.desired_number_scheduled
-        case "Job":
-            return status.active == spec.parallelism or has_ended(status)
-        case _:
-            return False
 
 
 def own_reasons(workload: Workload) -> Iterator[Finding]:
@@ -127,17 +81,18 @@ def own_reasons(workload: Workload) -> Iterator[Finding]:
         record = ControllerRecord.read(controller.manifest)
         yield from _held(workload, controller, record.spec)
         yield from _managed_elsewhere(workload, controller, record.spec)
-        if controller is workload.controller:
-            yield from _wants_no_pods(start, record.spec)
+        # A ReplicaSet of an older template has no pods by design.
+        if controller is workload.controller or controller.kind == "Job":
+            yield from _wants_no_pods(start, record)
         yield from _selects_no_node(start, record.status)
         yield from _ended(start, controller.title, record.status)
 
 
-def _wants_no_pods(start: str, spec: ControllerSpec) -> Iterator[Finding]:
-    for field, number in (("replicas", spec.replicas), ("parallelism", spec.parallelism)):
-        if number == 0:
-            text = f"{start}, since it asks for none ({field}: 0)."
-            yield SCALED_TO_ZERO.finding("error", text, f"Raise its {field}.")
+def _wants_no_pods(start: str, controller: ControllerRecord) -> Iterator[Finding]:
+    field = controller.spec.zero
+    if field:
+        text = f"{start}, since {controller.title} asks for none ({field}: 0)."
+        yield SCALED_TO_ZERO.finding("error", text, f"Raise its {field}.")
 
 
 def _selects_no_node(start: str, status: ControllerStatus) -> Iterator[Finding]:
@@ -156,10 +111,10 @@ def _selects_no_node(start: str, status: ControllerStatus) -> Iterator[Finding]:
 
 def _ended(start: str, title: str, status: ControllerStatus) -> Iterator[Finding]:
     """Yield that the controller waits after a failure, or has ended."""
-    if status.failed and not has_ended(status):
+    if status.failed and not status.has_ended:
         text = f"{start} now: the last pod of {title} failed or was deleted, and {title} waits."
         yield WAITS_TO_RETRY.finding("error", text)
-    for condition in _ENDS:
+    for condition in ENDS:
         state = status.condition(condition)
         if state.status == "True":
             details = f": {cut(state.message)}" if state.message else ""
@@ -194,10 +149,10 @@ def _held(
 ) -> Iterator[Finding]:
     """Yield that somebody suspended a controller, or paused it."""
     start, title = f"{workload.controller.title} has no pods", controller.title
-    if spec.suspend is True:
+    if spec.suspend:
         text = f"{start}, since {title} is suspended (spec.suspend: true)."
         yield SUSPENDED.finding("error", text)
-    if spec.paused is True:
+    if spec.paused:
         text = f"{start}, since {title} is paused (spec.paused: true)."
         deployment = f"deployment/{controller.metadata.name}"
         arguments = shlex.join([deployment, "-n", workload.namespace])
@@ -211,12 +166,6 @@ def not_due(workload: Workload) -> Iterator[Finding]:
     if controller.kind == "CronJob" and not workload.between:
         schedule = ControllerRecord.read(controller.manifest).spec.schedule
         text = f"{controller.title} has no pods: it has no Job, and its schedule is {schedule!r}."
-        name = controller.metadata.name
-        arguments = shlex.join([f"--from=cronjob/{name}", f"{name}-now", "-n", workload.namespace])
-        remedy = f"Wait until a run is due. To start a Job now: kubectl create job {arguments}."
+        command = start_job(controller, f"{controller.metadata.name}-now", workload.namespace)
+        remedy = f"Wait until a run is due. To start a Job now: {command}."
         yield NOT_DUE.finding("error", text, remedy)
-
-
-def has_ended(status: ControllerStatus) -> bool:
-    """Return whether a Job has ended."""
-    return any(status.condition(end).status == "True" for end in _ENDS)

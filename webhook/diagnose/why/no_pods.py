@@ -12,17 +12,13 @@ from collections.abc import Iterator
 from webhook.diagnose.why.answer import NOT_READ
 from webhook.diagnose.why.collector import unread_sentence
 from webhook.diagnose.why.container_status import cut
-from webhook.diagnose.why.controller_state import (
-    ControllerRecord,
-    is_complete,
-    not_due,
-    own_reasons,
-    wants_none,
-)
+from webhook.diagnose.why.controller_record import ControllerRecord
+from webhook.diagnose.why.controller_state import not_due, own_reasons
 from webhook.diagnose.why.explanation import Chapter, Explanation
 from webhook.diagnose.why.pod_status import finalizers_clause
 from webhook.diagnose.why.refusals import message_of_refusal, refusal, used_up_quotas
 from webhook.diagnose.why.workload_reads import Workload
+from webhook.kube.objects import KubernetesObject
 from webhook.model.finding import Code, Finding
 
 NO_PODS = Code(
@@ -33,15 +29,18 @@ NO_PODS = Code(
 )
 BEING_DELETED = Code(
     "BeingDeleted",
-    "The controller or its namespace is being deleted, so it creates no pods.",
-    "Wait until it is gone, and create it again, or create it in another namespace.",
+    "The controller, an object between it and its pods, or their namespace is being deleted, so "
+    "there are no pods.",
+    "Wait until it is gone, and create it again, or create it in another namespace. An object that "
+    "a controller creates, such as the Job of a CronJob, comes by itself.",
 )
 WAITS_FOR_READY = Code(
     "WaitsForReady",
     "The StatefulSet lacks pods: with podManagementPolicy OrderedReady, it creates a pod only when "
     "those before it are ready.",
     "Find out why the pod is not ready. If it waits for the others, as the ranks of a job do, set "
-    "podManagementPolicy: Parallel, which needs the StatefulSet to be created again.",
+    "podManagementPolicy: Parallel. That needs the StatefulSet to be created again: kubectl delete "
+    "--cascade=orphan keeps its pods.",
 )
 CODES = (
     NO_PODS,
@@ -77,7 +76,7 @@ def _explanation(
         namespace=workload.namespace,
         pod="",
         owners=(workload.controller.title,),
-        rdma="no",
+        rdma="unsure" if findings[0].level == "unsure" else "no",
         libraries=(),
         answer=findings[0],
         chapters=tuple(chapter for chapter in chapters if chapter.findings),
@@ -97,27 +96,29 @@ def _findings(workload: Workload) -> Iterator[Finding]:
 def _refusals(workload: Workload) -> Iterator[Finding]:
     """Yield why the API server refused the pods: from the newest Event of each, or conditions.
 
-    If there are pods, an Event counts only if it is newer than they are. It may still be over for
-    a ReplicaSet, whose condition then is the present state, and for a controller with all its pods,
-    be it none.
+    An Event is over if its controller now wants no pods. If there are pods, it counts only if it is
+    newer than they are. It may still be over for a ReplicaSet, whose condition then is the present
+    state, and for a controller with all its pods.
     """
     messages: dict[str, str] = {}
-    complete = {
-        controller.title
-        for controller in (workload.controller, *workload.between)
-        if is_complete(controller) and (workload.newest or wants_none(controller))
+    controllers = (*workload.between, workload.controller)
+    records = [ControllerRecord.read(controller.manifest) for controller in controllers]
+    over = {
+        record.title
+        for record in records
+        if record.wants_none or (workload.newest and record.is_complete)
     }
     for event in workload.events:
-        is_over = event.about.title in complete or (
+        is_over = event.about.title in over or (
             workload.newest
             and (event.time <= workload.newest or event.about.kind in _WITH_CONDITION)
         )
         if event.reason == _FAILED_CREATE and not is_over:
             messages[event.about.title] = event.text
-    for controller in (*workload.between, workload.controller):
-        failure = ControllerRecord.read(controller.manifest).status.condition("ReplicaFailure")
+    for controller in records:
+        failure = controller.status.condition("ReplicaFailure")
         # A Deployment repeats the message of its ReplicaSet, about a pod of another name.
-        is_repeated = controller is workload.controller and messages
+        is_repeated = controller is records[-1] and messages
         if failure.status == "True" and failure.message and not is_repeated:
             messages.setdefault(controller.title, failure.message)
     by_message = {message_of_refusal(message): title for title, message in messages.items()}
@@ -136,14 +137,25 @@ def _waits_for_ready(workload: Workload) -> Iterator[Finding]:
             f"{record.title} lacks pods: it has {count} of {replicas}, and creates the next one "
             f"only when pod {workload.unready[0]} is ready (podManagementPolicy: OrderedReady)."
         )
-        arguments = shlex.join([record.metadata.name, "-n", workload.namespace])
         remedy = (
             "Unless the pod has just started, find out why it is not ready. If it waits for the "
-            "others, as the ranks of a job do, set spec.podManagementPolicy: Parallel in the "
-            "manifest. That field cannot be changed, so create the StatefulSet again: kubectl "
-            f"delete statefulset {arguments}, and apply the manifest."
+            f"others, as the ranks of a job do, {_parallel(record, workload.namespace)}"
         )
-        yield WAITS_FOR_READY.finding("error", text, remedy)
+        yield WAITS_FOR_READY.finding("unsure", text, remedy)
+
+
+def _parallel(stateful_set: ControllerRecord, namespace: str) -> str:
+    """Return how to start all pods of a StatefulSet at once, as the end of a sentence."""
+    above = stateful_set.metadata.controller
+    if above is not None:
+        return f"see whether {above.title}, which owns the StatefulSet, can start them together."
+    name = stateful_set.metadata.name
+    arguments = shlex.join([name, "-n", namespace, "--cascade=orphan"])
+    return (
+        "set spec.podManagementPolicy: Parallel in the manifest. That field cannot be changed, so "
+        f"create the StatefulSet again, without its pods: kubectl delete statefulset {arguments}, "
+        "and apply the manifest."
+    )
 
 
 def _deletions(workload: Workload) -> Iterator[Finding]:
@@ -165,4 +177,15 @@ def _deletions(workload: Workload) -> Iterator[Finding]:
     for controller in (workload.controller, *workload.between[:1]):
         if controller.metadata.is_deleted:
             state = f"{controller.title} is being deleted{finalizers_clause(controller)}"
-            yield BEING_DELETED.finding("error", f"{title} has no pods, since {state}.")
+            is_child = controller is not workload.controller
+            remedy = _next_child(title, controller) if is_child else BEING_DELETED.remedy
+            yield BEING_DELETED.finding("error", f"{title} has no pods, since {state}.", remedy)
+
+
+def _next_child(title: str, child: KubernetesObject) -> str:
+    """Return what to do about an object that a controller will create again."""
+    due = " when it is due" if title.startswith("CronJob ") else ""
+    remedy = f"Wait until it is gone: {title} then creates the next {child.kind}{due}."
+    if finalizers_clause(child):
+        remedy = f"{remedy} If it stays, find out what should remove the finalizers, and does not."
+    return remedy

@@ -5,22 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.replacement import hold_of
+from webhook.diagnose.why.replacement import effect_of_change, hold_of
 from webhook.kube.objects import KubernetesObject
 from webhook.preview.workloads.templates import templates_of
 
 #: A controller writes its template into objects of these kinds, and undoes changes there.
 _KINDS_WITH_COPIES = ("ReplicaSet", "Job")
-#: Kind → how a change of its template takes effect, after the sentence about the change. Source:
-#: Kubernetes' docs, "Workload Management"; the API server rejects changes of a Job's template.
-_EFFECTS = {
-    "Deployment": "; the Deployment then replaces the pod.",
-    "DaemonSet": "; the DaemonSet then replaces the pod.",
-    "ReplicaSet": ", and delete the pod: the ReplicaSet creates it again.",
-    "StatefulSet": ", and delete the pod: the StatefulSet creates it again.",
-    "CronJob": "; the next Job of the CronJob then has it.",
-    "Job": ". A Job's template cannot be changed, so delete Job {0} and create it again.",
-}
 _OF_A_POD = ", and create the pod again."
 
 
@@ -71,4 +61,4 @@ def with_effect(change: str, evidence: PodEvidence) -> str:
     if hold := hold_of(owner, evidence):
         return f"{change}. Then, since {hold.cause}, {hold.step}. {hold.effect}".rstrip()
     kind, name = editable_controller(owner)
-    return f"{change}{_EFFECTS.get(kind, ', and create {1} {0} again.').format(name, kind)}"
+    return f"{change}{effect_of_change(kind, name, evidence)}"

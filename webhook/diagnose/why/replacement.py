@@ -3,7 +3,8 @@
 Sources, in Kubernetes 1.36: pkg/controller/statefulset (stateful_set_control.go: a pod that is not
 ready holds up a rollout; stateful_set_utils.go: a pod below the partition is created from the old
 revision), pkg/controller/daemon/util/daemonset_util.go (IsPodUpdated; the API server counts the
-templates of a DaemonSet in an annotation), pkg/controller/cronjob/cronjob_controllerv2.go.
+templates of a DaemonSet in an annotation), pkg/controller/cronjob/cronjob_controllerv2.go,
+and Kubernetes' docs, "Workload Management". The API server rejects changes of a Job's template.
 """
 
 from __future__ import annotations
@@ -12,11 +13,9 @@ import re
 import shlex
 from typing import NamedTuple
 
-from pydantic import Field
-
+from webhook.diagnose.why.controller_record import ControllerRecord
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.kube.objects import Conditions, KubernetesObject, PodRecord
-from webhook.kube.records import Flag, LenientObject, Number, Text
+from webhook.kube.objects import KubernetesObject, PodRecord
 from webhook.model.names import capitalized
 from webhook.model.pod import at
 
@@ -34,7 +33,7 @@ class Hold(NamedTuple):
 
     #: A clause.
     cause: str
-    #: What to do about it: an imperative clause that ends with a command.
+    #: What to do about it: an imperative clause.
     step: str
     #: The effect, as a sentence.
     effect: str
@@ -45,50 +44,11 @@ class Hold(NamedTuple):
         return f"{capitalized(self.step)}. {self.effect}".rstrip()
 
 
-class _RollingUpdate(LenientObject):
-    partition: Number = 0
-
-
-class _Strategy(LenientObject):
-    type: Text = ""
-    rolling_update: _RollingUpdate = Field(default_factory=_RollingUpdate)
-
-
-class _Ordinals(LenientObject):
-    start: Number = 0
-
-
-class _Spec(LenientObject):
-    update_strategy: _Strategy = Field(default_factory=_Strategy)
-    ordinals: _Ordinals = Field(default_factory=_Ordinals)
-    paused: Flag = False
-    concurrency_policy: Text = ""
-
-
-class _Status(Conditions):
-    observed_generation: Number = 0
-    update_revision: Text = ""
-    current_number_scheduled: Number = 0
-    updated_number_scheduled: Number = 0
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether a Job runs no more."""
-        return any(self.condition(end).status == "True" for end in ("Complete", "Failed"))
-
-
-class _Controller(KubernetesObject):
-    """The fields of controllers that decide when they replace pods."""
-
-    spec: _Spec = Field(default_factory=_Spec)
-    status: _Status = Field(default_factory=_Status)
-
-
 def has_old_template(evidence: PodEvidence) -> bool:
     """Return whether the pod's controller is known to have another template by now."""
     if not evidence.owners:
         return False
-    controller = _Controller.read(evidence.owners[0].manifest)
+    controller = ControllerRecord.read(evidence.owners[0].manifest)
     labels = evidence.pod.metadata.labels
     if controller.kind == "StatefulSet":
         return _differ(labels.get(_REVISION), controller.status.update_revision)
@@ -102,7 +62,7 @@ def _differ(of_pod: object, of_controller: object) -> bool:
     return bool(of_pod and of_controller) and of_pod != of_controller
 
 
-def _is_rolled_out(daemon_set: _Controller) -> bool:
+def _is_rolled_out(daemon_set: ControllerRecord) -> bool:
     """Return whether all pods are up to date: a template may be what an older one was."""
     status = daemon_set.status
     if status.observed_generation != at(daemon_set.manifest, ("metadata", "generation")):
@@ -112,7 +72,7 @@ def _is_rolled_out(daemon_set: _Controller) -> bool:
 
 def hold_of(controller: KubernetesObject, evidence: PodEvidence) -> Hold | None:
     """Return what keeps a controller from replacing the pod; None if nothing is known to."""
-    record = _Controller.read(controller.manifest)
+    record = ControllerRecord.read(controller.manifest)
     match record.kind:
         case "StatefulSet" | "DaemonSet" if record.spec.update_strategy.type == "OnDelete":
             effect = f"The {record.kind} then creates it from its present template."
@@ -125,19 +85,29 @@ def hold_of(controller: KubernetesObject, evidence: PodEvidence) -> Hold | None:
             arguments = shlex.join([subject, "-n", evidence.namespace_name])
             step = f"resume it: kubectl rollout resume {arguments}"
             return Hold(f"{record.title} is paused", step, "The Deployment then replaces the pod.")
+        case "CronJob" if record.spec.suspend:
+            command = start_job(record, f"{record.metadata.name}-again", evidence.namespace_name)
+            effect = "It has the present template."
+            return Hold(f"{record.title} is suspended", f"start a Job: {command}", effect)
         case "CronJob" if record.spec.concurrency_policy == "Forbid":
             return _running_job(record, evidence)
         case _:
             return None
 
 
-def _is_below_partition(stateful_set: _Controller, pod: PodRecord) -> bool:
+def start_job(cron_job: KubernetesObject, name: str, namespace: str) -> str:
+    """Return the command that starts a Job of a CronJob."""
+    source = f"--from=cronjob/{cron_job.metadata.name}"
+    return f"kubectl create job {shlex.join([source, name, '-n', namespace])}"
+
+
+def _is_below_partition(stateful_set: ControllerRecord, pod: PodRecord) -> bool:
     spec, ordinal = stateful_set.spec, _ORDINAL.search(pod.metadata.name)
     partition = spec.update_strategy.rolling_update.partition
     return ordinal is not None and int(ordinal[1]) < spec.ordinals.start + partition
 
 
-def _partition(stateful_set: _Controller, evidence: PodEvidence) -> Hold:
+def _partition(stateful_set: ControllerRecord, evidence: PodEvidence) -> Hold:
     """Return the hold of a partition: even a deleted pod is created from the old template."""
     partition = stateful_set.spec.update_strategy.rolling_update.partition
     cause = f"updateStrategy.rollingUpdate.partition of {stateful_set.title} is {partition}"
@@ -153,10 +123,10 @@ def _partition(stateful_set: _Controller, evidence: PodEvidence) -> Hold:
     return Hold(cause, step, "The StatefulSet then creates the pod from its present template.")
 
 
-def _running_job(cron_job: _Controller, evidence: PodEvidence) -> Hold | None:
+def _running_job(cron_job: ControllerRecord, evidence: PodEvidence) -> Hold | None:
     """Return the hold of a Job that runs, if the CronJob starts no other meanwhile."""
     for owner in evidence.owners:
-        if owner.kind == "Job" and not _Controller.read(owner.manifest).status.has_ended:
+        if owner.kind == "Job" and not ControllerRecord.read(owner.manifest).status.has_ended:
             arguments = shlex.join([owner.metadata.name, "-n", evidence.namespace_name])
             return Hold(
                 f"the concurrencyPolicy of {cron_job.title} is Forbid, and {owner.title} runs",
@@ -175,9 +145,31 @@ def replacement_remedy(controller: KubernetesObject, evidence: PodEvidence) -> s
     subject = f"{controller.kind.lower()}/{controller.metadata.name}"
     arguments = shlex.join([subject, "-n", evidence.namespace_name])
     wait = f"Wait until the {controller.kind} replaces the pod: kubectl rollout status {arguments}."
-    if controller.kind == "Deployment":  # whose ReplicaSet would only create it again
-        return wait
-    return f"{wait} If it does not, {_deletion(evidence)}."
+    return f"{wait}{_deletion_if_kept(controller.kind, evidence)}"
+
+
+def effect_of_change(kind: str, name: str, evidence: PodEvidence) -> str:
+    """Return how a change of a controller's template reaches the pod, after a clause on it."""
+    match kind:
+        case "Deployment" | "DaemonSet" | "StatefulSet":
+            replaced = f"; the {kind} then replaces the pod."
+            return f"{replaced}{_deletion_if_kept(kind, evidence)}"
+        case "ReplicaSet":
+            return ", and delete the pod: the ReplicaSet creates it again."
+        case "CronJob":
+            return "; the next Job of the CronJob then has it."
+        case "Job":
+            template = ". A Job's template cannot be changed"
+            return f"{template}, so delete Job {name} and create it again."
+        case _:
+            return f", and create {kind} {name} again."
+
+
+def _deletion_if_kept(kind: str, evidence: PodEvidence) -> str:
+    """Return what to do if a controller does not replace the pod; "" if a deletion is no help."""
+    if kind == "Deployment":  # whose ReplicaSet would only create it again
+        return ""
+    return f" If it does not, {_deletion(evidence)}."
 
 
 def _deletion(evidence: PodEvidence) -> str:

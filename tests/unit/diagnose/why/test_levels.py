@@ -47,7 +47,7 @@ LEVELS = {
     "ConfigurationChanged",
     "unsure": "StatusUnreadable Shortened UnknownCode Restarted NoRdma "
     "FailedCreate Event NotInspected NothingRegistered NoDeviceOpen MixedTransports "
-    "TransportUnknown NoChannel NothingLogged Unready",
+    "TransportUnknown NoChannel NothingLogged Unready WaitsForReady",
     "error": "OptedOut AnnotationMisspelled NamespaceExcluded NamespaceNotLabeled NotInstalled "
     "NoCaBundle CreatedBeforeWebhook AnnotatedLater CreatedBeforeLabel CreatedEarlier "
     "DidNotAnswer NotCalled Evicted Failed Unschedulable Insufficient OfferedNowhere "
@@ -60,7 +60,7 @@ LEVELS = {
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
     "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
     "CannotLockMemory NetworksNotAttached WaitsForBinding WaitsForInitContainer NotDue "
-    "PostStartHookError ManagedElsewhere BeingDeleted WaitsForReady",
+    "PostStartHookError ManagedElsewhere BeingDeleted",
 }
 OF_A_VERDICT = {
     "WouldBe",

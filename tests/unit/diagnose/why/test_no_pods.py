@@ -410,7 +410,7 @@ COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}]}
         ("Job", {"parallelism": 2}, {"active": 1}, True),
         ("Job", {"parallelism": 2}, {"active": 2}, False),
         ("Job", {"parallelism": 2}, COMPLETE, False),
-        ("RayCluster", {"replicas": 0}, {"replicas": 0}, True),
+        ("RayCluster", {"replicas": 1}, {"replicas": 1}, True),
     ],
 )
 def test_a_controller_that_counts_its_pods(
@@ -430,6 +430,9 @@ def test_a_controller_that_counts_its_pods(
     [
         ("StatefulSet", {"replicas": 0}, {"replicas": 0}),
         ("DaemonSet", {}, {"desiredNumberScheduled": 0, "currentNumberScheduled": 0}),
+        ("ReplicaSet", {"replicas": 0}, {}),
+        ("Job", {"parallelism": 0}, {}),
+        ("Job", {"suspend": True}, {}),
     ],
 )
 def test_a_controller_that_wants_no_pods(
@@ -438,7 +441,33 @@ def test_a_controller_that_wants_no_pods(
     """A refusal is from before its correction."""
     late = event("FailedCreate", DENIED, kind, "a", lastTimestamp=LATER)
     (finding,) = now(kind, spec=spec, status=status, events=[late])
+    assert finding.code == ("Suspended" if "suspend" in spec else "ScaledToZero")
+    if kind == "Job":
+        (of_child,) = now("CronJob", controller(kind, spec=spec), events=[late])
+        assert of_child.text == finding.text.replace("Job a has no", "CronJob a has no", 1)
+
+
+def test_a_deployment_that_was_scaled_to_zero() -> None:
+    """It scales its ReplicaSet, which is what was refused pods before."""
+    replicas = controller("ReplicaSet", "a-1", spec={"replicas": 0})
+    late = event("FailedCreate", QUOTA, "ReplicaSet", "a-1", lastTimestamp=LATER)
+    (finding,) = now("Deployment", replicas, spec={"replicas": 0}, events=[late])
     assert finding.code == "ScaledToZero"
+    assert finding.text == (
+        "Deployment a has no pods, since Deployment a asks for none (replicas: 0)."
+    )
+
+
+def test_an_old_template_that_was_refused() -> None:
+    """The refusal of the present one is the reason."""
+    old = controller("ReplicaSet", "a-1", spec={"replicas": 0})
+    new = controller("ReplicaSet", "a-2", spec={"replicas": 1})
+    refusals = [
+        event("FailedCreate", message, "ReplicaSet", name, lastTimestamp=LATER)
+        for name, message in (("a-1", QUOTA), ("a-2", DENIED))
+    ]
+    (finding,) = now("Deployment", new, old, events=refusals)
+    assert finding.text.endswith(f"ReplicaSet a-2 could not create one: {DENIED}")
 
 
 def waiting_for_ready(
@@ -451,10 +480,11 @@ def waiting_for_ready(
 
 
 def test_a_stateful_set_that_waits_for_its_first_pod() -> None:
-    """The next pod is not created before it is ready, which nothing else reports."""
+    """The next pod is not created before it is ready; whether it just starts is unknown."""
     explanation = waiting_for_ready(1, "a-0", "a-1")
     assert explanation is not None
-    assert (explanation.rdma, explanation.well, explanation.answer.level) == ("no", False, "error")
+    assert (explanation.rdma, explanation.well) == ("unsure", False)
+    assert explanation.answer.level == "unsure"
     assert (explanation.answer.code, explanation.answer.text) == (
         "WaitsForReady",
         (
@@ -465,10 +495,27 @@ def test_a_stateful_set_that_waits_for_its_first_pod() -> None:
     assert explanation.answer.remedy == (
         "Unless the pod has just started, find out why it is not ready. If it waits for the "
         "others, as the ranks of a job do, set spec.podManagementPolicy: Parallel in the manifest. "
-        "That field cannot be changed, so create the StatefulSet again: kubectl delete "
-        "statefulset a -n lab, and apply the manifest."
+        "That field cannot be changed, so create the StatefulSet again, without its pods: kubectl "
+        "delete statefulset a -n lab --cascade=orphan, and apply the manifest."
     )
     assert waiting_for_ready(1, podManagementPolicy="OrderedReady") == waiting_for_ready(1)
+
+
+def test_a_stateful_set_of_another_controller() -> None:
+    """That one would create it again as it is."""
+    owner = {"kind": "LeaderWorkerSet", "name": "l", "controller": True}
+    subject = controller(
+        "StatefulSet",
+        metadata={"name": "a", "ownerReferences": [owner]},
+        spec={"replicas": 2},
+        status={"replicas": 1},
+    )
+    explanation = explain_missing_pods(Workload("lab", subject, pods=("a-0",), unready=("a-0",)))
+    assert explanation is not None
+    assert explanation.answer.remedy.endswith(
+        "as the ranks of a job do, see whether LeaderWorkerSet l, which owns the StatefulSet, can "
+        "start them together."
+    )
 
 
 def test_pods_that_do_not_wait_for_each_other() -> None:
@@ -537,9 +584,19 @@ def test_a_controller_that_is_being_deleted() -> None:
             "removal of its finalizers (x/y)."
         ),
     )
+    assert finding.remedy.startswith("Wait until it is gone, and create it again")
     metadata = {"name": "a-1", "deletionTimestamp": LATER}
     (finding,) = now("CronJob", controller("Job", metadata=metadata))
     assert finding.text == "CronJob a has no pods, since Job a-1 is being deleted."
+    assert finding.remedy == (
+        "Wait until it is gone: CronJob a then creates the next Job when it is due."
+    )
+    kept = controller("ReplicaSet", metadata={**metadata, "finalizers": ["x/y"]})
+    (finding,) = now("Deployment", kept)
+    assert finding.remedy == (
+        "Wait until it is gone: Deployment a then creates the next ReplicaSet. If it stays, find "
+        "out what should remove the finalizers, and does not."
+    )
     (finding,) = now("CronJob", controller("Job"), controller("Job", metadata=metadata))
     assert finding.code == "NoPods"
 

@@ -143,6 +143,20 @@ def test_a_cron_job_that_allows_one_job() -> None:
     assert hold_of(allowing, evidence(running, allowing)) is None
 
 
+def test_a_suspended_cron_job() -> None:
+    """Its next Job never comes, so people start one."""
+    controller = owner("CronJob", spec={"suspend": True, "concurrencyPolicy": "Forbid"})
+    running = KubernetesObject.read(job())
+    hold = hold_of(controller, evidence(running, controller))
+    assert hold is not None
+    assert hold.cause == "CronJob a is suspended"
+    assert replacement_remedy(controller, evidence(controller)) == hold.remedy
+    assert hold.remedy == (
+        "Start a Job: kubectl create job --from=cronjob/a a-again -n lab. It has the present "
+        "template."
+    )
+
+
 @pytest.mark.parametrize(
     "controller",
     [

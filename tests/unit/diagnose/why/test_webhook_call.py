@@ -325,6 +325,9 @@ def test_a_copy_is_not_the_template_to_edit(kind: str, above: str) -> None:
     assert finding.remedy.endswith(f"of the pod template of {above} a{effects[above]}")
 
 
+IF_NOT_REPLACED = "If it does not, delete the pod: kubectl delete pod train-0 -n lab."
+
+
 @pytest.mark.parametrize(
     ("kind", "effect"),
     [
@@ -332,8 +335,8 @@ def test_a_copy_is_not_the_template_to_edit(kind: str, above: str) -> None:
             "Job",
             ". A Job's template cannot be changed, so delete Job train and create it again.",
         ),
-        ("DaemonSet", "; the DaemonSet then replaces the pod."),
-        ("StatefulSet", ", and delete the pod: the StatefulSet creates it again."),
+        ("DaemonSet", f"; the DaemonSet then replaces the pod. {IF_NOT_REPLACED}"),
+        ("StatefulSet", f"; the StatefulSet then replaces the pod. {IF_NOT_REPLACED}"),
         ("ReplicaSet", ", and delete the pod: the ReplicaSet creates it again."),
         ("MPIJob", ", and create MPIJob train again."),
     ],
