@@ -33,12 +33,21 @@ class DataKey(NamedTuple):
         return f"key {self.key} of ConfigMap {self.config_map}"
 
 
+class EnvSource(NamedTuple):
+    """A source of envFrom."""
+
+    #: Such as "ConfigMap site"; the name may be missing.
+    title: str
+    #: All keys of a ConfigMap; None for a Secret.
+    key: DataKey | None = None
+
+
 class ReadEnv(NamedTuple):
     """A container's variables, with those from ConfigMaps."""
 
     variables: dict[str, str | None]
-    #: The first source of envFrom that is not known, such as "ConfigMap site"; "" if all are.
-    unseen: str = ""
+    #: The first source of envFrom that is not known; None if all are.
+    unseen: EnvSource | None = None
     #: Variable → the key of a ConfigMap that its value comes from.
     keys: Mapping[str, DataKey] = MappingProxyType({})
 
@@ -71,11 +80,11 @@ def read_env(container: Container, user_env: UserEnv, config_maps: ConfigMaps) -
     """
     variables: dict[str, str | None] = {}
     keys: dict[str, DataKey] = {}
-    unseen = ""
+    unseen: EnvSource | None = None
     for source in map(fields_or_empty, container.env_from):
         name, prefix = _reference(source, "configMapRef"), source.get("prefix") or ""
         if name not in config_maps:
-            unseen = unseen or _title(source)
+            unseen = unseen or _env_source(source)
         for written, value in config_maps.get(name, {}).items():
             variable = f"{prefix}{written}"
             variables[variable], keys[variable] = value, DataKey(name, written)
@@ -112,10 +121,11 @@ def keys_in_env(container: Container) -> dict[str, DataKey]:
     return keys
 
 
-def _title(source: Mapping[str, object]) -> str:
-    """Return the kind and the name of a source of envFrom."""
+def _env_source(source: Mapping[str, object]) -> EnvSource:
     name = _reference(source, "configMapRef")
-    return f"ConfigMap {name}" if name else f"Secret {_reference(source, 'secretRef')}".rstrip()
+    if name:
+        return EnvSource(f"ConfigMap {name}", DataKey(name, ""))
+    return EnvSource(f"Secret {_reference(source, 'secretRef')}".rstrip())
 
 
 def _reference(source: Mapping[str, object], field: str) -> str:

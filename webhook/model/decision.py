@@ -82,12 +82,21 @@ class Verdict(NamedTuple):
     assumption: Reason | None = None
     #: A script in a ConfigMap that a `yes` assumes to be harmless, since its text is not known.
     unread: DataKey | None = None
+    #: The key of a ConfigMap whose value decides it, or whose value is not known; `key` is "" for
+    #: all keys of a ConfigMap. None if the pod itself decides.
+    key: DataKey | None = None
+    #: Whether the container's env does not override what `key` has: it is a script.
+    overrides_env: bool = False
 
     @classmethod
     def of(cls, because: Reason, message: str, remedy: str = "") -> Verdict:
         """Return the verdict that a reason explains; its remedy is the default."""
         assert because.rdma is not None, because.code
         return cls(because.rdma, because, message, remedy or because.remedy)
+
+    def by_key(self, key: DataKey | None, *, overrides_env: bool = False) -> Verdict:
+        """Return the same verdict, with the key of a ConfigMap that decides it, if any."""
+        return self._replace(key=key, overrides_env=key is not None and overrides_env)
 
 
 class Outcome(NamedTuple):

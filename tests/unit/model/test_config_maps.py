@@ -8,6 +8,7 @@ from tests.builders import container, pod
 from tests.case_names import case_name
 from webhook.model.config_maps import (
     DataKey,
+    EnvSource,
     ReadEnv,
     config_map_data,
     config_maps_named_in,
@@ -174,7 +175,16 @@ def test_variables_from_config_maps(
     unseen: str,
 ) -> None:
     """Env comes before envFrom, and the command before both; Secrets stay unknown."""
-    assert read(user_env, **fields)[:2] == (variables, unseen)
+    result = read(user_env, **fields)
+    assert result.variables == variables
+    assert (result.unseen.title if result.unseen else "") == unseen
+
+
+def test_the_key_of_a_source_that_is_not_known() -> None:
+    """All keys of a ConfigMap, and none of a Secret."""
+    other, secret = {"configMapRef": {"name": "other"}}, {"secretRef": {"name": "other"}}
+    assert read({}, envFrom=[other]).unseen == EnvSource("ConfigMap other", DataKey("other", ""))
+    assert read({}, envFrom=[secret]).unseen == EnvSource("Secret other", None)
 
 
 def test_the_keys_that_variables_come_from() -> None:

@@ -66,7 +66,7 @@ def with_nccl_files(
         source = f"{file.path}, {key.title}" if key else file.path
         for name, value in _variables(text or ""):
             if name not in certain or certain[name].removed:
-                certain[name] = Setting(name, value, source, default=True)
+                certain[name] = Setting(name, value, source, default=True, key=key)
     return settings if certain == settings.certain else settings._replace(certain=certain)
 
 

@@ -9,6 +9,7 @@ from webhook.decide.settings.setting import (
     assigned,
     is_recorded,
 )
+from webhook.model.config_maps import DataKey
 
 
 class Process:
@@ -80,10 +81,10 @@ class Process:
         self.memlock = child.memlock or self.memlock
         self.rank_settings = child.rank_settings or self.rank_settings
 
-    def move(self, place: str) -> None:
+    def move(self, place: str, key: DataKey) -> None:
         """Attribute all changes to words in `place`, instead of words in the command."""
         for settings in (self.settings, self.rank_settings):
-            settings.update((name, setting.moved(place)) for name, setting in settings.items())
+            settings.update((name, setting.moved(place, key)) for name, setting in settings.items())
         self.env_dropped_by = self.env_dropped_by.replace(IN_COMMAND, place)
         self.user = self.user.replace(IN_COMMAND, place)
         if self.memlock is not None:

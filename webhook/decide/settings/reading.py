@@ -214,9 +214,9 @@ class Reading:
         possible, sides = len(self._possible), len(self._side_processes)
         self._run_commands(file.text, shell, depth)
         for changed in (shell.process, *self._side_processes[sides:]):
-            changed.move(file.place)
+            changed.move(file.place, file.key)
         self._possible[possible:] = [
-            setting.moved(file.place) for setting in self._possible[possible:]
+            setting.moved(file.place, file.key) for setting in self._possible[possible:]
         ]
         process.absorb(shell.process)
         shell.process = process

@@ -125,7 +125,7 @@ def mentions_in(files: ScriptFiles, explained: set[str]) -> Iterator[Setting]:
     """Yield settings that the files seem to make, as `mentions`."""
     for file in files.values():
         for setting in mentions(file.text or "", explained):
-            yield setting.moved(file.place)
+            yield setting.moved(file.place, file.key)
 
 
 def _words(text: str, paths: list[str]) -> Iterator[str]:

@@ -33,10 +33,11 @@ class Setting(NamedTuple):
     source: str  #: the kind of words that set it, such as "export in its command"
     removed: bool = False
     default: bool = False  #: whether the container's own value wins, as in `${X:-1}`
+    key: DataKey | None = None  #: the key of a ConfigMap that has the words or the file
 
-    def moved(self, place: str) -> Setting:
+    def moved(self, place: str, key: DataKey | None = None) -> Setting:
         """Return the same setting of words that are not in the command, but in `place`."""
-        return self._replace(source=self.source.replace(IN_COMMAND, place))
+        return self._replace(source=self.source.replace(IN_COMMAND, place), key=self.key or key)
 
 
 class OtherUser(NamedTuple):

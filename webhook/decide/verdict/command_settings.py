@@ -50,6 +50,8 @@ def _verdict(container: str, setting: Setting) -> Verdict:
     name, source = setting.name, setting.source
     if setting.value is None:
         message = f"container {container} computes {name} ({source}): write the value itself"
-        return Verdict.of(COMPUTED, message)
-    message = f"container {container} may set {name}={setting.value:.40} ({source})"
-    return Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed")
+        verdict = Verdict.of(COMPUTED, message)
+    else:
+        message = f"container {container} may set {name}={setting.value:.40} ({source})"
+        verdict = Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed")
+    return verdict.by_key(setting.key, overrides_env=not setting.default)

@@ -21,7 +21,7 @@ from webhook.decide.settings.setting import (
 )
 from webhook.model.claims import Claim, claims_by_container, claims_of
 from webhook.model.config_maps import DataKey
-from webhook.model.decision import Outcome
+from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.fabric import Fabric
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Container, Path, Pod
@@ -82,6 +82,13 @@ class PatchedTarget(NamedTuple):
             return setting.source
         key = self.keys.get(name)
         return (key.title if key else self.original.derivation(name)) or "env"
+
+    def verdict(self, because: Reason, message: str, name: str) -> Verdict:
+        """Return the verdict on a variable of `user_env`, with the key that has its value."""
+        setting, verdict = self._setting(name), Verdict.of(because, message)
+        if setting is None:
+            return verdict.by_key(self.keys.get(name))
+        return verdict.by_key(setting.key, overrides_env=not setting.default)
 
     def is_set_by_command(self, name: str) -> bool:
         """Return whether a command, or a file that it reads, sets a variable of `user_env`."""

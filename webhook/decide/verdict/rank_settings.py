@@ -35,9 +35,10 @@ def _verdict(analysis: PodAnalysis, launcher: Launcher) -> Verdict | None:
     switches = {"NCCL_IB_DISABLE": nccl_ib_disabled(env), "NCCL_NET": nccl_net_socket(env)}
     for name, value in switches.items():
         if value:
-            setting = f"{name}={value:.40} ({settings.certain[name].source})"
-            message = f"container {launcher.name} starts its ranks with {setting}: remove it"
-            return Verdict.of(RANKS_OFF, message)
+            setting = settings.certain[name]
+            text = f"{name}={value:.40} ({setting.source})"
+            message = f"container {launcher.name} starts its ranks with {text}: remove it"
+            return Verdict.of(RANKS_OFF, message).by_key(setting.key, overrides_env=True)
     return _mpi_verdict(analysis, launcher, env)
 
 

@@ -32,7 +32,7 @@ from webhook.decide.verdict.libraries.transfers import (
 )
 from webhook.decide.verdict.libraries.usage import with_user_env
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.model.config_maps import ReadEnv, keys_in_env, read_env
+from webhook.model.config_maps import EnvSource, ReadEnv, keys_in_env, read_env
 from webhook.model.decision import Reason, Verdict
 from webhook.model.names import enumerated
 from webhook.model.pod import Container
@@ -109,7 +109,8 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     unseen = _unseen_source(pod, patched)
     if unseen:
         subject = f"envFrom of container {patched.target.name}"
-        return Verdict.of(ENV_UNSEEN, f"{subject} may set variables that turn RDMA off ({unseen})")
+        message = f"{subject} may set variables that turn RDMA off ({unseen.title})"
+        return Verdict.of(ENV_UNSEEN, message).by_key(unseen.key)
     return _judge_unseen_file(pod, patched) if "NCCL" in patched.carriers else None
 
 
@@ -124,7 +125,8 @@ def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | Non
     key = file.read(analysis.namespace.config_maps).key if file else None
     subject = f"{path:.60} in container {patched.target.name}"
     place = f" ({key.title})" if key else ""
-    return Verdict.of(FILE_UNSEEN, f"{subject} may set variables that turn RDMA off{place}")
+    message = f"{subject} may set variables that turn RDMA off{place}"
+    return Verdict.of(FILE_UNSEEN, message).by_key(key)
 
 
 def _file_from_elsewhere(container: Container) -> str:
@@ -157,10 +159,10 @@ def _with_config_maps(pod: PatchedPod, patched: PatchedTarget) -> PatchedTarget:
     return with_user_env(pod, patched._replace(keys=read.keys), read.variables)
 
 
-def _unseen_source(pod: PatchedPod, patched: PatchedTarget) -> str:
-    """Return the first source of envFrom whose variables are not known, or ""."""
+def _unseen_source(pod: PatchedPod, patched: PatchedTarget) -> EnvSource | None:
+    """Return the first source of envFrom whose variables are not known, or None."""
     if not pod.analysis.containers[patched.target.path].env_from:
-        return ""
+        return None
     return _read(pod, patched).unseen
 
 
@@ -188,7 +190,8 @@ def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
         message = _unclear(patched, name)
         if message:
             message = f"container {patched.target.name} sets {name} {message}: its value"
-            return Verdict.of(VALUE_UNSEEN, f"{message} may keep {library} from using RDMA")
+            verdict = Verdict.of(VALUE_UNSEEN, f"{message} may keep {library} from using RDMA")
+            return verdict.by_key(keys_in_env(patched.original).get(name))
     return None
 
 

@@ -29,5 +29,5 @@ def judge_devices(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdi
                 setting = f"{name}={value:.60}{patched.place(name)}"
                 subject = f"container {patched.target.name}"
                 message = f"{subject} sets {setting}, but the fabric has {devices}"
-                return Verdict.of(DEVICES_NOT_OF_FABRIC, message)
+                return patched.verdict(DEVICES_NOT_OF_FABRIC, message, name)
     return None

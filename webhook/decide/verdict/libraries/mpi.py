@@ -75,7 +75,7 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
         place, removal = patched.place("UCX_TLS"), patched.removal("UCX_TLS")
         subject = f"container {patched.target.name}"
         message = f"{subject} runs MPI over UCX with UCX_TLS={tls:.40}{place}: {removal}"
-        return Verdict.of(MPI_UCX_TLS, message)
+        return patched.verdict(MPI_UCX_TLS, message, "UCX_TLS")
     return _verdict(patched, settings[0]) if settings else None
 
 
@@ -90,6 +90,6 @@ def _verdict(patched: PatchedTarget, setting: TcpSetting) -> Verdict:
     choice = f"{setting.text}{patched.place(setting.variable)}"
     if setting.certain:
         message = f"{subject} MPI with {choice}, which has no RDMA: {removal}"
-        return Verdict.of(MPI_PROVIDER, message)
+        return patched.verdict(MPI_PROVIDER, message, setting.variable)
     message = f"{subject} MPI with {choice}, with which it may lack RDMA: {removal}"
-    return Verdict.of(MPI_PERHAPS_TCP, message)
+    return patched.verdict(MPI_PERHAPS_TCP, message, setting.variable)

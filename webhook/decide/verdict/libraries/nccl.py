@@ -42,6 +42,7 @@ class _Switch(NamedTuple):
     """A setting that keeps NCCL off the fabric's devices."""
 
     reason: Reason
+    name: str  #: NCCL_NET
     setting: str  #: NCCL_NET=Socket
     remedy: str  #: what follows the setting: its place, and a clause
 
@@ -50,10 +51,12 @@ def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA in a target's variables for NCCL, or None."""
     subject, switch = f"container {patched.target.name}", _switch(pod, patched)
     if switch is not None:
-        return Verdict.of(switch.reason, f"{subject} sets {switch.setting}{switch.remedy}")
+        message = f"{subject} sets {switch.setting}{switch.remedy}"
+        return patched.verdict(switch.reason, message, switch.name)
     plugin = _plugin(patched)
     if plugin:
-        return Verdict.of(NET_PLUGIN, f"{subject} sets {plugin}: that plugin might not use RDMA")
+        message = f"{subject} sets {plugin}: that plugin might not use RDMA"
+        return patched.verdict(NET_PLUGIN, message, plugin.partition("=")[0])
     return None
 
 
@@ -67,24 +70,25 @@ def _switch(pod: PatchedPod, patched: PatchedTarget) -> _Switch | None:
     user_env = patched.user_env
     socket = transport_variables.nccl_net_socket(user_env)
     if socket:
-        return _Switch(NET_SOCKET, f"NCCL_NET={socket}", _removal(patched, "NCCL_NET"))
+        removal = _removal(patched, "NCCL_NET")
+        return _Switch(NET_SOCKET, "NCCL_NET", f"NCCL_NET={socket}", removal)
     provider = transport_variables.provider_without_rdma(user_env, "FI_PROVIDER")
     if provider and any(map(_plugin(patched).lower().__contains__, _LIBFABRIC)):
         place, removal = patched.place("FI_PROVIDER"), patched.removal("FI_PROVIDER")
-        setting = f"FI_PROVIDER={provider:.40}"
-        return _Switch(OFI_OVER_TCP, setting, f"{place} for NCCL's plugin: {removal}")
+        setting, remedy = f"FI_PROVIDER={provider:.40}", f"{place} for NCCL's plugin: {removal}"
+        return _Switch(OFI_OVER_TCP, "FI_PROVIDER", setting, remedy)
     if _plugin(patched, _OBEDIENT) or pod.applicability.uses_foreign_nic:
         return None  # other NICs have plugins, whose names need not be in a variable
     disabled = transport_variables.nccl_ib_disabled(user_env)
     if disabled:
         removal = _removal(patched, "NCCL_IB_DISABLE")
-        return _Switch(IB_DISABLED, f"NCCL_IB_DISABLE={disabled}", removal)
+        return _Switch(IB_DISABLED, "NCCL_IB_DISABLE", f"NCCL_IB_DISABLE={disabled}", removal)
     for devices in device_lists(pod):
         hca_list = transport_variables.nccl_ib_hca_not_of_fabric(user_env, devices)
         if hca_list:
-            setting = f"NCCL_IB_HCA={hca_list:.60}"
-            place = patched.place(transport_variables.IB_HCA)
-            return _Switch(HCA_NOT_OF_FABRIC, setting, f"{place}, but the fabric has {devices}")
+            name, setting = transport_variables.IB_HCA, f"NCCL_IB_HCA={hca_list:.60}"
+            remedy = f"{patched.place(name)}, but the fabric has {devices}"
+            return _Switch(HCA_NOT_OF_FABRIC, name, setting, remedy)
     return None
 
 

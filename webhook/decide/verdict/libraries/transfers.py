@@ -59,7 +59,7 @@ def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         f"container {patched.target.name} uses NIXL with UCX_TLS={tls:.60}"
         f"{patched.place('UCX_TLS')}, which has no RDMA transport: {patched.removal('UCX_TLS')}"
     )
-    return Verdict.of(NIXL, message)
+    return patched.verdict(NIXL, message, "UCX_TLS")
 
 
 def _other_backend(
@@ -73,7 +73,7 @@ def _other_backend(
         f"container {patched.target.name} makes NIXL use {backend:.40}{place} instead of UCX, and "
         "that backend may not use the fabric's devices"
     )
-    return Verdict.of(NIXL_BACKEND, message)
+    return patched.verdict(NIXL_BACKEND, message, variable)
 
 
 def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
@@ -81,9 +81,10 @@ def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     setting = transport_variables.mooncake_tcp(patched.user_env, patched.command)
     if not setting:
         return judge_devices(pod, patched, "MOONCAKE_DEVICE", "MC_TE_FILTERS", "MC_MS_FILTERS")
-    place = patched.place(setting.partition("=")[0])
+    name = setting.partition("=")[0]
+    place = patched.place(name)
     message = f"container {patched.target.name} makes Mooncake use TCP: remove {setting:.60}{place}"
-    return Verdict.of(MOONCAKE_OVER_TCP, message)
+    return patched.verdict(MOONCAKE_OVER_TCP, message, name)
 
 
 def judge_mori(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
@@ -99,5 +100,5 @@ def judge_nvshmem(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
             f"container {patched.target.name} uses NVSHMEM over UCX with UCX_TLS={tls:.60}"
             f"{patched.place('UCX_TLS')}: {patched.removal('UCX_TLS')}"
         )
-        return Verdict.of(NVSHMEM_OVER_UCX, message)
+        return patched.verdict(NVSHMEM_OVER_UCX, message, "UCX_TLS")
     return judge_devices(pod, patched, "NVSHMEM_HCA_LIST")
