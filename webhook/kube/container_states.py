@@ -22,6 +22,7 @@ class Terminated(LenientObject):
     message: Text = ""
     #: The start time; "" if it never ran.
     started_at: Text = ""
+    finished_at: Text = ""
 
 
 class Running(LenientObject):

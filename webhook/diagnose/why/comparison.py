@@ -129,6 +129,8 @@ def _own_settings(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str]]:
             by_code.setdefault(outcome.reason.code, []).append(remark)
     for code, remarks in by_code.items():
         text = "; ".join(remarks[:_MAX_REMARKS])
+        if len(remarks) > _MAX_REMARKS:
+            text = f"{text}; and {len(remarks) - _MAX_REMARKS} more"
         yield code, f"{capitalized(text)}."
 
 
@@ -220,11 +222,6 @@ def _names(status: StatusAnnotation) -> tuple[str, ...]:
     return () if isinstance(status.applied, int) else status.applied
 
 
-def _codes(status: StatusAnnotation) -> set[str]:
-    lists = (codes for codes in (status.skipped, status.warned) if not isinstance(codes, int))
-    return {status.verdict_reason, status.decision_reason}.union(*lists)
-
-
 def _undone(
     inspection: Inspection, status: StatusAnnotation, *, configuration_known: bool
 ) -> Iterator[Change]:
@@ -235,7 +232,7 @@ def _undone(
         if outcome.status != "applied" or not (configuration_known or name in _OF_EVERY_SITE):
             continue
         # Neither applied nor skipped: at admission the pod had it, or had no limit.
-        had = configuration_known and names and _CODES[name].isdisjoint(_codes(status))
+        had = configuration_known and names and _CODES[name].isdisjoint(status.codes)
         if name in names or had:
             yield from _changes(inspection, outcome)
 
@@ -256,7 +253,7 @@ def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[
     if (
         fabric is None
         or ENV.name not in _names(status)
-        or not user_value_codes.isdisjoint(_codes(status))
+        or not user_value_codes.isdisjoint(status.codes)
     ):
         return
     host_network = analysis.original.host_network

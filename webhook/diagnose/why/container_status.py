@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from webhook.decide.mutations.ipc_lock import CAPABILITY
+from webhook.decide.mutations.memory_limit import REQUIRED
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.errors import ShapeError
 from webhook.kube.container_states import ContainerStatus, Terminated, Waiting
@@ -132,6 +133,11 @@ _REMOVE_NON_ROOT = (
 _FAILED_PROBE = re.compile(r"failed (liveness|startup) probe")
 _MAX_MESSAGE = 400
 _SIGKILL, _SIGSEGV, _SIGTERM = 137, 139, 143
+#: The exit codes of a container that the kubelet stopped.
+_SIGNALED = (_SIGKILL, _SIGTERM)
+
+
+_CONTAINER = "Container"
 
 
 def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
@@ -140,7 +146,7 @@ def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
     for container in status.init_container_statuses:
         yield from _container(evidence, container, _Subject("Init container", container.name))
     for container in status.container_statuses:
-        yield from _container(evidence, container, _Subject("Container", container.name))
+        yield from _container(evidence, container, _Subject(_CONTAINER, container.name))
     for name in _ephemeral_without_capability(evidence.pod):
         text = (
             f"The ephemeral container {name} has no {CAPABILITY} and no RDMA device, so RDMA fails "
@@ -188,7 +194,7 @@ def _container(
     if waiting and waiting.reason in _CODES_AND_CAUSES:
         yield _not_started(subject.title, waiting)
     ended = _end_of(container)
-    if ended is not None and not _is_good_end(ended):
+    if ended and not _is_good_end(ended) and not _is_by_deletion(evidence, container.name, ended):
         yield _end(evidence, subject, ended, restarts)
     elif restarts:
         text = f"{subject.title} has restarted {_times(restarts)}."
@@ -205,13 +211,25 @@ def _not_started(title: str, waiting: Waiting) -> Finding:
     return code.finding("error", f"{title} cannot start: {cause}: {cut(waiting.message)}", remedy)
 
 
-def event_messages(evidence: PodEvidence, reason: str, container: str) -> list[str]:
-    """Return the messages of the Events with this reason about a container, oldest first."""
+def event_messages(
+    evidence: PodEvidence, reason: str, container: str, run: Terminated | None = None
+) -> list[str]:
+    """Return the messages of the Events with this reason about a container, oldest first.
+
+    `run`: only those from a run of it. Events stay for an hour, whatever happened since.
+    """
     return [
         event.text
         for event in evidence.events or ()
-        if event.reason == reason and f"{{{container}}}" in event.about.field_path
+        if event.reason == reason
+        and f"{{{container}}}" in event.about.field_path
+        and (run is None or _is_during(run, event.time))
     ]
+
+
+def _is_during(run: Terminated, time: str) -> bool:
+    """Return whether a time is in a run; an unknown start or end excludes nothing."""
+    return run.started_at <= time and (not run.finished_at or time <= run.finished_at)
 
 
 def log_remedy(evidence: PodEvidence) -> str:
@@ -242,8 +260,22 @@ def _has_not_started(ended: Terminated | None) -> bool:
     return ended is not None and ended.reason in ("StartError", "ContainerCannotRun")
 
 
+def has_completed(container: ContainerStatus) -> bool:
+    """Return whether a container has ended without a failure, and will not run again."""
+    ended = container.state.terminated
+    return ended is not None and _is_good_end(ended)
+
+
 def _is_good_end(ended: Terminated) -> bool:
     return ended.exit_code == 0 and ended.reason != "OOMKilled"
+
+
+def _is_by_deletion(evidence: PodEvidence, name: str, ended: Terminated) -> bool:
+    """Return whether the kubelet stopped a container since the pod is being deleted."""
+    if not evidence.pod.metadata.is_deleted or ended.reason == "OOMKilled":
+        return False
+    stops = event_messages(evidence, "Killing", name, ended)
+    return ended.exit_code in _SIGNALED and f"Stopping container {name}" in stops
 
 
 def _times(number: int) -> str:
@@ -254,12 +286,14 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
     exit_code = ended.exit_code
     times = f", and has restarted {_times(restarts)}" if restarts else ""
     if ended.reason == "OOMKilled":
-        return _oom(evidence.pod, subject, times)
+        return _oom(evidence, subject, times)
     if _has_not_started(ended):
         text = f"{subject.title} could not be started{times}: {cut(ended.message)}"
         return START_ERROR.finding("error", text)
-    cause, remedy = _cause_of_kill(evidence, subject.name)
-    if exit_code == _SIGKILL or (cause and exit_code == _SIGTERM):
+    cause, remedy = "", ""
+    if exit_code in _SIGNALED:
+        cause, remedy = _cause_of_kill(evidence, subject.name, ended)
+    if cause or exit_code == _SIGKILL:
         text = f"{subject.title} was killed (exit code {exit_code}){cause}{times}."
         return KILLED.finding("error", text, remedy or KILLED.remedy)
     crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""
@@ -272,33 +306,30 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
     return CONTAINER_FAILED.finding("error", text, remedy)
 
 
-def _cause_of_kill(evidence: PodEvidence, container: str) -> tuple[str, str]:
+def _cause_of_kill(evidence: PodEvidence, container: str, run: Terminated) -> tuple[str, str]:
     """Return a clause on why the kubelet killed a container, and the remedy; "" if unknown."""
     if evidence.pod.status.reason == DEADLINE:
         return ", since the pod ran longer than its activeDeadlineSeconds", DEADLINE_REMEDY
-    hooks = event_messages(evidence, "FailedPostStartHook", container)
+    hooks = event_messages(evidence, "FailedPostStartHook", container, run)
     if hooks:
         return f", since its postStart hook failed ({cut(hooks[-1])})", _POST_START_REMEDY
-    for killing in reversed(event_messages(evidence, "Killing", container)):
+    for killing in reversed(event_messages(evidence, "Killing", container, run)):
         if match := _FAILED_PROBE.search(killing):
-            return _cause_by_probe(evidence, container, match[1])
+            failures = event_messages(evidence, "Unhealthy", container, run)
+            return _cause_by_probe(failures, match[1])
     return "", ""
 
 
-def _cause_by_probe(evidence: PodEvidence, container: str, kind: str) -> tuple[str, str]:
+def _cause_by_probe(messages: list[str], kind: str) -> tuple[str, str]:
     """Return the clause and the remedy for a kill after a probe, "liveness" or "startup"."""
-    failures = [
-        message
-        for message in event_messages(evidence, "Unhealthy", container)
-        if message.lower().startswith(kind)
-    ]
+    failures = [message for message in messages if message.lower().startswith(kind)]
     details = f" ({cut(failures[-1])})" if failures else ""
     remedy = f"Correct {kind}Probe of the container, or what it checks."
     return f", since its {kind}Probe failed{details}", remedy
 
 
 def log_commands(evidence: PodEvidence, container: str, *, previous: bool) -> str:
-    """Return the commands that show why a container ended."""
+    """Return the commands that show the log of a container."""
     before = " --previous" if previous else ""
     pod = shlex.join(_arguments(evidence))
     place = shlex.join(_arguments(evidence, "-c", container))
@@ -313,23 +344,31 @@ def _arguments(evidence: PodEvidence, *options: str) -> list[str]:
     return [evidence.name or "POD", "-n", evidence.namespace_name, *options]
 
 
-def _oom(pod: PodRecord, subject: _Subject, times: str) -> Finding:
-    limit = _memory_limit(pod, subject.name)
+def _oom(evidence: PodEvidence, subject: _Subject, times: str) -> Finding:
+    limit = _memory_limit(evidence.pod, subject.name)
     if limit:
         text = (
             f"{subject.title} used more memory than its limit of {limit} and was killed "
             f"(OOMKilled){times}. Registered memory counts against the limit."
         )
-        keeps = pod.metadata.annotations.get(MEMORY_LIMIT_ANNOTATION) == "keep"
-        deletion = f"delete the annotation {MEMORY_LIMIT_ANNOTATION}: keep, and " * keeps
-        remedy = (
-            f"Raise limits.memory. Or let the webhook remove the limit: {deletion}use a namespace "
-            "that does not require a limit."
-        )
+        remedy = f"Raise limits.memory.{_without_limit(evidence, subject)}"
     else:
         text = f"{subject.title} was killed because the node ran out of memory (OOMKilled){times}."
         remedy = "Request as much memory as the job uses."
     return OOM_KILLED.finding("error", text, remedy)
+
+
+def _without_limit(evidence: PodEvidence, subject: _Subject) -> str:
+    """Return how the webhook would remove a limit that it has left; "" if it never would."""
+    if subject.kind != _CONTAINER:
+        return ""
+    if evidence.annotations.get(MEMORY_LIMIT_ANNOTATION) == "keep":
+        step = f"delete the annotation {MEMORY_LIMIT_ANNOTATION}: keep"
+    elif evidence.status and REQUIRED.code in evidence.status.codes:
+        step = "use a namespace that does not require a limit"
+    else:
+        return ""
+    return f" Or let the webhook remove the limit: {step}."
 
 
 def _memory_limit(pod: PodRecord, name: str) -> str:

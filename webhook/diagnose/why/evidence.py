@@ -197,6 +197,12 @@ class StatusAnnotation(LenientObject):
     skipped: Codes = ()
     warned: Codes = ()
 
+    @property
+    def codes(self) -> frozenset[str]:
+        """All its codes of reasons, except for lists that had no room."""
+        lists = (codes for codes in (self.skipped, self.warned) if not isinstance(codes, int))
+        return frozenset({self.verdict_reason, self.decision_reason}.union(*lists))
+
 
 def read_status(written: str) -> StatusAnnotation | None:
     """Read the annotation; None for anything but an object with a verdict."""

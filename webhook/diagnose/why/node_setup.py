@@ -8,6 +8,7 @@ Ready to False, with neither a reason nor a message). Handlers: containerd and C
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.container_status import cut
@@ -60,7 +61,7 @@ def node_problem(evidence: PodEvidence) -> Finding | None:
     if ready.status not in ("False", "Unknown"):
         return None
     text = f"Node {name} is not ready ({ready.reason}): {cut(ready.message)}"
-    return NODE_NOT_READY.finding("error", text)
+    return NODE_NOT_READY.finding("error", text, _unready_remedy(evidence))
 
 
 def _reported_problem(evidence: PodEvidence, name: str) -> Finding | None:
@@ -69,8 +70,19 @@ def _reported_problem(evidence: PodEvidence, name: str) -> Finding | None:
     is_marked = ready.status == "False" and not ready.message
     if is_marked and any(event.reason == _NODE_EVENT for event in evidence.events or ()):
         text = f"Node {name} is not ready: it has not reported for a while."
-        return NODE_NOT_READY.finding("error", text)
+        return NODE_NOT_READY.finding("error", text, _unready_remedy(evidence))
     return None
+
+
+def _unready_remedy(evidence: PodEvidence) -> str:
+    """Return what to do: only the kubelet ends the deletion of a pod, unless it is forced."""
+    if not evidence.pod.metadata.is_deleted:
+        return NODE_NOT_READY.remedy
+    arguments = shlex.join([evidence.name, "-n", evidence.namespace_name, "--force"])
+    return (
+        f"The deletion waits for the node. If its machine is off: kubectl delete pod {arguments}. "
+        "A process that still runs there would go on, beside that of the next pod."
+    )
 
 
 def is_being_set_up(pod: PodRecord) -> bool:

@@ -31,9 +31,13 @@ class PendingReads:
         self._namespace = namespace
 
     def own_node(self, pod: PodRecord) -> tuple[NodeRecord, ...] | None:
-        """Return the node of a running pod that is not ready; () if it does not exist."""
+        """Return the node of a running pod that is not ready, or is being deleted.
+
+        () if it does not exist.
+        """
         name = pod.spec.node_name
-        if pod.status.phase != "Running" or pod.status.condition("Ready").status != "False":
+        is_unready = pod.status.condition("Ready").status == "False"
+        if pod.status.phase != "Running" or not (is_unready or pod.metadata.is_deleted):
             return None
         node = self._existing(f"/api/v1/nodes/{name}", f"node {name}", name)
         if node is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.attached_networks import network_findings
@@ -11,6 +12,7 @@ from webhook.diagnose.why.container_status import (
     container_findings,
     cut,
     event_messages,
+    has_completed,
     log_commands,
     log_remedy,
 )
@@ -32,6 +34,12 @@ from webhook.model.finding import Code, Finding
 from webhook.model.pod import at
 
 TERMINATING = Code("Terminating", "The pod is being deleted.")
+KEPT_BY_FINALIZERS = Code(
+    "KeptByFinalizers",
+    "The pod is being deleted, and runs no more, but its finalizers keep it.",
+    "Find out why the controllers that own the finalizers do not remove them. If a controller is "
+    'gone: kubectl patch pod POD --type merge --patch \'{"metadata":{"finalizers":null}}\'.',
+)
 EVICTED = Code(
     "Evicted",
     "The kubelet evicted the pod, since the node ran short of memory or disk space.",
@@ -73,6 +81,7 @@ OTHER_EVENT = Code(
 )
 CODES = (
     TERMINATING,
+    KEPT_BY_FINALIZERS,
     EVICTED,
     RUNNING,
     UNREADY,
@@ -117,7 +126,7 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
     phase, node = pod.status.phase, pod.spec.node_name
     on_node = f" on node {node}" if node else ""
     if pod.metadata.is_deleted:
-        yield TERMINATING.finding("info", f"The pod is being deleted{finalizers_clause(pod)}.")
+        yield _deletion(evidence)
     if pod.status.reason == "Evicted":
         yield EVICTED.finding("error", f"The pod was evicted: {cut(pod.status.message)}")
     elif phase == "Running":
@@ -134,20 +143,38 @@ def _phase(evidence: PodEvidence) -> Iterator[Finding]:
         yield NO_STATUS.finding("info", NO_STATUS.meaning)
 
 
+def _deletion(evidence: PodEvidence) -> Finding:
+    """Return the finding on a pod that is being deleted; without a process, finalizers keep it."""
+    pod = evidence.pod
+    finalizers = finalizers_clause(pod)
+    text = f"The pod is being deleted{finalizers}."
+    if not finalizers or not (pod.status.has_ended or pod.waits_for_node):
+        return TERMINATING.finding("info", text)
+    arguments = shlex.join([evidence.name, "-n", evidence.namespace_name])
+    remedy = (
+        "Find out why the controllers that own the finalizers do not remove them. If a controller "
+        f"is gone: kubectl patch pod {arguments} --type merge --patch {shlex.quote(_UNHELD)}."
+    )
+    return KEPT_BY_FINALIZERS.finding("error", text, remedy)
+
+
+_UNHELD = '{"metadata":{"finalizers":null}}'
+
+
 def _unready(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield findings on a running pod that is not ready, except those on ended containers."""
+    """Yield findings on a running pod that is not ready, except those on failed containers."""
     status = evidence.pod.status
     ready = status.condition("Ready")
     containers = (*status.init_container_statuses, *status.container_statuses)
     unready = [container for container in containers if not container.ready]
+    running = [container.name for container in unready if container.state.is_running]
     if problem := node_problem(evidence):
         yield problem
     elif ready.status != "False" or evidence.pod.metadata.is_deleted:
         return
-    elif unready:
-        running = (container.name for container in unready if container.state.is_running)
+    elif running:
         yield from (_unready_container(evidence, name) for name in running)
-    else:
+    elif all(map(has_completed, unready)):
         reason = f": {cut(ready.message).rstrip('.')}" if ready.message else ""
         yield UNREADY.finding("unsure", f"It is not ready{reason}.")
 
@@ -230,7 +257,7 @@ def _is_over(event: Event, evidence: PodEvidence) -> bool:
     if event.about.kind == "Pod":
         return event.reason in SETUP_EVENTS and pod.status.phase != "Failed"
     created = pod.metadata.creation_timestamp
-    return event.reason == "FailedCreate" and event.time < created
+    return event.reason in _EVENTS and event.time < created
 
 
 def _event_remedy(code: Code, evidence: PodEvidence) -> str:

@@ -10,6 +10,7 @@ import pytest
 from tests.builders import V100, fabrics
 from tests.unit.diagnose.why.pods import (
     CONFIG,
+    LATER,
     OWNED,
     configuration,
     event,
@@ -804,7 +805,10 @@ def test_the_limit_range_of_a_limit() -> None:
 
 
 def test_the_node_of_a_running_pod_is_read_if_the_pod_is_not_ready() -> None:
-    """It may be gone or silent; only a missing node is known not to exist."""
+    """It may be gone or silent; only a missing node is known not to exist.
+
+    The same holds for a pod that is being deleted: its kubelet must end that.
+    """
     path, node = "/api/v1/nodes/node-1", {"metadata": {"name": "node-1"}}
     gone = StatusError(404, 'nodes "node-1" not found')
     state: dict[str, Any] = {"conditions": [{"type": "Ready", "status": "False"}]}
@@ -817,5 +821,8 @@ def test_the_node_of_a_running_pod_is_read_if_the_pod_is_not_ready() -> None:
         records = evidence.nodes
         assert (records and [record.metadata.name for record in records]) == nodes
         assert evidence.unread == unread
+    deleted = pod_in_cluster(metadata={"deletionTimestamp": LATER})
+    evidence = collect(FakeCluster(everything(deleted) | {path: node}))
+    assert [record.metadata.name for record in evidence.nodes or ()] == ["node-1"]
     for pod in (pod_in_cluster(), pod_in_cluster(phase="Succeeded", **state)):
         assert collect(FakeCluster(everything(pod) | {path: node})).nodes is None

@@ -122,6 +122,9 @@ def test_only_some_of_many_own_values_are_named() -> None:
     pod = equipped(*(gpu(f"c{i}", env=env(NCCL_IB_HCA="=mlx5_0")) for i in range(6)))
     text = remarks(pod, KNOWN)["UserValue"]
     assert [f"ontainer c{i}: kept" in text for i in range(6)] == [True] * 4 + [False] * 2
+    assert text.endswith("; and 2 more.")
+    four = equipped(*(gpu(f"c{i}", env=env(NCCL_IB_HCA="=mlx5_0")) for i in range(4)))
+    assert "more" not in remarks(four, KNOWN)["UserValue"]
 
 
 def test_other_remarks_stay_as_they_are() -> None:

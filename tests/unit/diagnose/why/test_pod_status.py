@@ -16,6 +16,7 @@ from tests.unit.diagnose.why.pods import (
     event,
     explain,
     pod_in_cluster,
+    status,
 )
 from webhook.diagnose.why.file_collector import collect_from_objects
 from webhook.diagnose.why.pod_status import status_findings
@@ -166,10 +167,19 @@ def test_a_container_that_exceeded_its_limit() -> None:
     _, finding = now(pod)
     assert "used more memory than its limit of 16Gi" in finding.text
     assert "Registered memory counts" in finding.text
-    assert "rdma.lab/memory-limit" not in finding.remedy
+    assert finding.remedy == "Raise limits.memory."
     pod["metadata"]["annotations"] = {"rdma.lab/memory-limit": "keep"}
     _, finding = now(pod)
-    assert "delete the annotation rdma.lab/memory-limit: keep" in finding.remedy
+    assert finding.remedy == (
+        "Raise limits.memory. Or let the webhook remove the limit: delete the annotation "
+        "rdma.lab/memory-limit: keep."
+    )
+    pod["metadata"]["annotations"] = status(skipped=["LimitRequired"])
+    _, finding = now(pod)
+    assert finding.remedy == (
+        "Raise limits.memory. Or let the webhook remove the limit: use a namespace that does not "
+        "require a limit."
+    )
 
 
 def test_an_init_container_that_exceeded_its_limit() -> None:
@@ -179,8 +189,10 @@ def test_an_init_container_that_exceeded_its_limit() -> None:
         setup = {"name": "setup", "resources": {"limits": {"memory": limit} if limit else {}}}
         pod = pod_in_cluster(initContainerStatuses=ends)
         pod["spec"]["initContainers"] = [{"name": "other"}, setup]
+        pod["metadata"]["annotations"]["rdma.lab/memory-limit"] = "keep"
         _, finding = now(pod)
         assert says in finding.text
+        assert "webhook" not in finding.remedy
 
 
 def test_the_status_of_a_container_without_a_name() -> None:
@@ -285,8 +297,8 @@ def test_the_node_of_a_pod_that_starts() -> None:
     """A node that is not ready, or does not exist, starts no pod."""
     pod = pod_in_cluster(phase="Pending")
     lost = node_record("Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting.")
-    for status in ("Unknown", "False"):
-        lost["status"]["conditions"][0]["status"] = status
+    for readiness in ("Unknown", "False"):
+        lost["status"]["conditions"][0]["status"] = readiness
         _, finding = now(pod, nodes=[node_record() | {"metadata": {"name": "b"}}, lost])
         assert (finding.code, finding.level) == ("NodeNotReady", "error")
         assert finding.text == (
@@ -468,6 +480,74 @@ def test_finalizers(finalizers: object, clause: str) -> None:
     assert now(pod_in_cluster(metadata=metadata))[0].text == f"The pod is being deleted{clause}"
 
 
+@pytest.mark.parametrize(
+    ("state", "is_kept"),
+    [
+        ({"phase": "Failed"}, True),
+        ({"phase": "Succeeded"}, True),
+        ({"phase": "Pending", "spec": {"nodeName": ""}}, True),
+        ({"phase": "Pending"}, False),
+        ({"phase": "Running"}, False),
+    ],
+    ids=str,
+)
+def test_finalizers_of_a_pod_without_processes(state: dict[str, Any], is_kept: bool) -> None:
+    """Nothing else keeps it: that is the answer, not how it ended."""
+    metadata = {"deletionTimestamp": LATER, "finalizers": ["a.example/x"]}
+    pod = pod_in_cluster(metadata=metadata, **state)
+    finding = now(pod)[0]
+    assert (finding.code, finding.level) == (
+        ("KeptByFinalizers", "error") if is_kept else ("Terminating", "info")
+    )
+    if is_kept:
+        assert "The pod is being deleted, and waits for the removal" in explain(pod).answer.text
+        assert finding.remedy == (
+            "Find out why the controllers that own the finalizers do not remove them. If a "
+            "controller is gone: kubectl patch pod train-0 -n lab --type merge --patch "
+            """'{"metadata":{"finalizers":null}}'."""
+        )
+    unkept = pod_in_cluster(metadata={"deletionTimestamp": LATER}, **state)
+    assert now(unkept)[0].code == "Terminating"
+
+
+@pytest.mark.parametrize("exit_code", [137, 143])
+def test_a_container_that_the_deletion_stopped(exit_code: int) -> None:
+    """Its end is no failure, unless it ended before, or for another reason."""
+    stop = event("Killing", "Stopping container main", lastTimestamp=LATER, type="Normal")
+    stop["involvedObject"]["fieldPath"] = "spec.containers{main}"
+    end = ended(exit_code, startedAt=EARLIER, finishedAt=LATER)
+    pod = of_main(state=end)
+    pod["metadata"]["deletionTimestamp"] = LATER
+    assert "Killed" in codes(explain(of_main(state=ended(137)), events=[stop]), "podStatus")
+    assert [finding.code for finding in now(pod, events=[stop])] == ["Terminating", "Running"]
+    for other in (
+        {**end["terminated"], "finishedAt": CREATED},
+        {**end["terminated"], "reason": "OOMKilled"},
+        {**end["terminated"], "exitCode": 1},
+    ):
+        pod["status"]["containerStatuses"][0]["state"] = {"terminated": other}
+        assert now(pod, events=[stop])[-1].level == "error"
+    pod["status"]["containerStatuses"][0]["state"] = end
+    assert now(pod, events=[{**stop, "message": "Container main failed"}])[-1].level == "error"
+
+
+def test_the_node_of_a_pod_that_is_being_deleted() -> None:
+    """Only the kubelet ends its deletion, so a pod of a lost node must be deleted by force."""
+    deleted = pod_in_cluster(metadata={"deletionTimestamp": LATER})
+    lost = node_record("Unknown", reason="NodeStatusUnknown", message="Kubelet stopped posting.")
+    _, _, finding = now(deleted, nodes=[lost])
+    assert (finding.code, finding.level) == ("NodeNotReady", "error")
+    assert finding.remedy == (
+        "The deletion waits for the node. If its machine is off: kubectl delete pod train-0 -n lab "
+        "--force. A process that still runs there would go on, beside that of the next pod."
+    )
+    marked = pod_in_cluster(conditions=[UNREADY], metadata={"deletionTimestamp": LATER})
+    reported = [event("NodeNotReady", "Node is not ready")]
+    assert now(marked, events=reported)[2].remedy == finding.remedy
+    assert not explain(deleted, nodes=[lost]).well
+    assert explain(deleted, nodes=[node_record()]).well
+
+
 def test_a_deadline() -> None:
     """The pod's own limit ended it, whatever its log says."""
     reached = pod_in_cluster(
@@ -571,9 +651,39 @@ def test_a_probe_that_ends_a_container(kind: str, exit_code: int) -> None:
     assert f", since its {kind}Probe failed, and" in finding.text
     crashed = of_main(lastState=ended(139), restartCount=2)
     assert now(crashed, events=events)[1].code == "ContainerFailed"
+    late = of_main(lastState=ended(1), restartCount=2)
+    late["status"]["reason"] = "DeadlineExceeded"
+    assert "Deadline" not in now(late)[1].text
     _, finding = now(pod, events=[events[0], events[3]])
     assert finding.code == ("Killed" if exit_code == 137 else "ContainerFailed")
     assert "Probe" not in finding.text
+
+
+@pytest.mark.parametrize(
+    ("started", "finished", "is_cause"),
+    [
+        (EARLIER, LATER, True),
+        (CREATED, CREATED, True),
+        (EARLIER, "", True),
+        ("", LATER, True),
+        (EARLIER, EARLIER, False),
+        (LATER, LATER, False),
+    ],
+)
+def test_events_of_another_run(started: str, finished: str, is_cause: bool) -> None:
+    """Events stay for an hour; the container may have ended again since, and for another reason."""
+    killing = event("Killing", "Container main failed liveness probe, will be restarted")
+    unhealthy = event("Unhealthy", "Liveness probe failed: x")
+    old = event("Unhealthy", "Liveness probe failed: old", lastTimestamp="2020-01-01T00:00:00Z")
+    hook = event("FailedPostStartHook", "PostStartHook failed")
+    for item in (killing, unhealthy, old, hook):
+        item["involvedObject"]["fieldPath"] = "spec.containers{main}"
+    pod = of_main(lastState=ended(137, startedAt=started, finishedAt=finished), restartCount=2)
+    text = now(pod, events=[unhealthy, old, killing])[1].text
+    assert ("livenessProbe failed" in text) is is_cause
+    if started and is_cause:
+        assert "(Liveness probe failed: x)" in text
+    assert ("its postStart hook failed" in now(pod, events=[hook])[1].text) is is_cause
 
 
 def test_a_sysctl_that_the_kubelet_forbids() -> None:
@@ -643,11 +753,21 @@ def test_a_container_that_is_not_ready() -> None:
 
 
 def test_a_container_that_has_ended_is_not_ready_either() -> None:
-    """The findings on its end suffice."""
-    ended = _container_status("main", state="terminated")
+    """The finding on its end suffices; only one that has completed has none."""
     condition = {"type": "Ready", "status": "False", "message": "containers: [main]"}
-    pod = pod_in_cluster(conditions=[condition], containerStatuses=[ended])
-    assert codes(explain(pod), "podStatus") == ["Running"]
+    completed = _container_status("main", state="terminated")
+    failed = {"name": "server", "state": ended(1)}
+    waiting = {"name": "server", "state": {"waiting": {"reason": "ErrImagePull"}}}
+    for statuses, code in (
+        ([completed], "Unready"),
+        ([completed, _container_status("helper", ready=True)], "Unready"),
+        ([completed, failed], "ContainerFailed"),
+        ([completed, waiting], "ErrImagePull"),
+    ):
+        pod = pod_in_cluster(conditions=[condition], containerStatuses=statuses)
+        assert codes(explain(pod), "podStatus") == ["Running", code]
+    _, finding = now(pod_in_cluster(conditions=[condition], containerStatuses=[completed]))
+    assert finding.text == "It is not ready: containers: [main]."
 
 
 def test_a_readiness_gate() -> None:
@@ -683,6 +803,8 @@ def test_events() -> None:
         "Event NoRDMA about Job train: no fabric",
     ]
     assert [finding.remedy[:10] for finding in findings] == ["", "Correct wh", "Change the"]
+    old = event("NoRDMA", "of an older pod", "Job", "train", lastTimestamp=EARLIER)
+    assert codes(explain(pod_in_cluster(), events=[old]), "podStatus") == ["Running"]
     (finding,) = now(pod_in_cluster(metadata=OWNED), events=events[-1:])[1:]
     assert finding.remedy == (
         "Change the pod template of Job train as the message says, and create the pod again."
