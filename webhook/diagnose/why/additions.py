@@ -67,19 +67,24 @@ class Additions(NamedTuple):
     titles: tuple[str, ...] = ()
     #: "the pod template of Deployment serve".
     template: str = ""
+    #: Whether they are labels of the nodeSelector.
+    are_labels: bool = False
 
     def finding(self, level: Level, evidence: PodEvidence) -> Finding:
         """Return a finding with what may have added them, or on the template that had them."""
         if has_old_template(evidence):
             return old_template_finding(evidence, level, self.titles)
+        authors = label_authors(evidence) if self.are_labels else _AUTHORS
         text = (
-            f"{', '.join(self.titles)}: not in {self.template}, so {possible_authors(evidence)} "
-            "added it when the pod was created."
+            f"{', '.join(self.titles)}: not in {self.template}, so {authors} added it when the pod "
+            "was created."
         )
-        return ADDED_AT_ADMISSION.finding(level, text, mutators_remedy(evidence))
+        remedy = mutators_remedy(evidence, are_labels=self.are_labels)
+        return ADDED_AT_ADMISSION.finding(level, text, remedy)
 
 
 NOTHING_ADDED = Additions()
+_AUTHORS = "another webhook or a policy"
 
 
 def additions_of(evidence: PodEvidence, comparison: Comparison) -> Additions:
@@ -102,6 +107,8 @@ def additions_of(evidence: PodEvidence, comparison: Comparison) -> Additions:
 
 def _added_labels(evidence: PodEvidence) -> Additions:
     """Return the labels in the nodeSelector that are not in the template."""
+    if _may_have_placed(evidence):
+        return NOTHING_ADDED
     selector, (title, template) = _node_selector(evidence.pod.manifest), _present_original(evidence)
     added = added_selectors(evidence)
     if template is not None and has_old_template(evidence):
@@ -109,7 +116,7 @@ def _added_labels(evidence: PodEvidence) -> Additions:
         added = [key for key in selector if before.get(key) != selector[key]]
     keys = [key for key in islice(selector, _MAX_LEAVES) if key in added]
     titles = tuple(f"{key}={selector[key]}"[:_MAX_VALUE] + " in nodeSelector" for key in keys)
-    return Additions(titles, title) if titles else NOTHING_ADDED
+    return Additions(titles, title, are_labels=True) if titles else NOTHING_ADDED
 
 
 def _deciding(evidence: PodEvidence, status: StatusAnnotation, leaves: list[_Leaf]) -> list[_Leaf]:
@@ -134,14 +141,14 @@ def depends_on_mutators(evidence: PodEvidence, comparison: Comparison) -> bool:
     return evidence.pod.waits_for_node and bool(added_selectors(evidence))
 
 
-def possible_authors(evidence: PodEvidence) -> str:
-    """Return what may add fields to a pod at admission, as the subject of a clause.
+def label_authors(evidence: PodEvidence) -> str:
+    """Return what may add a label to a pod's nodeSelector at admission, as a subject.
 
-    The API server merges `scheduling` of a RuntimeClass into its pods (plugin/pkg/admission/
-    runtimeclass).
+    The API server merges `scheduling` of a RuntimeClass into its pods, and of its other fields only
+    `overhead` (plugin/pkg/admission/runtimeclass).
     """
     has_class = at(evidence.pod.manifest, ("spec", "runtimeClassName")) is not None
-    return f"{'its RuntimeClass, ' if has_class else ''}another webhook or a policy"
+    return f"its RuntimeClass, {_AUTHORS}" if has_class else _AUTHORS
 
 
 def original_title(evidence: PodEvidence) -> str:
@@ -149,12 +156,21 @@ def original_title(evidence: PodEvidence) -> str:
     return _original(evidence)[0]
 
 
-def mutators_remedy(evidence: PodEvidence) -> str:
+def mutators_remedy(evidence: PodEvidence, *, are_labels: bool) -> str:
     """Return what to do about an addition, with the names of what may have added it."""
-    if not evidence.other_mutators:
+    runtime_class = evidence.runtime_class if are_labels else ""
+    authors = [*filter(None, [runtime_class]), *(evidence.other_mutators or ())]
+    if not authors:
         return ADDED_AT_ADMISSION.remedy
-    names = "; ".join(evidence.other_mutators)
-    return f"Check what changes pods at admission: {names}. Then create the pod again."
+    return f"Check what changes pods at admission: {'; '.join(authors)}. Then create the pod again."
+
+
+def _may_have_placed(evidence: PodEvidence) -> bool:
+    """Return whether the webhook itself may have added labels to the nodeSelector."""
+    status = evidence.status
+    return status is not None and (
+        isinstance(status.applied, int) or PLACEMENT.name in status.applied
+    )
 
 
 def added_selectors(evidence: PodEvidence) -> list[str]:
@@ -162,10 +178,7 @@ def added_selectors(evidence: PodEvidence) -> list[str]:
 
     [] if the template, which lacks them, is unknown.
     """
-    status = evidence.status
-    if status is not None and (isinstance(status.applied, int) or PLACEMENT.name in status.applied):
-        return []
-    template = _original(evidence)[1]
+    template = None if _may_have_placed(evidence) else _original(evidence)[1]
     if template is None:
         return []
     before = _node_selector(template)
@@ -177,12 +190,12 @@ def _node_selector(manifest: PodManifest) -> PodManifest:
 
 
 def _original(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
-    """Return what the pod was created from, with its title; None if it is unknown."""
+    """Return the title and the manifest of what the pod was created from; None if unknown."""
     return ("", None) if has_old_template(evidence) else _present_original(evidence)
 
 
 def _present_original(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
-    """Return the same, but of a pod with an old template the present one."""
+    """Return what the controller creates pods from now, or else the applied manifest."""
     template = template_of_owner(evidence)[1]
     if template is not None:
         return template_title(evidence), template

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from webhook.config.custom_resource import CONFIGURATION_TITLE
@@ -44,6 +43,8 @@ class Mutators(NamedTuple):
     later: tuple[str, ...] | None = None
     #: Before or after it.
     others: tuple[str, ...] | None = None
+    #: The pod's RuntimeClass, if it adds labels to nodeSelectors; "" otherwise.
+    runtime_class: str = ""
 
 
 def mutators_of(
@@ -57,18 +58,18 @@ def mutators_of(
     namespace = NamespaceFacts(name=evidence.namespace_name, labels=labels)
     policies = _policies(reads, best_effort)
     selected = (webhooks, policies, evidence.pod.manifest, namespace)
-    others = (*_runtime_class(best_effort, evidence), *other_mutators(*selected))
-    return Mutators(tuple(later_mutators(*selected)), others)
+    later, others = tuple(later_mutators(*selected)), tuple(other_mutators(*selected))
+    return Mutators(later, others, _runtime_class(best_effort, evidence))
 
 
-def _runtime_class(best_effort: BestEffortReads, evidence: PodEvidence) -> Iterator[str]:
-    """Yield the title of the pod's RuntimeClass, if the API server merges some of it into pods."""
+def _runtime_class(best_effort: BestEffortReads, evidence: PodEvidence) -> str:
+    """Return the title of the pod's RuntimeClass, if it adds labels to nodeSelectors; else ""."""
     name = at(evidence.pod.manifest, ("spec", "runtimeClassName"))
     if not isinstance(name, str):
-        return
+        return ""
     manifest = best_effort.get(f"{_RUNTIME_CLASSES}/{name}", f"RuntimeClass {name}") or {}
-    if at(manifest, ("scheduling", "nodeSelector")):
-        yield f"RuntimeClass {name} (scheduling.nodeSelector)"
+    selects = at(manifest, ("scheduling", "nodeSelector"))
+    return f"RuntimeClass {name} (scheduling.nodeSelector)" if selects else ""
 
 
 def _policies(reads: ObjectReads, best_effort: BestEffortReads) -> list[Manifest]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from webhook.decide.mutations.networks import networks_of
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.runtime_evidence import transport_evidence
 from webhook.model.annotations import NETWORKS_ANNOTATION
 from webhook.model.finding import Code, Finding
 from webhook.model.names import shortened_list
@@ -24,13 +25,22 @@ NETWORKS_NOT_ATTACHED = Code(
 CODES = (NETWORKS_NOT_ATTACHED,)
 
 _STATUS = "k8s.v1.cni.cncf.io/network-status"
+#: The key of older versions of the specification, which some plugins still write.
+_OLD_STATUS = "k8s.v1.cni.cncf.io/networks-status"
 
 
 def network_findings(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield a finding on a running pod whose networks nothing reports to have attached."""
+    """Yield a finding on a running pod whose networks nothing reports to have attached.
+
+    A pod that uses RDMA has what it needs.
+    """
     pod, annotations = evidence.pod, evidence.annotations
     in_host_network = at(pod.manifest, ("spec", "hostNetwork")) is True
-    if pod.status.phase != "Running" or in_host_network or _STATUS in annotations:
+    is_reported = _STATUS in annotations or _OLD_STATUS in annotations
+    if pod.status.phase != "Running" or in_host_network or is_reported:
+        return
+    in_use = transport_evidence(evidence)
+    if in_use is not None and in_use[0] == "yes":
         return
     written = annotations.get(NETWORKS_ANNOTATION, "")
     networks = networks_of(written, evidence.namespace_name)

@@ -120,8 +120,13 @@ class Collector:
         evidence = replace(evidence, unfinished_pods=pending.unfinished_pods(evidence))
         evidence = with_config_maps(evidence, BestEffortFacts(self._reads, self._best_effort))
         if depends_on_mutators(evidence, compare(evidence)):
-            later, others = mutators_of(self._reads, self._best_effort, evidence)
-            evidence = replace(evidence, later_mutators=later, other_mutators=others)
+            later, others, runtime_class = mutators_of(self._reads, self._best_effort, evidence)
+            evidence = replace(
+                evidence,
+                later_mutators=later,
+                other_mutators=others,
+                runtime_class=runtime_class,
+            )
         unread = tuple(dict.fromkeys(map(unread_sentence, self._best_effort.unread)))
         return replace(evidence, unread=unread)
 

@@ -131,6 +131,8 @@ class PodEvidence:
     later_mutators: tuple[str, ...] | None = None
     #: All others that may have changed it when it was created, before or after the webhook.
     other_mutators: tuple[str, ...] | None = None
+    #: The pod's RuntimeClass, if it adds labels to nodeSelectors; "" otherwise.
+    runtime_class: str = ""
     #: The facts for a decision today: the namespace, its rules and claims, and the nodes.
     facts: Facts = _NO_FACTS
     #: The ConfigMaps with variables or scripts of the pod, as they were when it was created.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from webhook.diagnose.why.container_status import cut, event_messages, log_commands
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.kube.container_states import ContainerStatus
+from webhook.kube.container_states import Running
 from webhook.model.finding import Code, Finding
 
 WAITS_FOR_SIDECAR = Code(
@@ -32,19 +32,20 @@ def init_container_findings(evidence: PodEvidence) -> Iterator[Finding]:
         if container.restart_policy == "Always"
     }
     for status in evidence.pod.status.init_container_statuses:
-        if status.state.running is None:
+        running = status.state.running
+        if running is None:
             continue
         if status.name not in sidecars:
-            yield _waits_for_end(evidence, status)
+            yield _waits_for_end(evidence, status.name, running)
         elif not status.started:
             yield _waits_for_probe(evidence, status.name)
 
 
-def _waits_for_end(evidence: PodEvidence, status: ContainerStatus) -> Finding:
-    running = status.state.running
-    since = f", which has been running since {running.started_at}" if running else ""
-    text = f"The pod's containers wait for its init container {status.name}{since}."
-    commands = log_commands(evidence, status.name, previous=False)
+def _waits_for_end(evidence: PodEvidence, name: str, running: Running) -> Finding:
+    start = running.started_at
+    since = f", which has been running since {start}" if start else ""
+    text = f"The pod's containers wait for its init container {name}{since}."
+    commands = log_commands(evidence, name, previous=False)
     remedy = f"{commands} If it waits for another pod, look at that one."
     return WAITS_FOR_INIT_CONTAINER.finding("error", text, remedy)
 

@@ -9,9 +9,9 @@ from typing import NamedTuple, Self
 
 from webhook.diagnose.why.additions import (
     added_selectors,
+    label_authors,
     mutators_remedy,
     original_title,
-    possible_authors,
 )
 from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import PodEvidence
@@ -157,9 +157,9 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
         text = f"{start} do not have the label {key}={value} of its nodeSelector; {actual}.{report}"
         correction = with_effect(f"Correct nodeSelector in {template}", evidence)
         if key in added_selectors(evidence):
-            added = f"{original_title(evidence)} does not have it: {possible_authors(evidence)}"
+            added = f"{original_title(evidence)} does not have it: {label_authors(evidence)}"
             added = f"{capitalized(added)} added it."
-            correction = f"{added} {mutators_remedy(evidence)}"
+            correction = f"{added} {mutators_remedy(evidence, are_labels=True)}"
         remedy = (
             f"{correction} If the label is missing by mistake, set it: kubectl label node NODE "
             f"{shlex.quote(f'{key}={value}')}."

@@ -178,7 +178,7 @@ def _corrected_controller(evidence: PodEvidence) -> KubernetesObject | None:
     controller = controller_with_template(evidence)
     if controller is None or controller.kind not in REPLACING_KINDS:
         return None
-    if not _annotated_templates(controller):
+    if not _annotated_fields(controller):
         return None
     index = evidence.owners.index(controller)
     copies = [
@@ -192,7 +192,7 @@ def _corrected_controller(evidence: PodEvidence) -> KubernetesObject | None:
 
 def _not_replaced(evidence: PodEvidence, controller: KubernetesObject) -> Finding:
     """Return the finding on a pod that is older than the annotation in its template."""
-    places = _annotated_templates(controller)
+    places = _annotated_fields(controller)
     has_opted_out = ENABLE_ANNOTATION in evidence.annotations
     state = f'sets {ENABLE_ANNOTATION}: "false"' if has_opted_out else _UNANNOTATED
     text = (
@@ -218,7 +218,7 @@ def _hint(evidence: PodEvidence) -> str:
 def _other_templates(evidence: PodEvidence) -> str:
     """Return a clause on the templates of the controller that have the annotation."""
     for owner in reversed(evidence.owners):
-        if places := _annotated_templates(owner):
+        if places := _annotated_fields(owner):
             return (
                 f"; {owner.title} has it in {places}, but the pod was created from another "
                 "template, or before"
@@ -226,7 +226,7 @@ def _other_templates(evidence: PodEvidence) -> str:
     return ""
 
 
-def _annotated_templates(controller: KubernetesObject) -> str:
+def _annotated_fields(controller: KubernetesObject) -> str:
     """Return the fields of a controller's templates that have the annotation; "" without any."""
     paths = [
         dotted((*template.path, "metadata", "annotations"))

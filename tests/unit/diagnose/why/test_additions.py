@@ -61,6 +61,14 @@ def test_a_variable(cluster_configuration: CompiledConfiguration | None) -> None
     assert (reported.code, reported.remedy) == ("NoRdma", remedy)
 
 
+def test_a_runtime_class_adds_no_variable() -> None:
+    """The API server takes only labels, tolerations and the overhead from it."""
+    isolated = new_pod(OFF, runtimeClassName="kata")
+    answer = of_job(isolated, new_pod(runtimeClassName="kata"), runtime_class="kata").answer
+    assert "so another webhook or a policy added it" in answer.text
+    assert "kata" not in answer.text + answer.remedy
+
+
 def test_what_is_in_the_template() -> None:
     """Then the remedy of the verdict is right."""
     explanation = of_job(new_pod(OFF), new_pod(OFF))
@@ -178,9 +186,11 @@ def test_a_node_label() -> None:
     )
     assert explanation.answer.remedy.startswith("Check what changes pods at admission")
     isolated = {**pod, "spec": {**pod["spec"], "runtimeClassName": "kata"}}
-    assert "so its RuntimeClass, another webhook or a policy added it" in (
-        compared(isolated, KNOWN, other_mutators=HARDENING).answer.text
-    )
+    of_class = compared(isolated, KNOWN, other_mutators=HARDENING, runtime_class="kata").answer
+    assert "so its RuntimeClass, another webhook or a policy added it" in of_class.text
+    assert f"at admission: kata; {HARDENING[0]}. Then" in of_class.remedy
+    alone = compared(isolated, KNOWN, runtime_class="kata").answer
+    assert "at admission: kata. Then" in alone.remedy
     remedies = {
         finding.code: finding.remedy for finding in chapter_findings(explanation, "applied")
     }

@@ -205,11 +205,13 @@ def test_the_runtime_class_may_have_changed_the_pod() -> None:
     answers = everything(pod_in_cluster(CHANGED, spec={**SPEC, "runtimeClassName": "kata"}))
     path = "/apis/node.k8s.io/v1/runtimeclasses/kata"
     selecting = {"scheduling": {"nodeSelector": {"a": "b"}}}
-    for answer, others in (
-        (selecting, ("RuntimeClass kata (scheduling.nodeSelector)",)),
-        ({"scheduling": {"tolerations": []}}, ()),
+    for answer, title in (
+        (selecting, "RuntimeClass kata (scheduling.nodeSelector)"),
+        ({"scheduling": {"tolerations": []}}, ""),
     ):
-        assert collect(FakeCluster(answers | {path: answer})).other_mutators == others
+        evidence = collect(FakeCluster(answers | {path: answer}))
+        assert (evidence.runtime_class, evidence.other_mutators) == (title, ())
+    assert collect(FakeCluster(everything(pod_in_cluster(CHANGED)))).runtime_class == ""
     missing = collect(FakeCluster(answers | {path: 404}))
     assert missing.unread == ("Could not read RuntimeClass kata: not found.",)
 

@@ -19,6 +19,7 @@ from tests.unit.diagnose.why.pods import (
     explain,
     job,
     pod_in_cluster,
+    status,
 )
 from tests.unit.diagnose.why.test_additions import OFF, WITHOUT, admitted
 from tests.unit.diagnose.why.test_bound_node import V100_NODE
@@ -162,6 +163,17 @@ def test_a_nodeselector_that_was_changed_in_the_template() -> None:
     unknown = of_old_template(pod, other_containers).answer.text
     assert "not in the present" not in unknown
     assert "has been changed since the pod was created; the" in unknown
+
+
+@pytest.mark.parametrize(("applied", "is_named"), [([], True), (["placement"], False), (2, False)])
+def test_labels_that_the_webhook_may_have_added(applied: object, is_named: bool) -> None:
+    """The template never had them, so its change is not to blame."""
+    annotations = status("no", "FabricNotSelected", applied=applied)
+    manifest = new_pod(nodeSelector={"pool": "cpu"})
+    pod = deepcopy(decide_on(manifest).pod) | {"kind": "Pod"}
+    pod["metadata"]["annotations"].update(annotations)
+    text = of_old_template(pod, WITHOUT, cluster_configuration=None).answer.text
+    assert ("pool=cpu in nodeSelector: not in the present pod template" in text) is is_named
 
 
 def test_today_from_the_present_template() -> None:

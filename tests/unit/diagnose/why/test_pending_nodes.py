@@ -221,8 +221,8 @@ def test_a_label_that_somebody_added() -> None:
     pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps({"spec": {}})
     nodes = [node("a", gpus="8")]
     facts = {"a": node_of(nodes[0])}
-    others = ("RuntimeClass kata (scheduling.nodeSelector)",)
-    explanation = explain(pod, nodes=nodes, node_facts=facts, other_mutators=others)
+    kata = "RuntimeClass kata (scheduling.nodeSelector)"
+    explanation = explain(pod, nodes=nodes, node_facts=facts, runtime_class=kata)
     (finding,) = chapter_findings(explanation, "podStatus")
     assert finding.code == "BlockedBySelection"
     assert finding.remedy == (

@@ -623,6 +623,8 @@ def test_an_init_container_that_runs() -> None:
     assert finding.remedy.endswith(" If it waits for another pod, look at that one.")
     assert not explain(pod).well
     assert "RDMA. But it does not run yet: The pod's containers wait" in explain(pod).answer.text
+    running["state"] = {"running": {}}
+    assert now(pod)[1].text == "The pod's containers wait for its init container wait."
 
 
 @pytest.mark.parametrize("kind", ["liveness", "startup"])
