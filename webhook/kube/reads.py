@@ -31,8 +31,7 @@ class HttpReads:
         """Return an object, or a page of a list."""
         answer = self._open(path, query, READ)
         has_several = int(query.get("limit", 1)) > 1
-        limit = self._max_page_bytes if has_several else None
-        body = self._body(answer) if limit is None else self._page(answer, path, limit)
+        body = self._body(answer, path, self._max_page_bytes if has_several else None)
         manifest = _object(body)
         if manifest is None:
             raise ClusterError(f"the API server's answer to {path} is not an object")
@@ -45,26 +44,20 @@ class HttpReads:
     def _open(self, path: str, query: Query, seconds: float) -> RESTResponse:
         answer = self._client.open("GET", path, query=[*query.items()], seconds=(CONNECT, seconds))
         if answer.status != _OK:
-            status = _object(self._body(answer)) or {}
+            status = _object(self._body(answer, path)) or {}
             after = _seconds(answer.headers.get("Retry-After"))
             raise StatusError(answer.status, message_of(status), after)
         return answer
 
-    def _page(self, answer: RESTResponse, path: str, limit: int) -> bytes:
+    def _body(self, answer: RESTResponse, path: str, limit: int | None = None) -> bytes:
+        """Return the body; more than `limit` bytes raise LargePageError."""
         try:
-            body: bytes = answer.response.read(limit + 1)
+            body: bytes = answer.response.read(None if limit is None else limit + 1)
         except BROKEN as error:
             raise self._client.unreachable(error) from error
-        if len(body) > limit:
+        if limit is not None and len(body) > limit:
             answer.response.close()
             raise LargePageError(f"a page of {path} has more than {limit} bytes")
-        return body
-
-    def _body(self, answer: RESTResponse) -> bytes:
-        try:
-            body: bytes = answer.read()  # type: ignore[no-untyped-call]
-        except BROKEN as error:
-            raise self._client.unreachable(error) from error
         return body
 
 
