@@ -173,7 +173,7 @@ _MPI_TERMS = ("osu_", "imb-", "mpi4py.bench")
 #: What uses NCCL, or very likely does so: its tests, frameworks, and any other script of Python.
 _NCCL_USERS = re.compile(
     r"nccl|rccl|_perf\b|horovod|torch|deepspeed|megatron|accelerate|tensorflow"
-    r"|\bpython[\d.]*\b(?![ \n]-m[ \n]mpi4py)"
+    r"|\bpython[\d.]*+\b(?![ \n]-m[ \n]mpi4py)"
 )
 
 
