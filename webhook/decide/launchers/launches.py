@@ -49,6 +49,8 @@ _HYDRA = {
         0,
     ),
 }
+#: Characters of an expansion in a word.
+_EXPANDING = frozenset("$`")
 _LOCAL = frozenset({"localhost", "127.0.0.1"})
 #: Programs that start a rank in the launcher's own container, given in place of ssh.
 _LOCAL_AGENTS = frozenset({"", "sh", "bash", "false", "true"})
@@ -168,32 +170,39 @@ def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> b
     )
 
 
-def parameters_of(
+def parameters_of_launches(
     commands: Commands, path: Path, user_env: Mapping[str, Word]
-) -> Iterator[dict[str, Word]]:
-    """Yield Open MPI's parameters in the container's variables, `user_env`, and for each launch.
+) -> Iterator[Mapping[str, Word] | None]:
+    """Yield Open MPI's parameters for each launch; None if that may be another MPI's.
 
-    A launch adds the parameters in its options and in the words before it. Values that are only
-    known when the container runs are None.
+    They come from the container's variables, `user_env`, then from the words before the launcher,
+    then from its options. Values that are only known when the container runs are None.
     """
-    inherited = _parameters_in(user_env.items())
-    yield inherited
-    if not commands.launches(path):
-        return
-    variables = evidence_variables(user_env)
-    for launch in commands.launches(path):
+    launches = commands.launches(path)
+    variables = evidence_variables(user_env) if launches else {}
+    inherited = mca_parameters(user_env.items())
+    for launch in launches:
         words = launch.launcher_words if not launch.problem else ()
         if words and check_open_mpi(launch.front, words, variables).evidence:
             front = (word.partition("=")[::2] for word in launch.front if word)
-            yield inherited | _parameters_in(front) | parameters(words)
+            own = {**mca_parameters(front), **parameters(words)}
+            yield {**inherited, **{name: _literal(value) for name, value in own.items()}}
+        else:
+            yield None
 
 
-def _parameters_in(variables: Iterable[tuple[str, Word]]) -> dict[str, Word]:
+def mca_parameters(variables: Iterable[tuple[str, Word]]) -> dict[str, Word]:
+    """Return the parameters that variables set, OMPI_MCA_pml=ob1 as pml → ob1."""
     return {
         name.removeprefix(MCA_PREFIX): value
         for name, value in variables
         if name.startswith(MCA_PREFIX)
     }
+
+
+def _literal(word: Word) -> Word:
+    """Return a word as the launcher gets it; None if the shell expands it."""
+    return word if word and _EXPANDING.isdisjoint(word) else None
 
 
 def _command_mentions_hcoll(text: str, launches: list[LauncherCommand]) -> bool:

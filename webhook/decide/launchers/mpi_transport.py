@@ -10,6 +10,7 @@
     FI_PROVIDER, the same                         Intel MPI           TCP
     FI_PROVIDER, the same                         MPICH, or unknown   perhaps: as it was built
     I_MPI_FABRICS, such as shm:tcp                Intel MPI           perhaps: only before 2019
+    UCX_TLS without an RDMA transport             any, over UCX       TCP
 
 `btl ^openib` alone is no obstacle: Open MPI then uses UCX. Its available components depend on its
 version and build: 4.0 and later ignore InfiniBand in openib unless configured otherwise, 5.0 has no
@@ -24,22 +25,23 @@ and OFA ended with 2019); pmodels/mpich issue 4188 (FI_PROVIDER and the device c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.launchers.launches import parameters_of
+from webhook.decide.launchers.launches import mca_parameters, parameters_of_launches
 from webhook.decide.launchers.openmpi import shows_intel_mpi
 from webhook.decide.shell.argv import Word
 from webhook.model.fabric import Fabric
 from webhook.model.libraries import VARIABLE_NAMES
 from webhook.model.pod import Path
-from webhook.model.transport_variables import provider_without_rdma
+from webhook.model.transport_variables import provider_without_rdma, ucx_tls_without_rdma
 
 #: The BTLs that may use an RDMA device.
 _RDMA = frozenset({"openib", "uct", "ofi"})
 #: The parameters that choose Open MPI's transport.
 _CHOOSING = frozenset({"pml", "btl", "mtl"})
 _PROVIDER, _INTELS_PROVIDER, _FABRICS = "FI_PROVIDER", "I_MPI_OFI_PROVIDER", "I_MPI_FABRICS"
+_TLS = "UCX_TLS"
 #: The variables that may keep MPI on TCP.
 MPI_VARIABLES = frozenset({"OMPI_MCA_pml", _PROVIDER, _INTELS_PROVIDER, _FABRICS})
 
@@ -47,52 +49,81 @@ MPI_VARIABLES = frozenset({"OMPI_MCA_pml", _PROVIDER, _INTELS_PROVIDER, _FABRICS
 class TcpSetting(NamedTuple):
     """A setting that keeps MPI's messages on TCP."""
 
-    kind: Literal["btl", "pml", "variable"]
     text: str  #: such as "pml ob1 and btl tcp,self" or "FI_PROVIDER=tcp"
     certain: bool  #: whether MPI certainly has no RDMA
-    variable: str = ""  #: of the kind "variable"
+    variable: str = ""  #: "" for parameters of Open MPI, such as pml
+
+
+def worst_tcp_setting(
+    commands: Commands, path: Path, user_env: Mapping[str, Word], fabric: Fabric | None
+) -> TcpSetting | None:
+    """Return the setting that most certainly keeps MPI on TCP, UCX_TLS among them, or None."""
+    user_env = _of_user(user_env, fabric)
+    settings = [*_tcp_settings(commands, path, user_env)]
+    tls = ucx_tls_without_rdma(user_env)
+    if tls:
+        settings.append(_variable(_TLS, tls, certain=True))
+    return min(settings, key=lambda setting: not setting.certain, default=None)
 
 
 def tcp_settings(
     commands: Commands, path: Path, user_env: Mapping[str, Word], fabric: Fabric | None
 ) -> Iterator[TcpSetting]:
-    """Yield the settings of the container at `path`, whose variables are `user_env`.
+    """Yield the settings of the container at `path`, except for UCX_TLS.
 
-    Those that an earlier call may have set for `fabric` do not count.
+    `user_env` are its variables. Those that an earlier call may have set for `fabric` do not count.
     """
+    return _tcp_settings(commands, path, _of_user(user_env, fabric))
+
+
+def _of_user(user_env: Mapping[str, Word], fabric: Fabric | None) -> Mapping[str, Word]:
     of_site = fabric.env.site_variables if fabric else ()
-    user_env = {
+    return {
         name: value
         for name, value in user_env.items()
         if name not in VARIABLE_NAMES and (name, value) not in of_site
     }
-    all_parameters = [*parameters_of(commands, path, user_env)]
+
+
+def _tcp_settings(
+    commands: Commands, path: Path, user_env: Mapping[str, Word]
+) -> Iterator[TcpSetting]:
+    inherited = mca_parameters(user_env.items())
     provider = provider_without_rdma(user_env, _PROVIDER)
-    for parameters in all_parameters:
-        yield from _of_open_mpi(parameters, provider)
-    intels = provider_without_rdma(user_env, _INTELS_PROVIDER)
-    if intels:
-        yield _variable(_INTELS_PROVIDER, intels, certain=True)
-    is_open_mpi = len(all_parameters) > 1 or not _CHOOSING.isdisjoint(all_parameters[0])
-    is_intel = shows_intel_mpi(commands.text(path), user_env)
-    if provider and (is_intel or not is_open_mpi):
-        yield _variable(_PROVIDER, provider, certain=is_intel)
-    fabrics = user_env.get(_FABRICS) or ""
-    if "tcp" in fabrics.split(":"):
-        yield _variable(_FABRICS, fabrics, certain=False)
+    launches = [*parameters_of_launches(commands, path, user_env)] or [None]
+    for parameters in launches:
+        yield from _of_open_mpi(inherited if parameters is None else parameters, provider)
+    if None in launches:
+        is_intel = shows_intel_mpi(commands.text(path), user_env)
+        may_obey = is_intel or _CHOOSING.isdisjoint(inherited)
+        yield from _of_other_mpi(user_env, provider if may_obey else "", is_intel=is_intel)
 
 
 def _of_open_mpi(parameters: Mapping[str, Word], provider: str) -> Iterator[TcpSetting]:
     pml, btl = parameters.get("pml"), parameters.get("btl") or ""
     if pml == "ob1" and btl and btl[0] != "^" and _RDMA.isdisjoint(btl.split(",")):
-        yield TcpSetting("btl", f"pml ob1 and btl {btl:.40}", certain=True)
+        yield TcpSetting(f"pml ob1 and btl {btl:.40}", certain=True)
     elif pml in ("ob1", "^ucx"):
-        yield TcpSetting("pml", f"pml {pml}", certain=False)
+        yield TcpSetting(f"pml {pml}", certain=False)
     elif provider and pml == "cm":
         yield _variable(_PROVIDER, provider, certain=True)
     elif provider and pml != "ucx" and parameters.get("mtl") == "ofi":
         yield _variable(_PROVIDER, provider, certain=False)
 
 
+def _of_other_mpi(
+    user_env: Mapping[str, Word], provider: str, *, is_intel: bool
+) -> Iterator[TcpSetting]:
+    """Yield the settings of Intel MPI and MPICH; Open MPI ignores I_MPI_*."""
+    intels = provider_without_rdma(user_env, _INTELS_PROVIDER)
+    if intels:
+        yield _variable(_INTELS_PROVIDER, intels, certain=True)
+    if provider:
+        yield _variable(_PROVIDER, provider, certain=is_intel)
+    fabrics = user_env.get(_FABRICS) or ""
+    if "tcp" in fabrics.split(":"):
+        yield _variable(_FABRICS, fabrics, certain=False)
+
+
 def _variable(name: str, value: str, *, certain: bool) -> TcpSetting:
-    return TcpSetting("variable", f"{name}={value:.40}", certain, name)
+    return TcpSetting(f"{name}={value:.40}", certain, name)

@@ -1,25 +1,29 @@
-"""A launcher: whether its command keeps the ranks in other pods off RDMA."""
+"""A launcher: whether it keeps the ranks in other pods off RDMA."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from webhook.decide.analysis import Launcher, PodAnalysis
-from webhook.decide.launchers.mpi_transport import tcp_settings
+from webhook.decide.launchers.mpi_transport import worst_tcp_setting
 from webhook.decide.launchers.openmpi import MCA_PREFIX
+from webhook.decide.settings.effective import effective_env
 from webhook.decide.settings.ranks import rank_settings
+from webhook.decide.settings.setting import Setting
 from webhook.model.decision import Reason, Verdict
+from webhook.model.pod import Path
 from webhook.model.traffic_libraries import moves_data_by_mpi
 from webhook.model.transport_variables import nccl_ib_disabled, nccl_net_socket
 
 RANKS_OFF = Reason(
     "RanksWithoutRdma",
-    "The launcher's command turns RDMA off for the ranks that it starts in other pods: that of "
-    "NCCL, or of MPI where that moves their data.",
-    remedy="Remove the setting from the launcher's command.",
+    "The launcher turns RDMA off for the ranks that it starts in other pods: that of NCCL, or of "
+    "MPI where that moves their data.",
+    remedy="Remove the setting from the launcher's command, script or env.",
     rdma="no",
 )
 RANK_REASONS = (RANKS_OFF,)
+_ENV = "env"  #: the source of a variable that the command would only give a default
 
 
 def judge_rank_settings(analysis: PodAnalysis) -> Verdict | None:
@@ -29,30 +33,52 @@ def judge_rank_settings(analysis: PodAnalysis) -> Verdict | None:
 
 
 def _verdict(analysis: PodAnalysis, launcher: Launcher) -> Verdict | None:
-    pod, commands, reader = analysis.original, analysis.commands, analysis.command_reader
-    settings = rank_settings(pod, launcher.path, commands, reader)
-    env = {name: setting.value for name, setting in settings.certain.items()}
+    settings = _settings_of_ranks(analysis, launcher.path)
+    env = {name: setting.value for name, setting in settings.items()}
     switches = {"NCCL_IB_DISABLE": nccl_ib_disabled(env), "NCCL_NET": nccl_net_socket(env)}
     for name, value in switches.items():
         if value:
-            setting = settings.certain[name]
-            text = f"{name}={value:.40} ({setting.source})"
+            text = f"{name}={value:.40} ({settings[name].source})"
             message = f"container {launcher.name} starts its ranks with {text}: remove it"
-            return Verdict.of(RANKS_OFF, message).by_key(setting.key, overrides_env=True)
-    return _mpi_verdict(analysis, launcher, env)
+            return _verdict_by(settings[name], message)
+    return _mpi_verdict(analysis, launcher, settings)
+
+
+def _settings_of_ranks(analysis: PodAnalysis, path: Path) -> Mapping[str, Setting]:
+    """Return the certain settings; where one is a default, the launcher's own variable wins."""
+    commands, own_env = analysis.commands, analysis.containers[path].env
+    settings = rank_settings(analysis.original, path, commands, analysis.command_reader).certain
+    return {
+        name: setting._replace(value=own_env[name], source=_ENV, key=None)
+        if setting.default and name in own_env
+        else setting
+        for name, setting in settings.items()
+    }
 
 
 def _mpi_verdict(
-    analysis: PodAnalysis, launcher: Launcher, env: Mapping[str, str | None]
+    analysis: PodAnalysis, launcher: Launcher, settings: Mapping[str, Setting]
 ) -> Verdict | None:
-    """Return the verdict on MPI's own benchmarks; Open MPI's ranks get its parameters from env."""
-    commands, own_env = analysis.commands, analysis.containers[launcher.path].env
-    if not moves_data_by_mpi(commands.text(launcher.path)):
+    """Return the verdict on MPI's own benchmarks; Open MPI's ranks get the launcher's OMPI_*."""
+    path, reader = launcher.path, analysis.command_reader
+    if not moves_data_by_mpi(reader.text_with_files(path)):
         return None
-    parameters = {name: own_env[name] for name in own_env if name.startswith(MCA_PREFIX)}
-    settings = tcp_settings(commands, launcher.path, {**parameters, **env}, analysis.fabric)
-    for setting in settings:
-        if setting.certain:
-            message = f"container {launcher.name} starts MPI's ranks with {setting.text}: remove it"
-            return Verdict.of(RANKS_OFF, message)
-    return None
+    own_env = analysis.containers[path].env
+    of_launcher = effective_env(own_env, reader.settings_with_files(path), own_env)
+    env = {name: value for name, value in of_launcher.items() if name.startswith(MCA_PREFIX)}
+    env |= {name: setting.value for name, setting in settings.items()}
+    tcp = worst_tcp_setting(analysis.commands, path, env, analysis.fabric)
+    if tcp is None or not tcp.certain:
+        return None
+    setting = settings.get(tcp.variable)
+    text = f"{tcp.text} ({setting.source})" if setting else tcp.text
+    message = f"container {launcher.name} starts MPI's ranks with {text}: remove it"
+    return _verdict_by(setting, message)
+
+
+def _verdict_by(setting: Setting | None, message: str) -> Verdict:
+    """Return the verdict, with the key of a ConfigMap that has the setting's script."""
+    verdict = Verdict.of(RANKS_OFF, message)
+    if setting is None:
+        return verdict
+    return verdict.by_key(setting.key, overrides_env=not setting.default)

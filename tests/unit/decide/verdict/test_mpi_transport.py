@@ -18,6 +18,7 @@ from tests.case_names import case_name
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.decision import Decision
 from webhook.model.fabric import FabricEnv, RdmaResource
+from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest
 
 EQUIPPED = ("yes", "Equipped")
@@ -49,7 +50,8 @@ def ranks(command: str, **values: str) -> PodManifest:
         ("mpirun -np 2 a -mca pml ob1", {}, EQUIPPED),
         ("mpirun -np 2 a", {"OMPI_MCA_pml": "ob1"}, OB1),
         ("mpirun -np 2 a", {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}, OVER_TCP),
-        ("mpirun -mca pml ucx a", {"OMPI_MCA_pml": "ob1"}, OB1),
+        ("mpirun -mca pml ucx a", {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp"}, EQUIPPED),
+        ("mpirun a", {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp"}, OVER_TCP),
         ("mpirun -mca btl tcp,self a", {"OMPI_MCA_pml": "ob1"}, OVER_TCP),
         ("./start.sh", {"OMPI_MCA_pml": "ob1"}, OB1),
         ("env OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self mpirun a", {}, OVER_TCP),
@@ -59,6 +61,8 @@ def ranks(command: str, **values: str) -> PodManifest:
         ("mpirun -np 4 a", {"UCX_TLS": "rc,self"}, EQUIPPED),
         ("python -m mpi4py a.py", {"UCX_TLS": "tcp,self"}, UCX_TLS),
         ("mpirun -mca pml ob1 a", {"UCX_TLS": "tcp"}, UCX_TLS),
+        ("mpirun -mca pml ob1 -mca btl tcp a", {"UCX_TLS": "tcp"}, OVER_TCP),
+        ("./start.sh", {"OMPI_MCA_coll": "^hcoll", "UCX_TLS": "tcp"}, UCX_TLS),
         ("ucx_perftest", {"UCX_TLS": "tcp"}, EQUIPPED),
         ("mpirun -mca pml cm -x FI_PROVIDER=tcp a", {}, PROVIDER),
         ("mpirun -mca pml cm -mca mtl ofi a", {"FI_PROVIDER": "sockets"}, PROVIDER),
@@ -77,6 +81,10 @@ def ranks(command: str, **values: str) -> PodManifest:
         ("mpiexec.hydra -genv FI_PROVIDER tcp a", {}, PERHAPS),
         ("mpiexec.hydra a", {"FI_PROVIDER": "tcp", "I_MPI_DEBUG": "5"}, PROVIDER),
         ("mpiexec.hydra a", {"I_MPI_OFI_PROVIDER": "tcp"}, PROVIDER),
+        ("./mpi4py.sh", {"I_MPI_OFI_PROVIDER": "tcp", "OMPI_MCA_pml": "ucx"}, PROVIDER),
+        ("mpirun -mca pml ucx a", {"I_MPI_OFI_PROVIDER": "tcp"}, EQUIPPED),
+        ("mpirun -mca pml ucx a", {"I_MPI_DEBUG": "5", "FI_PROVIDER": "tcp"}, EQUIPPED),
+        ("mpirun -mca pml ucx a", {"I_MPI_FABRICS": "shm:tcp"}, EQUIPPED),
         ("mpiexec.hydra -genv I_MPI_OFI_PROVIDER sockets a", {}, PROVIDER),
         ("mpiexec.hydra a", {"I_MPI_OFI_PROVIDER": "mlx", "FI_PROVIDER": "mlx"}, EQUIPPED),
         ("mpiexec.hydra a", {"I_MPI_FABRICS": "shm:tcp"}, PERHAPS),
@@ -179,6 +187,37 @@ def test_mpis_own_benchmarks_with_gpus(
     assert judged(pod(gpu(command=["sh", "-c", script], env=env(**values)))) == expected
 
 
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ('mpirun -mca pml ob1 -mca btl "$BTL" osu_bw', OB1),
+        ('OMPI_MCA_btl="$BTL" mpirun -mca pml ob1 osu_bw', OB1),
+        ("mpirun -mca pml ucx osu_bw; I_MPI_OFI_PROVIDER=tcp mpiexec.hydra osu_bw", PROVIDER),
+        ("torchrun train.py --backend mpi; UCX_TLS=tcp torchrun train.py --backend mpi", UCX_TLS),
+        ("mpirun python3.11 -m mpi4py.bench -mca pml ob1", EQUIPPED),
+        ("mpirun -mca pml ob1 python3.11 -m mpi4py.bench", OB1),
+    ],
+)
+def test_each_command_with_gpus_has_its_own_settings(
+    script: str, expected: tuple[str, str]
+) -> None:
+    """A value that the shell computes is unknown, and Intel's settings are none of Open MPI's."""
+    assert judged(pod(gpu(command=["sh", "-c", script]))) == expected
+
+
+def test_a_script_that_is_known_shows_that_mpi_moves_the_data() -> None:
+    """The command alone need not mention MPI."""
+    scripts = {"run.sh": "torchrun train.py --backend mpi"}
+    cluster = decision_input(namespace=NamespaceFacts(name="lab", config_maps={"s": scripts}))
+    trainer = gpu(
+        command=["sh", "/scripts/run.sh"],
+        env=env(UCX_TLS="tcp"),
+        volumeMounts=[{"name": "s", "mountPath": "/scripts"}],
+    )
+    volume = {"name": "s", "configMap": {"name": "s"}}
+    assert judged(pod(trainer, volumes=[volume]), cluster) == UCX_TLS
+
+
 def test_a_setting_that_is_not_certain() -> None:
     """A computed provider may be TCP; a library that moves the data goes first."""
     computed = pod(gpu(command=["sh", "-c", "export I_MPI_OFI_PROVIDER=$P; mpiexec.hydra osu_bw"]))
@@ -203,6 +242,18 @@ def test_what_the_site_sets_shows_no_mpi(value: str) -> None:
     assert verdict_of(decide_on(first.pod, cluster)) == PERHAPS
     own = pod(container(**{**main, "env": env(OMPI_MCA_pml="ob1")}), labels=labels)
     assert judged(own, decision_input(fabric(resources=site.resources))) == OB1
+
+
+def test_ucx_tls_of_the_site() -> None:
+    """It is in the pod by the second call, and the verdict stays."""
+    site = fabric(
+        resources=(RdmaResource(name="rdma/v100"),),
+        env=FabricEnv(site_variables=(("UCX_TLS", "tcp"),)),
+    )
+    main = container(command=["mpirun", "a"], resources=quantities({"rdma/v100": "1"}))
+    first = decide_on(pod(main), decision_input(site))
+    assert verdict_of(first) == EQUIPPED
+    assert verdict_of(decide_on(first.pod, decision_input(site))) == EQUIPPED
 
 
 def verdict_of(decision: Decision) -> tuple[str, str]:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import container, env, pod
+from tests.builders import container, decision_input, env, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest
 
 LABEL = {"training.kubeflow.org/job-role": "launcher"}
@@ -50,7 +51,15 @@ def test_other_launchers(script: str) -> None:
     ("script", "setting"),
     [
         ("mpirun -H a,b -mca pml ob1 -mca btl tcp osu_bw", "pml ob1 and btl tcp"),
-        ("export I_MPI_OFI_PROVIDER=tcp; mpiexec.hydra -f h IMB-MPI1", "I_MPI_OFI_PROVIDER=tcp"),
+        (
+            "export I_MPI_OFI_PROVIDER=tcp; mpiexec.hydra -f h IMB-MPI1",
+            "I_MPI_OFI_PROVIDER=tcp (export in its command)",
+        ),
+        ("mpirun -H a,b -x UCX_TLS=tcp osu_bw", "UCX_TLS=tcp (mpirun -x in its command)"),
+        (
+            "mpirun -H a,b -mca pml ob1 -x UCX_TLS=tcp osu_bw",
+            "UCX_TLS=tcp (mpirun -x in its command)",
+        ),
     ],
 )
 def test_a_launcher_that_keeps_mpis_benchmarks_on_tcp(script: str, setting: str) -> None:
@@ -58,6 +67,45 @@ def test_a_launcher_that_keeps_mpis_benchmarks_on_tcp(script: str, setting: str)
     verdict = verdict_on(launcher(script))
     assert (verdict.rdma, verdict.because.code) == ("no", "RanksWithoutRdma")
     assert verdict.message == f"container trainer starts MPI's ranks with {setting}: remove it"
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [("1", ("no", "RanksWithoutRdma")), ("0", ("none", "Launcher"))],
+)
+def test_a_default_in_the_command_of_a_launcher(own: str, expected: tuple[str, str]) -> None:
+    """Its own variable wins, for good or ill."""
+    default = "0" if own == "1" else "1"
+    script = f"export NCCL_IB_DISABLE=${{NCCL_IB_DISABLE:-{default}}}; deepspeed a"
+    main = container(command=["sh", "-c", script], env=env(NCCL_IB_DISABLE=own))
+    assert judged(pod(main, labels=LABEL)) == expected
+    assert judged(launcher(script))[0] == ("no" if default == "1" else "none")
+    blamed = verdict_on(pod(container(**main), labels=LABEL)).message
+    assert ("with NCCL_IB_DISABLE=1 (env): remove it" in blamed) is (own == "1")
+
+
+def test_a_default_of_a_parameter() -> None:
+    """Open MPI's ranks get it from the launcher's env."""
+    script = "export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1} OMPI_MCA_btl=tcp; mpirun osu_bw"
+    main = container(command=["sh", "-c", script], env=env(OMPI_MCA_pml="ucx"))
+    assert judged(pod(main, labels=LABEL)) == ("none", "Launcher")
+    assert verdict_on(launcher(script)).message == (
+        "container trainer starts MPI's ranks with pml ob1 and btl tcp: remove it"
+    )
+
+
+def test_a_known_script_of_a_launcher() -> None:
+    """It shows that MPI moves the data, and what it sets."""
+    scripts = {"run.sh": "mpirun -H a,b -x UCX_TLS=tcp osu_bw"}
+    cluster = decision_input(namespace=NamespaceFacts(name="lab", config_maps={"s": scripts}))
+    mounts = [{"name": "s", "mountPath": "/scripts"}]
+    main = container(command=["sh", "/scripts/run.sh"], volumeMounts=mounts)
+    manifest = pod(main, labels=LABEL, volumes=[{"name": "s", "configMap": {"name": "s"}}])
+    verdict = verdict_on(manifest, cluster)
+    assert verdict.message == (
+        "container trainer starts MPI's ranks with UCX_TLS=tcp (mpirun -x in key run.sh of "
+        "ConfigMap s): remove it"
+    )
 
 
 def test_parameters_in_the_env_of_a_launcher() -> None:

@@ -1,17 +1,13 @@
 """MPI's transport: whether ranks whose data MPI moves may use RDMA.
 
 MPI moves the data of ranks without GPUs, of MPI's own benchmarks, and of PyTorch with the backend
-mpi. `tcp_settings` lists what keeps it on TCP. UCX_TLS without an RDMA transport does so too, since
-only UCX remains. Elsewhere NCCL moves the data, whatever MPI uses: Horovod's own mpirun sets pml
-ob1.
+mpi. Elsewhere NCCL moves the data, whatever MPI uses: Horovod's own mpirun sets pml ob1.
 """
 
 from __future__ import annotations
 
-from webhook.decide.launchers.mpi_transport import TcpSetting, tcp_settings
-from webhook.decide.launchers.roles import mentions_mpi
+from webhook.decide.launchers.mpi_transport import worst_tcp_setting
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
 
 MPI_OVER_TCP = Reason(
@@ -60,36 +56,27 @@ MPI_UCX_TLS = Reason(
     rdma="no",
 )
 MPI_REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_PROVIDER, MPI_PERHAPS_TCP, MPI_UCX_TLS)
+#: The variable, or "" for parameters of Open MPI, and whether it is certain → what the target runs.
+_VERDICTS = {
+    ("", True): (MPI_OVER_TCP, "Open MPI with {setting}: remove both"),
+    ("", False): (MPI_OB1, "Open MPI with {setting}, which may lack RDMA: remove pml"),
+    ("UCX_TLS", True): (MPI_UCX_TLS, "MPI over UCX with {setting}: {removal}"),
+}
+_OF_PROVIDERS = {
+    True: (MPI_PROVIDER, "MPI with {setting}, which has no RDMA: {removal}"),
+    False: (MPI_PERHAPS_TCP, "MPI with {setting}, with which it may lack RDMA: {removal}"),
+}
 
 
 def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the visible obstacle to RDMA for a target's ranks, or None."""
-    analysis, user_env, path = pod.analysis, patched.user_env, patched.target.path
-    settings = [*tcp_settings(analysis.commands, path, user_env, analysis.fabric)]
-    for setting in settings:
-        if setting.certain:
-            return _verdict(patched, setting)
-    tls = transport_variables.ucx_tls_without_rdma(user_env)
-    # Without its variables, since some are ours.
-    if tls and mentions_mpi(analysis.original, path, analysis.commands, {}):
-        place, removal = patched.place("UCX_TLS"), patched.removal("UCX_TLS")
-        subject = f"container {patched.target.name}"
-        message = f"{subject} runs MPI over UCX with UCX_TLS={tls:.40}{place}: {removal}"
-        return patched.verdict(MPI_UCX_TLS, message, "UCX_TLS")
-    return _verdict(patched, settings[0]) if settings else None
-
-
-def _verdict(patched: PatchedTarget, setting: TcpSetting) -> Verdict:
-    subject = f"container {patched.target.name} runs"
-    if setting.kind == "btl":
-        return Verdict.of(MPI_OVER_TCP, f"{subject} Open MPI with {setting.text}: remove both")
-    if setting.kind == "pml":
-        message = f"{subject} Open MPI with {setting.text}, which may lack RDMA: remove pml"
-        return Verdict.of(MPI_OB1, message)
-    removal = patched.removal(setting.variable)
-    choice = f"{setting.text}{patched.place(setting.variable)}"
-    if setting.certain:
-        message = f"{subject} MPI with {choice}, which has no RDMA: {removal}"
-        return patched.verdict(MPI_PROVIDER, message, setting.variable)
-    message = f"{subject} MPI with {choice}, with which it may lack RDMA: {removal}"
-    return patched.verdict(MPI_PERHAPS_TCP, message, setting.variable)
+    analysis, path = pod.analysis, patched.target.path
+    tcp = worst_tcp_setting(analysis.commands, path, patched.user_env, analysis.fabric)
+    if tcp is None:
+        return None
+    reason, text = _VERDICTS.get((tcp.variable, tcp.certain)) or _OF_PROVIDERS[tcp.certain]
+    setting, removal = f"{tcp.text}{patched.place(tcp.variable)}", patched.removal(tcp.variable)
+    message = text.format(setting=setting, removal=removal)
+    return patched.verdict(
+        reason, f"container {patched.target.name} runs {message}", tcp.variable
+    )
