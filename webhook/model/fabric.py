@@ -156,15 +156,14 @@ class Fabric:
         object.__setattr__(self, "variables", variables)
 
     @property
-    def device_lists(self) -> tuple[str, ...]:
-        """Its devices as values of NCCL_IB_HCA: its own, then with ports, as UCX needs them.
+    def device_lists(self) -> tuple[str, str]:
+        """Its devices as values of NCCL_IB_HCA: its own, and with ports, as UCX needs them.
 
-        () if it names no devices; one list if UCX gets none.
+        The second has port 1 where the configuration names no port. "" if the fabric names no
+        devices, or UCX gets none.
         """
-        written = dict(self.env.library_variables).get(IB_HCA)
-        if not written:
-            return ()
-        return (written, f"={self.env.ucx_devices}") if self.env.ucx_devices else (written,)
+        written = dict(self.env.library_variables).get(IB_HCA, "")
+        return written, f"={self.env.ucx_devices}" if written and self.env.ucx_devices else ""
 
     def __hash__(self) -> int:
         """Hash by identity: values cached for a fabric are valid until the next load."""

@@ -25,7 +25,7 @@ from webhook.decide.launchers.mpi_transport import MPI_VARIABLES, tcp_settings
 from webhook.decide.settings.effective import effective_env
 from webhook.model import transport_variables
 from webhook.model.decision import Reason
-from webhook.model.fabric import EnvPairs, Fabric
+from webhook.model.fabric import EnvPairs
 from webhook.model.libraries import LIBRARIES, VARIABLE_NAMES
 from webhook.model.pod.container import env_item
 from webhook.model.traffic_libraries import (
@@ -140,20 +140,11 @@ def _warn_kept(
         if variable not in user_env or user_env[variable] == value:
             continue
         origin, reason = _origin(analysis, variable, user_env[variable])
-        missed = _missed(analysis.fabric, user_env, value) if variable == IB_HCA else ""
-        if missed:
-            message = f"{origin} selects no device of {fabric}, whose value is {variable}={missed}"
+        if variable == IB_HCA and transport_variables.nccl_ib_hca_not_of_fabric(user_env, value):
+            message = f"{origin} selects no device of {fabric}, whose value is {variable}={value}"
             draft.warned(name, HCA_NOT_OF_FABRIC, message)
         elif (variable, value) not in analysis.fabric.env.site_variables:
             draft.warned(name, reason, f"kept {origin}; {fabric} has {value}")
-
-
-def _missed(fabric: Fabric, user_env: Mapping[str, str | None], value: str) -> str:
-    """Return the list of the fabric's devices that NCCL_IB_HCA misses: `value`, or with ports."""
-    for devices in (value, *fabric.device_lists):
-        if transport_variables.nccl_ib_hca_not_of_fabric(user_env, devices):
-            return devices
-    return ""
 
 
 def _warn_switches(draft: Draft, name: str, user_env: Mapping[str, str | None]) -> None:

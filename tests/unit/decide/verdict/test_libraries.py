@@ -272,16 +272,41 @@ def test_a_reference_that_stays_is_no_tick(command: list[str], name: str, code: 
     verdict = verdict_on(pod(gpu(command=command, env=env(**{name: "$(X)", "X": "1"}))))
     assert verdict.because.code == code
     assert "$(X) stays, since env defines it only later" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "expected"),
+    [
+        (NIXL, "UCX_NET_DEVICES", ("unsure", "SettingComputed")),
+        (MORI, "MORI_RDMA_DEVICES", ("unsure", "SettingComputed")),
+        (MOONCAKE, "MOONCAKE_PROTOCOL", ("unsure", "SettingComputed")),
+        (DEEPEP, "NVSHMEM_REMOTE_TRANSPORT", EQUIPPED),
+    ],
+    ids=case_name,
+)
+def test_what_a_shell_computes_is_no_reference(
+    command: list[str], name: str, expected: tuple[str, str]
+) -> None:
+    """`$(X)` is a command then; each transport of NVSHMEM between nodes may use RDMA."""
     by_command = ["sh", "-c", f"{name}=$(X) {' '.join(command)}"]
-    verdict = verdict_on(pod(gpu(command=by_command)))
-    assert "stays" not in verdict.message
+    assert judged(pod(gpu(command=by_command))) == expected
 
 
 def test_a_port_counts_in_lists_of_devices() -> None:
-    """The fabric's devices have port 1."""
-    for port, rdma in (("1", "yes"), ("2", "no")):
-        trainer = gpu(command=NIXL, env=env(UCX_NET_DEVICES=f"mlx5_0:{port}"))
-        assert verdict_on(pod(trainer)).rdma == rdma
+    """The fabric names no port, so its devices may have only port 1."""
+    assert judged(server(NIXL, UCX_NET_DEVICES="mlx5_0:1")) == EQUIPPED
+    verdict = verdict_on(server(NIXL, UCX_NET_DEVICES="mlx5_0:2"))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "DevicePortUnseen")
+    assert verdict.message == (
+        "container trainer sets UCX_NET_DEVICES=mlx5_0:2, but the fabric may have only "
+        "=mlx5_0:1,mlx5_1:1"
+    )
+
+
+def test_a_device_of_no_fabric_goes_before_a_port() -> None:
+    """RDMA is certainly off then, whichever variable comes first."""
+    values = {"MOONCAKE_DEVICE": "mlx5_0:2", "MC_MS_FILTERS": "mlx5_7"}
+    assert judged(server(MOONCAKE, **values)) == ("no", "DevicesOfNoFabric")
 
 
 def test_a_reference_that_stays_is_named() -> None:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import env, gpu, pod
+from tests.builders import V100, decision_input, env, fabric, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.fabric import FabricEnv
 
 EQUIPPED = ("yes", "Equipped")
 
@@ -62,15 +63,31 @@ def test_devices_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["mlx5_0:2", "=mlx5_0:2,mlx5_1:2", "^mlx5:1"])
-def test_ports_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
-    """Where UCX gets the fabric's devices with their ports, NCCL has these ports only."""
+def test_ports_that_the_fabric_does_not_name_are_not_certain(value: str) -> None:
+    """NCCL reads hcas without a port as any port, and devices may have only port 1."""
     verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA=value))))
-    assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "DevicePortUnseen")
     assert verdict.message == (
-        f"container trainer sets NCCL_IB_HCA={value}, but the fabric has =mlx5_0:1,mlx5_1:1"
+        f"container trainer sets NCCL_IB_HCA={value}, but the fabric may have only "
+        "=mlx5_0:1,mlx5_1:1"
     )
     for right in ("mlx5_0:1", "=mlx5_0:2,mlx5_1:1", "^mlx5:2", "^=mlx5_0:1", "mlx5_1:"):
         assert judged(pod(gpu(env=env(NCCL_IB_HCA=right)))) == EQUIPPED
+    plugin = env(NCCL_IB_HCA=value, NCCL_NET_PLUGIN="fastrak")
+    assert judged(pod(gpu(env=plugin))) == ("unsure", "NcclNetPlugin")
+
+
+def test_ports_that_the_fabric_names_are_certain() -> None:
+    """Its other ports are not for the pod."""
+    variables = (("NCCL_IB_HCA", "=mlx5_0:2"),)
+    named = fabric(
+        gpu_resources=V100.gpu_resources,
+        resources=V100.resources,
+        env=FabricEnv(library_variables=variables, ucx_devices="mlx5_0:2"),
+    )
+    verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA="mlx5_0:1"))), decision_input(named))
+    assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
+    assert verdict.message.endswith("sets NCCL_IB_HCA=mlx5_0:1, but the fabric has =mlx5_0:2")
 
 
 OFF = env(IB_OFF="1", NCCL_IB_DISABLE="$(IB_OFF)")

@@ -1,4 +1,4 @@
-"""The devices of the pod's fabric, and lists of devices that have none of them."""
+"""The devices of the pod's fabric, and lists that have none of them, or none of their ports."""
 
 from __future__ import annotations
 
@@ -15,19 +15,43 @@ DEVICES_NOT_OF_FABRIC = Reason(
 )
 
 
-def device_lists(pod: PatchedPod) -> tuple[str, ...]:
-    """Return the device lists of the fabric that the pod uses; () if that is unknown."""
-    return pod.used_fabric.device_lists if pod.used_fabric is not None else ()
+PORT_UNSEEN = Reason(
+    "DevicePortUnseen",
+    "A variable that lists devices for a library chooses a port that the fabric's configuration "
+    "does not name: whether the devices have it is unknown.",
+    remedy=(
+        "Check with rdma link on a node of the fabric that the port is active. If it is not, "
+        "remove the variable, or choose port 1 in it."
+    ),
+    rdma="unsure",
+)
+DEVICE_LIST_REASONS = (DEVICES_NOT_OF_FABRIC, PORT_UNSEEN)
+
+
+def device_lists(pod: PatchedPod) -> tuple[str, str]:
+    """Return the device lists of the fabric that the pod uses; two "" if that is unknown."""
+    return pod.used_fabric.device_lists if pod.used_fabric is not None else ("", "")
 
 
 def judge_devices(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdict | None:
     """Return the verdict on lists of devices, the variables `names`, without the fabric's."""
-    for name in names:
-        value = patched.user_env.get(name) or ""
-        for devices in device_lists(pod):
-            if value and lists_no_device_of(value, devices):
-                setting = f"{name}={value:.60}{patched.place(name)}"
-                subject = f"container {patched.target.name}"
-                message = f"{subject} sets {setting}, but the fabric has {devices}"
-                return patched.verdict(DEVICES_NOT_OF_FABRIC, message, name)
+    devices, with_ports = device_lists(pod)
+    values = [(name, patched.user_env.get(name) or "") for name in names]
+    for name, value in values:
+        if lists_no_device_of(value, devices):
+            message = f"{_subject(patched, name, value)}, but the fabric has {devices}"
+            return patched.verdict(DEVICES_NOT_OF_FABRIC, message, name)
+    for name, value in values:
+        if lists_no_device_of(value, with_ports):
+            return unseen_port(patched, name, value, with_ports)
     return None
+
+
+def unseen_port(patched: PatchedTarget, name: str, value: str, with_ports: str) -> Verdict:
+    """Return the verdict on a list of the fabric's devices with other ports."""
+    message = f"{_subject(patched, name, value)}, but the fabric may have only {with_ports}"
+    return patched.verdict(PORT_UNSEEN, message, name)
+
+
+def _subject(patched: PatchedTarget, name: str, value: str) -> str:
+    return f"container {patched.target.name} sets {name}={value:.60}{patched.place(name)}"

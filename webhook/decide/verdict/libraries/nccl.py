@@ -8,13 +8,15 @@ aws-ofi-nccl and FasTrak. Plugins that derive from net_ib obey it: HPC-X's IBext
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from webhook.decide.mutations.env import HCA_NOT_OF_FABRIC, IB_DISABLED, NET_SOCKET
-from webhook.decide.verdict.libraries.fabric_devices import device_lists
+from webhook.decide.verdict.libraries.fabric_devices import device_lists, unseen_port
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
 from webhook.model.decision import Reason, Verdict
+from webhook.model.transport_variables import IB_HCA
 
 NET_PLUGIN = Reason(
     "NcclNetPlugin",
@@ -43,8 +45,12 @@ class _Switch(NamedTuple):
 
     reason: Reason
     name: str  #: NCCL_NET
-    setting: str  #: NCCL_NET=Socket
+    value: str  #: Socket
     remedy: str  #: what follows the setting: its place, and a clause
+
+    @property
+    def setting(self) -> str:
+        return f"{self.name}={self.value}"
 
 
 def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
@@ -57,7 +63,9 @@ def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     if plugin:
         message = f"{subject} sets {plugin}: that plugin might not use RDMA"
         return patched.verdict(NET_PLUGIN, message, plugin.partition("=")[0])
-    return None
+    _, with_ports = device_lists(pod)
+    hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.user_env, with_ports)
+    return unseen_port(patched, IB_HCA, hca_list, with_ports) if hca_list else None
 
 
 def nccl_switched_off_by(pod: PatchedPod, patched: PatchedTarget) -> str:
@@ -67,29 +75,37 @@ def nccl_switched_off_by(pod: PatchedPod, patched: PatchedTarget) -> str:
 
 
 def _switch(pod: PatchedPod, patched: PatchedTarget) -> _Switch | None:
-    user_env = patched.user_env
-    socket = transport_variables.nccl_net_socket(user_env)
+    return next(_switches(pod, patched), None)
+
+
+def _switches(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Switch]:
+    yield from _of_other_transports(patched)
+    # Other NICs have plugins, whose names need not be in a variable.
+    if not _plugin(patched, _OBEDIENT) and not pod.applicability.uses_foreign_nic:
+        yield from _of_own_transport(pod, patched)
+
+
+def _of_other_transports(patched: PatchedTarget) -> Iterator[_Switch]:
+    socket = transport_variables.nccl_net_socket(patched.user_env)
     if socket:
-        removal = _removal(patched, "NCCL_NET")
-        return _Switch(NET_SOCKET, "NCCL_NET", f"NCCL_NET={socket}", removal)
-    provider = transport_variables.provider_without_rdma(user_env, "FI_PROVIDER")
+        yield _Switch(NET_SOCKET, "NCCL_NET", socket, _removal(patched, "NCCL_NET"))
+    provider = transport_variables.provider_without_rdma(patched.user_env, "FI_PROVIDER")
     if provider and any(map(_plugin(patched).lower().__contains__, _LIBFABRIC)):
         place, removal = patched.place("FI_PROVIDER"), patched.removal("FI_PROVIDER")
-        setting, remedy = f"FI_PROVIDER={provider:.40}", f"{place} for NCCL's plugin: {removal}"
-        return _Switch(OFI_OVER_TCP, "FI_PROVIDER", setting, remedy)
-    if _plugin(patched, _OBEDIENT) or pod.applicability.uses_foreign_nic:
-        return None  # other NICs have plugins, whose names need not be in a variable
-    disabled = transport_variables.nccl_ib_disabled(user_env)
+        remedy = f"{place} for NCCL's plugin: {removal}"
+        yield _Switch(OFI_OVER_TCP, "FI_PROVIDER", f"{provider:.40}", remedy)
+
+
+def _of_own_transport(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Switch]:
+    disabled = transport_variables.nccl_ib_disabled(patched.user_env)
     if disabled:
         removal = _removal(patched, "NCCL_IB_DISABLE")
-        return _Switch(IB_DISABLED, "NCCL_IB_DISABLE", f"NCCL_IB_DISABLE={disabled}", removal)
-    for devices in device_lists(pod):
-        hca_list = transport_variables.nccl_ib_hca_not_of_fabric(user_env, devices)
-        if hca_list:
-            name, setting = transport_variables.IB_HCA, f"NCCL_IB_HCA={hca_list:.60}"
-            remedy = f"{patched.place(name)}, but the fabric has {devices}"
-            return _Switch(HCA_NOT_OF_FABRIC, name, setting, remedy)
-    return None
+        yield _Switch(IB_DISABLED, "NCCL_IB_DISABLE", disabled, removal)
+    devices, _ = device_lists(pod)
+    hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.user_env, devices)
+    if hca_list:
+        remedy = f"{patched.place(IB_HCA)}, but the fabric has {devices}"
+        yield _Switch(HCA_NOT_OF_FABRIC, IB_HCA, f"{hca_list:.60}", remedy)
 
 
 def _removal(patched: PatchedTarget, name: str) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from webhook.decide.mutations.env import NIXL
 from webhook.decide.verdict.libraries.fabric_devices import (
-    DEVICES_NOT_OF_FABRIC,
+    DEVICE_LIST_REASONS,
     judge_devices,
 )
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
@@ -42,7 +42,7 @@ NVSHMEM_OVER_UCX = Reason(
     remedy="Add rc to UCX_TLS, or remove the variable.",
     rdma="no",
 )
-TRANSFER_REASONS = (NIXL_BACKEND, MOONCAKE_OVER_TCP, NVSHMEM_OVER_UCX, DEVICES_NOT_OF_FABRIC)
+TRANSFER_REASONS = (NIXL_BACKEND, MOONCAKE_OVER_TCP, NVSHMEM_OVER_UCX, *DEVICE_LIST_REASONS)
 #: The variable with NVSHMEM's transport between nodes.
 NVSHMEM_TRANSPORT = "NVSHMEM_REMOTE_TRANSPORT"
 
