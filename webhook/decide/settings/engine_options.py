@@ -61,26 +61,33 @@ class EngineSetting(NamedTuple):
 
 def engine_settings(words: Sequence[Word]) -> Iterator[EngineSetting]:
     """Yield what the options of an engine, the first word, stand for."""
-    chosen: dict[str, Word] = {}
-    for word, following in zip(words, (*words[1:], None), strict=True):
-        option, equals, value = (word or "").partition("=")
-        if option in ENGINE_OPTIONS or option == _BACKEND:
-            chosen[option.replace("_", "-")] = value if equals else following
-    backend = chosen.get(_BACKEND) or "mooncake"
-    if _MOONCAKE_IB_DEVICE in chosen:
-        yield EngineSetting(
-            _MOONCAKE_IB_DEVICE, _MOONCAKE_DEVICES, chosen[_MOONCAKE_IB_DEVICE] or UNKNOWN_VALUE
-        )
-    if _DISAGGREGATION_IB_DEVICE in chosen and backend.startswith(("mooncake", "mori")):
-        name = "MORI_RDMA_DEVICES" if backend == "mori" else _MOONCAKE_DEVICES
-        yield EngineSetting(
-            _DISAGGREGATION_IB_DEVICE, name, chosen[_DISAGGREGATION_IB_DEVICE] or UNKNOWN_VALUE
-        )
+    chosen = _chosen(words)
+    for option, name in _device_options(chosen.get(_BACKEND) or "mooncake"):
+        if option in chosen:
+            yield EngineSetting(option, name, chosen[option] or UNKNOWN_VALUE)
     for option in (_VLLM, _HICACHE):
         parsed = _parsed(chosen.get(option) or "")
         for connector, configuration in _connectors(option, parsed):
             for name, text in _variables(connector, configuration):
                 yield EngineSetting(option, name, text)
+
+
+def _chosen(words: Sequence[Word]) -> dict[str, Word]:
+    """Return the options and their last values, None if unknown."""
+    chosen: dict[str, Word] = {}
+    for word, following in zip(words, (*words[1:], None), strict=True):
+        option, equals, value = (word or "").partition("=")
+        if option in ENGINE_OPTIONS or option == _BACKEND:
+            chosen[option.replace("_", "-")] = value if equals else following
+    return chosen
+
+
+def _device_options(backend: str) -> Iterator[tuple[str, str]]:
+    """Yield the options that list devices, and the variable that each stands for."""
+    yield _MOONCAKE_IB_DEVICE, _MOONCAKE_DEVICES
+    if backend.startswith(("mooncake", "mori")):
+        name = "MORI_RDMA_DEVICES" if backend == "mori" else _MOONCAKE_DEVICES
+        yield _DISAGGREGATION_IB_DEVICE, name
 
 
 def _parsed(text: str) -> object:
