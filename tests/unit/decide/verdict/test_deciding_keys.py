@@ -47,6 +47,7 @@ def judged(maps: dict[str, dict[str, str]], *words: str, **fields: Any) -> Verdi
         ),
         ({"MORI_RDMA_DEVICES": "eth0"}, ("import mori",), "DevicesOfNoFabric"),
         ({"NCCL_IB_HCA": "=eth0"}, (), "NcclIbHcaElsewhere"),
+        ({"NCCL_IB_HCA": "mlx5_0:2"}, (), "DevicePortUnseen"),
     ],
     ids=case_name,
 )
@@ -157,17 +158,28 @@ def test_a_setting_in_the_command_itself() -> None:
     )
 
 
-def test_a_launcher_with_a_script() -> None:
-    """What it sets for its ranks decides, and nothing overrides it."""
-    script = "mpirun -x NCCL_IB_DISABLE=1 -H a,b ./train\n"
+@pytest.mark.parametrize(
+    ("script", "overrides_env"),
+    [
+        ("mpirun -x NCCL_IB_DISABLE=1 -H a,b ./train\n", True),
+        ("mpirun -x UCX_TLS=tcp -H a,b osu_bw\n", True),
+        (
+            "export NCCL_IB_DISABLE=${NCCL_IB_DISABLE:-1}\nmpirun -H a,b -x NCCL_IB_DISABLE a\n",
+            False,
+        ),
+    ],
+)
+def test_a_launcher_with_a_script(script: str, *, overrides_env: bool) -> None:
+    """What it sets for its ranks decides; only a default yields to its env."""
     facts = NamespaceFacts(config_maps={"entry": {"a.sh": script}, "nccl": {}})
     launcher = container(command=["bash", "/scripts/a.sh"], volumeMounts=MOUNTS)
     labels = {"training.kubeflow.org/job-role": "launcher"}
     annotations = {"rdma.lab/fabric": "v100-ib"}
+    cluster = decision_input(V100)._replace(namespace=facts)
     manifest = pod(launcher, labels=labels, annotations=annotations, volumes=VOLUMES)
-    verdict = verdict_on(manifest, decision_input(V100)._replace(namespace=facts))
-    assert (verdict.because.code, verdict.key, verdict.overrides_env) == (
-        "RanksWithoutRdma",
-        ENTRY,
-        True,
-    )
+    verdict = verdict_on(manifest, cluster)
+    assert verdict.because.code == "RanksWithoutRdma"
+    assert (verdict.key, verdict.overrides_env) == (ENTRY, overrides_env)
+    own = {**launcher, "env": env(NCCL_IB_DISABLE="1")}
+    manifest = pod(own, labels=labels, annotations=annotations, volumes=VOLUMES)
+    assert verdict_on(manifest, cluster).key == (ENTRY if overrides_env else None)

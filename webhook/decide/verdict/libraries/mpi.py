@@ -77,6 +77,4 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     reason, text = _VERDICTS.get((tcp.variable, tcp.certain)) or _OF_PROVIDERS[tcp.certain]
     setting, removal = f"{tcp.text}{patched.place(tcp.variable)}", patched.removal(tcp.variable)
     message = text.format(setting=setting, removal=removal)
-    return patched.verdict(
-        reason, f"container {patched.target.name} runs {message}", tcp.variable
-    )
+    return patched.verdict(reason, f"container {patched.target.name} runs {message}", tcp.variable)
