@@ -26,7 +26,8 @@ _COPYING = frozenset({"cp", "install", "ln", "mv"})
 _WRITING = re.compile(r"\b(?:cp|dd|install|ln|mv|sed)\s|\bopen\(|\bwrite")
 #: Programs whose output the words of a command do not have, unless it is a here-document.
 _FILLING = frozenset({"awk", "base64", "cat", "curl", "envsubst", "jq", "python", "sed", "wget"})
-_SEPARATORS = re.compile(r"[;&\n]++")
+#: What ends a simple command; a single `|` does not, since `tee` may write what another made.
+_SEPARATORS = re.compile(r"(?:[;&\n]|\|\|)++")
 
 
 def writes_files(text: str) -> bool:
@@ -56,7 +57,7 @@ def file_filled_from_elsewhere(words: Iterable[str]) -> str:
 
 def _filled(line: str) -> str:
     """Return NCCL's file if a simple command fills it with something that its words do not have."""
-    words = [word.strip("\"'") for word in line.split() if ">" not in word]
+    words = [word.strip("\"'()") for word in line.split() if ">" not in word]
     programs = [basename(word) for word in words]
     if line.lstrip()[:1] == "#":
         return ""
