@@ -73,13 +73,11 @@ class Volume:
     def config_maps(self) -> list[str]:
         """The names of the ConfigMaps that it has files of.
 
-        The volume with a token, which admission adds to each pod, has none.
+        Those of the volume that admission adds to each pod are left out: they are certificates.
         """
-        sources = [self.manifest, *self.projected_sources]
-        if any("serviceAccountToken" in source for source in sources):
-            return []
+        sources = (self.manifest, *self.projected_sources)
         names = (at(source, ("configMap", "name")) for source in sources)
-        return [name for name in names if isinstance(name, str)]
+        return [name for name in names if isinstance(name, str) and name not in _CERTIFICATES]
 
     def projected_item_lists(self) -> Iterator[list[JsonObject]]:
         """Yield each list of downward API items, and the list of projected sources.
@@ -103,6 +101,8 @@ def referenced_resource(source: Json) -> Json:
 
 
 _INFINIBAND = "/dev/infiniband"
+#: The ConfigMaps in the volume with the token: of Kubernetes, and of OpenShift.
+_CERTIFICATES = frozenset({"kube-root-ca.crt", "openshift-service-ca.crt"})
 
 
 def clean(mount_path: str) -> str:
