@@ -16,9 +16,8 @@ from webhook.model.objects import ClusterObject
 from webhook.model.pod import CONTAINER_FIELDS, Container, PodManifest, fields_or_empty
 from webhook.model.pod.environment import Sources, variables_of
 
-#: ConfigMap → its keys and values.
-ConfigMaps = Mapping[str, Mapping[str, str]]
-UserEnv = Mapping[str, str | None]
+#: ConfigMap → its keys and values; a value of `binaryData` is None.
+ConfigMaps = Mapping[str, Mapping[str, str | None]]
 
 
 class DataKey(NamedTuple):
@@ -45,39 +44,65 @@ class EnvSource(NamedTuple):
 class ReadEnv(NamedTuple):
     """A container's variables, with those from ConfigMaps."""
 
-    variables: dict[str, str | None]
+    variables: Mapping[str, str | None]
     #: The first source of envFrom that is not known; None if all are.
     unseen: EnvSource | None = None
     #: Variable → the key of a ConfigMap that its value comes from.
     keys: Mapping[str, DataKey] = MappingProxyType({})
 
 
-def config_map_data(item: Mapping[str, object]) -> dict[str, str]:
-    """Return the keys and values of a ConfigMap, without values that are no strings."""
-    data = ClusterObject(item).manifest.get("data")
-    pairs = data.items() if isinstance(data, dict) else ()
+def config_map_data(item: Mapping[str, object]) -> dict[str, str | None]:
+    """Return the keys and values of a ConfigMap, without values that are no strings.
+
+    The values of `binaryData` are not read, and None.
+    """
+    manifest = ClusterObject(item).manifest
+    binary, data = (_texts(manifest.get(field)) for field in ("binaryData", "data"))
+    return {**dict.fromkeys(binary), **data}
+
+
+def _texts(written: object) -> dict[str, str]:
+    pairs = written.items() if isinstance(written, dict) else ()
     return {key: value for key, value in pairs if isinstance(key, str) and isinstance(value, str)}
 
 
 def config_maps_named_in(pod: PodManifest) -> Iterator[str]:
-    """Yield the names of the ConfigMaps from which a pod's containers get variables, and "".
+    """Yield the names of the ConfigMaps from which a pod's containers get variables.
 
     The pod may have any shape: a malformed part names none.
     """
-    spec = fields_or_empty(pod).get("spec")
+    spec = fields_or_empty(fields_or_empty(pod).get("spec"))
     for field in CONTAINER_FIELDS:
-        for container in _mappings(fields_or_empty(spec).get(field)):
-            for item in _mappings(container.get("env")):
-                yield _reference(fields_or_empty(item.get("valueFrom")), "configMapKeyRef")
-            for source in _mappings(container.get("envFrom")):
-                yield _reference(source, "configMapRef")
+        for container in _mappings(spec.get(field)):
+            yield from filter(None, _named_in(container))
 
 
-def read_env(container: Container, user_env: UserEnv, config_maps: ConfigMaps) -> ReadEnv:
-    """Return `user_env`, a container's variables, with the values in ConfigMaps.
+def _named_in(container: Mapping[str, object]) -> Iterator[str]:
+    for item in _mappings(container.get("env")):
+        yield _reference(fields_or_empty(item.get("valueFrom")), "configMapKeyRef")
+    for source in _mappings(container.get("envFrom")):
+        yield _reference(source, "configMapRef")
+
+
+def read_env(container: Container, config_maps: ConfigMaps) -> ReadEnv:
+    """Return the variables of a container, with the values in ConfigMaps.
 
     As in Kubernetes, `env` comes before `envFrom`, and the last source of `envFrom` wins.
     """
+    if not config_maps and not container.env_from:
+        return ReadEnv(container.env)
+    before = _read_sources(container, config_maps)
+    sources = Sources(
+        before.variables, bool(before.unseen), partial(_value_of, container, config_maps)
+    )
+    env = variables_of(container.env_items, container.path, sources)
+    keys = {name: key for name, key in before.keys.items() if name not in env}
+    keys |= {name: key for name, key in keys_in_env(container).items() if env.get(name) is not None}
+    return ReadEnv({**before.variables, **env}, before.unseen, keys)
+
+
+def _read_sources(container: Container, config_maps: ConfigMaps) -> ReadEnv:
+    """Return the variables of a container's `envFrom`, which has no binary data."""
     variables: dict[str, str | None] = {}
     keys: dict[str, DataKey] = {}
     unseen: EnvSource | None = None
@@ -85,21 +110,10 @@ def read_env(container: Container, user_env: UserEnv, config_maps: ConfigMaps) -
         name, prefix = _reference(source, "configMapRef"), source.get("prefix") or ""
         if name not in config_maps:
             unseen = unseen or _env_source(source)
-        for written, value in config_maps.get(name, {}).items():
-            variable = f"{prefix}{written}"
-            variables[variable], keys[variable] = value, DataKey(name, written)
-    sources = Sources(variables, bool(unseen), partial(_value_of, container, config_maps))
-    resolved = variables_of(container.env_items, container.path, sources)
-    unknown = {name for name, value in container.env.items() if value is None}
-    of_env = {
-        name: resolved[name] if value is None and name in unknown else value
-        for name, value in user_env.items()
-    }
-    keys = {name: key for name, key in keys.items() if name not in user_env}
-    for name, key in keys_in_env(container).items():
-        if name in unknown and user_env.get(name, "") is None and of_env[name] is not None:
-            keys[name] = key
-    return ReadEnv(variables | of_env, unseen, keys)
+        for key, value in config_maps.get(name, {}).items():
+            if value is not None:
+                variables[f"{prefix}{key}"], keys[f"{prefix}{key}"] = value, DataKey(name, key)
+    return ReadEnv(variables, unseen, keys)
 
 
 def _value_of(container: Container, config_maps: ConfigMaps, source: object) -> str | None:
@@ -111,13 +125,18 @@ def _value_of(container: Container, config_maps: ConfigMaps, source: object) -> 
 
 
 def keys_in_env(container: Container) -> dict[str, DataKey]:
-    """Return the variables of `env` whose values are in ConfigMaps, each with its key."""
+    """Return the variables of `env` whose values are in ConfigMaps, each with its key.
+
+    Of several items with the same name, the last one counts.
+    """
     keys: dict[str, DataKey] = {}
     for item in container.env_items:
         source = fields_or_empty(item.get("valueFrom"))
         key = fields_or_empty(source.get("configMapKeyRef")).get("key")
+        name = str(item.get("name"))
+        keys.pop(name, None)
         if isinstance(key, str):
-            keys[str(item.get("name"))] = DataKey(_reference(source, "configMapKeyRef"), key)
+            keys[name] = DataKey(_reference(source, "configMapKeyRef"), key)
     return keys
 
 

@@ -184,7 +184,7 @@ class _ByKind(NamedTuple):
     memory_limit_rejections: dict[str, list[str]]
     nodes: dict[str, Node]
     claims: dict[str, list[ClaimObject]]
-    config_maps: dict[str, dict[str, Mapping[str, str]]]
+    config_maps: dict[str, dict[str, Mapping[str, str | None]]]
 
 
 def _by_kind(objects: Iterable[Mapping[str, object]]) -> _ByKind:

@@ -25,9 +25,11 @@ def reference(name: str, key: str = "k") -> dict[str, Any]:
 
 
 def test_the_data_of_a_config_map() -> None:
-    """Values are strings; a malformed part is left out."""
+    """Values are strings; those of binary data are not read, and a malformed part is left out."""
     assert config_map_data({"data": {"A": "1", "B": 2, 3: "x"}}) == {"A": "1"}
-    for written in ({}, {"data": None}, {"data": ["A"]}):
+    both = {"data": {"A": "1"}, "binaryData": {"B": "Zm9v", "C": 7}}
+    assert config_map_data(both) == {"A": "1", "B": None}
+    for written in ({}, {"data": None}, {"data": ["A"], "binaryData": ["B"]}):
         assert config_map_data(written) == {}
 
 
@@ -43,7 +45,7 @@ def test_the_config_maps_of_a_pod() -> None:
     )
     init = container("init", env=[{"name": "A", "valueFrom": reference("c")}])
     names = config_maps_named_in(pod(main, initContainers=[init]))
-    assert set(filter(None, names)) == {"a", "b", "c"}
+    assert sorted(names) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -58,148 +60,121 @@ def test_the_config_maps_of_a_pod() -> None:
 )
 def test_a_malformed_pod_names_none(manifest: dict[str, Any]) -> None:
     """Its decision names the fault."""
-    assert not any(config_maps_named_in(manifest))
+    assert list(config_maps_named_in(manifest)) == []
 
 
-KNOWN = {"site": {"NCCL_NET": "Socket", "A": "1", "EMPTY": ""}, "late": {"A": "2"}}
+KNOWN: dict[str, dict[str, str | None]] = {
+    "site": {"NCCL_NET": "Socket", "A": "1", "EMPTY": ""},
+    "late": {"A": "2"},
+    "binary": {"A": None, "B": "3"},
+}
 
 
-def read(user_env: dict[str, str | None], **fields: Any) -> ReadEnv:
-    """Read the variables of a container."""
-    return read_env(Container(("spec", "containers", 0), container(**fields)), user_env, KNOWN)
+def read(*env_items: dict[str, Any], from_: tuple[Any, ...] = ()) -> ReadEnv:
+    """Read a container with these items of env, and envFrom with these ConfigMaps or sources."""
+    sources = [{"configMapRef": {"name": x}} if isinstance(x, str) else x for x in from_]
+    fields = container(env=list(env_items), envFrom=sources)
+    return read_env(Container(("spec", "containers", 0), fields), KNOWN)
+
+
+def value(name: str, text: str) -> dict[str, Any]:
+    """Make an item of env with a value."""
+    return {"name": name, "value": text}
+
+
+def from_key(name: str, *key: str) -> dict[str, Any]:
+    """Make an item of env from a ConfigMap's key."""
+    return {"name": name, "valueFrom": reference(*key)}
+
+
+OWN_NAME = {"name": "Y", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
 
 
 @pytest.mark.parametrize(
-    ("user_env", "fields", "variables", "unseen"),
+    ("items", "from_", "variables", "unseen"),
     [
-        ({"X": "1"}, {}, {"X": "1"}, ""),
+        ([value("X", "1")], (), {"X": "1"}, ""),
+        ([from_key("X", "site", "NCCL_NET")], (), {"X": "Socket"}, ""),
+        ([from_key("X", "site", "missing")], (), {"X": None}, ""),
+        ([from_key("X", "binary", "A")], (), {"X": None}, ""),
+        ([from_key("X", "other", "A")], (), {"X": None}, ""),
+        ([from_key("X", "site", "A"), value("X", "$(X)0")], (), {"X": "10"}, ""),
         (
-            {"X": None},
-            {"env": [{"name": "X", "valueFrom": reference("site", "NCCL_NET")}]},
-            {"X": "Socket"},
-            "",
-        ),
-        (
-            {"X": None},
-            {"env": [{"name": "X", "valueFrom": reference("site", "missing")}]},
-            {"X": None},
-            "",
-        ),
-        (
-            {"X": None},
-            {"env": [{"name": "X", "valueFrom": reference("other", "A")}]},
-            {"X": None},
-            "",
-        ),
-        (
-            {"X": "set by the command"},
-            {"env": [{"name": "X", "valueFrom": reference("site", "A")}]},
-            {"X": "set by the command"},
-            "",
-        ),
-        (
-            {},
-            {"env": [{"name": "X", "valueFrom": reference("site", "A")}]},
-            {},
-            "",
-        ),
-        (
-            {"X": None},
-            {"env": [{"name": "X", "value": "1"}]},
-            {"X": None},
-            "",
-        ),
-        (
-            {"X": None, "Y": None, "Z": None},
-            {
-                "env": [
-                    {"name": "X", "valueFrom": reference("site", "EMPTY")},
-                    {"name": "Y", "value": "=$(X)$(A)"},
-                    {"name": "Z", "value": "=$(X)$(B)"},
-                ],
-                "envFrom": [{"configMapRef": {"name": "late"}}],
-            },
+            [from_key("X", "site", "EMPTY"), value("Y", "=$(X)$(A)"), value("Z", "=$(X)$(B)")],
+            ("late",),
             {"A": "2", "X": "", "Y": "=2", "Z": "=$(B)"},
             "",
         ),
         (
-            {"X": None, "Y": None},
-            {
-                "env": [{"name": "X", "value": "$(A)"}, {"name": "Y", "value": "$(B)"}],
-                "envFrom": [{"configMapRef": {"name": n}} for n in ("late", "other")],
-            },
+            [value("X", "$(A)"), value("Y", "$(B)")],
+            ("late", "other"),
             {"A": "2", "X": "2", "Y": None},
             "ConfigMap other",
         ),
+        ([OWN_NAME, value("X", "$(Y)")], ("other",), {"Y": None, "X": None}, "ConfigMap other"),
+        ([], ("site",), KNOWN["site"], ""),
+        ([], ("binary",), {"B": "3"}, ""),
+        ([], ("site", "late"), {"NCCL_NET": "Socket", "A": "2", "EMPTY": ""}, ""),
         (
-            {"X": None, "Y": "1"},
-            {
-                "env": [
-                    {"name": "Y", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-                    {"name": "X", "value": "$(Y)"},
-                ],
-                "envFrom": [{"configMapRef": {"name": "other"}}],
-            },
-            {"X": None, "Y": "1"},
-            "ConfigMap other",
-        ),
-        ({}, {"envFrom": [{"configMapRef": {"name": "site"}}]}, KNOWN["site"], ""),
-        (
-            {},
-            {"envFrom": [{"configMapRef": {"name": n}} for n in ("site", "late")]},
-            {"NCCL_NET": "Socket", "A": "2", "EMPTY": ""},
-            "",
-        ),
-        (
-            {"A": "env"},
-            {"envFrom": [{"prefix": "P_", "configMapRef": {"name": "late"}}]},
+            [value("A", "env")],
+            ({"prefix": "P_", "configMapRef": {"name": "late"}},),
             {"P_A": "2", "A": "env"},
             "",
         ),
-        ({"A": "env"}, {"envFrom": [{"configMapRef": {"name": "late"}}]}, {"A": "env"}, ""),
-        ({}, {"envFrom": [{"secretRef": {"name": "site"}}]}, {}, "Secret site"),
-        (
-            {},
-            {"envFrom": [{"configMapRef": {"name": "late"}}, {"configMapRef": {"name": "other"}}]},
-            {"A": "2"},
-            "ConfigMap other",
-        ),
-        ({}, {"envFrom": [None]}, {}, "Secret"),
+        ([value("A", "env")], ("late",), {"A": "env"}, ""),
+        ([], ({"secretRef": {"name": "site"}},), {}, "Secret site"),
+        ([], ("late", "other", "another"), {"A": "2"}, "ConfigMap other"),
+        ([], (None,), {}, "Secret"),
     ],
     ids=case_name,
 )
 def test_variables_from_config_maps(
-    user_env: dict[str, str | None],
-    fields: dict[str, Any],
+    items: list[dict[str, Any]],
+    from_: tuple[Any, ...],
     variables: dict[str, str | None],
     unseen: str,
 ) -> None:
-    """Env comes before envFrom, and the command before both; Secrets stay unknown."""
-    result = read(user_env, **fields)
+    """Env comes before envFrom; Secrets and binary data stay unknown."""
+    result = read(*items, from_=from_)
     assert result.variables == variables
     assert (result.unseen.title if result.unseen else "") == unseen
 
 
 def test_the_key_of_a_source_that_is_not_known() -> None:
     """All keys of a ConfigMap, and none of a Secret."""
-    other, secret = {"configMapRef": {"name": "other"}}, {"secretRef": {"name": "other"}}
-    assert read({}, envFrom=[other]).unseen == EnvSource("ConfigMap other", DataKey("other", ""))
-    assert read({}, envFrom=[secret]).unseen == EnvSource("Secret other", None)
+    assert read(from_=("other",)).unseen == EnvSource("ConfigMap other", DataKey("other", ""))
+    secret = {"secretRef": {"name": "other"}}
+    assert read(from_=(secret,)).unseen == EnvSource("Secret other", None)
 
 
 def test_the_keys_that_variables_come_from() -> None:
-    """Not those of variables that env or a command overrides."""
-    item = {"name": "X", "valueFrom": reference("site", "A")}
-    sources = [{"configMapRef": {"name": n}, "prefix": "P_"} for n in ("site", "late")]
-    user_env = {"X": None, "P_NCCL_NET": "IB"}
-    keys = {
+    """Not those of variables that env overrides."""
+    sources = tuple({"configMapRef": {"name": n}, "prefix": "P_"} for n in ("site", "late"))
+    expected = {
         "X": DataKey("site", "A"),
         "P_A": DataKey("late", "A"),
         "P_EMPTY": DataKey("site", "EMPTY"),
     }
-    assert read(user_env, env=[item], envFrom=sources).keys == keys
-    assert read({"X": "1"}, env=[item]).keys == {}
-    assert read({"X": None}, env=[{"name": "X", "valueFrom": reference("no", "A")}]).keys == {}
+    item = from_key("X", "site", "A")
+    assert read(item, value("P_NCCL_NET", "IB"), from_=sources).keys == expected
+    assert read(item, value("X", "1")).keys == {}
+    assert read(item, value("X", "$(X)")).keys == {}
+    assert read(from_key("X", "no", "A")).keys == {}
+    assert read(from_key("X", "site", "A"), from_key("X", "late", "A")).keys == {
+        "X": DataKey("late", "A")
+    }
+
+
+def test_without_config_maps_the_variables_are_those_of_env() -> None:
+    """As at admission; a source of envFrom stays unknown."""
+    view = Container(("spec", "containers", 0), container(env=[value("X", "1")]))
+    assert read_env(view, {}) == ReadEnv({"X": "1"})
+    assert read_env(view, {}).variables is view.env
+    fields = container(env=[value("X", "$(A)")], envFrom=[{"configMapRef": {"name": "site"}}])
+    view = Container(("spec", "containers", 0), fields)
+    assert read_env(view, {}) == ReadEnv(
+        {"X": None}, EnvSource("ConfigMap site", DataKey("site", ""))
+    )
 
 
 def test_the_keys_of_env() -> None:
@@ -226,7 +201,7 @@ def test_a_reference_to_a_config_map_and_to_the_pod() -> None:
     ]
     view = Container(("spec", "containers", 0), {"env": items}, {"name": "train"})
     assert view.env == {"A": "train", "B": None, "X": None}
-    assert read_env(view, view.env, KNOWN).variables == {"A": "train", "B": "2", "X": "train2"}
+    assert read_env(view, KNOWN).variables == {"A": "train", "B": "2", "X": "train2"}
 
 
 def config_map(name: str, namespace: str = "", **data: str) -> dict[str, Any]:

@@ -12,6 +12,6 @@ from webhook.model.pod import PodManifest
 
 def config_maps_of_pod(manifest: PodManifest) -> Iterator[str]:
     """Yield the names of the ConfigMaps with variables or scripts of a pod, in any shape."""
-    yield from filter(None, config_maps_named_in(manifest))
+    yield from config_maps_named_in(manifest)
     yield from config_maps_with_nccl_files(manifest)
     yield from config_maps_with_scripts(manifest)

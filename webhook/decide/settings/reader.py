@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 
 from webhook.decide.settings.reading import Reading
-from webhook.decide.settings.script_files import NO_FILES, ScriptFiles, script_files
+from webhook.decide.settings.script_files import NO_FILES, ScriptFiles, files_of_pod
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 from webhook.decide.settings.terms import TERMS, may_set
 from webhook.decide.settings.written_files import writes_files, writes_only_nccl_file
 from webhook.decide.shell.argv import Word, remap_length
-from webhook.decide.shell.scripts import Scripts
-from webhook.model.config_maps import ConfigMaps
+from webhook.decide.shell.scripts import MAX_CHARACTERS, Scripts
+from webhook.model.config_maps import ConfigMaps, ReadEnv, read_env
 from webhook.model.pod import Path, Pod
 from webhook.model.pod.hooks import HookCommand, hook_commands
 
@@ -26,53 +27,84 @@ class CommandReader:
     `config_maps` are the known ConfigMaps, which only a preview may have.
     """
 
-    __slots__ = ("_config_maps", "_files", "_pod", "_scripts", "_settings", "_settings_with_files")
+    __slots__ = (
+        *("_config_maps", "_env", "_files", "_pod", "_scripts", "_scripts_with_files"),
+        *("_settings", "_settings_with_files"),
+    )
 
     def __init__(self, pod: Pod, config_maps: ConfigMaps = MappingProxyType({})) -> None:
         self._pod = pod
         self._config_maps = config_maps
-        self._files: dict[Path, ScriptFiles] = {}
+        self._env: dict[Path, ReadEnv] = {}
+        self._files: Mapping[Path, ScriptFiles] | None = None
+        #: All containers share the limits on scripts.
         self._scripts: Scripts | None = None
+        self._scripts_with_files: Scripts | None = None
         self._settings: dict[Path, CommandSettings] = {}
         self._settings_with_files: dict[Path, CommandSettings] = {}
+
+    def env(self, path: Path) -> ReadEnv:
+        """Return the variables of the container at `path`, with those of known ConfigMaps."""
+        env = self._env.get(path)
+        if env is None:
+            env = self._env[path] = read_env(self._pod.container(path), self._config_maps)
+        return env
 
     def settings(self, path: Path) -> CommandSettings:
         """Return the settings that the command of the container at `path` makes."""
         settings = self._settings.get(path)
         if settings is None:
-            settings = self._settings[path] = self._read(path)
+            settings = self._settings[path] = self._read(path, self._pod.container(path).env)
         return settings
 
     def settings_with_files(self, path: Path) -> CommandSettings:
-        """Return the settings, also of the scripts in ConfigMaps that the command runs.
+        """Return the settings with what ConfigMaps show: scripts that the command runs, and env.
 
         Only a verdict may depend on these: admission cannot read them.
         """
         settings = self._settings_with_files.get(path)
         if settings is None:
-            files = self._files_of(path)
-            settings = self._read_with_files(path, files) if files else self.settings(path)
-            self._settings_with_files[path] = settings
+            settings = self._settings_with_files[path] = self._read_with_files(path)
         return settings
 
     def text_with_files(self, path: Path) -> str:
         """Return the words of the command, one per line, and the text of those scripts."""
-        texts = [file.text for file in self._files_of(path).values() if file.text]
-        return "\n".join((self._pod.container(path).command_text, *texts))
+        return "\n".join((self._pod.container(path).command_text, *self.script_texts(path)))
+
+    def script_texts(self, path: Path) -> list[str]:
+        """Return the texts of those scripts, without those that exceed the limit on a pod's."""
+        texts, room = list[str](), MAX_CHARACTERS
+        for text in dict.fromkeys(file.text or "" for file in self._files_of(path).values()):
+            if 0 < len(text) <= room:
+                texts.append(text)
+                room -= len(text)
+        return texts
 
     def _files_of(self, path: Path) -> ScriptFiles:
-        files = self._files.get(path)
-        if files is None:
-            container = self._pod.container(path)
-            files = self._files[path] = script_files(self._pod, container, self._config_maps)
-        return files
+        if self._files is None:
+            self._files = files_of_pod(self._pod, self._config_maps)
+        return self._files.get(path, NO_FILES)
 
-    def _read(self, path: Path) -> CommandSettings:
+    def _read(self, path: Path, env: Mapping[str, str | None]) -> CommandSettings:
         container = self._pod.container(path)
         if not may_set(container.command_text):
             return NO_SETTINGS
         argv = container.expanded_words
-        reading = self._run(argv[remap_length(argv) :], container.env)
+        reading = self._run(argv[remap_length(argv) :], env)
+        return reading.result(container.command_text)
+
+    def _read_with_files(self, path: Path) -> CommandSettings:
+        """Read a command; its scripts are also searched for the names of the pod's files."""
+        container, files, env = self._pod.container(path), self._files_of(path), self.env(path)
+        if not files:
+            is_same = env.variables == container.env
+            return self.settings(path) if is_same else self._read(path, env.variables)
+        if self._scripts_with_files is None:
+            words = dict.fromkeys(chain.from_iterable((self._files or {}).values()))
+            self._scripts_with_files = Scripts((*TERMS, *words), _OCCURRENCES)
+        reading = Reading(self._scripts_with_files, env.variables, files)
+        argv = container.expanded_words
+        reading.run_container(argv[remap_length(argv) :])
         return reading.result(container.command_text)
 
     def written_by_hooks(self, path: Path) -> tuple[Setting, ...]:
@@ -97,11 +129,3 @@ class CommandReader:
         reading = Reading(self._scripts, env, NO_FILES)
         reading.run_container(argv)
         return reading
-
-    def _read_with_files(self, path: Path, files: ScriptFiles) -> CommandSettings:
-        """Read a command; its scripts are also searched for the names of the files."""
-        container = self._pod.container(path)
-        argv = container.expanded_words
-        reading = Reading(Scripts((*TERMS, *files), _OCCURRENCES), container.env, files)
-        reading.run_container(argv[remap_length(argv) :])
-        return reading.result(container.command_text)

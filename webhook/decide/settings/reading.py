@@ -71,6 +71,7 @@ class Reading:
         self._possible: list[Setting] = []
         self._side_processes: list[Process] = []  #: processes that may carry the traffic
         self._harmless: set[str] = set()  #: variables that are set, but for nothing that matters
+        self._shells: list[Shell] = []
         self._unread: dict[DataKey, None] = {}
 
     def run_container(self, argv: Sequence[Word]) -> None:
@@ -89,30 +90,26 @@ class Reading:
     def result(self, text: str) -> CommandSettings:
         """Return the settings; `text` is the container's whole command."""
         process, side = self._process, self._side_processes
-        possible = self._possible_settings()
-        possible += self.mentioned(text)
-        env_dropped_by = process.env_dropped_by or next(
-            (other.env_dropped_by for other in side if other.env_dropped_by), ""
-        )
-        user = next((other.user for other in side if other.user), "")
+        possible = (*self._possible_settings(), *self.mentioned(text))
+        droppers = (other.env_dropped_by for other in (process, *side))
+        ranks = (other.rank_settings.values() for other in side)
         return CommandSettings(
             certain=process.settings,
             possible=tuple(dict.fromkeys(possible)),
-            env_dropped_by=env_dropped_by,
+            env_dropped_by=next(filter(None, droppers), ""),
             drops_env=bool(process.env_dropped_by),
-            user=_other_user(process.user, user),
+            user=_other_user(process, side),
             memlock=process.memlock,
             rank_settings=process.rank_settings,
-            possible_rank_settings=tuple(
-                setting for other in side for setting in other.rank_settings.values()
-            ),
+            possible_rank_settings=tuple(chain.from_iterable(ranks)),
             unread=tuple(self._unread),
         )
 
     def mentioned(self, text: str) -> Iterator[Setting]:
         """Yield the settings that a text seems to make, and that no command was seen to make."""
         possible = (setting.name for setting in self._possible_settings())
-        explained = {*self._process.settings, *possible, *self._harmless}
+        of_shells = chain.from_iterable(shell.variables for shell in self._shells)
+        explained = {*self._process.settings, *possible, *self._harmless, *of_shells}
         yield from mentions(text, explained)
         yield from mentions_in(self._files, explained)
 
@@ -130,8 +127,10 @@ class Reading:
         layers, index = split_wrappers(words)
         for layer in layers:
             apply_layer(words, layer, process)
-        if index is None:
-            return False
+        return index is not None and self._run_program(words, index, process, depth)
+
+    def _run_program(self, words: Sequence[Word], index: int, process: Process, depth: int) -> bool:
+        """Apply what the program at `index` does before it, or what it starts, carries traffic."""
         script = script_of(words, index, self._files)
         if script is not None:
             self._run_shell(script, process, depth + 1)
@@ -161,7 +160,7 @@ class Reading:
         for name, value in assignments(change.assignments):
             process.assign(name, value, source)
         if change.script is not None:
-            self._run_commands(change.script, Shell(process), depth + 1)
+            self._run_commands(change.script, self._shell(process), depth + 1)
             return True
         return change.command is not None and self._run(words[change.command :], process, depth + 1)
 
@@ -197,22 +196,27 @@ class Reading:
 
     def _run_shell(self, script: Script, process: Process, depth: int) -> None:
         """Apply a script to the process of its shell, after the script that bash reads before."""
-        shell, startup = Shell(process), self._files.get(self._env.get(BASH_ENV) or "")
-        if startup and script.by_bash:
-            self._run_file(startup, shell, depth)
+        shell, startup = self._shell(process), self._files.get(self._env.get(BASH_ENV) or "")
+        if startup and script.by_bash and self._run_file(startup, shell, depth, last=False):
+            return
         if script.file is not None:
             self._run_file(script.file, shell, depth)
         elif script.text is not None:
             self._run_commands(script.text, shell, depth)
 
-    def _run_file(self, file: ScriptFile, shell: Shell, depth: int) -> None:
-        """Apply the script in a file to a shell that runs or sources it."""
+    def _shell(self, process: Process) -> Shell:
+        shell = Shell(process)
+        self._shells.append(shell)
+        return shell
+
+    def _run_file(self, file: ScriptFile, shell: Shell, depth: int, *, last: bool = True) -> bool:
+        """Apply the script in a file to a shell that runs or sources it, as `_run_commands`."""
         if file.text is None:
             self._unread[file.key] = None
-            return
+            return False
         process, shell.process = shell.process, Process(shell.process)
         possible, sides = len(self._possible), len(self._side_processes)
-        self._run_commands(file.text, shell, depth)
+        ended = self._run_commands(file.text, shell, depth, last=last)
         for changed in (shell.process, *self._side_processes[sides:]):
             changed.move(file.place, file.key)
         self._possible[possible:] = [
@@ -220,59 +224,89 @@ class Reading:
         ]
         process.absorb(shell.process)
         shell.process = process
+        return ended
 
-    def _run_commands(self, script: str, shell: Shell, depth: int) -> None:
-        """Apply a script to the process of its shell, as its main command gets it."""
-        if depth > _DEPTH:
-            return
-        for command in self._scripts.read(script).commands:
+    def _run_commands(self, script: str, shell: Shell, depth: int, *, last: bool = True) -> bool:
+        """Apply a script to the process of its shell, as its main command gets it.
+
+        `last`: whether nothing that matters runs after the script. Return whether it certainly
+        has the main command, after which nothing matters.
+        """
+        for command in self._scripts.read(script).commands if depth <= _DEPTH else ():
             # A script that several containers run is read once, so its commands count here.
             if not self._scripts.spend_steps(1):
                 break
-            if self._run_command(script, command, shell, depth):
-                break
-        self._harmless |= shell.variables.keys()
+            if self._run_command(command, shell, depth, script if last else None):
+                return True
+        return False
 
-    def _source(self, file: ScriptFile, command: Command, shell: Shell, depth: int) -> None:
-        """Apply a file that a script reads with `.`; a condition makes its settings possible."""
-        if not command.conditional and not command.isolated:
-            self._run_file(file, shell, depth)
-            return
-        side = Process(shell.process)
-        self._run_file(file, Shell(side), depth)
-        if side.changed:
-            self._side_processes.append(side)
+    def _run_command(self, command: Command, shell: Shell, depth: int, script: str | None) -> bool:
+        """Read a command of a script; return whether it certainly is the main command.
 
-    def _run_command(self, script: str, command: Command, shell: Shell, depth: int) -> bool:
-        """Read a command of a script; return whether it is certainly the last one that matters."""
-        words, process = command.words, shell.process
+        `script` is None if commands that matter may follow after it.
+        """
+        words = command.words
         file = self._files.get(words[1] or "") if words[0] in _SOURCES and words[1:] else None
         if file is not None:
-            self._source(file, command, shell, depth + 1)
-            return False
+            return self._source(file, command, shell, depth + 1, script)
         if command.assigns or words[0] in BUILTINS:
-            if command.conditional or command.isolated:
-                self._possible += possible_settings(words)
-            elif words[0] in BUILTINS:
-                shell.run(words)
-            else:
-                shell.assign(words, self._env)
+            self._run_builtin(command, shell)
             return False
+        return self._run_child(command, shell.process, depth, script)
+
+    def _source(
+        self, file: ScriptFile, command: Command, shell: Shell, depth: int, script: str | None
+    ) -> bool:
+        """Apply a file that a script reads with `.`; a condition makes its settings possible."""
+        last = _is_last(command, script)
+        if not command.conditional and not command.isolated:
+            return self._run_file(file, shell, depth, last=last)
+        side = Process(shell.process)
+        self._run_file(file, self._shell(side), depth, last=last)
+        if side.changed:
+            self._side_processes.append(side)
+        return False
+
+    def _run_builtin(self, command: Command, shell: Shell) -> None:
+        """Apply assignments, or a builtin that changes the shell itself."""
+        if command.conditional or command.isolated:
+            self._possible += possible_settings(command.words)
+        elif command.assigns:
+            shell.assign(command.words, self._env)
+        else:
+            shell.run(command.words)
+
+    def _run_child(
+        self, command: Command, process: Process, depth: int, script: str | None
+    ) -> bool:
+        """Apply a command to a process of its own, which may be that of the main command."""
         child = Process(process)
-        carries = self._run(words, child, depth)
+        carries = self._run(command.words, child, depth)
         if not carries:
             self._harmless |= child.settings.keys()
         if not (carries and child.changed):
             return False
-        replaces = any(layer.program == "exec" for layer in split_wrappers(words).layers)
-        is_last = replaces or _ENDING.match(script, command.ends[-1]) is not None
-        if is_last and not command.conditional:
-            process.absorb(child)
-            return True
-        self._side_processes.append(child)
-        return False
+        if command.conditional or not (_replaces_shell(command) or _is_last(command, script)):
+            self._side_processes.append(child)
+            return False
+        process.absorb(child)
+        return True
 
 
-def _other_user(certain: str, possible: str) -> OtherUser | None:
-    source = certain or possible
-    return OtherUser(source, bool(certain)) if source else None
+def _is_last(command: Command, script: str | None) -> bool:
+    """Return whether nothing that matters follows a command in its script, nor after that.
+
+    Call it only for commands that `_ENDING` does not pass over: else the work would be quadratic.
+    """
+    return script is not None and _ENDING.match(script, command.ends[-1]) is not None
+
+
+def _replaces_shell(command: Command) -> bool:
+    """Return whether nothing runs after a command, since `exec` put it in the shell's place."""
+    layers = split_wrappers(command.words).layers
+    return not command.isolated and any(layer.program == "exec" for layer in layers)
+
+
+def _other_user(process: Process, side: Sequence[Process]) -> OtherUser | None:
+    source = next(filter(None, (other.user for other in (process, *side))), "")
+    return OtherUser(source, bool(process.user)) if source else None

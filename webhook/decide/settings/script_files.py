@@ -18,16 +18,16 @@ from webhook.decide.settings.mounted_files import (
 )
 from webhook.decide.settings.setting import Setting
 from webhook.decide.settings.terms import mentions
-from webhook.decide.shell.argv import Word, basename, script_at, script_file_at
+from webhook.decide.shell.argv import Word, basename, shell_operand
 from webhook.decide.shell.scripts import MAX_CHARACTERS
 from webhook.errors import ShapeError
 from webhook.model.config_maps import ConfigMaps, DataKey
-from webhook.model.pod import Container, Pod, PodManifest
+from webhook.model.pod import Container, Path, Pod, PodManifest
 from webhook.model.pod.volumes import clean
 
 #: The variable with the script that bash reads before any other (bash(1), INVOCATION).
 BASH_ENV = "BASH_ENV"
-#: The most mounts, and words in their directories, that are considered for each container.
+#: The most mounts of a container, and words of a pod in their directories, that are considered.
 _MAX_MOUNTS, _MAX_WORDS = 32, 64
 _NO_FILE = FileText("", None)
 #: The part of a path after a mountPath, and a character before a path that is another's part.
@@ -73,14 +73,30 @@ ScriptFiles = Mapping[str, ScriptFile]
 NO_FILES: ScriptFiles = MappingProxyType({})
 
 
-def script_files(pod: Pod, container: Container, config_maps: ConfigMaps) -> ScriptFiles:
+def files_of_pod(pod: Pod, config_maps: ConfigMaps) -> dict[Path, ScriptFiles]:
+    """Return the files that the command of each container names, with those that these name.
+
+    All share the limit on words, those of app containers first.
+    """
+    files: dict[Path, ScriptFiles] = {}
+    room = _MAX_WORDS
+    containers = pod.containers if pod.config_map_volumes else ()
+    for container in sorted(containers, key=lambda container: container.kind != "app"):
+        files[container.path] = script_files(pod, container, config_maps, room)
+        room -= len(files[container.path])
+    return files
+
+
+def script_files(
+    pod: Pod, container: Container, config_maps: ConfigMaps, max_words: int = _MAX_WORDS
+) -> ScriptFiles:
     """Return the files that a container's command names, and the files that these name."""
     paths = [path for path, _ in config_map_mounts(pod, container)][:_MAX_MOUNTS]
     texts = [container.command_text, container.env.get(BASH_ENV) or ""] if paths else []
     files: dict[str, ScriptFile | None] = {}
     while texts:
         for word in _words(texts.pop(), paths):
-            if word not in files and len(files) < _MAX_WORDS:
+            if word not in files and len(files) < max_words:
                 file = files[word] = _file(pod, container, word, config_maps)
                 texts += [file.text] if file and file.text else []
     return {word: file for word, file in files.items() if file} or NO_FILES
@@ -89,10 +105,10 @@ def script_files(pod: Pod, container: Container, config_maps: ConfigMaps) -> Scr
 def script_of(words: Sequence[Word], index: int, files: ScriptFiles) -> Script | None:
     """Return the script that a shell at `index` runs, or that a file there is; or None."""
     by_bash = basename(words[index] or "") == "bash"
-    script, operand = script_at(words, index), script_file_at(words, index)
-    if script is not None:
-        return Script(words[script], script + 2, by_bash)
-    place = index if operand is None else operand
+    operand = shell_operand(words, index)
+    if operand is not None and operand.is_script:
+        return Script(words[operand.position], operand.position + 2, by_bash)
+    place = index if operand is None else operand.position
     file = files.get(words[place] or "")
     if file is None or (operand is None and not file.is_shell):
         return None
@@ -113,17 +129,16 @@ def config_maps_with_scripts(manifest: PodManifest) -> Iterator[str]:
     """
     try:
         pod = Pod(manifest)
-        for container in pod.containers:
-            if container.kind == "app" and script_files(pod, container, {}):
-                for _, config_maps in config_map_mounts(pod, container):
-                    yield from config_maps
+        for path, files in files_of_pod(pod, {}).items():
+            for _, config_maps in config_map_mounts(pod, pod.container(path)) if files else ():
+                yield from config_maps
     except ShapeError:
         return
 
 
 def mentions_in(files: ScriptFiles, explained: set[str]) -> Iterator[Setting]:
     """Yield settings that the files seem to make, as `mentions`."""
-    for file in files.values():
+    for file in dict.fromkeys(files.values()):
         for setting in mentions(file.text or "", explained):
             yield setting.moved(file.place, file.key)
 

@@ -121,30 +121,31 @@ def command_at(words: Sequence[Word], start: int = 0) -> int | None:
 
 
 def script_at(words: Sequence[Word], shell: int) -> int | None:
-    """Return the index of the script in `sh -c SCRIPT`, if the word at `shell` is a shell.
+    """Return the index of the script in `sh -c SCRIPT`, if the word at `shell` is a shell."""
+    operand = shell_operand(words, shell)
+    return operand.position if operand and operand.is_script else None
+
+
+class Operand(NamedTuple):
+    """The first operand of a shell."""
+
+    position: int  #: its index in the words
+    is_script: bool  #: whether it is a script (-c), not the name of a file
+
+
+def shell_operand(words: Sequence[Word], shell: int) -> Operand | None:
+    """Return the first operand of the shell at `shell`; None without one, or if it is unknown.
 
     Source: bash(1), "Options"; dash and busybox accept the same.
     """
-    index, reads_script = _operand(words, shell)
-    return index if reads_script else None
-
-
-def script_file_at(words: Sequence[Word], shell: int) -> int | None:
-    """Return the index of the script's file in `sh FILE`, if the word at `shell` is a shell."""
-    index, reads_script = _operand(words, shell)
-    return None if reads_script else index
-
-
-def _operand(words: Sequence[Word], shell: int) -> tuple[int | None, bool]:
-    """Return the index of a shell's first operand, or None; and whether that is a script (-c)."""
     word = words[shell]
     if word is None or basename(word) not in _SHELLS:
-        return None, False
+        return None
     index, reads_script = shell + 1, False
     while index < len(words):
         option = words[index]
         if option is None:
-            return None, reads_script
+            return None
         if option in ("--", "-"):
             index += 1
             break
@@ -155,7 +156,7 @@ def _operand(words: Sequence[Word], shell: int) -> tuple[int | None, bool]:
             continue
         reads_script = reads_script or "c" in option
         index += 1 + option.count("o") + option.count("O")  # -o pipefail, -O extglob
-    return index if index < len(words) else None, reads_script
+    return Operand(index, reads_script) if index < len(words) else None
 
 
 def _past_assignments(words: Sequence[Word], index: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 from webhook.decide.admission_warnings import PodHazards
@@ -20,7 +19,7 @@ from webhook.decide.settings.setting import (
     with_possible,
 )
 from webhook.model.claims import Claim, claims_by_container, claims_of
-from webhook.model.config_maps import DataKey
+from webhook.model.config_maps import ReadEnv
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.fabric import Fabric
 from webhook.model.nodes import FabricIndex
@@ -39,9 +38,11 @@ class PatchedTarget(NamedTuple):
     #: The container after the patch, and as the user wrote it.
     container: Container
     original: Container
-    #: The user's `env`, as the command changes it.
+    #: The user's variables, with those of known ConfigMaps, and the same as the command changes
+    #: them.
+    declared: ReadEnv
     user_env: Mapping[str, str | None]
-    #: The words of its command, as the user wrote them, and the text of scripts in ConfigMaps.
+    #: The words of its command as the program gets them, and the text of scripts in ConfigMaps.
     command: str
     #: Its DRA claims after the patch, and the pod's claims that no container uses.
     claims: tuple[Claim, ...] = ()
@@ -49,28 +50,33 @@ class PatchedTarget(NamedTuple):
     settings: CommandSettings = NO_SETTINGS
     #: The libraries that move its data between nodes, as `libraries.usage` finds them.
     carriers: tuple[TrafficLibrary, ...] = ()
-    #: Variable of `user_env` → the key of a ConfigMap that its value comes from.
-    keys: Mapping[str, DataKey] = MappingProxyType({})
 
     @classmethod
     def of(
         cls, target: Target, pod: Pod, analysis: PodAnalysis, claims: Claims = _NO_CLAIMS
     ) -> PatchedTarget:
         """Return the view of a target in `pod`, the pod after all mutations."""
-        path, original = target.path, analysis.containers[target.path]
+        path, reader = target.path, analysis.command_reader
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
-        container, reader = pod.container(path), analysis.command_reader
-        by_files = reader.settings_with_files(path)
-        by_command = with_possible(by_files, reader.written_by_hooks(path))
-        settings = with_nccl_files(
-            with_workload(by_command, analysis.workload_settings),
-            analysis.original,
-            original,
-            analysis.namespace.config_maps,
+        settings = _settings(analysis, path)
+        patched = cls(
+            target=target,
+            container=pod.container(path),
+            original=analysis.containers[path],
+            declared=reader.env(path),
+            user_env={},
+            command=reader.text_with_files(path),
+            claims=visible_claims,
+            settings=settings,
         )
-        env = effective_env(original.env, settings, container.env)
-        text = reader.text_with_files(path)
-        return cls(target, container, original, env, text, visible_claims, settings)
+        env = effective_env(patched.declared.variables, settings, patched.present)
+        return patched._replace(user_env=env)
+
+    @property
+    def present(self) -> Mapping[str, str | None]:
+        """The variables after the patch, before the command: a default applies to none of these."""
+        env = self.container.env
+        return {**self.declared.variables, **env} if self.original.env_from else env
 
     def origin(self, name: str) -> str:
         """Return what sets a variable of `user_env`: "env", or such as "export in its command".
@@ -80,14 +86,14 @@ class PatchedTarget(NamedTuple):
         setting = self._setting(name)
         if setting is not None:
             return setting.source
-        key = self.keys.get(name)
+        key = self.declared.keys.get(name)
         return (key.title if key else self.original.derivation(name)) or "env"
 
     def verdict(self, because: Reason, message: str, name: str) -> Verdict:
         """Return the verdict on a variable of `user_env`, with the key that has its value."""
         setting, verdict = self._setting(name), Verdict.of(because, message)
         if setting is None:
-            return verdict.by_key(self.keys.get(name))
+            return verdict.by_key(self.declared.keys.get(name))
         return verdict.by_key(setting.key, overrides_env=not setting.default)
 
     def is_set_by_command(self, name: str) -> bool:
@@ -95,7 +101,7 @@ class PatchedTarget(NamedTuple):
         return self._setting(name) is not None
 
     def _setting(self, name: str) -> Setting | None:
-        settings = settings_in_effect(self.settings, self.container.env)
+        settings = settings_in_effect(self.settings, self.present)
         return next((setting for setting in settings if setting.name == name), None)
 
     def place(self, name: str) -> str:
@@ -109,7 +115,7 @@ class PatchedTarget(NamedTuple):
 
     def uncertain_settings(self) -> Iterator[Setting]:
         """Yield the settings of its command that may keep a library off RDMA."""
-        return uncertain(self.settings, self.container.env)
+        return uncertain(self.settings, self.present)
 
 
 class PatchedPod(NamedTuple):
@@ -152,6 +158,14 @@ class PatchedPod(NamedTuple):
             has_gpu=any(target.gpus or target.partial_gpu for target in analysis.targets)
             or analysis.has_gpu,
         )
+
+
+def _settings(analysis: PodAnalysis, path: Path) -> CommandSettings:
+    """Return what the command of a container, its hooks, its workload and its files set."""
+    reader, original = analysis.command_reader, analysis.containers[path]
+    by_command = with_possible(reader.settings_with_files(path), reader.written_by_hooks(path))
+    settings = with_workload(by_command, analysis.workload_settings)
+    return with_nccl_files(settings, analysis.original, original, analysis.namespace.config_maps)
 
 
 def _claims(pod: Pod, analysis: PodAnalysis) -> Claims:

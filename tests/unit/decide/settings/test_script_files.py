@@ -15,12 +15,13 @@ from webhook.decide.settings.reader import CommandReader
 from webhook.decide.settings.script_files import (
     ScriptFile,
     config_maps_with_scripts,
+    files_of_pod,
     script_files,
 )
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings
 from webhook.decide.shell.scripts import MAX_CHARACTERS
 from webhook.model.config_maps import DataKey
-from webhook.model.pod import Pod, PodManifest
+from webhook.model.pod import Path, Pod, PodManifest
 
 PATH = ("spec", "containers", 0)
 OFF = "export NCCL_NET=Socket\n"
@@ -40,6 +41,11 @@ def read(*words: str, maps: Any = None, **variables: str) -> CommandSettings:
     config_maps = maps if not maps or isinstance(next(iter(maps.values())), dict) else {"m": maps}
     manifest = manifest_of(*words, env=env(**variables))
     return CommandReader(Pod(manifest), config_maps or {}).settings_with_files(PATH)
+
+
+def read_script(script: str, **files: str) -> CommandSettings:
+    """Read a shell's script in a pod with these files."""
+    return read("sh", "-c", script, maps=files)
 
 
 @pytest.mark.parametrize(
@@ -225,6 +231,7 @@ def test_a_script_that_is_not_known() -> None:
         ("sh", "-c", "bash /scripts/a; bash /scripts/a; ./x"),
     ):
         assert read(*words) == CommandSettings(unread=(DataKey("m", "a"),))
+    assert read("bash", "/scripts/a", maps={"a": None}).unread == (DataKey("m", "a"),)
     assert read("python", "/scripts/a") == NO_SETTINGS
     assert read("bash", "-c", "./x", BASH_ENV="/scripts/a").unread == (DataKey("m", "a"),)
 
@@ -245,10 +252,101 @@ def test_a_command_without_files_is_read_once() -> None:
     assert reader.text_with_files(PATH) == f"sh\n-c\n{OFF}"
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        "NCCL_IB_DISABLE=1 ./selftest",
+        "NCCL_IB_DISABLE=1 ./selftest || true\n",
+        "su - app -c ./warm-up",
+        "(exec gosu 1000 ./selftest)",
+    ],
+)
+def test_the_last_command_of_a_sourced_file(file: str) -> None:
+    """It is not the container's last, unless nothing follows in the script that sources it."""
+    for script in (
+        ". /scripts/a; ./train",
+        ". /scripts/b; ./train",
+        ". /scripts/b; echo end; ./train",
+        "[ $X ] && . /scripts/a; ./train",
+    ):
+        settings = read_script(script, a=file, b=". /scripts/a\n")
+        assert (certain(settings), settings.drops_env) == ({}, False)
+        assert settings.possible or (settings.user and not settings.user.certain)
+    for script in (". /scripts/a", ". /scripts/a; echo end", ". /scripts/b; wait"):
+        settings = read_script(script, a=file, b=". /scripts/a\n")
+        assert certain(settings) or (settings.user and settings.user.certain)
+
+
+def test_exec_in_a_sourced_file() -> None:
+    """Nothing runs after it, unless a condition decides about it."""
+    script = ". /scripts/a; export NCCL_IB_DISABLE=1; ./train"
+    of_exec = {"NCCL_DEBUG": "INFO"}
+    settings = read_script(script, a="exec env NCCL_DEBUG=INFO ./train")
+    of_caller = {"NCCL_IB_DISABLE": "1"}
+    assert (certain(settings), possible(settings)) == (of_exec, of_caller)  # as any text
+    settings = read_script(f"[ $X ] && {script}", a="exec env NCCL_DEBUG=INFO ./train")
+    assert (certain(settings), possible(settings)) == (of_caller, of_exec)
+    settings = read_script(script, a="[ $X ] && exec env NCCL_DEBUG=INFO ./train")
+    assert (certain(settings), possible(settings)) == (of_caller, of_exec)
+    settings = read_script("(exec env NCCL_DEBUG=INFO ./a); ./train")
+    assert (certain(settings), possible(settings)) == ({}, of_exec)
+
+
+def test_the_last_command_of_what_bash_reads_first() -> None:
+    """The script follows it, unless `exec` replaces the shell."""
+    last = "env NCCL_NET=Socket ./a\n"
+    settings = read("bash", "-c", "./train", maps={"env": last}, BASH_ENV="/scripts/env")
+    assert (certain(settings), possible(settings)) == ({}, SOCKET)
+    script = "export NCCL_DEBUG=INFO; ./train"
+    settings = read("bash", "-c", script, maps={"env": f"exec {last}"}, BASH_ENV="/scripts/env")
+    assert (certain(settings), possible(settings)) == (SOCKET, {})
+
+
 def test_scripts_that_run_each_other() -> None:
     """They end at a depth."""
     maps = {"a": f"{OFF}. /scripts/b\n. /scripts/b\n", "b": ". /scripts/a\nbash /scripts/a\n"}
     assert certain(read("bash", "/scripts/a", maps=maps)) == SOCKET
+
+
+def test_scripts_that_run_each_other_often() -> None:
+    """Their commands count against a limit: without it, 60 to the power of 8 would run."""
+    assert certain(read("bash", "/scripts/a", maps={"a": OFF + ". /scripts/a\n" * 60})) == SOCKET
+
+
+def test_containers_share_the_limits() -> None:
+    """Two scripts that fit alone do not fit together; the same script of two is read once."""
+    filler = "#" * (MAX_CHARACTERS // 2) + "\n"
+    maps = {"m": {"a": filler + OFF, "b": filler + "#\n" + OFF}}
+
+    def settings_of(*words: str) -> list[dict[str, str | None]]:
+        """Read two containers that run these files."""
+        manifest = manifest_of("bash", words[0])
+        container = manifest["spec"]["containers"][0]
+        manifest["spec"]["containers"] += [{**container, "name": "b", "command": ["sh", words[1]]}]
+        reader = CommandReader(Pod(manifest), maps)
+        paths: list[Path] = [PATH, ("spec", "containers", 1)]
+        return [certain(reader.settings_with_files(path)) for path in paths]
+
+    assert settings_of("/scripts/a", "/scripts/a") == [SOCKET, SOCKET]
+    assert settings_of("/scripts/a", "/scripts/b") == [SOCKET, {}]
+
+
+def test_several_words_for_a_file() -> None:
+    """Its text counts once."""
+    words = "/scripts/a /scripts//a /scripts/./a"
+    pod = Pod(manifest_of("sh", "-c", words))
+    reader = CommandReader(pod, {"m": {"a": '{"NCCL_NET": "Socket"}'}})
+    assert reader.script_texts(PATH) == ['{"NCCL_NET": "Socket"}']
+    settings = reader.settings_with_files(PATH)
+    assert [setting.source for setting in settings.possible] == ["text in key a of ConfigMap m"]
+
+
+def test_the_texts_of_scripts_have_a_limit() -> None:
+    """One that exceeds what is left is skipped."""
+    files = {"a": "a", "b": "b" * MAX_CHARACTERS, "c": "c" * (MAX_CHARACTERS - 1), "d": "", "e": ""}
+    pod = Pod(manifest_of("sh", "-c", " ".join(f"/scripts/{name}" for name in (*files, "f"))))
+    reader = CommandReader(pod, {"m": files})
+    assert reader.script_texts(PATH) == [files["a"], files["c"]]
 
 
 def test_a_script_that_is_too_large_only_seems_to_set_variables() -> None:
@@ -298,6 +396,15 @@ def test_a_script_that_is_an_expansion() -> None:
 
 def test_limits() -> None:
     """Sixty-four words, thirty-two mounts, and texts that are no longer than a script."""
+    words = [" ".join(f"/scripts/{n}" for n in range(start, start + 40)) for start in (0, 40)]
+    init = manifest_of("sh", "-c", words[0])["spec"]["containers"][0]
+    main = manifest_of("sh", "-c", words[1])
+    main["spec"]["initContainers"] = [init]
+    files = files_of_pod(Pod(main), {})
+    assert {path: len(files[path]) for path in files} == {
+        PATH: 40,
+        ("spec", "initContainers", 0): 24,
+    }
     assert len(files_of(" ".join(f"/scripts/{n}" for n in range(65)))) == 64
     mounts = [{"name": "s", "mountPath": f"/m{n:02}"} for n in range(33)]
     assert list(files_of("/m31/a /m32/a", mounts)) == ["/m31/a"]
@@ -312,8 +419,11 @@ def test_the_config_maps_of_a_pod() -> None:
     assert list(config_maps_with_scripts(manifest_of("bash", "/image/a"))) == []
     init = pod_of({"name": "a"}, initContainers=manifest_of("/more/a")["spec"]["containers"])
     init["spec"]["volumes"] = manifest_of()["spec"]["volumes"]
+    assert list(config_maps_with_scripts(init)) == ["m", "n"]
+    init["spec"]["initContainers"][0]["command"] = ["/image/a"]
     assert list(config_maps_with_scripts(init)) == []
-    assert list(config_maps_with_scripts({"spec": {"containers": "x"}})) == []
+    malformed = {"spec": {"containers": "x", "volumes": init["spec"]["volumes"]}}
+    assert list(config_maps_with_scripts(malformed)) == []
 
 
 def test_the_config_maps_on_which_a_decision_depends() -> None:

@@ -32,7 +32,7 @@ from webhook.decide.verdict.libraries.transfers import (
 )
 from webhook.decide.verdict.libraries.usage import with_user_env
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.model.config_maps import EnvSource, ReadEnv, keys_in_env, read_env
+from webhook.model.config_maps import keys_in_env
 from webhook.model.decision import Reason, Verdict
 from webhook.model.names import enumerated
 from webhook.model.pod import Container
@@ -106,7 +106,7 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         verdict = min(verdicts.values(), key=lambda verdict: verdict.rdma)  # "no" before "unsure"
         able = [name for name in patched.carriers if name not in verdicts]
         return verdict._replace(message=f"{verdict.message}{_able(able)}")
-    unseen = _unseen_source(pod, patched)
+    unseen = patched.declared.unseen
     if unseen:
         subject = f"envFrom of container {patched.target.name}"
         message = f"{subject} may set variables that turn RDMA off ({unseen.title})"
@@ -119,7 +119,7 @@ def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | Non
     analysis = pod.analysis
     container = analysis.containers[patched.target.path]
     file = unseen_nccl_file(analysis.original, container, analysis.namespace.config_maps)
-    path = file.path if file else _file_from_elsewhere(container)
+    path = file.path if file else _file_from_elsewhere(container, _scripts(pod, patched))
     if not path:
         return None
     key = file.read(analysis.namespace.config_maps).key if file else None
@@ -129,46 +129,21 @@ def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | Non
     return Verdict.of(FILE_UNSEEN, message).by_key(key)
 
 
-def _file_from_elsewhere(container: Container) -> str:
-    """Return NCCL's file if the command or a hook of a container copies it, or ""."""
+def _scripts(pod: PatchedPod, patched: PatchedTarget) -> list[str]:
+    return pod.analysis.command_reader.script_texts(patched.target.path)
+
+
+def _file_from_elsewhere(container: Container, scripts: list[str]) -> str:
+    """Return NCCL's file if the command, a script or a hook of a container copies it, or ""."""
     hooks = (hook.words for hook in hook_commands(container.manifest))
-    commands = (container.command + container.args, *hooks)
+    commands = (container.command + container.args, *hooks, *((text,) for text in scripts))
     return next(filter(None, map(file_filled_from_elsewhere, commands)), "")
 
 
 def with_libraries(pod: PatchedPod) -> PatchedPod:
-    """Return the pod with the libraries that move the data of its targets.
-
-    The targets also get their variables from ConfigMaps, if any is known.
-    """
-    return pod._replace(
-        decisive_targets=tuple(
-            [_with_config_maps(pod, patched) for patched in pod.decisive_targets]
-        )
-    )
-
-
-def _with_config_maps(pod: PatchedPod, patched: PatchedTarget) -> PatchedTarget:
-    """Return a target with its variables and libraries.
-
-    A command that drops the environment drops what ConfigMaps set, too.
-    """
-    if not pod.analysis.namespace.config_maps or patched.settings.drops_env:
-        return with_user_env(pod, patched, patched.user_env)
-    read = _read(pod, patched)
-    return with_user_env(pod, patched._replace(keys=read.keys), read.variables)
-
-
-def _unseen_source(pod: PatchedPod, patched: PatchedTarget) -> EnvSource | None:
-    """Return the first source of envFrom whose variables are not known, or None."""
-    if not pod.analysis.containers[patched.target.path].env_from:
-        return None
-    return _read(pod, patched).unseen
-
-
-def _read(pod: PatchedPod, patched: PatchedTarget) -> ReadEnv:
-    container = pod.analysis.containers[patched.target.path]
-    return read_env(container, patched.user_env, pod.analysis.namespace.config_maps)
+    """Return the pod with the libraries that move the data of its targets."""
+    targets = [with_user_env(pod, patched, patched.user_env) for patched in pod.decisive_targets]
+    return pod._replace(decisive_targets=tuple(targets))
 
 
 def _verdicts(pod: PatchedPod, patched: PatchedTarget) -> Iterator[tuple[TrafficLibrary, Verdict]]:
