@@ -161,7 +161,7 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
     )
     others = _other_templates(evidence)
     title = template_title(evidence)
-    if others:
+    if others or _has_many_templates(evidence):
         title = f"each {title.removeprefix('the ')}"
     place = f"metadata.annotations of {title}"
     remedy = with_effect(f'Set {ENABLE_ANNOTATION}: "true" under {place}', evidence)
@@ -207,12 +207,23 @@ def _hint(evidence: PodEvidence) -> str:
     # A controller copies its annotations to the ReplicaSets that it creates.
     for source in (evidence.pod, *reversed(evidence.owners)):
         is_pod = source is evidence.pod
-        for template in _templates(source, is_pod=is_pod):
-            if _sets_annotation(template):  # as it should be: for the pods of that template
-                continue
-            if hint := OptInHints(source.manifest).of(template):
+        # Those with the annotation are as they should be, for the pods of that template.
+        templates = [
+            template
+            for template in _templates(source, is_pod=is_pod)
+            if not _sets_annotation(template)
+        ]
+        for template in templates:
+            others = [other for other in templates if other is not template]
+            if hint := OptInHints(source.manifest).of(template, others):
                 return hint if is_pod or source.title in hint else f"in {source.title}: {hint}"
     return ""
+
+
+def _has_many_templates(evidence: PodEvidence) -> bool:
+    """Return whether it is unknown from which template of its controller a pod comes."""
+    controller = controller_with_template(evidence)
+    return controller is not None and len(_templates(controller, is_pod=False)) > 1
 
 
 def _other_templates(evidence: PodEvidence) -> str:

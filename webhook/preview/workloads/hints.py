@@ -7,17 +7,16 @@ neither the workload's metadata to the pods, nor the metadata of an outer templa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 
 from webhook.model.annotations import ENABLE_ANNOTATION, USER_ANNOTATIONS, WEBHOOK_ANNOTATIONS
+from webhook.model.names import enumerated
 from webhook.model.pod import Path, dotted
 from webhook.preview.workloads.metadata_sources import metadata_source_of
 from webhook.preview.workloads.objects import ObjectMetadata, values_along
-from webhook.preview.workloads.templates import (
-    Template,
-)
+from webhook.preview.workloads.templates import Template
 
 _METADATA = ("metadata",)
 #: `rdma.lab/enable` and its misspellings: two parts with a separator between them.
@@ -38,10 +37,11 @@ class OptInHints:
         self._value = value
         self._keys: dict[int, str | None] = {}  # by the id of annotations or labels
 
-    def of(self, template: Template) -> str:
+    def of(self, template: Template, siblings: Iterable[Template] = ()) -> str:
         """Return why a template that seems to opt in does not; "" if nothing suggests an attempt.
 
-        The pod's own metadata comes first, then the surrounding objects', nearest first.
+        The pod's own metadata comes first, then the surrounding objects', nearest first. A hint
+        about an object that surrounds `siblings`, too, names the places of all of them.
         """
         if ObjectMetadata.of(template.pod).annotations.get(ENABLE_ANNOTATION) == "false":
             return f'{dotted(_annotations_path(template))} sets {ENABLE_ANNOTATION}: "false"'
@@ -55,7 +55,8 @@ class OptInHints:
                     continue
                 path = (*template.path[:size], *_METADATA, field)
                 if size < len(template.path):
-                    return _describe_misplaced(metadata, path, key, template)
+                    inside = [other for other in siblings if _surrounds(path, other)]
+                    return _describe_misplaced(metadata, path, key, [template, *inside])
                 return _describe_misnamed(path, key)
         return ""
 
@@ -102,14 +103,23 @@ def _describe_misnamed(path: Path, key: str) -> str:
     return f"{key!r} in {dotted(path)} has no effect{_suggestion(key)}"
 
 
-def _describe_misplaced(metadata: ObjectMetadata, path: Path, key: str, template: Template) -> str:
+def _surrounds(path: Path, template: Template) -> bool:
+    """Return whether the object with a metadata field surrounds a template."""
+    outer = path[: -len((*_METADATA, "annotations"))]
+    return template.path[: len(outer)] == outer
+
+
+def _describe_misplaced(
+    metadata: ObjectMetadata, path: Path, key: str, templates: Sequence[Template]
+) -> str:
+    template = templates[0]
     title = " ".join(str(part) for part in (metadata.kind, metadata.name) if part)
     statement = f"{key} is in {dotted(path)}{f' of {title}' if title else ''}"
     if template.spec_only and template.annotations_path is None:  # metadata is not in the document
         condition = "only if the controller copies it to the pods"
         return f"{statement}: it has an effect {condition}{_suggestion(key)}"
-    destination = annotations_location(template)
-    return f"{statement}, where it reaches no pod; move it to {destination}{_suggestion(key)}"
+    destinations = enumerated([*dict.fromkeys(map(annotations_location, templates))])
+    return f"{statement}, where it reaches no pod; move it to {destinations}{_suggestion(key)}"
 
 
 def annotations_location(template: Template) -> str:

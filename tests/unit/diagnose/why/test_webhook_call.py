@@ -355,6 +355,36 @@ def test_how_a_correction_reaches_the_pod(kind: str, effect: str) -> None:
     assert remedies[2] == f"Remove rdma.lab/status from {title}{effect}"
 
 
+def test_an_annotation_outside_of_several_templates() -> None:
+    """The pod may come from any of them, so each needs the annotation that it lacks."""
+    template = job()["spec"]["template"]
+    training: Item = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "p", "annotations": {"rdma.lab/enable": "true"}},
+        "spec": {
+            "pytorchReplicaSpecs": {
+                "Master": {"template": template},
+                "Worker": {"template": template},
+            }
+        },
+    }
+    finding = called(pod_in_cluster({}, metadata=OWNED), owners=(training,))
+    place = "spec.pytorchReplicaSpecs.{}.template.metadata.annotations"
+    assert finding.text == (
+        "No: rdma.lab/enable is in metadata.annotations of PyTorchJob p, where it reaches no pod; "
+        f"move it to {place.format('Master')} and {place.format('Worker')}."
+    )
+    assert "metadata.annotations of each pod template of PyTorchJob p, and" in finding.remedy
+    annotated = {**template, "metadata": {"annotations": {"rdma.lab/enable": "true"}}}
+    training["spec"]["pytorchReplicaSpecs"]["Master"]["template"] = annotated
+    finding = called(pod_in_cluster({}, metadata=OWNED), owners=(training,))
+    assert f"move it to {place.format('Worker')}" in finding.text
+    training["spec"]["pytorchReplicaSpecs"].pop("Master")
+    finding = called(pod_in_cluster({}, metadata=OWNED), owners=(training,))
+    assert "metadata.annotations of the pod template of PyTorchJob p, and" in finding.remedy
+
+
 def test_a_controller_that_is_not_read() -> None:
     """A ReplicaSet is named together with its Deployment, which usually has the template."""
     owned_by_replicas = {"ownerReferences": [{**REFERENCE, "kind": "ReplicaSet", "name": "a-1"}]}

@@ -103,6 +103,29 @@ def test_a_template_around_the_template_is_named_by_its_path() -> None:
     )
 
 
+def test_templates_beside_the_template() -> None:
+    """Those that the object surrounds, too, need the annotation as well; others have their own."""
+    jobs: list[dict[str, Any]] = [
+        {"template": {"spec": deployment({}, {})["spec"]}} for _ in range(2)
+    ]
+    value: dict[str, Any] = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "s", "annotations": {ENABLE: "true"}},
+        "spec": {"replicatedJobs": jobs},
+    }
+    place = "spec.replicatedJobs[{}].template.spec.template.metadata.annotations"
+    first, second = templates_of(value)
+    assert (
+        OptInHints(value)
+        .of(first, [second])
+        .endswith(f"reaches no pod; move it to {place.format(0)} and {place.format(1)}")
+    )
+    jobs[0]["template"]["metadata"] = {"annotations": {ENABLE: "true"}}
+    assert OptInHints(value).of(first, [second]).endswith(f"move it to {place.format(0)}")
+    assert OptInHints(value).of(first, [first]).endswith(f"move it to {place.format(0)}")
+
+
 @pytest.mark.parametrize("metadata", [None, 5, [], {"annotations": 5, "labels": []}])
 def test_any_shape_is_searched_without_complaint(metadata: Any) -> None:
     """A document may be any JSON."""
