@@ -150,11 +150,15 @@ class Collector:
             raise
 
     def _absent(self, namespace: str, name: str) -> str:
-        """Return the message for a missing pod, with the failure of its controller if any."""
+        """Return the message for a missing pod: who stopped it, or why it was not created."""
         absent = f"there is no pod {name} in namespace {namespace}"
-        listed = self._best_effort.list(
-            f"/api/v1/namespaces/{namespace}/events", "events", _FAILED_CREATE
-        )
+        path = f"/api/v1/namespaces/{namespace}/events"
+        selector = {"fieldSelector": f"involvedObject.kind=Pod,involvedObject.name={name}"}
+        about = self._best_effort.list(path, "events", selector) or ()
+        for event in reversed(in_order(map(Event.model_validate, about))):
+            if (cause := _STOPS.get(event.reason)) and not event.text.startswith("Cancelling"):
+                return f"{absent}; {cause} at {event.time}: {event.text}"
+        listed = self._best_effort.list(path, "events", _FAILED_CREATE)
         for event in map(Event.model_validate, reversed(listed or [])):
             owner = event.about
             if owner.name and name.startswith(owner.name):
@@ -287,6 +291,13 @@ class Collector:
 #: https://github.com/kubernetes/kubernetes/issues/142258
 _NO_LOG = "unable to retrieve container logs for "
 _EXEC_REQUIREMENTS = "this requires the right to create pods/exec, and a shell in the image"
+#: The reasons of Events about a pod that was deleted. Source: kubernetes,
+#: pkg/controller/tainteviction (which also reports a deletion that it cancels),
+#: pkg/scheduler/framework/preemption.
+_STOPS = {
+    "TaintManagerEviction": "a NoExecute taint of its node evicted it",
+    "Preempted": "the scheduler stopped it for a pod of higher priority",
+}
 _FAILED_CREATE = {"fieldSelector": "reason=FailedCreate"}
 
 

@@ -7,20 +7,24 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from webhook.decide.mutations.ipc_lock import CAPABILITY
 from webhook.decide.mutations.memory_limit import REQUIRED
+from webhook.diagnose.why.container_kills import (
+    POST_START_REMEDY,
+    SIGKILL,
+    cause_of_kill,
+    is_by_deletion,
+)
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.errors import ShapeError
+from webhook.diagnose.why.messages import cut
 from webhook.kube.container_states import ContainerStatus, Terminated, Waiting
 from webhook.kube.objects import PodRecord
 from webhook.model.annotations import MEMORY_LIMIT_ANNOTATION
 from webhook.model.finding import Code, Finding
-from webhook.model.pod import Container, Pod
 
 _CHECK_IMAGE = (
-    "Check the image's name and tag, and whether the namespace has the registry's pull secret."
+    "Check the image's name and tag, whether the node reaches the registry, and whether the "
+    "namespace has its pull secret."
 )
-_POST_START_REMEDY = "Correct lifecycle.postStart of the container."
 _CORRECT = "Correct what the message names."
 #: The reasons for which the kubelet cannot start a container, with the cause as a clause.
 _START_FAILURES = (
@@ -65,7 +69,7 @@ _START_FAILURES = (
         Code(
             "PostStartHookError",
             "The postStart hook of a container failed, so the kubelet killed the container.",
-            _POST_START_REMEDY,
+            POST_START_REMEDY,
         ),
         "its postStart hook failed, so the kubelet killed it",
     ),
@@ -103,38 +107,22 @@ START_ERROR = Code(
     "The runtime could not start the command of a container. It has never run, so it has no log.",
     "Correct what the message names: usually a command or a path that the image does not have.",
 )
-EPHEMERAL_WITHOUT_CAPABILITY = Code(
-    "EphemeralWithoutIpcLock",
-    "An ephemeral container has no IPC_LOCK, and never a device of its own: the webhook changes "
-    "pods only when they are created.",
-    "Run RDMA tools in the pod's own containers: kubectl exec POD -c CONTAINER -- COMMAND.",
-)
 CODES = (
     *(code for code, _ in _START_FAILURES),
     START_ERROR,
-    EPHEMERAL_WITHOUT_CAPABILITY,
     RESTARTED,
     KILLED,
     CONTAINER_FAILED,
     OOM_KILLED,
 )
 
-#: The reason of a pod that ran longer than its activeDeadlineSeconds.
-DEADLINE = "DeadlineExceeded"
-DEADLINE_REMEDY = "Raise activeDeadlineSeconds, or remove it."
 #: Source: kubernetes, pkg/kubelet/kuberuntime/security_context_others.go.
 _NON_ROOT = re.compile(r"runAsUser breaks non-root policy|runAsNonRoot and image (?:will run|has)")
 _REMOVE_NON_ROOT = (
     "Remove runAsNonRoot from the securityContext of the pod or the container: IPC_LOCK has an "
     "effect for root only."
 )
-#: The message of the Event Killing. Source: kubernetes, pkg/kubelet/kuberuntime,
-#: computePodActions.
-_FAILED_PROBE = re.compile(r"failed (liveness|startup) probe")
-_MAX_MESSAGE = 400
-_SIGKILL, _SIGSEGV, _SIGTERM = 137, 139, 143
-#: The exit codes of a container that the kubelet stopped.
-_SIGNALED = (_SIGKILL, _SIGTERM)
+_SIGSEGV = 139
 
 
 _CONTAINER = "Container"
@@ -147,31 +135,6 @@ def container_findings(evidence: PodEvidence) -> Iterator[Finding]:
         yield from _container(evidence, container, _Subject("Init container", container.name))
     for container in status.container_statuses:
         yield from _container(evidence, container, _Subject(_CONTAINER, container.name))
-    for name in _ephemeral_without_capability(evidence.pod):
-        text = (
-            f"The ephemeral container {name} has no {CAPABILITY} and no RDMA device, so RDMA fails "
-            "in it, whatever the pod's own containers have."
-        )
-        yield EPHEMERAL_WITHOUT_CAPABILITY.finding("info", text)
-
-
-def _ephemeral_without_capability(pod: PodRecord) -> list[str]:
-    """List the ephemeral containers that cannot register memory."""
-    if not pod.spec.ephemeral_containers:
-        return []
-    try:
-        containers = Pod(pod.manifest).containers
-        return [
-            container.name
-            for container in containers
-            if container.kind == "ephemeral" and not _may_lock_memory(container)
-        ]
-    except ShapeError:
-        return []  # a file may have any shape
-
-
-def _may_lock_memory(container: Container) -> bool:
-    return container.privileged or container.capabilities.grants(CAPABILITY)
 
 
 class _Subject(NamedTuple):
@@ -194,7 +157,7 @@ def _container(
     if waiting and waiting.reason in _CODES_AND_CAUSES:
         yield _not_started(subject.title, waiting)
     ended = _end_of(container)
-    if ended and not _is_good_end(ended) and not _is_by_deletion(evidence, container.name, ended):
+    if ended and not _is_good_end(ended) and not is_by_deletion(evidence, container.name, ended):
         yield _end(evidence, subject, ended, restarts)
     elif restarts:
         text = f"{subject.title} has restarted {_times(restarts)}."
@@ -209,27 +172,6 @@ def _not_started(title: str, waiting: Waiting) -> Finding:
     if _NON_ROOT.search(waiting.message):
         cause, remedy = "its user is root, against runAsNonRoot", _REMOVE_NON_ROOT
     return code.finding("error", f"{title} cannot start: {cause}: {cut(waiting.message)}", remedy)
-
-
-def event_messages(
-    evidence: PodEvidence, reason: str, container: str, run: Terminated | None = None
-) -> list[str]:
-    """Return the messages of the Events with this reason about a container, oldest first.
-
-    `run`: only those from a run of it. Events stay for an hour, whatever happened since.
-    """
-    return [
-        event.text
-        for event in evidence.events or ()
-        if event.reason == reason
-        and f"{{{container}}}" in event.about.field_path
-        and (run is None or _is_during(run, event.time))
-    ]
-
-
-def _is_during(run: Terminated, time: str) -> bool:
-    """Return whether a time is in a run; an unknown start or end excludes nothing."""
-    return run.started_at <= time and (not run.finished_at or time <= run.finished_at)
 
 
 def log_remedy(evidence: PodEvidence) -> str:
@@ -270,14 +212,6 @@ def _is_good_end(ended: Terminated) -> bool:
     return ended.exit_code == 0 and ended.reason != "OOMKilled"
 
 
-def _is_by_deletion(evidence: PodEvidence, name: str, ended: Terminated) -> bool:
-    """Return whether the kubelet stopped a container since the pod is being deleted."""
-    if not evidence.pod.metadata.is_deleted or ended.reason == "OOMKilled":
-        return False
-    stops = event_messages(evidence, "Killing", name, ended)
-    return ended.exit_code in _SIGNALED and f"Stopping container {name}" in stops
-
-
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
@@ -290,10 +224,8 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
     if _has_not_started(ended):
         text = f"{subject.title} could not be started{times}: {cut(ended.message)}"
         return START_ERROR.finding("error", text)
-    cause, remedy = "", ""
-    if exit_code in _SIGNALED:
-        cause, remedy = _cause_of_kill(evidence, subject.name, ended)
-    if cause or exit_code == _SIGKILL:
+    cause, remedy = cause_of_kill(evidence, subject.name, ended)
+    if cause or exit_code == SIGKILL:
         text = f"{subject.title} was killed (exit code {exit_code}){cause}{times}."
         return KILLED.finding("error", text, remedy or KILLED.remedy)
     crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""
@@ -304,28 +236,6 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
     if evidence.logs is None:
         remedy = log_commands(evidence, subject.name, previous=restarts > 0)
     return CONTAINER_FAILED.finding("error", text, remedy)
-
-
-def _cause_of_kill(evidence: PodEvidence, container: str, run: Terminated) -> tuple[str, str]:
-    """Return a clause on why the kubelet killed a container, and the remedy; "" if unknown."""
-    if evidence.pod.status.reason == DEADLINE:
-        return ", since the pod ran longer than its activeDeadlineSeconds", DEADLINE_REMEDY
-    hooks = event_messages(evidence, "FailedPostStartHook", container, run)
-    if hooks:
-        return f", since its postStart hook failed ({cut(hooks[-1])})", _POST_START_REMEDY
-    for killing in reversed(event_messages(evidence, "Killing", container, run)):
-        if match := _FAILED_PROBE.search(killing):
-            failures = event_messages(evidence, "Unhealthy", container, run)
-            return _cause_by_probe(failures, match[1])
-    return "", ""
-
-
-def _cause_by_probe(messages: list[str], kind: str) -> tuple[str, str]:
-    """Return the clause and the remedy for a kill after a probe, "liveness" or "startup"."""
-    failures = [message for message in messages if message.lower().startswith(kind)]
-    details = f" ({cut(failures[-1])})" if failures else ""
-    remedy = f"Correct {kind}Probe of the container, or what it checks."
-    return f", since its {kind}Probe failed{details}", remedy
 
 
 def log_commands(evidence: PodEvidence, container: str, *, previous: bool) -> str:
@@ -375,12 +285,3 @@ def _memory_limit(pod: PodRecord, name: str) -> str:
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     matches = (container for container in containers if name and container.name == name)
     return next((container.memory_limit for container in matches), "")
-
-
-def cut(message: str) -> str:
-    """Return a message on one line; a long one keeps its start, and its end with the cause."""
-    line = " ".join(message.split())
-    if len(line) <= _MAX_MESSAGE:
-        return line
-    half = (_MAX_MESSAGE - 3) // 2
-    return f"{line[:half].rstrip()} … {line[-half:].lstrip()}"

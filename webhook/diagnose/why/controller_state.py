@@ -9,13 +9,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.controller_record import (
     ENDS,
     ControllerRecord,
     ControllerSpec,
     ControllerStatus,
 )
+from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.replacement import start_job
 from webhook.diagnose.why.workload_reads import Workload
 from webhook.kube.objects import KubernetesObject

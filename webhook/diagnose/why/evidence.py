@@ -54,6 +54,8 @@ class VolumeClaim(NamedTuple):
     #: The StorageClass of an unbound claim; "" if it names none.
     storage_class: str = ""
     is_class_missing: bool = False
+    #: Of the StorageClass; "" if that is unknown.
+    provisioner: str = ""
 
 
 class UnfinishedPod(NamedTuple):
@@ -67,6 +69,8 @@ class UnfinishedPod(NamedTuple):
     scheduler: str = ""
     #: Extended resource → amount.
     amounts: Mapping[str, int] = MappingProxyType({})
+    #: Its kind and name; "" without one.
+    controller: str = ""
 
 
 class MemoryRights(NamedTuple):

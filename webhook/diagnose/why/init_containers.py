@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.diagnose.why.container_status import cut, event_messages, log_commands
+from webhook.diagnose.why.container_kills import event_messages
+from webhook.diagnose.why.container_status import log_commands
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.messages import cut
 from webhook.kube.container_states import Running
 from webhook.model.finding import Code, Finding
 

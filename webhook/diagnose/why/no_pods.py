@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from webhook.diagnose.why.answer import NOT_READ
 from webhook.diagnose.why.collector import unread_sentence
-from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.controller_record import ControllerRecord
 from webhook.diagnose.why.controller_state import not_due, own_reasons
 from webhook.diagnose.why.explanation import Chapter, Explanation
+from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.pod_status import finalizers_clause
 from webhook.diagnose.why.refusals import message_of_refusal, refusal, used_up_quotas
 from webhook.diagnose.why.workload_reads import Workload

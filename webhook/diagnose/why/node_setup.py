@@ -11,8 +11,8 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.pod_template import template_title
 from webhook.kube.objects import Event, PodRecord
 from webhook.model.finding import Code, Finding

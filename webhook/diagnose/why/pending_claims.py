@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from webhook.decide.verdict.devices import TEMPLATE_MISSING
-from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import MissingClaim, PodEvidence
+from webhook.diagnose.why.messages import cut
 from webhook.kube.objects import PodRecord
 from webhook.model.finding import Code, Finding
 

@@ -13,12 +13,13 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import PodEvidence, UnfinishedPod
+from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.pending_placement import Candidates, message_findings, placement_findings
 from webhook.errors import ShapeError
 from webhook.model.finding import Code, Finding
 from webhook.model.names import first_names, natural_key, shortened_list
+from webhook.model.nearest import suggestion
 from webhook.model.pod import Pod
 from webhook.model.quantity import BILLIONTHS, format_quantity, parse
 from webhook.model.resources import scheduler_requests
@@ -135,13 +136,13 @@ def _judged(evidence: PodEvidence, lacking: list[str], report: str) -> Iterator[
     """Yield the reasons by the nodes: sizes first, then placement, then free amounts."""
     requested = _requested(evidence, lacking)
     offers = _offers(evidence, requested)
-    too_large = [*_too_large(offers, requested, report)]
+    too_large = [*_too_large(evidence, offers, requested, report)]
     yield from too_large
     if too_large:
         return
     names = [name for name, offered in offers.items() if _has_all(offered, requested)]
     if not names:
-        yield _never_together(offers, requested, report)
+        yield _never_together(evidence, offers, requested, report)
         return
     candidates = Candidates.of(evidence, names)
     if candidates.open:
@@ -189,25 +190,43 @@ def _has_all(offered: _Amounts, requested: _Amounts) -> bool:
 
 
 def _too_large(
-    offers: Mapping[str, _Amounts], requested: _Amounts, report: str
+    evidence: PodEvidence, offers: Mapping[str, _Amounts], requested: _Amounts, report: str
 ) -> Iterator[Finding]:
     """Yield a finding for each resource that the pod requests more of than any node has."""
     for name, amount in requested.items():
         largest = max(offers, key=lambda node: offers[node][name], default="")
         total = offers[largest][name] if largest else 0
         if not total:
-            text = f"The pod is waiting for {name}: no node of the cluster offers it.{report}"
-            remedy = _RESERVE_HUGEPAGES if name.startswith("hugepages-") else ""
-            yield OFFERED_NOWHERE.finding("error", text, remedy or OFFERED_NOWHERE.remedy)
+            hint = _offered_name(evidence, name)
+            text = f"The pod is waiting for {name}: no node of the cluster offers it{hint}.{report}"
+            yield OFFERED_NOWHERE.finding("error", text, _offer(name))
         elif total < amount:
             written, maximum = format_quantity(amount), format_quantity(total)
             text = (
                 f"The pod is pending: it requests {name}: {written}, and the largest node "
                 f"({largest}) has {maximum} in total.{report}"
             )
-            yield TOO_LARGE.finding("error", text, _request_less(largest, name, maximum))
+            yield TOO_LARGE.finding("error", text, _request_less(evidence, largest, name, maximum))
 
 
+def _offered_name(evidence: PodEvidence, name: str) -> str:
+    """Return a note on a resource with a similar name that nodes offer, or ""."""
+    offered = (resource for node in evidence.nodes or () for resource in node.status.allocatable)
+    return suggestion(name, sorted({other for other in offered if "/" in other}))
+
+
+def _offer(name: str) -> str:
+    """Return how nodes come to offer a resource, or what to do without it."""
+    if name.startswith("hugepages-"):
+        return _RESERVE_HUGEPAGES
+    return OFFERED_NOWHERE.remedy if "/" in name else _REPORT_STORAGE
+
+
+#: The kubelet reports CPU and memory in any case, but ephemeral-storage only with this setting.
+_REPORT_STORAGE = (
+    "Remove the request, or ask the cluster administrator why the kubelets do not report the "
+    "resource (localStorageCapacityIsolation in their configuration)."
+)
 #: The kubelet counts the huge pages of its node when it starts.
 _RESERVE_HUGEPAGES = (
     "Ask the cluster administrator to reserve huge pages of this size on the nodes (for 2Mi: "
@@ -215,7 +234,9 @@ _RESERVE_HUGEPAGES = (
 )
 
 
-def _never_together(offers: Mapping[str, _Amounts], requested: _Amounts, report: str) -> Finding:
+def _never_together(
+    evidence: PodEvidence, offers: Mapping[str, _Amounts], requested: _Amounts, report: str
+) -> Finding:
     """Return the finding on requests that no node can meet, with the only one that is too large."""
     amounts = ", ".join(f"{name}: {format_quantity(requested[name])}" for name in requested)
     text = f"The pod is pending: no node offers all that it requests ({amounts})."
@@ -225,18 +246,21 @@ def _never_together(offers: Mapping[str, _Amounts], requested: _Amounts, report:
     node, name = nearest
     maximum = format_quantity(offers[node][name])
     text = f"{text} Node {node} offers the others, but only {name}: {maximum}.{report}"
-    return NEVER_TOGETHER.finding("error", text, _request_less(node, name, maximum))
+    return NEVER_TOGETHER.finding("error", text, _request_less(evidence, node, name, maximum))
 
 
-def _request_less(node: str, name: str, maximum: str) -> str:
+def _request_less(evidence: PodEvidence, node: str, name: str, maximum: str) -> str:
     """Return the remedy for a request that is larger than a node.
 
     Pods of the node itself always use some of its CPU and memory.
     """
-    limit = f"at most {name}: {maximum} for a pod"
+    containers = evidence.pod.spec.containers
+    requesting = [container for container in containers if name in container.resources.requests]
+    for_pod = "for all containers of a pod together" if len(requesting) > 1 else "for a pod"
+    limit = f"at most {name}: {maximum} {for_pod}"
     if "/" not in name:
         limit = (
-            f"less than {name}: {maximum} for a pod, since DaemonSets use some of it "
+            f"less than {name}: {maximum} {for_pod}, since DaemonSets use some of it "
             f"(kubectl describe node {shlex.quote(node)})"
         )
     return f"Request {limit}, and let the job use more pods."
@@ -261,12 +285,45 @@ def _full(evidence: PodEvidence, name: str, nodes: Collection[str], report: str)
     if not holders:
         return INSUFFICIENT.finding("error", f"{text}{report}")
     holdings = [f"{pod.name} ({pod.amounts[name]} on {pod.node})" for pod in holders]
-    remedy = (
+    remedy = _without_surge(evidence, holders) or (
         f"Wait until one of these pods ends, request less, or give the pod a PriorityClass above "
         f"theirs: {shortened_list([pod.name for pod in holders])}."
     )
     text = f"{text} It is held by {first_names(holdings, max_names=_MAX_HOLDERS)}.{report}"
     return INSUFFICIENT.finding("error", text, remedy)
+
+
+def _without_surge(evidence: PodEvidence, holders: Iterable[UnfinishedPod]) -> str:
+    """Return the remedy for a pod that waits for older ones of its Deployment; "" for others.
+
+    A Deployment keeps those until newer ones are ready, as far as its strategy says.
+    """
+    if [owner.kind for owner in evidence.owners] != ["ReplicaSet", "Deployment"]:
+        return ""
+    replicas, deployment = evidence.owners
+    name, namespace = deployment.metadata.name, evidence.namespace_name
+    # A Deployment names its ReplicaSets after itself, with a hash of the template.
+    of_deployment = re.compile(rf"{re.escape(f'{namespace}/ReplicaSet {name}')}-[a-z0-9]+")
+    older = [
+        pod.name
+        for pod in holders
+        if pod.controller != replicas.title
+        and of_deployment.fullmatch(f"{pod.name.partition('/')[0]}/{pod.controller}")
+    ]
+    if not older:
+        return ""
+    arguments = shlex.join([name, "-n", namespace, "--patch", _NO_SURGE])
+    return (
+        f"{deployment.title} keeps its older pods ({shortened_list(older)}) until newer ones are "
+        "ready. If its rollout stands still, let it end an older pod first: kubectl patch "
+        f"deployment {arguments}."
+    )
+
+
+_NO_SURGE = (
+    '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":'
+    '{"maxSurge":0,"maxUnavailable":1}}}}'
+)
 
 
 def _holders(evidence: PodEvidence, name: str, nodes: Collection[str]) -> list[UnfinishedPod]:

@@ -13,8 +13,8 @@ from webhook.diagnose.why.additions import (
     mutators_remedy,
     original_title,
 )
-from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.pod_template import template_title, with_effect
 from webhook.errors import ShapeError
 from webhook.model.finding import Code, Finding

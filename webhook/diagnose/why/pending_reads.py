@@ -14,7 +14,7 @@ from webhook.errors import ClusterError, ShapeError
 from webhook.kube.api import ObjectReads, StatusError
 from webhook.kube.cluster_reads import FORBIDDEN, NOT_FOUND, BestEffortReads
 from webhook.kube.objects import KubernetesObject, Manifest, NodeRecord, PodRecord
-from webhook.kube.records import LenientObject, Text
+from webhook.kube.records import LenientObject, Text, text_of
 from webhook.kube.reflector import read_list
 from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.pod import Pod
@@ -78,10 +78,11 @@ class PendingReads:
             return None
         storage_class = claim.spec.storage_class_name
         path = f"/apis/storage.k8s.io/v1/storageclasses/{storage_class}"
-        is_missing = bool(storage_class) and (
-            self._existing(path, f"StorageClass {storage_class}", storage_class) is None
-        )
-        return VolumeClaim(name, "unbound", storage_class, is_missing)
+        of_class: Manifest | None = {}
+        if storage_class:
+            of_class = self._existing(path, f"StorageClass {storage_class}", storage_class)
+        provisioner = text_of((of_class or {}).get("provisioner"))
+        return VolumeClaim(name, "unbound", storage_class, of_class is None, provisioner)
 
     def _existing(self, path: str, title: str, name: str) -> Manifest | None:
         """Return an object, {} if it could not be read; None if it does not exist."""
@@ -136,8 +137,14 @@ def _unfinished_pod(manifest: Item) -> UnfinishedPod | None:
     except ShapeError:
         amounts = {}
     metadata, spec = pod.metadata, pod.spec
-    name = f"{metadata.namespace}/{metadata.name}"
-    return UnfinishedPod(name, metadata.uid, spec.node_name, spec.scheduler_name, amounts)
+    return UnfinishedPod(
+        f"{metadata.namespace}/{metadata.name}",
+        metadata.uid,
+        spec.node_name,
+        spec.scheduler_name,
+        amounts,
+        metadata.controller.title if metadata.controller else "",
+    )
 
 
 class _VolumeClaimSpec(LenientObject):

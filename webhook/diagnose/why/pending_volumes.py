@@ -10,8 +10,8 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from webhook.diagnose.why.container_status import cut
 from webhook.diagnose.why.evidence import PodEvidence, VolumeClaim
+from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.pending_scheduler import is_being_bound
 from webhook.model.finding import Code, Finding
 from webhook.model.names import shortened_list
@@ -36,6 +36,8 @@ VOLUME_ELSEWHERE = Code(
 )
 CODES = (VOLUME_CLAIM_MISSING, VOLUME_CLAIM_UNBOUND, VOLUME_ELSEWHERE)
 
+#: The provisioner of a StorageClass that has none.
+_BY_HAND = "kubernetes.io/no-provisioner"
 _NOT_FOUND = re.compile(r'persistentvolumeclaim "([^"]{1,253})" (not found|is being deleted)')
 _UNBOUND = "unbound immediate PersistentVolumeClaims"
 _ELSEWHERE = re.compile(
@@ -98,4 +100,11 @@ def _unbound(claim: VolumeClaim) -> Finding:
         f"kubectl describe pvc {shlex.quote(claim.name)} shows why; check that the provisioner "
         f"of the StorageClass {claim.storage_class} is running."
     )
+    if claim.provisioner == _BY_HAND:
+        remedy = (
+            f"Volumes of the StorageClass {claim.storage_class} are made by hand, and none that is "
+            "free fits. Compare the size, the access modes and the selector of the claim with the "
+            f"volumes (kubectl get pv): kubectl describe pvc {shlex.quote(claim.name)}. Create a "
+            "PersistentVolume that fits, or create the claim again."
+        )
     return VOLUME_CLAIM_UNBOUND.finding("error", f"{start} from {claim.storage_class}.", remedy)

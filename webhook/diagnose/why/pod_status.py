@@ -6,18 +6,17 @@ import shlex
 from collections.abc import Iterator
 
 from webhook.diagnose.why.attached_networks import network_findings
+from webhook.diagnose.why.container_kills import DEADLINE, DEADLINE_REMEDY, event_messages
 from webhook.diagnose.why.container_status import (
-    DEADLINE,
-    DEADLINE_REMEDY,
     container_findings,
-    cut,
-    event_messages,
     has_completed,
     log_commands,
     log_remedy,
 )
+from webhook.diagnose.why.ephemeral_containers import ephemeral_findings
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.init_containers import init_container_findings
+from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.node_setup import SETUP_EVENTS, node_problem, setup_findings
 from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
 from webhook.diagnose.why.pending_nodes import node_findings
@@ -118,6 +117,7 @@ def status_findings(evidence: PodEvidence, verdict_remedy: str = "") -> Iterator
     yield from init_container_findings(evidence)
     yield from network_findings(evidence)
     yield from container_findings(evidence)
+    yield from ephemeral_findings(evidence.pod)
     yield from _events(evidence, verdict_remedy)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.admission.registration import NO_FABRICS_MESSAGE, WEBHOOK_NAME
-from webhook.diagnose.why.container_status import cut
+from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.pod_status import FAILED_CREATE
 from webhook.diagnose.why.pod_template import editable_controller
 from webhook.diagnose.why.workload_reads import Workload

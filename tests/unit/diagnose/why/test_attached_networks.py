@@ -58,11 +58,12 @@ def test_pods_that_need_no_report(annotations: dict[str, str], fields: dict[str,
 
 def test_a_pod_that_uses_rdma() -> None:
     """What it uses is attached; other evidence proves nothing."""
-    for evidence, is_shown in (
+    cases: list[tuple[dict[str, Any], bool]] = [
         ({"processes": (HOLDS,)}, False),
         ({"logs": (log(RDMA),)}, False),
         ({"logs": (log(SOCKETS),)}, True),
         ({"processes": (IDLE,)}, True),
-    ):
+    ]
+    for evidence, is_shown in cases:
         explanation = explain(pod_in_cluster(WANTED), **evidence)
         assert ("NetworksNotAttached" in codes(explanation, "podStatus")) is is_shown

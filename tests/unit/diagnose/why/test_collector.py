@@ -10,6 +10,7 @@ import pytest
 from tests.builders import V100, fabrics
 from tests.unit.diagnose.why.pods import (
     CONFIG,
+    CREATED,
     LATER,
     OWNED,
     configuration,
@@ -528,6 +529,27 @@ def test_a_pod_that_could_not_be_created() -> None:
     )
 
 
+def test_a_pod_that_was_stopped() -> None:
+    """Its Events stay for an hour; the newest counts, and an eviction may be canceled."""
+    evicted = event("TaintManagerEviction", "Marking for deletion Pod lab/train-0")
+    canceled = event("TaintManagerEviction", "Cancelling deletion of Pod lab/train-0")
+    preempted = event("Preempted", "by pod x on node n", lastTimestamp=LATER)
+    absent = "there is no pod train-0 in namespace lab; "
+    by_taint = f"a NoExecute taint of its node evicted it at {CREATED}: Marking for deletion"
+    by_priority = (
+        f"the scheduler stopped it for a pod of higher priority at {LATER}: by pod x on node n"
+    )
+    for events, cause in (
+        ([evicted], by_taint),
+        ([event("Killing", "x"), evicted], by_taint),
+        ([preempted, evicted], by_priority),
+        ([canceled, event("x", "y")], "Pod train-0 could not create a pod: y"),
+    ):
+        with pytest.raises(NoPodError) as caught:
+            collect(FakeCluster({f"{LAB}/events": listed(*events)}))
+        assert str(caught.value).startswith(f"{absent}{cause}")
+
+
 def test_a_pod_that_may_not_be_read() -> None:
     """The right to read the pod is required."""
     with pytest.raises(NoPodError) as caught:
@@ -661,6 +683,11 @@ def unplaced(message: str = "", scheduler: str = "", **spec: Any) -> dict[str, A
             {},
             ("unbound", "fast", False),
         ),
+        (
+            {"spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}},
+            {"provisioner": "a.example"},
+            ("unbound", "fast", False, "a.example"),
+        ),
         (404, 404, None),
     ],
     ids=str,
@@ -708,13 +735,14 @@ def placed(name: str, node: str = "n", phase: str = "Running", **spec: Any) -> d
 def test_the_pods_on_nodes(pod: dict[str, Any], is_needed: bool) -> None:
     """They are read only if they may explain what the pod waits for."""
     broken = placed("broken", containers="x")
+    broken["metadata"].update(OWNED)
     api = FakeCluster(
         everything(pod)
         | {"/api/v1/pods": listed(placed("a"), placed("b", phase="Succeeded"), broken)}
     )
     expected = (
         UnfinishedPod("other/a", "uid-a", "n", "s", {"nvidia.com/v100": 2}),
-        UnfinishedPod("other/broken", "uid-broken", "n", "s", {}),
+        UnfinishedPod("other/broken", "uid-broken", "n", "s", {}, "Job train"),
     )
     assert collect(api).unfinished_pods == (expected if is_needed else None)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.diagnose.why.pods import chapter_findings, codes, explain, pod_in_cluster
 from tests.unit.diagnose.why.test_pod_status import ended, of_main
-from webhook.diagnose.why.container_status import cut
+from webhook.diagnose.why.messages import cut
 
 MESSAGE = 'exec: "trian": executable file not found in $PATH'
 IPC_LOCK = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}

@@ -57,6 +57,20 @@ def test_a_resource_that_no_node_offers() -> None:
     assert "device plugin" in finding.remedy
 
 
+def test_a_resource_with_a_similar_name() -> None:
+    """The name that nodes offer is likely meant."""
+    (finding,) = now(FULL, node("a", gpus="8", cpu="4"), limits={"nvidia.com/V100": "1"})[:1]
+    assert f"no node of the cluster offers it (did you mean {V100}?). The" in finding.text
+    message = "0/1 nodes are available: 1 Insufficient ephemeral-storage."
+    stored = {"ephemeral-storage": "1Gi"}
+    (finding,) = now(message, node("a", **{"a.b/ephemeral-storage": "1"}), limits=stored)
+    assert finding.code == "OfferedNowhere"
+    assert "device plugin" not in finding.remedy
+    assert finding.remedy.startswith("Remove the request, or ask the cluster administrator why")
+    (finding,) = now(message, node("a", **{"ephemeral-storag": "1"}), limits=stored)
+    assert "did you mean" not in finding.text
+
+
 def test_a_request_larger_than_any_node() -> None:
     """The largest node is named, and the remedy is its size, not to wait."""
     nodes = (node("a", gpus="8"), node("b", gpus="64"))
@@ -119,6 +133,57 @@ def test_a_resource_in_use() -> None:
     assert "It is held by lab/large (7 on a), lab/small (1 on a)." in finding.text
     assert "Wait until one of these pods ends" in finding.remedy
     assert finding.remedy.endswith("lab/large, lab/small.")
+
+
+def test_a_request_of_several_containers() -> None:
+    """The scheduler adds them up, so each by itself may be small enough."""
+    containers = [
+        {"name": amount, "resources": {"requests": {"cpu": amount}}} for amount in ("1500m", "1")
+    ]
+    pod = pending("0/1 nodes are available: 1 Insufficient cpu.", containers=containers)
+    (finding,) = chapter_findings(explain(pod, nodes=[node("n", cpu="2")]), "podStatus")
+    assert "requests cpu: 2500m, and the largest node (n) has 2" in finding.text
+    assert finding.remedy.startswith(
+        "Request less than cpu: 2 for all containers of a pod together, since DaemonSets"
+    )
+
+
+@pytest.mark.parametrize(
+    ("older", "is_of_rollout"),
+    [
+        ("ReplicaSet serve-1", True),
+        ("ReplicaSet serve-2", False),
+        ("ReplicaSet serve", False),
+        ("ReplicaSet serve-x-1", False),
+        ("Job serve-1", False),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("namespace", ["lab", "other"])
+def test_a_rollout_that_waits_for_its_own_pods(
+    older: str, is_of_rollout: bool, namespace: str
+) -> None:
+    """The Deployment keeps its older pods until newer ones are ready, which may wait for them."""
+    holder = UnfinishedPod(f"{namespace}/serve-1-x", node="a", amounts={V100: 8}, controller=older)
+    owners = [
+        {"kind": "ReplicaSet", "metadata": {"name": "serve-2"}},
+        {"kind": "Deployment", "metadata": {"name": "serve"}},
+    ]
+    resources = {"limits": {V100: "8"}, "requests": {V100: "8"}}
+    pod = pending(FULL, containers=[{"name": "main", "resources": resources}])
+    evidence: dict[str, Any] = {"nodes": [node("a", gpus="8")], "unfinished_pods": (holder,)}
+    (finding,) = chapter_findings(explain(pod, owners=owners, **evidence), "podStatus")
+    if is_of_rollout and namespace == "lab":
+        assert finding.remedy == (
+            "Deployment serve keeps its older pods (lab/serve-1-x) until newer ones are ready. If "
+            "its rollout stands still, let it end an older pod first: kubectl patch deployment "
+            'serve -n lab --patch \'{"spec":{"strategy":{"type":"RollingUpdate",'
+            '"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}\'.'
+        )
+    else:
+        assert finding.remedy.startswith("Wait until one of these pods ends")
+    (alone,) = chapter_findings(explain(pod, owners=owners[:1], **evidence), "podStatus")
+    assert alone.remedy.startswith("Wait until one of these pods ends")
 
 
 def test_many_nodes_are_counted() -> None:

@@ -63,6 +63,11 @@ def test_a_claim_that_is_being_deleted() -> None:
             "check that the provisioner of the StorageClass fast is running",
         ),
         (
+            (VolumeClaim("data", "unbound", "m", provisioner="kubernetes.io/no-provisioner"),),
+            "data has no volume from m.",
+            "Volumes of the StorageClass m are made by hand, and none that is free fits. Compare",
+        ),
+        (
             (VolumeClaim("data", "unbound"),),
             "data has no volume.",
             "The claim names no StorageClass",
