@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from kubernetes.client import ApiClient
 
 from tests.integration.pods_api import PodsApi
 from tests.unit.diagnose.verify.page_tables import tables_of
@@ -209,6 +210,37 @@ def test_what_the_pods_are_given(lab: VerifyCommands) -> None:
         {"key": "dedicated", "operator": "Equal", "value": "rdma", "effect": "NoSchedule"},
         {"key": "spot", "operator": "Exists"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds", "limits"),
+    [
+        ([], "10", {(3, 10), (3, 30)}),
+        (["--request-timeout", "2s"], "10", {(2, 2)}),
+        (["--request-timeout", "5s", "--seconds", "7"], "7", {(3, 5)}),
+    ],
+    ids=["none", "request", "both"],
+)
+def test_measurements_and_requests_have_limits_of_their_own(
+    lab: VerifyCommands,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    seconds: str,
+    limits: set[tuple[float, float]],
+) -> None:
+    """`--seconds` arrives in both pods of the pair, `--request-timeout` at every request."""
+    timeouts = set()
+    call_api = ApiClient.call_api
+
+    def record(*request: Any, **options: Any) -> Any:
+        timeouts.add(options["_request_timeout"])
+        return call_api(*request, **options)
+
+    monkeypatch.setattr(ApiClient, "call_api", record)
+    assert lab.run(*words, "--nodes", "gpu-0,gpu-1").code == 0
+    pods = [pod["spec"]["containers"][0] for pod in lab.api.pods.created]
+    assert [container["args"][4] for container in pods] == [seconds, seconds]
+    assert timeouts == limits
 
 
 def test_all_pairs(lab: VerifyCommands) -> None:

@@ -157,7 +157,6 @@ def add_cluster_options(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--request-timeout",
-        dest="seconds",
         type=request_timeout,
         default=0.0,
         metavar="TIME",

@@ -34,8 +34,8 @@ class Overrides(NamedTuple):
     acting_as: str = ""
     acting_uid: str = ""
     acting_groups: tuple[str, ...] = ()
-    #: The longest duration of a request.
-    seconds: float = 0
+    #: The longest duration of a request, in seconds.
+    request_timeout: float = 0
 
     @property
     def part_of_kubeconfig(self) -> str:

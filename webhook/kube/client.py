@@ -135,7 +135,7 @@ class Client:
             auth_settings=["BearerToken"],
         )  # fmt: skip
         impersonating = _impersonation(self._overrides, request[2] or {})
-        limit = self._overrides.seconds
+        limit = self._overrides.request_timeout
         seconds = (min(seconds[0], limit), min(seconds[1], limit)) if limit else seconds
         try:
             return self.api.call_api(

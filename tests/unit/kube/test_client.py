@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from webhook.kube.client import FIELD_MANAGER, Client
+from webhook.kube.access import Overrides
+from webhook.kube.client import FIELD_MANAGER, SECONDS, Client
 
 KUBECTL = {"manager": "kubectl", "operation": "Update"}
 REPLICA = {"manager": FIELD_MANAGER, "operation": "Update", "fieldsV1": {"f:spec": {}}}
@@ -56,3 +58,20 @@ def test_a_replacement_without_entries_stays_as_it_is() -> None:
 
     assert client.replace("/x", {"metadata": {"name": "a"}})
     assert client.body == {"metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("request_timeout", "limits"), [(0, SECONDS), (2, (2, 2)), (5, (3, 5)), (120, SECONDS)]
+)
+def test_a_request_timeout(
+    request_timeout: float, limits: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It only shortens the timeouts for connecting and for an answer; 0 leaves them."""
+    client = Client(Path("none"), Overrides(server="http://a", request_timeout=request_timeout))
+    sent: list[object] = []
+    monkeypatch.setattr(
+        client.api, "call_api", lambda *_, _request_timeout: sent.append(_request_timeout)
+    )
+
+    client.open("GET", "/x")
+    assert sent == [limits]
