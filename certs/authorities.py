@@ -16,7 +16,6 @@ from enum import StrEnum
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtensionOID
 
 from certs.errors import CertificateError
 from certs.pem import (
@@ -29,16 +28,8 @@ from certs.pem import (
     pem_fingerprint,
     to_pem,
 )
+from certs.readable import CURVES, foreign_extensions, unreadable_part
 
-#: The curves that Go supports in certificates (crypto/x509), except the short P-224.
-_CURVES = ("secp256r1", "secp384r1", "secp521r1")
-#: The extensions of a CA that `certs.issue` makes, and one that `openssl req -x509` adds.
-_ACCEPTED_EXTENSIONS = (
-    ExtensionOID.BASIC_CONSTRAINTS,
-    ExtensionOID.KEY_USAGE,
-    ExtensionOID.SUBJECT_KEY_IDENTIFIER,
-    ExtensionOID.AUTHORITY_KEY_IDENTIFIER,
-)
 #: The largest part of the Secret: 16 KiB in base64, as in manifests/base/guard-secrets.yaml, which
 #: rejects a larger one.
 MAX_FIELD_BYTES = 12 * 1024
@@ -110,7 +101,7 @@ def check_ca(ca: KeyPair, now: datetime) -> None:
     """
     certificate = _only_certificate(ca.certificate)
     key = load_key(ca.key)
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name not in _CURVES:
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name not in CURVES:
         raise CertificateError("the key is not an ECDSA key on P-256, P-384 or P-521")
     if not belongs_to(key, certificate):
         raise CertificateError("the key does not belong to the certificate")
@@ -118,8 +109,10 @@ def check_ca(ca: KeyPair, now: datetime) -> None:
         raise CertificateError("the certificate is not a CA certificate")
     if not _has_readable_subject(certificate):
         raise CertificateError("the CA's subject is malformed, so no leaf can name it")
-    if foreign := _foreign_extensions(certificate):
+    if foreign := foreign_extensions(certificate):
         raise CertificateError(f"the CA has extensions that API servers may reject: {foreign}")
+    if part := unreadable_part(certificate):
+        raise CertificateError(f"API servers may be unable to read the {part} of the CA")
     if certificate.not_valid_before_utc > now:
         since = certificate.not_valid_before_utc
         raise CertificateError(f"the CA is not valid before {since:%Y-%m-%dT%H:%M:%SZ}")
@@ -134,21 +127,16 @@ def _has_readable_subject(certificate: x509.Certificate) -> bool:
     return True
 
 
-def _foreign_extensions(certificate: x509.Certificate) -> str:
-    """Return the extensions that are not accepted, separated by ", "; "" for none.
-
-    Go rejects leaves of a CA with an unknown critical extension, or with constraints that exclude
-    their names.
-    """
-    oids = [extension.oid for extension in certificate.extensions]
-    return ", ".join(oid.dotted_string for oid in oids if oid not in _ACCEPTED_EXTENSIONS)
-
-
 def unexpired_cas(pem: bytes, now: datetime) -> list[bytes]:
-    """Return, as PEM, the certificates that are CAs and have not expired."""
+    """Return, as PEM, the certificates that are CAs of the usual form and have not expired."""
     certificates = load_certificates(pem)
-    valid = [ca for ca in certificates if ca.not_valid_after_utc > now and _signs_certificates(ca)]
+    valid = [ca for ca in certificates if ca.not_valid_after_utc > now and _is_usual_ca(ca)]
     return list(to_pem(valid))
+
+
+def _is_usual_ca(certificate: x509.Certificate) -> bool:
+    signs = _signs_certificates(certificate)
+    return signs and not (foreign_extensions(certificate) or unreadable_part(certificate))
 
 
 def storable(cas: Iterable[bytes]) -> Iterator[bytes]:
