@@ -247,13 +247,22 @@ def test_the_guard_of_secrets_knows_the_stored_data() -> None:
 
 
 def test_the_guards_limit_managed_fields_alike() -> None:
-    """A policy cannot use a variable of another, so four of them have a copy of one rule."""
+    """A policy cannot use a variable of another, so four of them have a copy of one rule.
+
+    Only in the status, the API server ignores the client's entries, so that the one into which it
+    merges old ones needs no limit there.
+    """
+    merged = (
+        " m.?manager.orValue('') == 'ancient-changes' && m.?operation.orValue('') == 'Update' ||"
+    )
     rules = set()
     for name in ("guard", "guard-secrets", "guard-lease", "guard-status"):
         spec = documents(f"base/{name}.yaml")[0]["spec"]
         variables = {variable["name"]: variable["expression"] for variable in spec["variables"]}
         rule = spec["validations"][-1]
         _, expression = rule["expression"].split(" || ", 1)
+        assert (merged in expression) == (name == "guard-status")
+        expression = expression.replace(merged, "")
         rules.add((variables["managers"], variables["oldManagers"], expression, rule["message"]))
     ((_, _, expression, _),) = rules
     assert f"'') == '{FIELD_MANAGER}'" in expression

@@ -33,6 +33,9 @@ Body = Object | list[Object] | None
 #: The owner of all fields that this program writes, which the guards know by this name.
 FIELD_MANAGER = "rdma-webhook"
 _MANAGER = [("fieldManager", FIELD_MANAGER)]
+#: The entries of updates in `managedFields`. Source: apimachinery, pkg/util/managedfields/internal,
+#: fieldmanager.go (DefaultMaxUpdateManagers).
+MAX_UPDATES = 10
 #: Timeouts for connecting and for an answer; all these requests are small.
 SECONDS = (3.0, 10.0)
 #: The libraries' errors if there is no answer, or only a part of one.
@@ -155,10 +158,15 @@ def _disowned(body: Object) -> Object:
 
     The API server then makes a new entry. It would add to the old one, and the guards limit its
     size: somebody with our token could fill it, and the guards would then reject our own writes.
+    Nor may there be more entries of updates than the API server keeps: it would merge old ones into
+    an entry that the guards do not know.
     """
     metadata = body.get("metadata") or {}
     entries = metadata.get("managedFields") or ()
     foreign = [entry for entry in entries if entry.get("manager") != FIELD_MANAGER]
+    updates = [entry for entry in foreign if entry.get("operation") == "Update"]  # oldest first
+    surplus = updates[: 1 - MAX_UPDATES]
+    foreign = [entry for entry in foreign if entry not in surplus]
     # An empty list would leave the entries as they are; an empty entry removes them all. Source:
     # Kubernetes' documentation, Server-Side Apply, Clearing managedFields.
     metadata = {**metadata, "managedFields": foreign or [{}]}

@@ -14,6 +14,7 @@ from tests.cluster.install import LAB, NAME, Webhook
 from tests.e2e.documents import Document
 from tests.e2e.wire import JSON, Response, send
 from tests.waiting import until
+from webhook.kube.client import MAX_UPDATES
 from webhook.serve.status.events import TYPES
 
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
@@ -601,6 +602,43 @@ def test_only_the_present_spec_is_kept(thief: Thief, stored: Document) -> None:
     assert "rdma-webhook may add only the current spec to status.kept" in refused.refusal
     unchanged = thief.send("PATCH", STATUS, {"status": {"kept": before}}, MERGE)
     assert unchanged.code == 200, unchanged.refusal
+
+
+def test_what_replicas_merge_is_not_applied(thief: Thief, stored: Document) -> None:
+    """The holder's next apply would remove it, and the policy would reject each of its applies."""
+    body: Document = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}
+    body |= {"metadata": {"name": "default"}}
+    for field in ("kept", "replicas"):
+        body["status"] = {field: stored["status"][field]}
+        path = f"{STATUS}?dryRun=All&force=true&fieldManager={NAME}"
+        response = thief.request("PATCH", path, body, "application/apply-patch+yaml")
+        message = "rdma-webhook may not apply kept and replicas, but merge them"
+        assert (response.code, message in response.refusal) == (403, True), response.refusal
+
+
+def test_many_managers_do_not_keep_the_replicas_from_writing(
+    thief: Thief, stored: Document
+) -> None:
+    """The API server keeps ten entries of updates, and merges older ones when a replica writes."""
+    cluster = thief.webhook.cluster
+    managers = range(MAX_UPDATES + 1)
+
+    def annotate(value: str | None) -> None:
+        for manager in managers:
+            notes = {f"{'long' * 12}-{manager}-{number}": value for number in range(9)}
+            path = f"{PATH}?fieldManager=m{manager}"
+            send(cluster, "PATCH", path, {"metadata": {"annotations": notes}}, MERGE)
+
+    annotate("x")
+    defaults = stored["spec"].get("defaults")
+    change = {"spec": {"defaults": {**(defaults or {}), "hcoll": "off"}}}
+    changed = send(cluster, "PATCH", PATH, change, MERGE).object["spec"]
+    try:
+        until(lambda: json.loads(thief.webhook.read(PATH))["status"]["kept"][0]["spec"] == changed)
+    finally:
+        annotate(None)
+        send(cluster, "PATCH", PATH, {"spec": {"defaults": None}}, MERGE)
+        send(cluster, "PATCH", PATH, {"spec": {"defaults": defaults}}, MERGE)
 
 
 def test_the_hash_of_a_kept_spec_is_visible(thief: Thief, stored: Document) -> None:

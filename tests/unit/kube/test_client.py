@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.kube.access import Overrides
-from webhook.kube.client import FIELD_MANAGER, SECONDS, Client
+from webhook.kube.client import FIELD_MANAGER, MAX_UPDATES, SECONDS, Client
 
 KUBECTL = {"manager": "kubectl", "operation": "Update"}
 REPLICA = {"manager": FIELD_MANAGER, "operation": "Update", "fieldsV1": {"f:spec": {}}}
@@ -50,6 +50,19 @@ def test_a_replacement_has_no_entry_of_its_own(entries: list[object], sent: list
     assert client.replace("/x", body)
     assert client.body == {"metadata": {"name": "a", "managedFields": sent}, "spec": {"b": 1}}
     assert body["metadata"]["managedFields"] is entries
+
+
+def test_a_replacement_leaves_room_for_its_own_entry() -> None:
+    """The API server merges entries of updates beyond its maximum, which the guards reject."""
+    applied = {"manager": "kubectl", "operation": "Apply"}
+    updates = [{"manager": f"m{number}", "operation": "Update"} for number in range(MAX_UPDATES)]
+    client = Recorder()
+    for entries, sent in (
+        ([applied, *updates[1:], REPLICA], [applied, *updates[1:]]),
+        ([applied, *updates], [applied, *updates[1:]]),
+    ):
+        client.replace("/x", {"metadata": {"managedFields": entries}})
+        assert client.body["metadata"]["managedFields"] == sent
 
 
 def test_a_replacement_without_entries_stays_as_it_is() -> None:
