@@ -322,7 +322,8 @@ def _by_status(
     details = _details(status, traffic_of(status, current).clause, unread)
     sentence, remedy = f"{uncapitalized(reason.sentence)}{details}", reason.remedy
     if status.rdma in ("no", "unsure") and current and current.because.code == reason.code:
-        sentence = f"{current.message}. {reason.sentence}{details}" if current.message else sentence
+        message = "" if current.message in (reason.sentence, reason.clause) else current.message
+        sentence = f"{message}. {reason.sentence}{details}" if message else sentence
         remedy = current.remedy
     return Finding(level, reason.code, f"{start}: {sentence}", remedy)
 

@@ -508,6 +508,21 @@ def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None)
     assert "container trainer got limits.memory 4Gi by default of a LimitRange. A" in unread
 
 
+@pytest.mark.parametrize(
+    "pod",
+    [
+        equipped(gpu("trainer"), annotations={"rdma.lab/devices": "0"}),
+        equipped({"name": "trainer", "image": "lab/trainer"}),
+    ],
+    ids=["DevicesElsewhere", "NoTarget"],
+)
+def test_a_sentence_that_says_all(pod: Item) -> None:
+    """A verdict whose message is the sentence of its reason is not said twice."""
+    with_message, by_code = compared(pod, KNOWN).answer, compared(pod, None).answer
+    assert with_message.text == by_code.text
+    assert with_message.level in ("unsure", "error")
+
+
 def test_the_libraries_come_last() -> None:
     """They are at the end of the answer, as without the names."""
     serve = ["vllm", "serve", "m", "--kv-transfer-config", '{"kv_connector": "NixlConnector"}']

@@ -129,8 +129,8 @@ def _of_status() -> Iterator[Explanation]:
     yield explain(pod_in_cluster(phase="Pending"))
     yield explain(pod_in_cluster({}, phase=""))
     yield explain(pod_in_cluster(metadata={"deletionTimestamp": EARLIER}))
-    kept = {"deletionTimestamp": EARLIER, "finalizers": ["a/b"]}
-    yield explain(pod_in_cluster(metadata=kept, phase="Succeeded"))
+    finalized = {"deletionTimestamp": EARLIER, "finalizers": ["a/b"]}
+    yield explain(pod_in_cluster(metadata=finalized, phase="Succeeded"))
     yield explain(pending("gated", "SchedulingGated"))
     yield explain(pending("0/1 nodes are available: 1 node(s) had untolerated taint(s)."))
     yield explain(pending())

@@ -591,8 +591,8 @@ def test_a_controller_that_is_being_deleted() -> None:
     assert finding.remedy == (
         "Wait until it is gone: CronJob a then creates the next Job when it is due."
     )
-    kept = controller("ReplicaSet", metadata={**metadata, "finalizers": ["x/y"]})
-    (finding,) = now("Deployment", kept)
+    child = controller("ReplicaSet", metadata={**metadata, "finalizers": ["x/y"]})
+    (finding,) = now("Deployment", child)
     assert finding.remedy == (
         "Wait until it is gone: Deployment a then creates the next ReplicaSet. If it stays, find "
         "out what should remove the finalizers, and does not."
