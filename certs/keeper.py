@@ -19,7 +19,7 @@ from certs.installation import Api, Installation
 from certs.issue import expiry, issue_leaf, renewal_due
 from certs.pem import KeyPair, pem_fingerprint
 from certs.rotation import RotationContext, drain_id, keep_trusting, new_ca, step, step_imminent
-from certs.secret import IMMUTABLE, CaSecret, SecretContent
+from certs.secret import IMMUTABLE, IMMUTABLE_AND_EMPTY, CaSecret, SecretContent
 from certs.serving import ServingContext
 
 #: The number of attempts of a round to write the Secret while other replicas are faster.
@@ -123,8 +123,8 @@ class Keeper:
             raise CertificateError(
                 f"{self._secret}: {content.problem}; repair it, or delete it to get a new CA"
             )
-        if self.warning:  # immutable and empty: each replica would have its own CA
-            raise CertificateError(self.warning)
+        if content.immutable:  # each replica would have its own CA
+            raise CertificateError(f"{self._secret}: {IMMUTABLE_AND_EMPTY}")
         return Authorities(current=new_ca(self._context))
 
     def _missing_cas(self, content: SecretContent, bundles: BundleContents) -> list[bytes]:

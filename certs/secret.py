@@ -39,10 +39,18 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 #: The number of attempts to write a request for a rotation while the Secret keeps changing.
 _ATTEMPTS = 5
-#: The remedy for a Secret that is `SecretContent.immutable`.
+#: The problem of a Secret that is `SecretContent.immutable`, and the remedy.
 IMMUTABLE = (
-    "it is immutable, so its CA can be neither replaced nor repaired: delete it, and the "
-    "replicas will create a new one"
+    "it is immutable, so its CA can be neither replaced nor repaired: delete the Secret, and the "
+    "replicas will create it again with the same CA"
+)
+IMMUTABLE_AND_EMPTY = (
+    "it is immutable and has no CA: delete the Secret, and the replicas will create it again with "
+    "a CA"
+)
+#: The remedy for a rotation that cannot be requested.
+_RECREATE = (
+    "delete the Secret, wait until the replicas have created it again, and repeat the command"
 )
 
 
@@ -103,8 +111,7 @@ class CaSecret:
             if secret is None:
                 raise ApiError(f"{self} does not exist")
             if secret.get("immutable"):
-                remedy = "delete it first, and the replicas will create a new one"
-                raise ApiError(f"{self} is immutable: {remedy}")
+                raise ApiError(f"{self} is immutable: {_RECREATE}")
             annotations = {**_annotations(secret), _ROTATE: request.value}
             metadata = {**secret["metadata"], "annotations": annotations}
             if self._api.replace(self._path, {**secret, "metadata": metadata}):

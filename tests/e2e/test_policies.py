@@ -274,7 +274,7 @@ def test_the_detector_names_all_that_is_missing(cluster: Cluster, deaf: Deaf) ->
 
 UNLABELED = (
     "annotation rdma.lab/enable does nothing here: namespace policies-plain has no label"
-    ' rdma.lab/enable: "true" (a platform engineer sets it)'
+    ' rdma.lab/enable: "true"; ask a platform engineer to set it'
 )
 
 

@@ -145,7 +145,8 @@ _PHASES = {
         "the next CA is in caBundle, and issues certificates once every API server has seen it"
     ),
     "draining": (
-        "the next CA issues certificates; the previous one stays until no replica can still use it"
+        "the new CA issues certificates; the previous one stays trusted until no replica can still "
+        "be using it"
     ),
 }
 

@@ -101,7 +101,7 @@ def test_a_maximum_is_a_default_too(cluster: Cluster, webhooks: Webhooks) -> Non
     assert answer.memory() == ("100Gi", "100Gi")
     assert answer.status["skipped"] == ["LimitRequired"]
     assert answer.status["because"] == "DefaultMemoryLimit"
-    assert "container trainer got limits.memory 100Gi by default" in answer.warnings[0]
+    assert "container trainer keeps its default limit of 100Gi" in answer.warnings[0]
 
 
 @pytest.mark.parametrize(

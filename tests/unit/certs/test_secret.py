@@ -212,7 +212,8 @@ def test_an_immutable_secret_is_refused() -> None:
     api = _api()
     api.stored[SECRET]["immutable"] = True
     message = (
-        r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete it first, and the replicas"
+        r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete the Secret, wait until the "
+        r"replicas have created it again, and repeat the command$"
     )
     with pytest.raises(ApiError, match=message):
         _secret(api).request_rotation(RotationRequest.ROTATE)

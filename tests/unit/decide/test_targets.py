@@ -297,8 +297,8 @@ def test_a_privileged_container_with_a_gpu_of_no_fabric_may_have_rdma() -> None:
     assert chosen(privileged("amd.com/gpu")) == Selection(
         reason=PRIVILEGED_WITH_GPU,
         message=(
-            "container trainer requests amd.com/gpu, which no fabric lists, and is privileged: add "
-            "it to gpuResources of the fabric that has it"
+            "privileged container trainer requests amd.com/gpu, which no fabric lists: add that "
+            "GPU to gpuResources of its fabric"
         ),
     )
     for other in (privileged("amd.com/gpu", runAsUser=1000), privileged("example.com/npu")):

@@ -220,13 +220,16 @@ def test_words_without_references_need_no_variables() -> None:
         ([("X", "$(A)"), ("X", "1")], ""),
         ([("A", "1"), ("X", "=$(A)")], "=$(A) in env"),
         ([("X", "1$$")], "1$$ in env"),
-        ([("X", "1"), ("X", "$(A)"), ("A", "1")], "$(A) stays, since env defines it only later"),
-        ([("X", "$(A)")], "$(A) stays, since env defines it nowhere before"),
-        ([("X", "$(X)")], "$(X) stays, since env defines it nowhere before"),
+        (
+            [("X", "1"), ("X", "$(A)"), ("A", "1")],
+            "$(A) is not expanded, since env defines it only later",
+        ),
+        ([("X", "$(A)")], "$(A) is not expanded, since env defines it nowhere before"),
+        ([("X", "$(X)")], "$(X) is not expanded, since env defines it nowhere before"),
         ([("A", "1"), ("X", "$(A)"), ("A", "2")], "$(A) in env"),
         (
             [("A", "1"), ("X", "$$$(A)$(B)"), ("B", "2")],
-            "$(B) stays, since env defines it only later",
+            "$(B) is not expanded, since env defines it only later",
         ),
         ([{"name": "X", **UNSEEN}], ""),
         ([("Y", "$(A)")], ""),
@@ -241,7 +244,7 @@ def test_why_a_reference_stays() -> None:
     """Without a reference in the value that the process gets, there is no clause."""
     view = read(("A", "1"), ("X", "$(A)"), ("Y", "$(B)"), ("Z", "$$(A)"), ("B", ""))
     assert view.unexpanded("X") == view.unexpanded("missing") == view.unexpanded("Z") == ""
-    assert view.unexpanded("Y") == "$(B) stays, since env defines it only later"
+    assert view.unexpanded("Y") == "$(B) is not expanded, since env defines it only later"
 
 
 def test_a_field_is_named_as_the_source_of_a_value() -> None:

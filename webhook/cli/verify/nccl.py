@@ -40,8 +40,8 @@ _EXAMPLES = f"""examples:
   rdma-webhook verify nccl --fabric h100-ib --image IMAGE --test alltoall_perf --largest 256M
 
 The cluster needs mpi-operator (MPIJob, kubeflow.org/v2beta1); the image needs nccl-tests, Open MPI,
-ssh and sshd. Ctrl-C deletes the job. After a run that was killed, rdma-webhook verify clean deletes
-the job.
+ssh and sshd. Ctrl-C deletes the job. If a run was killed, `rdma-webhook verify clean` deletes its
+job.
 
 {EXIT_CODES}, 130 after Ctrl-C, 143 after SIGTERM
 """

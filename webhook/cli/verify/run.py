@@ -51,8 +51,8 @@ _EXAMPLES = f"""examples:
   rdma-webhook verify run --fabric v100-ib --nodes gpu-0,gpu-1 --seconds 30 --logs logs/
   rdma-webhook verify run -c fabrics.yaml --fabric v100-ib -o junit > verify.xml
 
-Ctrl-C deletes the pods of the run and prints the results so far. After a run that was killed,
-rdma-webhook verify clean deletes its pods.
+Ctrl-C deletes the pods of the run and prints the results so far. If a run was killed,
+`rdma-webhook verify clean` deletes its pods.
 
 {EXIT_CODES}, 130 after Ctrl-C, 143 after SIGTERM
 """
@@ -69,7 +69,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--devices",
         type=_devices,
         metavar="N",
-        help="RDMA devices per pod, if the fabric counts them by GPUs",
+        help="RDMA devices per pod, if the fabric has count: per-gpu",
     )
     add(
         "--rate",

@@ -17,12 +17,18 @@ def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
 
     A warning: there the index differs from pod to pod; NCCL 2.26 or newer finds it.
     """
-    own_interfaces = fabric.mode in MODES_WITH_OWN_DEVICE or bool(fabric.networks)
-    own_interfaces = own_interfaces or any(resource.network for resource in fabric.resources)
-    if fabric.qos.gid_index is not None and own_interfaces:
+    if fabric.qos.gid_index is not None and _have_own_interfaces(fabric):
         yield Violation(
             ("qos", "gidIndex"), "the index differs between pods with their own interfaces"
         )
+
+
+def _have_own_interfaces(fabric: FabricEntry) -> bool:
+    """Return whether pods have interfaces of their own; with hostNetwork, networks do nothing."""
+    if fabric.mode in MODES_WITH_OWN_DEVICE:
+        return True
+    networks = bool(fabric.networks) or any(resource.network for resource in fabric.resources)
+    return networks and fabric.mode != "host-network"
 
 
 @rule("error", "Remove qos.pkey, and use VLANs instead.")
@@ -51,7 +57,7 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
             return
         yield Violation(
             ("qos", "pkey"),
-            f"0x{fabric.qos.pkey:04x} reaches only UCX, since NCCL takes an index",
+            "the key reaches only UCX, since NCCL takes an index",
         )
 
 

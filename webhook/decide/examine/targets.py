@@ -275,7 +275,8 @@ def _unlisted_device(
     condition = "" if name in OTHER_ACCELERATORS else f"if {name} is a GPU, "
     remedy = f"{condition}add it to gpuResources of the fabric that has it"
     if not condition and container.privileged and _is_root(pod, container, configuration):
-        message = f"{subject}, which no fabric lists, and is privileged: {remedy}"
+        addition = "add that GPU to gpuResources of its fabric"
+        message = f"privileged {subject}, which no fabric lists: {addition}"
         return Selection(reason=PRIVILEGED_WITH_GPU, message=message)
     return Selection(reason=NO_TARGET, message=f"{subject}, which no fabric lists: {remedy}")
 

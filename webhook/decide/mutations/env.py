@@ -144,7 +144,7 @@ def _warn_kept(
             message = f"{origin} selects no device of {fabric}, whose value is {variable}={value}"
             draft.warned(name, HCA_NOT_OF_FABRIC, message)
         elif (variable, value) not in analysis.fabric.env.site_variables:
-            draft.warned(name, reason, f"kept {origin}; {fabric} has {value}")
+            draft.warned(name, reason, f"kept {origin}; the value of {fabric} is {value}")
 
 
 def _warn_switches(draft: Draft, name: str, user_env: Mapping[str, str | None]) -> None:
@@ -291,9 +291,8 @@ def _leave_to_files(
     if unset:
         message = f"{unset[0]} was not set, since envFrom may set it: add it to env"
         if len(unset) > 1:
-            message = (
-                f"these were not set, since envFrom may set them: add {', '.join(unset)} to env"
-            )
+            listed = ", ".join(unset)
+            message = f"variables not set, since envFrom may set them; add to env: {listed}"
         draft.warned(container.name, ENV_FROM, message)
 
 

@@ -133,9 +133,15 @@ def _equipped(pod: PatchedPod, traffic: str) -> Verdict:
     keys = (key for patched in pod.decisive_targets for key in patched.settings.unread)
     unread = next(keys, None)
     clause = unread_clause(unread, root) if unread else ""
-    message = f"{EQUIPPED.sentence}{': ' if traffic else ''}{traffic}{root}{clause}"
+    message = f"{EQUIPPED.sentence}{equipped_end(traffic, root + clause)}"
     assumption = ROOT_ASSUMED if root else None
     return Verdict.of(EQUIPPED, message)._replace(assumption=assumption, unread=unread)
+
+
+def equipped_end(traffic: str, assumed: str) -> str:
+    """Return the end of the sentence of a `yes`: `assumed` follows the libraries of `traffic`."""
+    libraries, separator, switch = traffic.partition("; ")
+    return f"{': ' if traffic else ''}{libraries}{assumed}{separator}{switch}"
 
 
 def unread_clause(unread: DataKey, assumed: str) -> str:
@@ -159,8 +165,8 @@ def _root_assumption(pod: PatchedPod) -> str:
 def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
     for launcher in launchers:
         if not launcher.ranks_in_other_pods:
-            message = f"if the ranks run in this pod, set {FABRIC_ANNOTATION} ({launcher.evidence})"
-            return Verdict.of(RANKS_UNKNOWN, message)
+            remedy = f"if its ranks run in this pod, set {FABRIC_ANNOTATION}"
+            return Verdict.of(RANKS_UNKNOWN, f"launcher ({launcher.evidence}): {remedy}")
     return Verdict.of(LAUNCHER, f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}")
 
 

@@ -49,8 +49,8 @@ def judge_uncertain_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict
 def _verdict(container: str, setting: Setting) -> Verdict:
     name, source = setting.name, setting.source
     if setting.value is None:
-        message = f"container {container} computes {name} ({source}): write the value itself"
-        verdict = Verdict.of(COMPUTED, message)
+        message = f"container {container} sets a computed {name} ({source})"
+        verdict = Verdict.of(COMPUTED, f"{message}: write a literal value")
     else:
         message = f"container {container} may set {name}={setting.value:.40} ({source})"
         verdict = Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed")

@@ -37,10 +37,11 @@ def judge_default_limit(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     if not _is_limited(container) or not _is_default(pod.view, container):
         return None
     limit, rejection = container.limits["memory"], pod.analysis.namespace.memory_limit_rejection
-    source = f": {rejection}" if rejection else " of a LimitRange"
     # Short, since a warning is cut after 120 characters.
-    message = f"container {container.name} got limits.memory {limit} by default{source}"
-    return Verdict.of(DEFAULT_LIMIT, message)
+    text = f"its default limit of {limit}, since {rejection}"
+    if not rejection:
+        text = f"the default memory limit {limit} of a LimitRange"
+    return Verdict.of(DEFAULT_LIMIT, f"container {container.name} keeps {text}")
 
 
 def _is_limited(container: Container) -> bool:

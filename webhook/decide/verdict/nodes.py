@@ -124,7 +124,7 @@ def _verdict(pod: PatchedPod, lack: _Lack, added_later: str = "") -> Verdict:
     if pod.analysis.configuration.defaults.nodes != "static":
         return Verdict.of(lack.elastic, f"{lack.message} now")
     if added_later:
-        return Verdict.of(lack.elastic, f"{lack.message}, unless {added_later} changes that")
+        return Verdict.of(lack.elastic, f"{lack.message}; {added_later} may change the selection")
     return Verdict.of(lack.static, f"{lack.message}, and the nodes are static")
 
 
@@ -139,10 +139,10 @@ def _added_later(pod: PatchedPod) -> str:
     """
     spec = pod.view.spec
     if _QUEUE_LABEL in pod.view.labels or spec.get("schedulingGates"):
-        return "its queue"
+        return "the pod's queue"
     if spec.get("schedulerName") not in (None, "", "default-scheduler"):
-        return "its scheduler"
-    return "its RuntimeClass" if pod.view.runtime_class else ""
+        return "the pod's scheduler"
+    return "the pod's RuntimeClass" if pod.view.runtime_class else ""
 
 
 # What the selected nodes lack.
@@ -217,7 +217,8 @@ def _exclusion(
     key, value = unmet
     hint = f" (use {PRODUCT})" if is_resource_label(key, pod) else ""
     if not value:
-        return f"the pod's affinity excludes fabric {fabric} by the label {key:.50}{hint}"
+        nodes = f"all nodes of fabric {fabric}"
+        return f"the pod's affinity for the label {key:.50}{hint} excludes {nodes}"
     label = f"{key:.50}={value:.30}"
     return f"the pod selects the label {label}{hint}, but no node of fabric {fabric} has it"
 

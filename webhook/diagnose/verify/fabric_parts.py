@@ -12,9 +12,10 @@ from webhook.model.finding import Code, Level
 
 SUSPECT_RAIL = Code(
     "SuspectRail",
-    "All measurements on a device name are bad, but not those on other devices of the same pairs.",
-    "Check what this rail shares, such as its switches, and whether this name is the same card on "
-    "all nodes.",
+    "All measurements with devices of one name are bad, but not those with other devices of the "
+    "same pairs.",
+    "Check what the ports of this rail have in common, such as switches, and whether the name "
+    "belongs to the same card on all nodes.",
 )
 SUSPECT_NODE = Code(
     "SuspectNode",

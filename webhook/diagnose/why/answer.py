@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED, unread_clause
+from webhook.decide.verdict import IMAGE_RUNS_AS_ROOT, ROOT_ASSUMED, equipped_end, unread_clause
 from webhook.diagnose.why.additions import REMARKS_ON_ADDITIONS, Additions, additions_of
 from webhook.diagnose.why.bound_node import (
     SETTLED_REMARKS,
@@ -334,4 +334,4 @@ def _details(status: StatusAnnotation, traffic: str, unread: DataKey | None) -> 
         return f". Libraries: {traffic}." if traffic else "."
     assumed = f", {IMAGE_RUNS_AS_ROOT}" if status.assumed == ROOT_ASSUMED.code else ""
     clause = unread_clause(unread, assumed) if unread else ""
-    return f": {traffic}{assumed}{clause}." if traffic else f"{assumed}{clause}."
+    return f"{equipped_end(traffic, assumed + clause)}."

@@ -159,7 +159,7 @@ def derivation(env_items: list[JsonObject], name: str) -> str:
 
 
 def unexpanded(env_items: list[JsonObject], name: str) -> str:
-    """Return why a `$(NAME)` in the value of a variable stays, as a clause; "" if none does.
+    """Return why the value of a variable keeps a `$(NAME)`, as a clause; "" if it keeps none.
 
     `env_items` are those of its container, and its value is known.
     """
@@ -171,7 +171,7 @@ def unexpanded(env_items: list[JsonObject], name: str) -> str:
     for reference in _REFERENCE.findall(str(env_items[index].get("value") or "")):
         if reference and reference not in before:
             when = "only later" if reference in after else "nowhere before"
-            return f"$({reference:.60}) stays, since env defines it {when}"
+            return f"$({reference:.60}) is not expanded, since env defines it {when}"
     return ""
 
 

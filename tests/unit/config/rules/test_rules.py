@@ -328,6 +328,8 @@ BROKEN = {
     ],
     "gid_index_per_pod": [
         text(roce(qos={"gidIndex": 3})),
+        text(sriov(qos={"gidIndex": 3})),
+        text(fabric(resources=[{"name": "rdma/ib", "network": "lab/ib"}], qos={"gidIndex": 3})),
     ],
     "pkey_without_infiniband": [
         text(roce(qos={"pkey": "0x8001"}, libraries=["ucx"])),
@@ -544,6 +546,16 @@ def test_rules_speak_of_what_pydantic_understood() -> None:
         ("error", "spec.fabrics[6].pin"),
         ("error", "spec.nvlink.allowNamespaces"),
     ]
+
+
+def test_networks_on_host_give_pods_no_interfaces() -> None:
+    """They do nothing in mode host-network, so that all pods of a node have its GID index."""
+    resource = {"name": "rdma/ib", "network": "lab/ib"}
+    for fields in ({"networks": ["lab/ib"]}, {"resources": [resource]}):
+        file = text(fabric(mode="host-network", qos={"gidIndex": 3}, **fields))
+        codes = {finding.code for finding in parse_fabrics(file, "fabrics.yaml").findings}
+        assert "NetworksOnHost" in codes
+        assert "GidIndexPerPod" not in codes
 
 
 def test_two_fabrics_may_share_an_alias() -> None:

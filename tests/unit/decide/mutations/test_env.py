@@ -116,13 +116,13 @@ def test_a_name_that_the_container_has_is_never_written() -> None:
             "trainer",
             "warned",
             "UserValue",
-            "kept your NCCL_IB_HCA=mlx5_1; fabric v100-ib has =mlx5_0,mlx5_1",
+            "kept your NCCL_IB_HCA=mlx5_1; the value of fabric v100-ib is =mlx5_0,mlx5_1",
         ),
         (
             "trainer",
             "warned",
             "UserValue",
-            "kept your UCX_NET_DEVICES; fabric v100-ib has mlx5_0:1,mlx5_1:1,eth0",
+            "kept your UCX_NET_DEVICES; the value of fabric v100-ib is mlx5_0:1,mlx5_1:1,eth0",
         ),
     ]
     assert decision.pod["spec"]["containers"][0]["env"][:2] == user_env
@@ -167,16 +167,16 @@ def test_env_from_may_hold_the_names() -> None:
             "warned",
             "EnvFrom",
             (
-                "these were not set, since envFrom may set them: add GLOO_SOCKET_IFNAME, "
-                "UCX_NET_DEVICES to env"
+                "variables not set, since envFrom may set them; add to env: GLOO_SOCKET_IFNAME, "
+                "UCX_NET_DEVICES"
             ),
         ),
     ]
     assert values(decision) == {"A": "b"}
     assert decision.warnings[1:] == (
         (
-            "rdma.lab: env trainer: these were not set, since envFrom may set them: "
-            "add GLOO_SOCKET_IFNAME, UCX_NET_DEVICES to env"
+            "rdma.lab: env trainer: variables not set, since envFrom may set them; "
+            "add to env: GLOO_SOCKET_IFNAME, UCX_NET_DEVICES"
         ),
     )
 
@@ -199,7 +199,7 @@ def test_without_files_env_from_keeps_all_of_it_out(
             "trainer",
             "warned",
             "EnvFrom",
-            f"these were not set, since envFrom may set them: add {', '.join(FULL)} to env",
+            f"variables not set, since envFrom may set them; add to env: {', '.join(FULL)}",
         ),
     ]
 
@@ -303,7 +303,7 @@ def test_a_launchers_env_from_may_hold_all_names() -> None:
         "launcher",
         "warned",
         "EnvFrom",
-        f"these were not set, since envFrom may set them: add {', '.join(FULL)} to env",
+        f"variables not set, since envFrom may set them; add to env: {', '.join(FULL)}",
     )
 
 
@@ -361,7 +361,10 @@ def test_devices_of_no_fabric_are_warned_of() -> None:
         ("NcclIbHcaElsewhere", f"{message}NCCL_IB_HCA==mlx5_0,mlx5_1")
     ]
     assert warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0:2"))) == [
-        ("UserValue", "kept your NCCL_IB_HCA==mlx5_0:2; fabric v100-ib has =mlx5_0,mlx5_1")
+        (
+            "UserValue",
+            "kept your NCCL_IB_HCA==mlx5_0:2; the value of fabric v100-ib is =mlx5_0,mlx5_1",
+        )
     ]
     other = trainer(NCCL_IB_HCA="mlx5_9", UCX_NET_DEVICES="mlx5_7:1")
     assert [code for code, _ in warned(decide_on(other))] == ["NcclIbHcaElsewhere", "UserValue"]
@@ -397,7 +400,7 @@ def test_a_fabrics_value_is_not_called_the_users() -> None:
     """An earlier preview may have written it to the file for another fabric."""
     other = fabric("other", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_0,mlx5_4"),)))
     warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_0,mlx5_4"), V100, other))
-    message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 (from fabric other); fabric v100-ib has "
+    message = "kept NCCL_IB_HCA==mlx5_0,mlx5_4 (from fabric other); the value of fabric v100-ib is "
     assert warnings == [("OtherFabricsValue", f"{message}=mlx5_0,mlx5_1")]
     far = fabric("far", env=FabricEnv(library_variables=(("NCCL_IB_HCA", "=mlx5_9"),)))
     warnings = warned(decide_on(trainer(NCCL_IB_HCA="=mlx5_9"), V100, far))

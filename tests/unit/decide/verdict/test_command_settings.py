@@ -39,8 +39,8 @@ def test_devices_that_a_command_names() -> None:
     verdict = verdict_on(running("export NCCL_IB_HCA=mlx5_9; a"))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
     assert verdict.message == (
-        "container trainer sets NCCL_IB_HCA=mlx5_9 (export in its command), but the fabric has "
-        "=mlx5_0,mlx5_1"
+        "container trainer sets NCCL_IB_HCA=mlx5_9 (export in its command), but the fabric's "
+        "value is =mlx5_0,mlx5_1"
     )
     assert judged(running("export NCCL_IB_HCA=mlx5_0; a")) == EQUIPPED
 
@@ -74,7 +74,10 @@ EXTRA = '\\"kv_connector_extra_config\\": {{\\"{}\\": {}}}'
             "device_name",
             "mlx5_9",
             "DevicesOfNoFabric",
-            f"sets MOONCAKE_DEVICE=mlx5_9 {KV_SOURCE}, but the fabric has =mlx5_0,mlx5_1",
+            (
+                f"sets MOONCAKE_DEVICE=mlx5_9 {KV_SOURCE}, but the fabric's NCCL_IB_HCA is "
+                "=mlx5_0,mlx5_1"
+            ),
         ),
     ],
 )
@@ -131,7 +134,7 @@ def test_a_computed_value_leaves_it_open(script: str, name: str) -> None:
     verdict = verdict_on(running(script))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingComputed")
     assert verdict.message == (
-        f"container trainer computes {name} (export in its command): write the value itself"
+        f"container trainer sets a computed {name} (export in its command): write a literal value"
     )
 
 

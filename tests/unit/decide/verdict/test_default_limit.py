@@ -51,12 +51,12 @@ def test_only_a_limit_that_nobody_chose(manifest: PodManifest, expected: tuple[s
 
 def test_the_message() -> None:
     """It names the container, the value and the LimitRange, and fits into a warning."""
-    message = f"container trainer got limits.memory 4Gi by default: {REJECTION}"
+    message = f"container trainer keeps its default limit of 4Gi, since {REJECTION}"
     assert verdict_on(limited(), REQUIRED).message == message
     assert len(f"rdma.lab: RDMA not certain: {message}") <= 120
     keep_limits = decision_input(defaults={"memory_limit": "keep"})
     assert verdict_on(limited(), keep_limits).message == (
-        "container trainer got limits.memory 4Gi by default of a LimitRange"
+        "container trainer keeps the default memory limit 4Gi of a LimitRange"
     )
 
 

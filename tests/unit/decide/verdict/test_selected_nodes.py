@@ -66,7 +66,7 @@ EXCLUDING: list[tuple[str, dict[str, Any], str]] = [
     (
         "affinity",
         {"affinity": requiring(label("pool", "l4", "l40"))},
-        "the pod's affinity excludes fabric v100-ib by the label pool",
+        "the pod's affinity for the label pool excludes all nodes of fabric v100-ib",
     ),
     (
         "alternatives",
@@ -86,7 +86,10 @@ EXCLUDING: list[tuple[str, dict[str, Any], str]] = [
     (
         "affinity-to-a-resource",
         {"affinity": requiring(label("nvidia.com/v100", "true"))},
-        f"the pod's affinity excludes fabric v100-ib by the label nvidia.com/v100 ({USE})",
+        (
+            f"the pod's affinity for the label nvidia.com/v100 ({USE}) excludes all nodes of "
+            "fabric v100-ib"
+        ),
     ),
     (
         "nodeName",
@@ -129,10 +132,10 @@ def test_one_node_that_is_left_is_enough(spec: dict[str, Any]) -> None:
 
 
 ADDED_LATER: list[tuple[str, dict[str, Any], str]] = [
-    ("kueue", {"labels": {"kueue.x-k8s.io/queue-name": "q"}}, "its queue"),
-    ("gates", {"schedulingGates": [{"name": "example.org/queue"}]}, "its queue"),
-    ("scheduler", {"schedulerName": "volcano"}, "its scheduler"),
-    ("runtime-class", {"runtimeClassName": "nvidia"}, "its RuntimeClass"),
+    ("kueue", {"labels": {"kueue.x-k8s.io/queue-name": "q"}}, "queue"),
+    ("gates", {"schedulingGates": [{"name": "example.org/queue"}]}, "queue"),
+    ("scheduler", {"schedulerName": "volcano"}, "scheduler"),
+    ("runtime-class", {"runtimeClassName": "nvidia"}, "RuntimeClass"),
 ]
 
 
@@ -143,8 +146,8 @@ def test_what_is_added_after_admission(case: tuple[str, dict[str, Any], str]) ->
     verdict = verdict_on(pod(nodeSelector={"pool": "l4"}, **fields), knowing(*POOLS))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "FabricNotSelected")
     assert verdict.message == (
-        "the pod selects the label pool=l4, but no node of fabric v100-ib has it, unless "
-        f"{source} changes that"
+        "the pod selects the label pool=l4, but no node of fabric v100-ib has it; the "
+        f"pod's {source} may change the selection"
     )
 
 
@@ -188,7 +191,7 @@ def test_the_selected_nodes_lack_something(size: str, count: str, code: str, mes
     assert (verdict.because.code, verdict.message) == (code, f"{message}, and the nodes are static")
     queued = pod(gpu(count=count), nodeSelector={"size": size}, schedulerName="volcano")
     assert verdict_on(queued, knowing(*SMALL)).message == (
-        f"{message}, unless its scheduler changes that"
+        f"{message}; the pod's scheduler may change the selection"
     )
 
 

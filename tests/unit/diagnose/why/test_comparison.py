@@ -104,7 +104,7 @@ def test_the_own_values_of_containers_are_named() -> None:
     """The status has only the code; the configuration shows the variable and both values."""
     own = env(NCCL_IB_HCA="=mlx5_0")
     pod = equipped(gpu("a", env=own), gpu("b", env=[*own, *env(UCX_TLS="tcp")]))
-    kept = "kept your NCCL_IB_HCA==mlx5_0; fabric v100-ib has =mlx5_0,mlx5_1"
+    kept = "kept your NCCL_IB_HCA==mlx5_0; the value of fabric v100-ib is =mlx5_0,mlx5_1"
     sentence = "The container's own value differs from the fabric's and is kept."
     texts = remarks(pod, KNOWN)
     assert texts["UserValue"] == f"{sentence} Container a: {kept}; container b: {kept}."
@@ -391,7 +391,7 @@ def test_a_launcher_is_compared_too() -> None:
             gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_7")),
             KNOWN,
             (
-                "No RDMA: container trainer sets NCCL_IB_HCA==mlx5_7, but the fabric has "
+                "No RDMA: container trainer sets NCCL_IB_HCA==mlx5_7, but the fabric's value is "
                 "=mlx5_0,mlx5_1. NCCL_IB_HCA selects no device of the fabric, so NCCL would use "
                 "sockets."
             ),
@@ -500,12 +500,12 @@ def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None)
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "DefaultMemoryLimit")
     assert changes(explanation) == []
     assert explanation.answer.text == (
-        "RDMA over v100-ib is not certain: container trainer got limits.memory 4Gi by default: "
+        "RDMA over v100-ib is not certain: container trainer keeps its default limit of 4Gi, since "
         "LimitRange bounds sets max.memory. A LimitRange gave a container its default memory "
         "limit, and all memory that the container registers counts against it."
     )
     unread = compared(pod, cluster_configuration).answer.text
-    assert "container trainer got limits.memory 4Gi by default of a LimitRange. A" in unread
+    assert "container trainer keeps the default memory limit 4Gi of a LimitRange. A" in unread
 
 
 @pytest.mark.parametrize(

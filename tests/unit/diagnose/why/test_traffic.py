@@ -17,17 +17,17 @@ from webhook.diagnose.why.output import why_form
 from webhook.model.fabric import CompiledConfiguration
 
 NIXL = env(VLLM_NIXL_SIDE_CHANNEL_PORT="5600", NCCL_IB_DISABLE="1")
-OFF = "NIXL; NCCL's RDMA is switched off by NCCL_IB_DISABLE=1"
+OFF = "NCCL's RDMA is switched off by NCCL_IB_DISABLE=1"
 
 
 @pytest.mark.parametrize("cluster_configuration", [KNOWN, None], ids=["known", "unknown"])
 def test_another_library(cluster_configuration: CompiledConfiguration | None) -> None:
-    """It is named with what keeps NCCL off RDMA, before what the verdict assumes."""
+    """It is named with what the verdict assumes, before what keeps NCCL off RDMA."""
     explanation = compared(equipped(gpu("trainer", env=NIXL)), cluster_configuration)
     assert explanation.libraries == ("NIXL",)
     assert explanation.answer.text == (
         "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
-        f"right for RDMA: {OFF}, assuming that the image runs as root."
+        f"right for RDMA: NIXL, assuming that the image runs as root; {OFF}."
     )
     assert why_form([explanation])["pods"][0]["libraries"] == ["NIXL"]
 

@@ -71,8 +71,8 @@ def _share(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> None:
     for target in targets:
         _wrap(draft, analysis, target)
     message = (
-        "if CDI injects GPUs (the default), a container that lacks any of its node's GPUs exits "
-        "with 1"
+        "if CDI injects GPUs (the default), a container exits with 1 unless it has all GPUs of its "
+        "node"
     )
     draft.warned("", PART_OF_NODE, message)
     for target in targets:

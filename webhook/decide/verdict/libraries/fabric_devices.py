@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
-from webhook.model.transport_variables import lists_no_device_of
+from webhook.model.transport_variables import IB_HCA, lists_no_device_of
 
 DEVICES_NOT_OF_FABRIC = Reason(
     "DevicesOfNoFabric",
@@ -39,7 +39,7 @@ def judge_devices(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdi
     values = [(name, patched.user_env.get(name) or "") for name in names]
     for name, value in values:
         if lists_no_device_of(value, devices):
-            message = f"{_subject(patched, name, value)}, but the fabric has {devices}"
+            message = f"{_subject(patched, name, value)}, but the fabric's {IB_HCA} is {devices}"
             return patched.verdict(DEVICES_NOT_OF_FABRIC, message, name)
     for name, value in values:
         if lists_no_device_of(value, with_ports):
@@ -49,7 +49,8 @@ def judge_devices(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdi
 
 def unseen_port(patched: PatchedTarget, name: str, value: str, with_ports: str) -> Verdict:
     """Return the verdict on a list of the fabric's devices with other ports."""
-    message = f"{_subject(patched, name, value)}, but the fabric may have only {with_ports}"
+    ports = with_ports.removeprefix("=")
+    message = f"{_subject(patched, name, value)}, but the fabric may have only {ports}"
     return patched.verdict(PORT_UNSEEN, message, name)
 
 

@@ -44,8 +44,8 @@ MPI_PERHAPS_TCP = Reason(
     "MPI moves the data of the ranks, and a variable chooses TCP: whether MPI obeys it depends on "
     "its version and build.",
     remedy=(
-        "Remove FI_PROVIDER from the container's env and command, or set it to a provider with "
-        "RDMA, such as verbs; set I_MPI_FABRICS to shm:ofi."
+        "If FI_PROVIDER is set in the container's env or command, remove it, or set it to a "
+        "provider with RDMA, such as verbs. If I_MPI_FABRICS is set, set it to shm:ofi."
     ),
     rdma="unsure",
 )

@@ -104,7 +104,7 @@ def _of_own_transport(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Swit
     devices, _ = device_lists(pod)
     hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.user_env, devices)
     if hca_list:
-        remedy = f"{patched.place(IB_HCA)}, but the fabric has {devices}"
+        remedy = f"{patched.place(IB_HCA)}, but the fabric's value is {devices}"
         yield _Switch(HCA_NOT_OF_FABRIC, IB_HCA, f"{hca_list:.60}", remedy)
 
 

@@ -86,8 +86,8 @@ def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
 def test_the_limits_of_todays_toolkits_are_warned_of() -> None:
     """Under CDI, nothing identifies a part of a node's GPUs, and the script fails closed."""
     assert share(ready()).outcomes[-1].message == (
-        "if CDI injects GPUs (the default), a container that lacks any of its node's GPUs exits "
-        "with 1"
+        "if CDI injects GPUs (the default), a container exits with 1 unless it has all GPUs of its "
+        "node"
     )
 
 
