@@ -14,7 +14,7 @@ import pytest
 from tests.integration.serving import Running, pod, review
 from tests.integration.tls_client import RecordWriter
 from tests.waiting import until
-from webhook.serve.transport.records import CONTENT, RECORDS
+from webhook.serve.transport.records import BYTES_PER_RECORD, RECORDS
 
 HEAD = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
 #: The records of a client's handshake: hello, change_cipher_spec and finished.
@@ -73,8 +73,8 @@ def test_content_is_no_credit_for_later_records(server: Running) -> None:
     """After a large part of a body, the rest may have no more tiny records than another one."""
     before = _refused(server, "mutate")
     with _connect(server) as client:
-        client.sendall(HEAD % (4 * RECORDS * CONTENT))
-        client.sendall(b" " * (2 * RECORDS * CONTENT))
+        client.sendall(HEAD % (4 * RECORDS * BYTES_PER_RECORD))
+        client.sendall(b" " * (2 * RECORDS * BYTES_PER_RECORD))
         with suppress(OSError):
             for _ in range(2 * RECORDS):
                 client.sendall(b" ")
@@ -93,8 +93,10 @@ def test_each_request_may_have_some_tiny_records(server: Running) -> None:
 
 def test_large_bodies_may_have_many_records(server: Running) -> None:
     """Go writes records of 1.2 kB at the beginning of a connection."""
-    annotations = {"rdma.lab/enable": "true", "note": "x" * (2 * RECORDS * CONTENT)}
+    annotations = {"rdma.lab/enable": "true", "note": "x" * (2 * RECORDS * BYTES_PER_RECORD)}
     manifest = pod(metadata={"generateName": "trainer-", "annotations": annotations})
     with _connect(server) as client:
-        _send_pieces(client, json.dumps(json.loads(review(manifest))).encode(), CONTENT + 200)
+        _send_pieces(
+            client, json.dumps(json.loads(review(manifest))).encode(), BYTES_PER_RECORD + 200
+        )
         assert _status(client) == 200

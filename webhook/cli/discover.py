@@ -163,13 +163,13 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in problems:
         print_message("error", problem)
     items = list(_items(arguments))
-    kube = kube_nodes(items)
-    if not inputs.nodes and not kube:
+    cluster_nodes = kube_nodes(items)
+    if not inputs.nodes and not cluster_nodes:
         raise DocumentError(_no_input(problems))
     options = DiscoverOptions(
         arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
     )
-    discovery = discover_site(inputs.nodes, kube, options, cluster_findings(items))
+    discovery = discover_site(inputs.nodes, cluster_nodes, options, cluster_findings(items))
     _write_files(arguments, discovery, options)
     _print(discovery, arguments.output)
     if problems:

@@ -112,8 +112,8 @@ class FactsStore:
         self._namespaces: dict[str, NamespaceFacts] = {}
         self._memory_limit_rejections: dict[str, dict[tuple[str, str], str]] = {}
 
-    def take(self, batches: Iterable[Batch]) -> set[str]:
-        """Make new facts from changes; return the names of the namespaces that changed."""
+    def apply(self, batches: Iterable[Batch]) -> set[str]:
+        """Apply changes to the facts; return the names of the namespaces that changed."""
         touched: set[str] = set()
         for kind, changes in batches:
             touched.update(self._keep(kind, key, projection) for key, projection in changes)

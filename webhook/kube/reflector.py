@@ -79,7 +79,7 @@ class Reflector:
         """Prepare, without calling anything; `connect` may be slow."""
         self.watched = watched
         #: The time of the API server's last message, by `clock`; None before the first.
-        self.heard: float | None = None
+        self.last_contact: float | None = None
         #: The present problem, on one line; "" if all is well.
         self.problem = ""
         #: The exception of a problem that is a defect of the webhook.
@@ -175,7 +175,7 @@ class Reflector:
         self.problem = f"internal error: {type(error).__name__}" if ours else str(error)
 
     def _record_success(self) -> None:
-        self.heard = self._clock()
+        self.last_contact = self._clock()
         self.problem, self.defect = "", None
 
     def _list(self, reads: ListerWatcher) -> None:

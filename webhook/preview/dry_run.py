@@ -38,7 +38,7 @@ from webhook.preview.workloads.controllers.workload import ControllerPod
 from webhook.preview.workloads.derived import derived_templates
 from webhook.preview.workloads.fragments import fragments_of
 from webhook.preview.workloads.hints import OptInHints, annotations_location
-from webhook.preview.workloads.mistakes import SEVERAL, mistakes_in
+from webhook.preview.workloads.mistakes import SEVERAL_VARIABLES, mistakes_in
 from webhook.preview.workloads.notes import (
     no_template_note,
     notes_of,
@@ -275,11 +275,13 @@ def _mistakes(decided: DecidedTemplate, decision: Decision) -> tuple[str, ...]:
     """
     if decided.template.derived:
         return ()
-    is_plain = decided.controller is not None or decided.template.enclosing is None
+    is_ordinary = decided.controller is not None or decided.template.enclosing is None
     return tuple(
         mistake
-        for mistake in mistakes_in(decided.template, is_plain=is_plain)
-        if SEVERAL in mistake or ENVSUBST not in mistake or ENVSUBST not in decision.message
+        for mistake in mistakes_in(decided.template, is_ordinary=is_ordinary)
+        if SEVERAL_VARIABLES in mistake
+        or ENVSUBST not in mistake
+        or ENVSUBST not in decision.message
     )
 
 

@@ -13,7 +13,7 @@ from webhook.model.pod import PodManifest, at, pointer
 from webhook.preview.report.json import MAX_CHARACTERS, check_length
 from webhook.preview.report.record import Edit, Report
 from webhook.preview.workloads.controllers import controller_pods
-from webhook.preview.workloads.controllers.workload import ControllerPod
+from webhook.preview.workloads.controllers.workload import MAIN_CONTAINER, ControllerPod
 from webhook.preview.workloads.patch import apply_patches, transfer_to_template
 from webhook.preview.workloads.templates import Template
 from webhook.text.escape import visible
@@ -216,11 +216,8 @@ _SPEC = "/spec/"
 
 def _writes_command(controller_pod: ControllerPod, template: Template) -> bool:
     """Return whether the controller writes the command of the pod's first container."""
-    command = (*_CONTAINER, "command")
+    command = (*MAIN_CONTAINER, "command")
     return bool(at(controller_pod.pod, command) != at(template.pod, command))
-
-
-_CONTAINER = ("spec", "containers", 0)
 
 
 def _needed_by_some(decisions: Sequence[Decision]) -> list[str]:

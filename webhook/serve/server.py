@@ -205,7 +205,7 @@ class WebhookServer:
         self.log.release()
 
     def _instructions(self, ca_file: Path) -> str:
-        current = self.state.snapshot.current
+        current = self.state.snapshot.current_configuration
         return dev.instructions(
             self.ports,
             ca_file,

@@ -101,7 +101,7 @@ class Snapshot:
     """The input of decisions besides the pod."""
 
     #: The configuration in use; None without a valid one that has fabrics.
-    current: PreparedConfiguration | None = None
+    current_configuration: PreparedConfiguration | None = None
     #: The reason and the remedy for its absence, for the creator of a pod; "" if there is one.
     reason_without_fabrics: str = "its configuration has not been read yet"
     #: Configurations about to come into use, by hash.
@@ -126,17 +126,17 @@ class Snapshot:
 
     def _configuration_for(self, pod: PodManifest, now: float) -> PreparedConfiguration | None:
         """Return the configuration named by the pod's status, or the current one."""
-        current, named = self.current, configuration_named_in(pod)
-        if not named or (current is not None and named == current.config_hash):
+        current, named_hash = self.current_configuration, configuration_named_in(pod)
+        if not named_hash or (current is not None and named_hash == current.config_hash):
             return current
-        return self.retired.get(named, now) or self.upcoming.get(named) or current
+        return self.retired.get(named_hash, now) or self.upcoming.get(named_hash) or current
 
     @property
     def current_and_upcoming(self) -> list[PreparedConfiguration]:
         """The current and the upcoming configurations, which follow changes of the nodes."""
         return [
             configuration
-            for configuration in (self.current, *self.upcoming.values())
+            for configuration in (self.current_configuration, *self.upcoming.values())
             if configuration is not None
         ]
 
@@ -195,7 +195,9 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
             return _apply(snapshot, configuration, now)
         case ConfigurationMissing(reason):
             retired = _retire(snapshot, None, now)
-            return replace(snapshot, current=None, reason_without_fabrics=reason, retired=retired)
+            return replace(
+                snapshot, current_configuration=None, reason_without_fabrics=reason, retired=retired
+            )
         case NamespacesChanged(facts):
             return replace(snapshot, facts=replace(facts, nodes=snapshot.facts.nodes))
         case NodesChanged(nodes, fabric_indexes):
@@ -211,13 +213,17 @@ def _apply(snapshot: Snapshot, configuration: PreparedConfiguration, now: float)
     current = replace(configuration, nodes=latest.nodes, fabric_index=latest.fabric_index)
     retired = _retire(snapshot, current.config_hash, now)
     return replace(
-        snapshot, current=current, reason_without_fabrics="", upcoming=upcoming, retired=retired
+        snapshot,
+        current_configuration=current,
+        reason_without_fabrics="",
+        upcoming=upcoming,
+        retired=retired,
     )
 
 
 def _retire(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredConfigurations:
     """Retire the current configuration, unless the next one has the same meaning."""
-    current = snapshot.current
+    current = snapshot.current_configuration
     if current is None or current.config_hash == next_hash:
         return snapshot.retired
     return snapshot.retired.retire(current, now)
@@ -228,13 +234,14 @@ def _with_nodes(snapshot: Snapshot, nodes: Nodes, fabric_indexes: FabricIndexes)
 
     A pod's second call must be decided with the same nodes as its first.
     """
-    current = snapshot.current and snapshot.current.with_nodes(nodes, fabric_indexes)
+    before = snapshot.current_configuration
+    current = before and before.with_nodes(nodes, fabric_indexes)
     upcoming = {
         key: configuration.with_nodes(nodes, fabric_indexes)
         for key, configuration in snapshot.upcoming.items()
     }
     facts = replace(snapshot.facts, nodes=nodes)
-    return replace(snapshot, current=current, upcoming=upcoming, facts=facts)
+    return replace(snapshot, current_configuration=current, upcoming=upcoming, facts=facts)
 
 
 class ReadinessCheck(NamedTuple):

@@ -29,11 +29,11 @@ class Watches(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield metrics of the current state, for a scrape."""
-        heard, objects, lists, failures = families = _watch_families()
+        contacts, objects, lists, failures = families = _watch_families()
         for informers in self._informers:
             for reflector in informers.reflectors:
                 resource = [reflector.watched.resource]
-                heard.add_metric(resource, _last_contact(informers, reflector))
+                contacts.add_metric(resource, _last_contact(informers, reflector))
                 objects.add_metric(resource, reflector.object_count)
                 lists.add_metric(resource, reflector.list_count)
                 failures.add_metric(resource, reflector.failures)
@@ -68,6 +68,6 @@ def _watch_families() -> tuple[
 
 
 def _last_contact(informers: Informers, reflector: Reflector) -> float:
-    if reflector.heard is None:
+    if reflector.last_contact is None:
         return 0.0
-    return time.time() - (informers.clock() - reflector.heard)
+    return time.time() - (informers.clock() - reflector.last_contact)

@@ -37,49 +37,49 @@ def test_a_kind_that_is_no_part_of_the_facts_is_an_error() -> None:
     """It is not mistaken for a part."""
     alien = WatchedResource(resource="pods", project=lambda item: item)
     with pytest.raises(LookupError, match="pods are not part of the facts"):
-        FactsStore().take([put(alien, namespace("lab"))])
+        FactsStore().apply([put(alien, namespace("lab"))])
 
 
 def test_rules_and_namespaces_come_in_any_order() -> None:
     """A rule alone does not make its namespace known."""
-    assembly = FactsStore()
-    assert assembly.take([put(LIMIT_RANGES, limit_range(**MAX))]) == set()
-    assert assembly.facts == Facts(unlisted_is_unknown=True)
-    assert assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))]) == {"lab", "x"}
+    store = FactsStore()
+    assert store.apply([put(LIMIT_RANGES, limit_range(**MAX))]) == set()
+    assert store.facts == Facts(unlisted_is_unknown=True)
+    assert store.apply([put(NAMESPACES, namespace("lab"), namespace("x"))]) == {"lab", "x"}
     says = "LimitRange sizes sets max.memory"
-    assert assembly.facts.namespace("lab").memory_limit_rejection == says
-    assert assembly.facts.namespace("x").memory_limit_rejection == ""
+    assert store.facts.namespace("lab").memory_limit_rejection == says
+    assert store.facts.namespace("x").memory_limit_rejection == ""
 
 
 def test_facts_are_new_only_where_something_changed() -> None:
     """Earlier facts do not change, and neither does any other namespace."""
-    assembly = FactsStore()
-    assembly.take([put(NAMESPACES, namespace("lab"), namespace("x"))])
-    before = assembly.facts
-    assert assembly.take([put(NAMESPACES, namespace("lab", labels={"team": "a"}))]) == set()
-    assert assembly.take([deleted(QUOTAS, quota("never", "lab"))]) == set()
-    assert assembly.facts is before
+    store = FactsStore()
+    store.apply([put(NAMESPACES, namespace("lab"), namespace("x"))])
+    before = store.facts
+    assert store.apply([put(NAMESPACES, namespace("lab", labels={"team": "a"}))]) == set()
+    assert store.apply([deleted(QUOTAS, quota("never", "lab"))]) == set()
+    assert store.facts is before
 
-    assert assembly.take([put(QUOTAS, quota(limits_memory="1Ti"))]) == {"lab"}
+    assert store.apply([put(QUOTAS, quota(limits_memory="1Ti"))]) == {"lab"}
     assert before.namespace("lab").memory_limit_rejection == ""
-    assert assembly.facts.namespace("lab").memory_limit_rejection != ""
-    assert assembly.facts.namespaces["x"] is before.namespaces["x"]
-    assert assembly.facts.nodes is before.nodes
+    assert store.facts.namespace("lab").memory_limit_rejection != ""
+    assert store.facts.namespaces["x"] is before.namespaces["x"]
+    assert store.facts.nodes is before.nodes
 
 
 def test_what_is_deleted_is_forgotten() -> None:
     """A rule and its namespace may be deleted in either order; other rules stay."""
-    assembly = FactsStore()
+    store = FactsStore()
     strict, team = limit_range(**MAX), quota(limits_memory="1Ti")
     rules = [put(LIMIT_RANGES, strict), put(QUOTAS, team)]
-    assembly.take([put(NAMESPACES, namespace("lab")), *rules])
-    assembly.take([deleted(LIMIT_RANGES, strict)])
+    store.apply([put(NAMESPACES, namespace("lab")), *rules])
+    store.apply([deleted(LIMIT_RANGES, strict)])
     says = "ResourceQuota team counts limits.memory"
-    assert assembly.facts.namespace("lab").memory_limit_rejection == says
-    assert assembly.take([deleted(NAMESPACES, namespace("lab"))]) == {"lab"}
-    assert assembly.facts == Facts(unlisted_is_unknown=True)
-    assembly.take([deleted(QUOTAS, team), put(NAMESPACES, namespace("lab"))])
-    assert assembly.facts.namespace("lab").memory_limit_rejection == ""
+    assert store.facts.namespace("lab").memory_limit_rejection == says
+    assert store.apply([deleted(NAMESPACES, namespace("lab"))]) == {"lab"}
+    assert store.facts == Facts(unlisted_is_unknown=True)
+    store.apply([deleted(QUOTAS, team), put(NAMESPACES, namespace("lab"))])
+    assert store.facts.namespace("lab").memory_limit_rejection == ""
 
 
 SPACES, RULES = ("a", "b"), ("x", "y")
@@ -101,11 +101,11 @@ STEP = st.tuples(
 @given(st.lists(st.lists(STEP, max_size=6), max_size=8))
 def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
     """After any batches, the facts equal a single read of all remaining objects."""
-    assembly = FactsStore()
+    store = FactsStore()
     there: dict[tuple[str, tuple[str, str]], dict[str, Any]] = {}
     for batch in batches:
         delivered = []
-        before = dict(assembly.facts.namespaces)
+        before = dict(store.facts.namespaces)
         for kind, space, name, how in batch:
             item = OBJECTS[kind](space, name, how)
             key = (kind.resource, key_of(item))
@@ -114,8 +114,8 @@ def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
             if how is not None:
                 # A list of mixed kinds names the kind of each object.
                 there[key] = {**item, "kind": KIND_NAMES[kind.resource]}
-        changed = assembly.take(delivered)
-        now = assembly.facts.namespaces
+        changed = store.apply(delivered)
+        now = store.facts.namespaces
         assert now == Facts.from_objects(there.values()).namespaces
         assert changed == {
             space_name for space_name in SPACES if before.get(space_name) != now.get(space_name)

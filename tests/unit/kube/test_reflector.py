@@ -341,13 +341,17 @@ def test_problems_are_reported_until_they_are_over() -> None:
     reflector = watching.reflector
     watching.cluster.failures += [ClusterError("cannot reach it"), ValueError("secret")]
     watching.attempt()
-    assert [reflector.problem, reflector.defect, reflector.heard] == ["cannot reach it", None, None]
+    assert [reflector.problem, reflector.defect, reflector.last_contact] == [
+        "cannot reach it",
+        None,
+        None,
+    ]
     watching.attempt()
     assert reflector.problem == "internal error: ValueError"
     assert isinstance(reflector.defect, ValueError)
     watching.now = 5.0
     watching.attempt()
-    assert [reflector.problem, reflector.defect, reflector.heard] == ["", None, 5.0]
+    assert [reflector.problem, reflector.defect, reflector.last_contact] == ["", None, 5.0]
     assert reflector.failures == 2
 
 

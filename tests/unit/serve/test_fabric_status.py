@@ -283,7 +283,8 @@ def test_the_last_object_of_the_watch_is_known() -> None:
 
     server.run(
         lambda: (
-            CONFIGURATIONS.path in cluster.streams and server.state.snapshot.current is not None
+            CONFIGURATIONS.path in cluster.streams
+            and server.state.snapshot.current_configuration is not None
         ),
         lambda: look(lambda: cluster.put(CONFIGURATIONS.path, written("no", generation=4))),
         lambda: server.source.observed != observed[0],

@@ -183,7 +183,7 @@ def _watches(metrics: Metrics) -> None:
     namespaces, quotas, nodes = (*watched[0].reflectors, *watched[2].reflectors)
     for reflector in (namespaces, quotas, nodes, nodes):
         reflector.attempt()
-    namespaces.heard = 39.75
+    namespaces.last_contact = 39.75
     waiting = WaitingRequests()
     metrics.registry.register(WaitingRequestsMetric(waiting))
     waiting.counts[False] += 3

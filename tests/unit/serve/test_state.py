@@ -69,9 +69,9 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         Snapshot(upcoming={FIRST: SMALL}),
     ),
     "another configuration is learned": (
-        using(current=SMALL, upcoming={THIRD: SMALL}),
+        using(current_configuration=SMALL, upcoming={THIRD: SMALL}),
         ConfigurationLearned(LARGE),
-        using(current=SMALL, upcoming={THIRD: SMALL, SECOND: LARGE}),
+        using(current_configuration=SMALL, upcoming={THIRD: SMALL, SECOND: LARGE}),
     ),
     "a configuration is learned again": (
         Snapshot(upcoming={FIRST: SMALL}),
@@ -81,35 +81,35 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     "a first configuration is applied": (
         Snapshot(reason_without_fabrics="apply one"),
         ConfigurationApplied(SMALL),
-        using(current=SMALL),
+        using(current_configuration=SMALL),
     ),
     "another configuration is applied": (
-        using(current=SMALL),
+        using(current_configuration=SMALL),
         ConfigurationApplied(LARGE),
-        using(current=LARGE, retired=RETIRED_SMALL),
+        using(current_configuration=LARGE, retired=RETIRED_SMALL),
     ),
     "the current configuration is applied again": (
-        using(current=SMALL),
+        using(current_configuration=SMALL),
         ConfigurationApplied(SMALL_REREAD),
-        using(current=SMALL_REREAD),
+        using(current_configuration=SMALL_REREAD),
     ),
     "a retired configuration is applied again": (
-        using(current=LARGE, retired=RETIRED_BEFORE),
+        using(current_configuration=LARGE, retired=RETIRED_BEFORE),
         ConfigurationApplied(SMALL_NEW),
-        using(current=SMALL_NEW, retired=RETIRED_BEFORE.retire(LARGE, NOW)),
+        using(current_configuration=SMALL_NEW, retired=RETIRED_BEFORE.retire(LARGE, NOW)),
     ),
     "an upcoming configuration is applied": (
-        using(current=LARGE, upcoming={FIRST: SMALL, THIRD: LARGE}),
+        using(current_configuration=LARGE, upcoming={FIRST: SMALL, THIRD: LARGE}),
         ConfigurationApplied(SMALL),
-        using(current=SMALL, upcoming={THIRD: LARGE}, retired=RETIRED_LARGE),
+        using(current_configuration=SMALL, upcoming={THIRD: LARGE}, retired=RETIRED_LARGE),
     ),
     "an upcoming configuration has newer nodes when it is applied": (
         Snapshot(upcoming={FIRST: SMALL_NEW}),
         ConfigurationApplied(SMALL_REREAD),
-        using(current=replace(SMALL_NEW, fabrics_text=SMALL_REREAD.fabrics_text)),
+        using(current_configuration=replace(SMALL_NEW, fabrics_text=SMALL_REREAD.fabrics_text)),
     ),
     "the configuration is deleted": (
-        using(current=SMALL, upcoming={SECOND: LARGE}),
+        using(current_configuration=SMALL, upcoming={SECOND: LARGE}),
         ConfigurationMissing("apply one"),
         Snapshot(
             reason_without_fabrics="apply one", upcoming={SECOND: LARGE}, retired=RETIRED_SMALL
@@ -122,10 +122,18 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     ),
     "namespaces change": (
         using(
-            current=SMALL, upcoming={SECOND: LARGE}, facts=Facts(nodes=OLD), retired=RETIRED_LARGE
+            current_configuration=SMALL,
+            upcoming={SECOND: LARGE},
+            facts=Facts(nodes=OLD),
+            retired=RETIRED_LARGE,
         ),
         NamespacesChanged(replace(IN_LAB, nodes=NEW)),
-        using(current=SMALL, upcoming={SECOND: LARGE}, facts=IN_LAB, retired=RETIRED_LARGE),
+        using(
+            current_configuration=SMALL,
+            upcoming={SECOND: LARGE},
+            facts=IN_LAB,
+            retired=RETIRED_LARGE,
+        ),
     ),
     "nodes come before a configuration": (
         Snapshot(facts=Facts(namespaces=LAB)),
@@ -133,39 +141,43 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         Snapshot(facts=Facts(namespaces=LAB, nodes=NEW)),
     ),
     "nodes change for the current and the upcoming configurations": (
-        using(current=SMALL, upcoming={SECOND: LARGE}, facts=IN_LAB),
+        using(current_configuration=SMALL, upcoming={SECOND: LARGE}, facts=IN_LAB),
         NodesChanged(NEW, INVENTORIES),
-        using(current=SMALL_NEW, upcoming={SECOND: LARGE_NEW}, facts=replace(IN_LAB, nodes=NEW)),
+        using(
+            current_configuration=SMALL_NEW,
+            upcoming={SECOND: LARGE_NEW},
+            facts=replace(IN_LAB, nodes=NEW),
+        ),
     ),
     "nodes change, with no index by the current configuration": (
-        using(current=SMALL, upcoming={SECOND: LARGE}),
+        using(current_configuration=SMALL, upcoming={SECOND: LARGE}),
         NodesChanged(NEW, {SECOND: LARGE_NEW.fabric_index}),
-        using(current=SMALL, upcoming={SECOND: LARGE_NEW}, facts=Facts(nodes=NEW)),
+        using(current_configuration=SMALL, upcoming={SECOND: LARGE_NEW}, facts=Facts(nodes=NEW)),
     ),
     "nodes change, with no index by the upcoming configuration": (
-        using(current=SMALL, upcoming={SECOND: LARGE}),
+        using(current_configuration=SMALL, upcoming={SECOND: LARGE}),
         NodesChanged(NEW, {FIRST: SMALL_NEW.fabric_index}),
-        using(current=SMALL_NEW, upcoming={SECOND: LARGE}, facts=Facts(nodes=NEW)),
+        using(current_configuration=SMALL_NEW, upcoming={SECOND: LARGE}, facts=Facts(nodes=NEW)),
     ),
     "nodes change after a configuration retired": (
-        using(current=LARGE, retired=RETIRED_SMALL),
+        using(current_configuration=LARGE, retired=RETIRED_SMALL),
         NodesChanged(NEW, INVENTORIES),
-        using(current=LARGE_NEW, retired=RETIRED_SMALL, facts=Facts(nodes=NEW)),
+        using(current_configuration=LARGE_NEW, retired=RETIRED_SMALL, facts=Facts(nodes=NEW)),
     ),
     "the last node goes": (
-        using(current=SMALL, facts=Facts(nodes=OLD)),
+        using(current_configuration=SMALL, facts=Facts(nodes=OLD)),
         NodesChanged({}, {FIRST: FabricIndex()}),
-        using(current=replace(SMALL, nodes={}, fabric_index=FabricIndex())),
+        using(current_configuration=replace(SMALL, nodes={}, fabric_index=FabricIndex())),
     ),
     "claims change": (
-        using(current=SMALL),
+        using(current_configuration=SMALL),
         ClaimsChanged(CLAIMS),
-        using(current=SMALL, claims=CLAIMS),
+        using(current_configuration=SMALL, claims=CLAIMS),
     ),
     "claims are no longer watched": (
-        using(current=SMALL, claims=CLAIMS),
+        using(current_configuration=SMALL, claims=CLAIMS),
         ClaimsChanged(None),
-        using(current=SMALL),
+        using(current_configuration=SMALL),
     ),
 }
 
@@ -188,20 +200,30 @@ NOTHING_IN_USE = Snapshot(retired=RETIRED_SMALL, upcoming={SECOND: LARGE})
 #: A snapshot, the configuration of the first call ("": this is the first call), the time of this
 #: call → the configuration that decides.
 CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = {
-    "a first call": (using(current=SMALL), "", NOW, SMALL),
+    "a first call": (using(current_configuration=SMALL), "", NOW, SMALL),
     "a first call, nothing in use": (NOTHING_IN_USE, "", NOW, None),
-    "the current one": (using(current=SMALL, upcoming={SECOND: LARGE}), FIRST, NOW, SMALL),
-    "an upcoming one": (using(current=SMALL, upcoming={SECOND: LARGE}), SECOND, NOW, LARGE),
+    "the current one": (
+        using(current_configuration=SMALL, upcoming={SECOND: LARGE}),
+        FIRST,
+        NOW,
+        SMALL,
+    ),
+    "an upcoming one": (
+        using(current_configuration=SMALL, upcoming={SECOND: LARGE}),
+        SECOND,
+        NOW,
+        LARGE,
+    ),
     "an upcoming one, nothing in use": (NOTHING_IN_USE, SECOND, NOW, LARGE),
     "a retired one": (
-        using(current=LARGE_NEW, retired=RETIRED_SMALL),
+        using(current_configuration=LARGE_NEW, retired=RETIRED_SMALL),
         FIRST,
         NOW + RETENTION,
         SMALL,
     ),
     "a retired one, nothing in use": (NOTHING_IN_USE, FIRST, NOW + RETENTION, SMALL),
     "one that retired long ago": (
-        using(current=LARGE, retired=RETIRED_SMALL),
+        using(current_configuration=LARGE, retired=RETIRED_SMALL),
         FIRST,
         NOW + RETENTION + 0.1,
         LARGE,
@@ -213,18 +235,23 @@ CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = 
         None,
     ),
     "one that retired and is current again": (
-        using(current=SMALL_NEW, retired=RETIRED_SMALL),
+        using(current_configuration=SMALL_NEW, retired=RETIRED_SMALL),
         FIRST,
         NOW,
         SMALL_NEW,
     ),
     "one that retired and is upcoming again": (
-        using(current=LARGE, retired=RETIRED_SMALL, upcoming={FIRST: SMALL_NEW}),
+        using(current_configuration=LARGE, retired=RETIRED_SMALL, upcoming={FIRST: SMALL_NEW}),
         FIRST,
         NOW,
         SMALL,
     ),
-    "one that nobody knows": (using(current=SMALL, upcoming={SECOND: LARGE}), THIRD, NOW, SMALL),
+    "one that nobody knows": (
+        using(current_configuration=SMALL, upcoming={SECOND: LARGE}),
+        THIRD,
+        NOW,
+        SMALL,
+    ),
     "one that nobody knows, nothing in use": (NOTHING_IN_USE, THIRD, NOW, None),
 }
 
@@ -245,7 +272,7 @@ def test_a_pod_is_decided_with_the_configuration_of_its_first_call(
 
 def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
     """This holds even if nodes and configuration have changed several times since."""
-    snapshot = using(current=SMALL, facts=Facts(nodes=OLD))
+    snapshot = using(current_configuration=SMALL, facts=Facts(nodes=OLD))
     for event in (
         ConfigurationLearned(LARGE),
         ConfigurationApplied(LARGE),
@@ -262,8 +289,8 @@ def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
 @pytest.mark.parametrize(
     "snapshot",
     [
-        using(current=SMALL, facts=Facts(namespaces=LAB)),
-        using(current=LARGE, retired=RETIRED_SMALL, facts=Facts(namespaces=LAB)),
+        using(current_configuration=SMALL, facts=Facts(namespaces=LAB)),
+        using(current_configuration=LARGE, retired=RETIRED_SMALL, facts=Facts(namespaces=LAB)),
         replace(NOTHING_IN_USE, facts=Facts(namespaces=LAB)),
     ],
     ids=["current", "retired", "nothing in use"],
@@ -286,9 +313,12 @@ def test_any_call_sees_today_s_namespaces_and_claims(
 def test_the_configurations_that_keep_up_with_nodes() -> None:
     """The current and the upcoming ones do; a retired configuration keeps its nodes."""
     assert Snapshot().current_and_upcoming == []
-    assert using(current=SMALL, retired=RETIRED_LARGE).current_and_upcoming == [SMALL]
+    assert using(current_configuration=SMALL, retired=RETIRED_LARGE).current_and_upcoming == [SMALL]
     assert Snapshot(upcoming={SECOND: LARGE}, retired=RETIRED_SMALL).current_and_upcoming == [LARGE]
-    assert using(current=SMALL, upcoming={SECOND: LARGE}).current_and_upcoming == [SMALL, LARGE]
+    assert using(current_configuration=SMALL, upcoming={SECOND: LARGE}).current_and_upcoming == [
+        SMALL,
+        LARGE,
+    ]
 
 
 def test_a_state_changes_by_events_at_the_time_of_its_clock() -> None:
@@ -300,7 +330,7 @@ def test_a_state_changes_by_events_at_the_time_of_its_clock() -> None:
     times.append(NOW + 1)
     state.send(ConfigurationApplied(LARGE))
     retired = RetiredConfigurations().retire(SMALL, NOW + 1)
-    assert state.snapshot == using(current=LARGE, retired=retired)
+    assert state.snapshot == using(current_configuration=LARGE, retired=retired)
     chosen = []
     for now in (NOW + 1 + RETENTION, NOW + 1.1 + RETENTION):
         times.append(now)

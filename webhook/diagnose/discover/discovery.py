@@ -53,12 +53,12 @@ class Discovery(NamedTuple):
 
 def discover_site(
     observations: Mapping[str, Sequence[SourcedObservation]],
-    kube: Mapping[str, KubeNode],
+    cluster_nodes: Mapping[str, KubeNode],
     options: DiscoverOptions,
     cluster_findings: Sequence[Finding] = (),
 ) -> Discovery:
     """Merge the observations of all nodes and plan their fabrics."""
-    paired = _pair_with_cluster(observations, kube)
+    paired = _pair_with_cluster(observations, cluster_nodes)
     nodes = tuple(
         merge_node(name, observed, kube_node)
         for name, (observed, kube_node) in sorted(
@@ -77,26 +77,26 @@ def discover_site(
 
 
 def _pair_with_cluster(
-    observations: Mapping[str, Sequence[SourcedObservation]], kube: Mapping[str, KubeNode]
+    observations: Mapping[str, Sequence[SourcedObservation]], cluster_nodes: Mapping[str, KubeNode]
 ) -> dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]]:
     """Pair observations with nodes of the cluster by name.
 
     Names match even if only one of the two includes a domain. Without any observations, return
     all nodes of the cluster.
     """
-    short = _nodes_by_short_name(kube)
+    short = _nodes_by_short_name(cluster_nodes)
     pairs: dict[str, tuple[Sequence[SourcedObservation], KubeNode | None]] = {}
     for name, observed in observations.items():
-        node = kube.get(name) or short.get(name.partition(".")[0].lower())
+        node = cluster_nodes.get(name) or short.get(name.partition(".")[0].lower())
         pairs[node.name if node else name] = (observed, node)
     if not observations:
-        pairs = {name: ((), node) for name, node in kube.items()}
+        pairs = {name: ((), node) for name, node in cluster_nodes.items()}
     return pairs
 
 
-def _nodes_by_short_name(kube: Mapping[str, KubeNode]) -> dict[str, KubeNode]:
+def _nodes_by_short_name(cluster_nodes: Mapping[str, KubeNode]) -> dict[str, KubeNode]:
     by_short: dict[str, list[KubeNode]] = {}
-    for name, node in kube.items():
+    for name, node in cluster_nodes.items():
         by_short.setdefault(name.partition(".")[0].lower(), []).append(node)
     return {name: nodes[0] for name, nodes in by_short.items() if len(nodes) == 1}
 

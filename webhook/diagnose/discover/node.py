@@ -49,12 +49,12 @@ GPU_PRODUCT_DIFFERS = Code(
 
 
 def merge_node(
-    name: str, observations: Sequence[SourcedObservation], kube: KubeNode | None = None
+    name: str, observations: Sequence[SourcedObservation], cluster_node: KubeNode | None = None
 ) -> MergedNode:
     """Merge the observations of one node; their order has no influence."""
     ports, findings = join_ports(name, observations)
     properties, differing = _properties(name, observations)
-    gpus, gpu_findings = _gpus(name, observations, kube)
+    gpus, gpu_findings = _gpus(name, observations, cluster_node)
     node = MergedNode(
         name=name,
         gpus=gpus,
@@ -67,7 +67,7 @@ def merge_node(
         gids=_of_kind(observations, GidObservation),
         cables=_of_kind(observations, CableObservation),
         cards=_of_kind(observations, CardObservation),
-        kube=kube,
+        cluster_node=cluster_node,
     )
     return node._replace(
         machine_type=machine_type_of([sourced.observation for sourced in observations])
@@ -117,7 +117,7 @@ _GpuCounts = tuple[GpuCount, ...]
 
 
 def _gpus(
-    node: str, observations: Sequence[SourcedObservation], kube: KubeNode | None
+    node: str, observations: Sequence[SourcedObservation], cluster_node: KubeNode | None
 ) -> tuple[_GpuCounts, list[Finding]]:
     """Count the GPUs by product: as nvidia-smi and other tools list them, else by the labels."""
     listed: Reconciled[_GpuCounts] = reconcile(_gpu_statements(observations))
@@ -125,8 +125,8 @@ def _gpus(
     if listed.conflict is not None:
         return (), [disagreement(location, "the GPUs", listed.conflict, _gpus_text)]
     if listed.value is None:
-        return _by_label_or_topology(observations, kube), []
-    label = kube.gpu_product if kube else None
+        return _by_label_or_topology(observations, cluster_node), []
+    label = cluster_node.gpu_product if cluster_node else None
     if label and label not in {gpu.product for gpu in listed.value}:
         text = (
             f"tools show {_gpus_text(listed.value)}, but the node's label nvidia.com/gpu.product "
@@ -169,11 +169,11 @@ def _gpus_text(gpus: _GpuCounts) -> str:
 
 
 def _by_label_or_topology(
-    observations: Sequence[SourcedObservation], kube: KubeNode | None
+    observations: Sequence[SourcedObservation], cluster_node: KubeNode | None
 ) -> tuple[GpuCount, ...]:
-    if kube is not None and kube.gpu_product:
-        count = kube.labels.get("nvidia.com/gpu.count", "")
-        return (GpuCount(kube.gpu_product, int(count) if _is_count(count) else None),)
+    if cluster_node is not None and cluster_node.gpu_product:
+        count = cluster_node.labels.get("nvidia.com/gpu.count", "")
+        return (GpuCount(cluster_node.gpu_product, int(count) if _is_count(count) else None),)
     numbers = {
         gpu.number for gpu in _of_kind(observations, GpuObservation) if gpu.number is not None
     }

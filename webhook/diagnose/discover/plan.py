@@ -154,9 +154,9 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
 
 def common_claimable_devices(group: Group) -> ClaimableDevices | None:
     """Return the devices that pods can claim on every node of a group; None if there are none."""
-    kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
-    of_nodes = [kube.claimable_devices for kube in kubes if kube and kube.claimable_devices]
-    if len(of_nodes) != len(kubes) or not of_nodes[0].device_class:
+    cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
+    of_nodes = [node.claimable_devices for node in cluster_nodes if node and node.claimable_devices]
+    if len(of_nodes) != len(cluster_nodes) or not of_nodes[0].device_class:
         return None
     if len({(devices.device_class, devices.gpu_class) for devices in of_nodes}) > 1:
         return None
@@ -286,8 +286,8 @@ def _resources(
 
 def _offered_resource(group: Group) -> str:
     """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
-    kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
-    resources_of_nodes = [set(kube.rdma_resources) if kube else set() for kube in kubes]
+    cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
+    resources_of_nodes = [set(node.rdma_resources) if node else set() for node in cluster_nodes]
     common = set.intersection(*resources_of_nodes)
     if len(common) != 1:
         return ""

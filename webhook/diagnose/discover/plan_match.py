@@ -68,24 +68,24 @@ def _resources(group: Group) -> tuple[str, ...] | None:
     """Return the GPU resources of the nodes, () if they have no GPU; None if unknown."""
     if group.without_gpus:
         return ()
-    kubes = [node_ports.node.kube for node_ports in group.ports_of_nodes]
-    if not all(kubes):
+    cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
+    if not all(cluster_nodes):
         return None
-    names = {name for kube in kubes if kube for name in kube.gpu_resources}
+    names = {name for node in cluster_nodes if node for name in node.gpu_resources}
     if not names and any(node_ports.node.gpus for node_ports in group.ports_of_nodes):
         return None  # the GPU plugin is not ready, or not yet installed
     return tuple(sorted(names))
 
 
 def _share_gpus(group_matches: Sequence[Match]) -> bool:
-    """Return whether two groups claim the same GPU resource without distinct products."""
-    products: dict[str, list[str | None]] = {}
+    """Return whether two groups have the same GPU resource without distinct products."""
+    products_by_resource: dict[str, list[str | None]] = {}
     for match in group_matches:
-        for resource in _claimed_gpu_resources(match):
-            products.setdefault(resource, []).append(match.product)
+        for resource in _matched_gpu_resources(match):
+            products_by_resource.setdefault(resource, []).append(match.product)
     return any(
-        len(claims) > 1 and (not all(claims) or len(set(claims)) < len(claims))
-        for claims in products.values()
+        len(products) > 1 and (not all(products) or len(set(products)) < len(products))
+        for products in products_by_resource.values()
     )
 
 
@@ -93,12 +93,12 @@ def _lacks_identity(group_matches: Sequence[Match], resources: Sequence[frozense
     """Return whether nothing identifies a group: no GPU, and no RDMA resource of its own."""
     listed = Counter(name for names in resources for name in names)
     return any(
-        not _claimed_gpu_resources(match) and all(listed[name] > 1 for name in names)
+        not _matched_gpu_resources(match) and all(listed[name] > 1 for name in names)
         for match, names in zip(group_matches, resources, strict=True)
     )
 
 
-def _claimed_gpu_resources(match: Match) -> tuple[str, ...]:
+def _matched_gpu_resources(match: Match) -> tuple[str, ...]:
     return (_GPU,) if match.gpu_resources is None else match.gpu_resources
 
 
@@ -119,8 +119,8 @@ def _values(group: Group, key: str) -> tuple[str, ...]:
     """Return the values of a label on the nodes of a group; "" for a node without it."""
     values: dict[str, None] = {}
     for node_ports in group.ports_of_nodes:
-        kube = node_ports.node.kube
-        value = kube.labels.get(key, "") if kube else ""
+        cluster_node = node_ports.node.cluster_node
+        value = cluster_node.labels.get(key, "") if cluster_node else ""
         if key == _HOSTNAME and not value:
             value = node_ports.node.name
         if value == "" or is_label_glob(value):

@@ -140,7 +140,7 @@ class MergedNode(NamedTuple):
     gids: tuple[GidObservation, ...] = ()
     cables: tuple[CableObservation, ...] = ()
     cards: tuple[CardObservation, ...] = ()
-    kube: KubeNode | None = None
+    cluster_node: KubeNode | None = None
 
     @property
     def product(self) -> str | None:
@@ -153,8 +153,8 @@ class MergedNode(NamedTuple):
         """Whether it has no GPU, by its Node object or its PCI functions; False if unknown."""
         if self.gpus:
             return False
-        if self.kube is not None:
-            return not self.kube.gpu_resources and not self.kube.claimable_gpus
+        if self.cluster_node is not None:
+            return not self.cluster_node.gpu_resources and not self.cluster_node.claimable_gpus
         return self.properties.get("gpus") == "none"
 
 

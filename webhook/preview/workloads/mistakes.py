@@ -21,22 +21,22 @@ from webhook.preview.workloads.templates import Template
 _MAX_FIELDS = 8
 
 
-def mistakes_in(template: Template, *, is_plain: bool) -> tuple[str, ...]:
+def mistakes_in(template: Template, *, is_ordinary: bool) -> tuple[str, ...]:
     """Return a sentence for each mistake in a template.
 
-    `is_plain`: whether it is an ordinary pod template. In the templates of other kinds, which may
-    have fields of their own, only a field that resembles a known one counts.
+    `is_ordinary`: whether it is a pod, or the template of a known controller. In the templates of
+    other kinds, which may have fields of their own, only a field that resembles a known one counts.
     """
-    fields = islice(_unknown_fields(template, is_plain=is_plain), _MAX_FIELDS)
+    fields = islice(_unknown_fields(template, is_ordinary=is_ordinary), _MAX_FIELDS)
     return (*fields, *_unexpanded_variables(template))
 
 
-def _unknown_fields(template: Template, *, is_plain: bool) -> Iterator[str]:
+def _unknown_fields(template: Template, *, is_ordinary: bool) -> Iterator[str]:
     for part in _parts(fields_or_empty(template.pod)):
         unknown = [key for key in part.fields if key not in part.allowed]
         for key in unknown[:_MAX_FIELDS]:
             similar = nearest(key, part.allowed, compared=len(part.allowed))
-            if similar or is_plain:
+            if similar or is_ordinary:
                 place = dotted(_path(template, (*part.path, key)))
                 meant = "".join(f" (did you mean {name}?)" for name in similar)
                 yield f"{place:.200} is not a field of {part.title}{meant}"
@@ -83,7 +83,7 @@ _VARIABLE = re.compile(r"\$\{[A-Za-z_][^{}\n]*\}|\A\$[A-Za-z_]\w*\Z")
 #: Fields where a shell, or a program, may expand a variable in the pod.
 _EXPANDED_LATER = frozenset({"annotations", "args", "command", "env"})
 #: What a sentence on more than one of them calls them.
-SEVERAL = "unexpanded variables"
+SEVERAL_VARIABLES = "unexpanded variables"
 #: A longer text is not the name or value of a field.
 _MAX_TEXT = 253
 
@@ -92,7 +92,7 @@ def _unexpanded_variables(template: Template) -> Iterator[str]:
     """Yield a sentence on the variables in a pod, each with its first place, if there are any."""
     places = list(islice(_variables(template), _MAX_FIELDS))
     if places:
-        noun = SEVERAL if places[1:] else "an unexpanded variable"
+        noun = SEVERAL_VARIABLES if places[1:] else "an unexpanded variable"
         yield f"{enumerated(places)}, {noun}: run envsubst first"
 
 

@@ -129,7 +129,7 @@ class Mutate:
     def _missing_facts(self, request: AdmissionRequest) -> list[str]:
         """Return the keys of missing facts that a watch may still deliver."""
         snapshot, waiting = self._state.snapshot, self._state.waiting_requests
-        if snapshot.current is None or waiting is None or request.ignore_reason:
+        if snapshot.current_configuration is None or waiting is None or request.ignore_reason:
             return []
         namespace, claims = request.namespace, snapshot.claims
         missing = [] if snapshot.facts.namespace(namespace).is_loaded else [namespace]

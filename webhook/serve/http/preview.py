@@ -157,7 +157,7 @@ class PreviewApp:
         chosen = query.output or negotiate(_accept(request), HTTP_FORMATS)
         if self._example and chosen.name in FOR_CLUSTER:
             raise RequestError(409, _NOT_YOURS.format(chosen.name))
-        current = self._state.snapshot.current
+        current = self._state.snapshot.current_configuration
         if current is None:
             raise RequestError(
                 503, "the webhook has no usable configuration; see /readyz on its health port"
@@ -265,7 +265,7 @@ class FabricAmounts:
 
     async def output(self, name: str) -> bytes:
         """Return the amounts in a format; raise RequestError without fabrics or nodes."""
-        current = self._state.snapshot.current
+        current = self._state.snapshot.current_configuration
         if current is None:
             raise RequestError(
                 503, "the webhook has no usable configuration; see /readyz on its health port"

@@ -118,7 +118,7 @@ class Validate:
         client_address = scope["client"][0] if scope.get("client") else ""
         try:
             body = await review_body(PATH, scope, headers, self._bodies, receive)
-            prepared = _read_body(body, self._state.snapshot.current)
+            prepared = _read_body(body, self._state.snapshot.current_configuration)
             validation = await until_disconnect(self._answer(prepared, client_address), receive)
             close = self._state.draining
         except RequestError as error:

@@ -49,7 +49,7 @@ class ClusterFacts:
         self._informers = informers
         self._waiting = WaitingRequests()
         self._state = state
-        self._assembly = FactsStore()
+        self._facts_store = FactsStore()
         self._listed: set[str] = set()
         self._reports = InformersLog(informers, "facts")
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -77,10 +77,10 @@ class ClusterFacts:
         """Use the delivered changes; runs in the event loop."""
         batches = self._informers.take()
         self._listed.update(kind.resource for kind, _ in batches)
-        changed = self._assembly.take(batches)
+        changed = self._facts_store.apply(batches)
         if not self.synced:
             return
-        self._state.send(NamespacesChanged(self._assembly.facts))
+        self._state.send(NamespacesChanged(self._facts_store.facts))
         self._state.waiting_requests = self._waiting
         self._waiting.resume(changed)
 

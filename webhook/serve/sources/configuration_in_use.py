@@ -125,7 +125,7 @@ class ConfigurationInUse:
         self._set_gauges()
 
     def _set_gauges(self) -> None:
-        current = self._state.snapshot.current
+        current = self._state.snapshot.current_configuration
         self._metrics.configuration.configured.set(current is not None)
         self._metrics.configuration.show_hash(current.config_hash if current else "")
         self._metrics.configuration.successful.set(not self.error)

@@ -152,7 +152,7 @@ class ObjectConfiguration:
         learned = [
             _Learned(due, *self._prepare_use(projection))
             for projection in projections
-            if projection is not None and self._is_new(projection)
+            if projection is not None and self._remember_content(projection)
         ]
         if not self._listed and any(map(self._is_recent, projections)):
             self._ready_at = due + SETTLE_SECONDS
@@ -163,8 +163,11 @@ class ObjectConfiguration:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._take, learned)
 
-    def _is_new(self, projection: _Projection) -> bool:
-        """Return whether the object has a new content; labels and its status do not count."""
+    def _remember_content(self, projection: _Projection) -> bool:
+        """Remember the object's content; return whether it is new. Labels do not count.
+
+        Nor does its status: if nothing else changed, only the status in `observed` is replaced.
+        """
         before, self._last = self._last, _content(projection)
         if before != self._last or self.observed is None:
             return True

@@ -28,7 +28,7 @@ class FabricNodes:
 
     def poll(self) -> bool:
         """Count the nodes, and return whether nodes or fabrics have changed."""
-        used = self._state.snapshot.current
+        used = self._state.snapshot.current_configuration
         if used is self._counted:
             return False
         self._counted, self._counts = used, node_counts(used)

@@ -47,7 +47,8 @@ class PermissionCheck:
         self._connect = connect
         self._configurations = webhook_configurations
         self._api: RawApi | None = None
-        self._suspected = False
+        #: Whether the last attempt showed a fault; the next one must confirm it.
+        self._has_fault = False
         #: The last answers, and the problem of the last attempt. Replaced together.
         self._latest: tuple[_Permissions, str] = ({}, "not tried yet")
         self._reported: _Permissions = {}
@@ -76,12 +77,12 @@ class PermissionCheck:
             for configuration, dry_run in tried.items()
             if dry_run.allowed is not None
         }
-        suspected, self._suspected = self._suspected, any(answers.values())
-        if self._suspected and not suspected:
+        had_fault, self._has_fault = self._has_fault, any(answers.values())
+        if self._has_fault and not had_fault:
             return CONFIRM
         problem = next((dry_run.problem for dry_run in tried.values() if dry_run.problem), "")
         self._latest = (self._latest[0] | answers, problem)
-        if self._suspected:
+        if self._has_fault:
             return RETRY_WHEN_ALLOWED
         return RETRY_WHEN_UNKNOWN if problem else RETRY_WHEN_FINE
 

@@ -64,12 +64,12 @@ class InformersLog:
     @property
     def age(self) -> float:
         """Seconds since the last message of the API server, in the longest silent watch."""
-        heard = [
-            reflector.heard
+        contacts = [
+            reflector.last_contact
             for reflector in self._informers.reflectors
-            if reflector.heard is not None
+            if reflector.last_contact is not None
         ]
-        return self._informers.clock() - min(heard) if heard else 0.0
+        return self._informers.clock() - min(contacts) if contacts else 0.0
 
     @property
     def problem(self) -> str:

@@ -61,11 +61,11 @@ def status_writer(
         observed = configuration.observed
         stored = replica_reports(observed.status) if observed else {}
         live = live_reports(stored, datetime.now(UTC)) | {replica: report()}
-        used = state.snapshot.current
+        used = state.snapshot.current_configuration
         return status_update(observed, used, node_summary, live, calls.condition())
 
     def report() -> ReplicaReport:
-        current = state.snapshot.current
+        current = state.snapshot.current_configuration
         config = current.config_hash if current else ""
         return ReplicaReport(config, configuration.used_generation, __version__)
 

@@ -83,7 +83,8 @@ class CallCheck:
         self._registrations = registrations
         self._chain = chain
         self._replica = replica
-        self._suspected = False
+        #: Whether the last attempt showed a fault; the next one must confirm it.
+        self._has_fault = False
         #: The confirmed results by label; empty before the first check.
         self._results: dict[str, Condition] = {}
         self._reported: dict[str, Condition] = {}
@@ -93,9 +94,9 @@ class CallCheck:
     def attempt(self) -> float:
         """Check both configurations; return the seconds until the next attempt; never raises."""
         results = {expected.label: self._result(expected) for expected in self._registrations}
-        suspected = self._suspected
-        self._suspected = any(result.holds is not True for result in results.values())
-        if self._suspected and not suspected:
+        had_fault = self._has_fault
+        self._has_fault = any(result.holds is not True for result in results.values())
+        if self._has_fault and not had_fault:
             return CONFIRM_SECONDS
         self._results = results
         return CHECK_SECONDS

@@ -18,7 +18,7 @@ from webhook.serve.transport.budget import ConnectionUsage
 #: line by line stay below it.
 RECORDS = 250
 #: Bytes of content for each further record. Go begins with records of 1.2 kB, others send 16 KiB.
-CONTENT = 1024
+BYTES_PER_RECORD = 1024
 #: type, version, length (RFC 8446, 5.1)
 _HEADER = 5
 
@@ -65,7 +65,7 @@ class RecordLimit(asyncio.BufferedProtocol):
         """Pass a piece on; close the connection if its records are too many for so few bytes."""
         usage = self._usage
         usage.records += self._count(nbytes)
-        if usage.records > RECORDS + nbytes // CONTENT:
+        if usage.records > RECORDS + nbytes // BYTES_PER_RECORD:
             usage.close_because("refused")
         else:
             self._tls.buffer_updated(nbytes)

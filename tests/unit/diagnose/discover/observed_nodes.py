@@ -84,8 +84,8 @@ def observed(
 
 def discovered(
     nodes: Mapping[str, list[SourcedObservation]],
-    kube: Mapping[str, KubeNode] | None = None,
+    cluster_nodes: Mapping[str, KubeNode] | None = None,
     **options: Any,
 ) -> Discovery:
     """Discover a site."""
-    return discover_site(nodes, kube or {}, DiscoverOptions(**options))
+    return discover_site(nodes, cluster_nodes or {}, DiscoverOptions(**options))

@@ -145,8 +145,8 @@ OBJECTS = {
 @pytest.mark.parametrize("faulty", FAULTY, ids=lambda faulty: str(faulty.code))
 def test_a_fault_has_its_code(faulty: Faulty) -> None:
     """Each site has a finding with the code, the level, the nodes and the device, and no other."""
-    kube = {"n1": KubeNode("n1", faulty.labels, {})} if faulty.labels else {}
-    findings = discovered(faulty.nodes, kube, **faulty.options).findings
+    cluster_nodes = {"n1": KubeNode("n1", faulty.labels, {})} if faulty.labels else {}
+    findings = discovered(faulty.nodes, cluster_nodes, **faulty.options).findings
     assert [_identity(finding) for finding in findings] == [
         (faulty.code, faulty.level, faulty.location)
     ]

@@ -236,11 +236,11 @@ def test_fabrics_with_the_same_gpus_differ_by_hostnames() -> None:
 def test_a_label_of_pools_is_better_than_hostnames() -> None:
     """It stays right when nodes come and go."""
     nodes = {"n1": observed(port("mlx5_0"), gpus()), "n2": observed(ethernet("mlx5_0"), gpus())}
-    kube = {
+    cluster_nodes = {
         name: KubeNode(name, {"cloud.google.com/gke-nodepool": pool}, {"nvidia.com/gpu": 8})
         for name, pool in (("n1", "ib"), ("n2", "roce"))
     }
-    fabrics = entries(discovered(nodes, kube))
+    fabrics = entries(discovered(nodes, cluster_nodes))
     assert fabrics["a100-ib"]["match"]["nodeLabels"] == {"cloud.google.com/gke-nodepool": ["ib"]}
 
 
@@ -250,8 +250,10 @@ def test_a_label_that_a_node_lacks_is_not_used() -> None:
     nodes["n3"] = observed(ethernet("mlx5_0"), gpus())
     pools = {"n1": {"eks.amazonaws.com/nodegroup": "ib"}, "n2": {}, "n3": {}}
     pools["n3"] = {"eks.amazonaws.com/nodegroup": "roce"}
-    kube = {name: KubeNode(name, labels, {"nvidia.com/gpu": 8}) for name, labels in pools.items()}
-    fabrics = entries(discovered(nodes, kube))
+    cluster_nodes = {
+        name: KubeNode(name, labels, {"nvidia.com/gpu": 8}) for name, labels in pools.items()
+    }
+    fabrics = entries(discovered(nodes, cluster_nodes))
     assert fabrics["a100-ib"]["match"]["nodeLabels"] == {"kubernetes.io/hostname": ["n1", "n2"]}
 
 
@@ -298,25 +300,27 @@ def test_gpus_of_the_api_server_come_first(
 
 def test_gpus_that_no_plugin_offers_yet_keep_the_usual_gpu_resource() -> None:
     """A tool shows them, whatever their product."""
-    kube = {"n": KubeNode("n", {}, {"rdma/x": 1})}
-    fabrics = entries(discovered({"n": observed(port("mlx5_0"), near("GPU0", "mlx5_0"))}, kube))
+    cluster_nodes = {"n": KubeNode("n", {}, {"rdma/x": 1})}
+    fabrics = entries(
+        discovered({"n": observed(port("mlx5_0"), near("GPU0", "mlx5_0"))}, cluster_nodes)
+    )
     assert "match" not in fabrics["rdma-ib"]
 
 
 def test_fabrics_without_gpus_that_offer_the_same_resource_differ_by_labels() -> None:
     """A node that offers it could belong to each."""
     nodes = {"c1": observed(port("mlx5_0")), "c2": observed(port("mlx5_0", rate_gbps=100.0))}
-    kube = {
+    cluster_nodes = {
         name: KubeNode(name, {"cloud.google.com/gke-nodepool": name}, {"rdma/hca": 1})
         for name in nodes
     }
-    fabrics = entries(discovered(nodes, kube))
+    fabrics = entries(discovered(nodes, cluster_nodes))
     for name, fabric in (("c1", fabrics["cpu-ib-200"]), ("c2", fabrics["cpu-ib-100"])):
         assert fabric["resources"] == [{"name": "rdma/hca"}]
         labels = {"cloud.google.com/gke-nodepool": [name]}
         assert fabric["match"] == {"gpuResources": [], "nodeLabels": labels}
-    kube["c2"] = kube["c2"]._replace(resources={"rdma/other": 1})
-    distinct = entries(discovered(nodes, kube))
+    cluster_nodes["c2"] = cluster_nodes["c2"]._replace(resources={"rdma/other": 1})
+    distinct = entries(discovered(nodes, cluster_nodes))
     assert [fabric["match"] for fabric in distinct.values()] == [{"gpuResources": []}] * 2
 
 
@@ -499,8 +503,10 @@ def test_modes_with_own_devices_name_none(mode: str) -> None:
 def test_what_nodes_offer_is_used() -> None:
     """The resource that the plugin offers already, and the GPU resource that the site named."""
     resources = {"nvidia.com/v100": 8, "rdma/rdma_v100": 63, "nvidia.com/gpu": 0}
-    kube = {"v1": KubeNode("v1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, resources)}
-    discovery = discovered({"v1": observed(port("mlx5_0"))}, kube)
+    cluster_nodes = {
+        "v1": KubeNode("v1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, resources)
+    }
+    discovery = discovered({"v1": observed(port("mlx5_0"))}, cluster_nodes)
     fabric = entries(discovery)["v100-ib"]
     assert fabric["resources"] == [{"name": "rdma/rdma_v100"}]
     assert fabric["match"] == {
@@ -511,15 +517,15 @@ def test_what_nodes_offer_is_used() -> None:
 
 def test_a_short_hostname_is_the_node_with_its_domain() -> None:
     """The full name of the cluster is used."""
-    kube = {"n1.lab.example": KubeNode("n1.lab.example", {}, {})}
-    discovery = discovered({"n1": observed(port("mlx5_0"))}, kube)
+    cluster_nodes = {"n1.lab.example": KubeNode("n1.lab.example", {}, {})}
+    discovery = discovered({"n1": observed(port("mlx5_0"))}, cluster_nodes)
     assert [node.name for node in discovery.nodes] == ["n1.lab.example"]
 
 
 def test_a_label_that_contradicts_the_output_is_reported() -> None:
     """The output may belong to another node; no product is chosen."""
-    kube = {"n1": KubeNode("n1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, {})}
-    discovery = discovered({"n1": observed(port("mlx5_0"), gpus())}, kube)
+    cluster_nodes = {"n1": KubeNode("n1", {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}, {})}
+    discovery = discovered({"n1": observed(port("mlx5_0"), gpus())}, cluster_nodes)
     assert discovery.nodes[0].product is None
     assert (
         "label nvidia.com/gpu.product is Tesla-V100-SXM2-32GB" in messages(discovery, "warning")[0]

@@ -92,12 +92,12 @@ def test_fabrics_that_no_selector_distinguishes_have_a_configuration_each() -> N
 
 def test_a_name_that_two_fabrics_share_is_not_written_twice() -> None:
     """The plugin refuses a configuration with two entries of the same resourceName."""
-    kube = {name: KubeNode(name, {}, {"rdma/hca": 63}) for name in ("v1", "a1")}
+    cluster_nodes = {name: KubeNode(name, {}, {"rdma/hca": 63}) for name in ("v1", "a1")}
     nodes = {
         "v1": observed(port("mlx5_0", device_id=0x1017), gpus("Tesla V100-SXM2-32GB")),
         "a1": observed(port("mlx5_0"), gpus()),
     }
-    written_fabrics = files(discovered(nodes, kube))
+    written_fabrics = files(discovered(nodes, cluster_nodes))
     assert set(written_fabrics) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
 
 

@@ -122,10 +122,11 @@ def nodes(*items: Any, names: tuple[str, ...] = ("n1",), **resources: str) -> di
     return kube_nodes([*listed, *items])
 
 
-def planned(kube: dict[str, KubeNode]) -> FabricEntryForm:
+def planned(cluster_nodes: dict[str, KubeNode]) -> FabricEntryForm:
     """Return the only fabric of nodes with the same output of tools."""
     discovery = discovered(
-        {name: observed(port("mlx5_0"), port("mlx5_1"), gpus()) for name in kube}, kube
+        {name: observed(port("mlx5_0"), port("mlx5_1"), gpus()) for name in cluster_nodes},
+        cluster_nodes,
     )
     (entry,) = discovery.entries
     return entry
@@ -154,7 +155,7 @@ def test_a_gpu_comes_with_its_nic() -> None:
 
 
 @pytest.mark.parametrize(
-    "kube",
+    "cluster_nodes",
     [
         nodes(NICS),
         nodes(NICS, NIC_CLASS, names=("n1", "n2")),
@@ -167,23 +168,27 @@ def test_a_gpu_comes_with_its_nic() -> None:
     ],
     ids=("no class", "one of two nodes", "two classes", "no slices"),
 )
-def test_all_nodes_must_offer_the_same(kube: dict[str, KubeNode]) -> None:
+def test_all_nodes_must_offer_the_same(cluster_nodes: dict[str, KubeNode]) -> None:
     """Otherwise no template would fit all pods."""
-    assert planned(kube)["mode"] == "shared-device"
+    assert planned(cluster_nodes)["mode"] == "shared-device"
 
 
 def test_a_device_plugin_that_is_there_stays() -> None:
     """The nodes offer its resource already."""
-    kube = nodes(NICS, NIC_CLASS)
-    offering = {name: node._replace(resources={"rdma/ib": 63}) for name, node in kube.items()}
+    cluster_nodes = nodes(NICS, NIC_CLASS)
+    offering = {
+        name: node._replace(resources={"rdma/ib": 63}) for name, node in cluster_nodes.items()
+    }
     assert planned(offering)["mode"] == "shared-device"
 
 
 def test_the_fewest_nics_of_all_nodes_are_claimed() -> None:
     """A claim for more would leave a node out."""
     small = slices("dra.net", device(rdma=True), node="n2")
-    kube = nodes(NICS, small, NIC_CLASS, names=("n1", "n2"), gpu="8")
-    discovery = discovered({name: observed(port("mlx5_0"), gpus()) for name in kube}, kube)
+    cluster_nodes = nodes(NICS, small, NIC_CLASS, names=("n1", "n2"), gpu="8")
+    discovery = discovered(
+        {name: observed(port("mlx5_0"), gpus()) for name in cluster_nodes}, cluster_nodes
+    )
     plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(namespace="lab"))
     (file,) = plugin.files
     assert (file.name, plugin.notes) == ("claims-a100-ib.yaml", ())
@@ -212,8 +217,8 @@ def test_drivers_without_claims_are_reported() -> None:
 
 def unnamed(*items: Any) -> FabricEntryForm:
     """Return the only fabric of a node without a GPU in any tool or label."""
-    kube = {name: node._replace(labels={}) for name, node in nodes(*items).items()}
-    (entry,) = discovered({"n1": observed(port("mlx5_0"))}, kube).entries
+    cluster_nodes = {name: node._replace(labels={}) for name, node in nodes(*items).items()}
+    (entry,) = discovered({"n1": observed(port("mlx5_0"))}, cluster_nodes).entries
     return entry
 
 

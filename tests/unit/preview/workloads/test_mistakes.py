@@ -22,10 +22,10 @@ def template_of(pod: Any) -> Template:
     return template
 
 
-def mistakes_of(spec: Any = None, container: Any = None, *, is_plain: bool = True) -> list[str]:
+def mistakes_of(spec: Any = None, container: Any = None, *, is_ordinary: bool = True) -> list[str]:
     """Return the mistakes in a Job's template with these fields; without their common path."""
     pod = {"metadata": {}, "spec": {"containers": [{**WHOLE, **(container or {})}], **(spec or {})}}
-    sentences = mistakes_in(template_of(pod), is_plain=is_plain)
+    sentences = mistakes_in(template_of(pod), is_ordinary=is_ordinary)
     return [sentence.removeprefix("spec.template.") for sentence in sentences]
 
 
@@ -66,7 +66,7 @@ def test_unknown_fields_of_the_pod() -> None:
         "spec.initContainers[0].cmd is not a field of a container",
     ]
     pod = {"metadata": {"annotation": {}}, "spec": {"containers": [WHOLE]}}
-    assert mistakes_in(template_of(pod), is_plain=True) == (
+    assert mistakes_in(template_of(pod), is_ordinary=True) == (
         "spec.template.metadata.annotation is not a field of metadata (did you mean annotations?)",
     )
 
@@ -74,7 +74,7 @@ def test_unknown_fields_of_the_pod() -> None:
 def test_other_kinds_may_have_fields_of_their_own() -> None:
     """Only what resembles a known field counts there."""
     container = {"gpus": 8, "resource": {}}
-    assert mistakes_of(container=container, is_plain=False) == [
+    assert mistakes_of(container=container, is_ordinary=False) == [
         "spec.containers[0].resource is not a field of a container (did you mean resources?)"
     ]
 
@@ -135,7 +135,7 @@ def test_a_bare_spec_has_the_paths_of_the_document() -> None:
     bare = {"containers": [{**WHOLE, "resource": {}, "image": "${X}"}]}
     value = {"apiVersion": "x/v1", "kind": "X", "spec": {"podSpec": bare}}
     (template,) = templates_of(value)
-    assert mistakes_in(template, is_plain=False) == (
+    assert mistakes_in(template, is_ordinary=False) == (
         (
             "spec.podSpec.containers[0].resource is not a field of a container (did you mean "
             "resources?)"
@@ -147,7 +147,7 @@ def test_a_bare_spec_has_the_paths_of_the_document() -> None:
 @pytest.mark.parametrize("pod", [{"spec": {"containers": 5}}, {"spec": {"containers": [5, None]}}])
 def test_a_malformed_pod_has_other_mistakes(pod: Any) -> None:
     """The decision names them."""
-    assert mistakes_in(template_of(pod), is_plain=True) == ()
+    assert mistakes_in(template_of(pod), is_ordinary=True) == ()
 
 
 @pytest.mark.parametrize(
@@ -172,6 +172,6 @@ def test_the_time_is_linear() -> None:
 
     def search(count: int) -> None:
         containers = [{**WHOLE, "ports": [{"name": "x"}] * 10} for _ in range(count // 10)]
-        mistakes_in(template_of({"spec": {"containers": containers}}), is_plain=True)
+        mistakes_in(template_of({"spec": {"containers": containers}}), is_ordinary=True)
 
     assert cpu_ratio(lambda: search(2000), lambda: search(8000)) < MAX_CPU_RATIO

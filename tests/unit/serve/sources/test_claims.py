@@ -335,10 +335,10 @@ def test_nothing_is_watched_once_no_fabric_has_claims() -> None:
     )
     assert server.knows() == ClaimFacts()
     assert all(reflector.join(waiting.PATIENCE) for reflector in server.created[0].reflectors)
-    heard = server.metrics.registry.get_sample_value(
+    last_contact = server.metrics.registry.get_sample_value(
         "rdma_webhook_facts_objects", {"resource": "resourceclaims"}
     )
-    assert heard is None
+    assert last_contact is None
 
 
 def test_a_stopped_watch_begins_anew() -> None:

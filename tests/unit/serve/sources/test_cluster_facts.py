@@ -128,7 +128,7 @@ def test_a_change_becomes_a_new_snapshot() -> None:
     (before,) = snapshots
     after = server.state.snapshot
     assert before.facts.namespace("lab").enforced_pod_security == ""
-    assert after.current is before.current
+    assert after.current_configuration is before.current_configuration
 
 
 def test_facts_stay_during_an_outage_of_the_api_server() -> None:
@@ -177,16 +177,16 @@ def test_old_facts_are_logged_and_stay_in_use() -> None:
     server = Server(Cluster())
     server.run(server.synced)
     assert server.poll() == ["facts synced"]
-    heard = server.metric("last_contact_timestamp_seconds")
+    last_contact = server.metric("last_contact_timestamp_seconds")
     server.now += STALE + 1
     later = server.metric("last_contact_timestamp_seconds")
 
     assert server.poll() == ["facts stale"]
     assert server.poll() == []
     assert server.facts.check().ready
-    assert heard is not None
+    assert last_contact is not None
     assert later is not None
-    assert heard - later == pytest.approx(STALE + 1, abs=1.0)
+    assert last_contact - later == pytest.approx(STALE + 1, abs=1.0)
     assert server.metric("objects") == 0
 
 

@@ -53,8 +53,8 @@ class Server:
     @property
     def fabric_index(self) -> FabricIndex:
         """The index that decisions use."""
-        assert self.state.snapshot.current is not None
-        return self.state.snapshot.current.fabric_index
+        assert self.state.snapshot.current_configuration is not None
+        return self.state.snapshot.current_configuration.fabric_index
 
     def knows(self, *names: str) -> bool:
         """Return whether decisions use exactly these nodes, by name."""
@@ -251,9 +251,9 @@ def test_an_upcoming_configuration_gets_new_nodes_too() -> None:
 
     server.run(lambda: server.knows("a"), use_it)
     snapshot = server.state.snapshot
-    assert snapshot.current is not None
-    assert snapshot.current.compiled is coming.compiled
-    assert snapshot.current.nodes is snapshot.facts.nodes
+    assert snapshot.current_configuration is not None
+    assert snapshot.current_configuration.compiled is coming.compiled
+    assert snapshot.current_configuration.nodes is snapshot.facts.nodes
     assert server.knows("a")
     assert server.poll() == ["nodes synced"]
 
@@ -270,8 +270,8 @@ def test_a_configuration_prepared_with_older_nodes_gets_the_newer() -> None:
         return True
 
     server.run(lambda: server.knows("a") and server.watching(), use_it, lambda: server.knows("a"))
-    assert server.state.snapshot.current is not None
-    assert server.state.snapshot.current.compiled is late.compiled
+    assert server.state.snapshot.current_configuration is not None
+    assert server.state.snapshot.current_configuration.compiled is late.compiled
     assert server.poll() == []
 
 

@@ -55,7 +55,7 @@ def test_first_configuration_makes_ready(tmp_path: Path) -> None:
 
     assert (before.ready, str(server.file) in before.detail) == (False, True)
     assert (missing, server.configuration.reason_without_fabrics) == (before.detail, "")
-    current = server.state.snapshot.current
+    current = server.state.snapshot.current_configuration
     assert current is not None
     used = current.config_hash
     detail = f"load 1, config {used} (v100-ib, a100-ib)"
@@ -73,12 +73,15 @@ def test_broken_reload_keeps_the_last_good(tmp_path: Path) -> None:
     server = Server(tmp_path)
     server.file.write_text(VALID)
     server.poll()
-    before, detail = server.state.snapshot.current, server.configuration.check().detail
+    before, detail = (
+        server.state.snapshot.current_configuration,
+        server.configuration.check().detail,
+    )
     server.file.write_text(VALID.replace("rateGbps: 100", "rateGbps: fast"))
     server.poll()
     broken = server.configuration.check()
 
-    assert server.state.snapshot.current is before
+    assert server.state.snapshot.current_configuration is before
     assert broken.ready
     assert broken.detail.startswith(f"{detail}; still in use, because")
     assert "fabrics[0].rateGbps" in broken.detail
@@ -127,7 +130,7 @@ def test_a_file_is_prepared_where_it_is_read(
         only.setattr(former, "build_fabric_index", None)
         server.configuration.apply(server.metrics, server.lines.log)
 
-    current = server.state.snapshot.current
+    current = server.state.snapshot.current_configuration
     assert current is not None
     assert current.fabric_index.by_node == {"n1": frozenset()}
 
@@ -142,7 +145,7 @@ def test_a_file_without_fabrics_is_valid_but_decides_nothing(tmp_path: Path) -> 
     check = server.configuration.check()
     lacking = f"{server.file} has no fabrics: add them under spec"
 
-    assert server.state.snapshot.current is None
+    assert server.state.snapshot.current_configuration is None
     assert (
         server.state.snapshot.reason_without_fabrics
         == server.configuration.reason_without_fabrics
@@ -160,7 +163,7 @@ def test_before_the_first_good_file_the_reason_is_in_the_log(tmp_path: Path) -> 
 
     reason = f"{server.file} is not usable, for the reason in the webhook's log"
     snapshot = server.state.snapshot
-    assert (snapshot.current, snapshot.reason_without_fabrics) == (None, reason)
+    assert (snapshot.current_configuration, snapshot.reason_without_fabrics) == (None, reason)
     assert server.metrics.registry.get_sample_value("rdma_webhook_configured") == 0
 
 

@@ -112,7 +112,7 @@ class Server:
 
     def rate(self) -> float | None:
         """Return the rate of the first fabric that is in use."""
-        used = self.state.snapshot.current
+        used = self.state.snapshot.current_configuration
         return None if used is None else used.compiled.fabrics["v100-ib"].rate_gbps
 
     def poll(self) -> list[str]:
@@ -153,7 +153,7 @@ def test_the_object_of_the_first_list_is_used_at_once(server: Server) -> None:
     before = server.source.check()
     server.run(server.watching)
     check = server.source.check()
-    current = server.state.snapshot.current
+    current = server.state.snapshot.current_configuration
     assert current is not None
     used = current.config_hash
 
@@ -235,7 +235,7 @@ def test_the_event_loop_sorts_no_nodes(server: Server, monkeypatch: pytest.Monke
     )
     learn(server.state, Facts(nodes={"n1": node}))
     server.run(server.watching, server.put(written(200)), server.later(DELAY))
-    used = server.state.snapshot.current
+    used = server.state.snapshot.current_configuration
     assert used is not None
     assert (server.rate(), used.fabric_index.by_node) == (200, {"n1": frozenset({"v100-ib"})})
     assert threads == ["fabricconfigurations"] * 2
@@ -433,7 +433,7 @@ def test_without_a_valid_object_an_unusable_object_counts_as_missing() -> None:
     server.run(server.watching)
     check = server.source.check()
 
-    assert (check.ready, server.state.snapshot.current) == (True, None)
+    assert (check.ready, server.state.snapshot.current_configuration) == (True, None)
     assert check.detail.startswith(f"{CONFIGURATION_TITLE}: spec.fabrics[0].rateGbps: ")
     assert (
         server.state.snapshot.reason_without_fabrics
@@ -453,7 +453,7 @@ def test_an_object_without_fabrics_counts_as_missing(server: Server) -> None:
     )
     check = server.source.check()
 
-    assert server.state.snapshot.current is None
+    assert server.state.snapshot.current_configuration is None
     assert server.state.snapshot.reason_without_fabrics == NO_FABRICS
     assert (check.ready, check.detail.endswith(f" ({NO_FABRICS})")) == (True, True)
     assert server.value("configured") == 0
@@ -472,7 +472,7 @@ def test_a_deleted_object_no_longer_decides(server: Server) -> None:
     )
     check = server.source.check()
     assert rates == [100]
-    assert server.state.snapshot.current is None
+    assert server.state.snapshot.current_configuration is None
     assert server.state.snapshot.reason_without_fabrics == NO_OBJECT
     assert (check.ready, check.detail) == (True, NO_OBJECT)
     assert "kubectl apply -f fabrics.yaml" in NO_OBJECT
@@ -550,7 +550,7 @@ def test_a_kind_that_goes_takes_its_object_along(server: Server) -> None:
     server.run(
         server.watching, drop, lambda: bool(server.source._waiting), server.later(DELAY),
     )  # fmt: skip
-    assert server.state.snapshot.current is None
+    assert server.state.snapshot.current_configuration is None
     assert server.source.check().detail == NO_KIND
 
 

@@ -72,10 +72,10 @@ def test_nodes_are_counted_once() -> None:
 def test_unknown_nodes_are_not_counted_as_zero() -> None:
     """A replica that may not list nodes would otherwise report that each fabric has none."""
     assert node_counts(None) == {}
-    assert node_counts(configured(fabrics()).snapshot.current) == {}
+    assert node_counts(configured(fabrics()).snapshot.current_configuration) == {}
     assert not FabricNodes(State()).poll()
     nodes = {"other": Node(labels={}, resources={}, availability=AVAILABLE)}
-    current = configured(fabrics(), Facts(nodes=nodes)).snapshot.current
+    current = configured(fabrics(), Facts(nodes=nodes)).snapshot.current_configuration
     assert node_counts(current) == dict.fromkeys(
         ("v100-ib", "h100-roce"), FabricNodeCounts(0, 0, 0)
     )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.serve.transport.test_budget import LIMITS, RecordedUsage
 from webhook.serve.transport.budget import Budget
-from webhook.serve.transport.records import CONTENT, RECORDS, RecordLimit
+from webhook.serve.transport.records import BYTES_PER_RECORD, RECORDS, RecordLimit
 
 
 class Tls:
@@ -83,9 +83,11 @@ def test_what_is_above_the_limit_does_not_reach_tls() -> None:
     assert len(wire.tls.arrived) == 5 * RECORDS
 
 
-@pytest.mark.parametrize(("length", "ended"), [(CONTENT - 5, False), (CONTENT - 6, True)])
+@pytest.mark.parametrize(
+    ("length", "ended"), [(BYTES_PER_RECORD - 5, False), (BYTES_PER_RECORD - 6, True)]
+)
 def test_a_piece_may_be_all_content(length: int, *, ended: bool) -> None:
-    """It may have a further record for each CONTENT bytes."""
+    """It may have a further record for each BYTES_PER_RECORD bytes."""
     wire = Wire()
     wire.send(record(0) * RECORDS)
     wire.send(record(length))

@@ -114,7 +114,7 @@ class _BlockCollector:
         if head is None:
             return self._take_key(line, self._open)
         device = self._open.device
-        return self._is_new(None, head["port"]) and self._begin(line, device, head["port"])
+        return self._record_once(None, head["port"]) and self._begin(line, device, head["port"])
 
     def _begin(self, line: Line, device: str, port: str | None) -> bool:
         self._open = Block(line.number, device, number(port or ""))
@@ -126,7 +126,7 @@ class _BlockCollector:
         key, value = (match[1], (match[2] or "").strip()) if match else ("", "")
         keys = self._shape.about_device if block.port is None else self._shape.about_port
         if key in keys and self._in_column(key, line.text):
-            return self._is_new(block.port, key) and _fill(block, keys[key], value)
+            return self._record_once(block.port, key) and _fill(block, keys[key], value)
         if key in self._shape.about_device:
             self._open = None  # below a port: the key belongs to the next device
             return False
@@ -137,7 +137,8 @@ class _BlockCollector:
         column = len(text) - len(text.lstrip())
         return column in (0, *self._shape.columns.get(key, (column,)))
 
-    def _is_new(self, port: int | None, word: str) -> bool:
+    def _record_once(self, port: int | None, word: str) -> bool:
+        """Record a port or key; if it occurred before, close the block, and return False."""
         new = (port, word) not in self._seen
         self._seen.add((port, word))
         self._open = self._open if new else None

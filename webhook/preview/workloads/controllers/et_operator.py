@@ -14,8 +14,8 @@ from __future__ import annotations
 from webhook.decide.draft import Draft
 from webhook.kube.records import LenientObject
 from webhook.preview.workloads.controllers.workload import (
-    FIRST,
     INIT_CONTAINERS,
+    MAIN_CONTAINER,
     Controller,
     ControllerPod,
     TemplateContainer,
@@ -36,8 +36,8 @@ class _TrainingJobSpec(LenientObject):
 
 
 def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
-    template_path, first = workload.template_path, workload.first
-    if template_path[:2] != _SPECS or template_path[3:] != ("template",) or first is None:
+    template_path, main_container = workload.template_path, workload.main_container
+    if template_path[:2] != _SPECS or template_path[3:] != ("template",) or main_container is None:
         return (ControllerPod(workload.pod),)
     role = str(template_path[2])
     draft = Draft(workload.pod)
@@ -56,9 +56,9 @@ def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
     if role == "launcher":
         _make_launcher(draft, workload.name, over_ssh=over_ssh)
     else:
-        _make_worker(draft, first, over_ssh=over_ssh)
+        _make_worker(draft, main_container, over_ssh=over_ssh)
     if over_ssh:
-        add_mount(draft, FIRST, {"name": workload.name, "secret": {}}, "/root/.ssh")
+        add_mount(draft, MAIN_CONTAINER, {"name": workload.name, "secret": {}}, "/root/.ssh")
     return (ControllerPod(draft.pod),)
 
 
@@ -67,22 +67,22 @@ def _make_launcher(draft: Draft, name: str, *, over_ssh: bool) -> None:
         INIT_CONTAINERS, {"name": "init-hostfile", "resources": {"limits": {**_INIT_RESOURCES}}}
     )
     config = {"name": "training-job-config", "configMap": {"name": f"{name}-config"}}
-    add_mount(draft, FIRST, config, _CONFIG)
+    add_mount(draft, MAIN_CONTAINER, config, _CONFIG)
     for volume, mount_path in (
         ("training-job-hostfile", _HOSTS),
         ("training-job-kubectl", _KUBECTL),
         ("deepspeed-hostfile", _DEEPSPEED),
     ):
-        add_mount(draft, FIRST, {"name": volume, "emptyDir": {}}, mount_path)
+        add_mount(draft, MAIN_CONTAINER, {"name": volume, "emptyDir": {}}, mount_path)
     if not over_ssh:
-        add_env(draft, FIRST, variables(OMPI_MCA_plm_rsh_agent=f"{_CONFIG}/kubexec.sh"))
+        add_env(draft, MAIN_CONTAINER, variables(OMPI_MCA_plm_rsh_agent=f"{_CONFIG}/kubexec.sh"))
 
 
-def _make_worker(draft: Draft, first: TemplateContainer, *, over_ssh: bool) -> None:
+def _make_worker(draft: Draft, main_container: TemplateContainer, *, over_ssh: bool) -> None:
     add_labels(draft, {"replica-index": "0"})
-    if not first.has_command:
+    if not main_container.has_command:
         script = "/usr/sbin/sshd  && sleep 365d" if over_ssh else "sleep 365d"
-        draft.set((*FIRST, "command"), ["sh", "-c", script])
+        draft.set((*MAIN_CONTAINER, "command"), ["sh", "-c", script])
 
 
 ET_OPERATOR = Controller(

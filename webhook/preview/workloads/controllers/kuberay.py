@@ -23,8 +23,8 @@ from webhook.model.pod import fields_or_empty, mapping
 from webhook.model.quantity import to_integer
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
-    FIRST,
     INIT_CONTAINERS,
+    MAIN_CONTAINER,
     Controller,
     ControllerPod,
     Resources,
@@ -65,26 +65,26 @@ class _Group(LenientObject):
 
 
 def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
-    node_type, first = _node_type(workload), workload.first
-    if not node_type or first is None:
+    node_type, main_container = _node_type(workload), workload.main_container
+    if not node_type or main_container is None:
         return (ControllerPod(workload.pod),)
     draft, group = Draft(workload.pod), _Group.model_validate(workload.ancestors[-1])
     if node_type == "worker":
-        _add_wait(draft, first, _head_address(workload))
+        _add_wait(draft, main_container, _head_address(workload))
     add_labels(draft, _labels(workload, node_type, group))
     if (
         node_type == "head"
         and _ClusterSpec.model_validate(workload.ancestors[-2]).enable_in_tree_autoscaling
     ):
-        _add_autoscaler(draft, first)
-    _mount_shm(draft, first)
+        _add_autoscaler(draft, main_container)
+    _mount_shm(draft, main_container)
     address = "" if node_type == "head" else f"{_head_address(workload)}:{_PORT}"
-    command = ray_start(group.ray_start_params, first.resources, head_address=address)
+    command = ray_start(group.ray_start_params, main_container.resources, head_address=address)
     if workload.annotations.get(_OVERWRITE) == "true":
         draft.set(("metadata", "annotations", _OVERWRITE), "true")
     else:
-        _start_ray(draft, first, command)
-    _add_variables(draft, first, node_type, _head_address(workload), command)
+        _start_ray(draft, main_container, command)
+    _add_variables(draft, main_container, node_type, _head_address(workload), command)
     return (ControllerPod(draft.pod),)
 
 
@@ -118,9 +118,9 @@ def _labels(workload: Workload, node_type: str, group: _Group) -> dict[str, str]
     return fixed | {key: value for key, value in defaults.items() if key not in user_labels}
 
 
-def _add_wait(draft: Draft, first: TemplateContainer, head_address: str) -> None:
+def _add_wait(draft: Draft, main_container: TemplateContainer, head_address: str) -> None:
     """Add the init container that waits for the head, with a copy of the worker's variables."""
-    worker = first.manifest
+    worker = main_container.manifest
     wait = {
         "name": "wait-gcs-ready",
         "image": worker.get("image"),
@@ -132,13 +132,13 @@ def _add_wait(draft: Draft, first: TemplateContainer, head_address: str) -> None
     draft.append(INIT_CONTAINERS, {**wait, **copied})
 
 
-def _add_autoscaler(draft: Draft, first: TemplateContainer) -> None:
+def _add_autoscaler(draft: Draft, main_container: TemplateContainer) -> None:
     command = "ray kuberay-autoscaler --cluster-name $(RAY_CLUSTER_NAME)"
     draft.append(
         CONTAINERS,
         {
             "name": "autoscaler",
-            "image": first.manifest.get("image"),
+            "image": main_container.manifest.get("image"),
             "command": [*_BASH],
             "args": [command],
             "resources": {
@@ -149,32 +149,32 @@ def _add_autoscaler(draft: Draft, first: TemplateContainer) -> None:
     )
 
 
-def _mount_shm(draft: Draft, first: TemplateContainer) -> None:
-    if _SHM not in first.mount_paths:
-        limits = fields_or_empty(first.resources.limits)
-        requests = fields_or_empty(first.resources.requests)
+def _mount_shm(draft: Draft, main_container: TemplateContainer) -> None:
+    if _SHM not in main_container.mount_paths:
+        limits = fields_or_empty(main_container.resources.limits)
+        requests = fields_or_empty(main_container.resources.requests)
         size = limits.get("memory") or requests.get("memory")
         source = {"medium": "Memory", **({"sizeLimit": size} if size else {})}
-        add_mount(draft, FIRST, {"name": "shared-mem", "emptyDir": source}, _SHM)
+        add_mount(draft, MAIN_CONTAINER, {"name": "shared-mem", "emptyDir": source}, _SHM)
 
 
-def _start_ray(draft: Draft, first: TemplateContainer, command: str) -> None:
+def _start_ray(draft: Draft, main_container: TemplateContainer, command: str) -> None:
     """Let bash run the user's command and then `ray start`, unless the command starts Ray."""
-    script = "".join(f" {argument} " for argument in first.arguments)
+    script = "".join(f" {argument} " for argument in main_container.arguments)
     if "ray start" not in script:
         generated = f"ulimit -n 65536; {command}"
-        draft.set((*FIRST, "command"), [*_BASH])
-        draft.set((*FIRST, "args"), [f"{script} && {generated}" if script else generated])
+        draft.set((*MAIN_CONTAINER, "command"), [*_BASH])
+        draft.set((*MAIN_CONTAINER, "args"), [f"{script} && {generated}" if script else generated])
 
 
 def _add_variables(
-    draft: Draft, first: TemplateContainer, node_type: str, head_address: str, command: str
+    draft: Draft, main_container: TemplateContainer, node_type: str, head_address: str, command: str
 ) -> None:
     head_variables = variables(FQ_RAY_IP=head_address, RAY_IP=head_address.partition(".")[0])
     for container in containers_in(draft.pod, INIT_CONTAINERS):
         add_env(draft, container.path, head_variables)
     host = "127.0.0.1" if node_type == "head" else head_address
-    names = first.env_names
+    names = main_container.env_names
     tags = {"RAY_USAGE_STATS_EXTRA_TAGS": _TAGS} if node_type == "head" else {}
     defaults = variables(
         RAY_PORT=_PORT,
@@ -185,7 +185,7 @@ def _add_variables(
     )
     add_env(
         draft,
-        FIRST,
+        MAIN_CONTAINER,
         [
             *(head_variables if node_type == "worker" else []),
             pod_field_variable("RAY_CLUSTER_NAME", "metadata.labels['ray.io/cluster']"),

@@ -13,8 +13,8 @@ from webhook.decide.draft import Draft
 from webhook.kube.records import Flag, LenientObject
 from webhook.model.pod import PodManifest
 from webhook.preview.workloads.controllers.workload import (
-    FIRST,
     INIT_CONTAINERS,
+    MAIN_CONTAINER,
     Controller,
     ControllerPod,
     TemplateContainer,
@@ -65,22 +65,22 @@ class _PodTemplate(LenientObject):
 
 def _mpijob_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     role = _ROLES.get(str(workload.template_path[2])) if _is_replica(workload) else None
-    if role is None or workload.first is None:
+    if role is None or workload.main_container is None:
         return (ControllerPod(workload.pod),)
     spec, draft = _MPIJobSpec.model_validate(workload.ancestors[1]), Draft(workload.pod)
     add_labels(draft, _labels(workload.name, role))
     if _PodTemplate.model_validate(workload.pod).host_network:
         draft.set(("spec", "dnsPolicy"), "ClusterFirstWithHostNet")
-    add_env(draft, FIRST, variables(K_MPI_JOB_ROLE=role))
+    add_env(draft, MAIN_CONTAINER, variables(K_MPI_JOB_ROLE=role))
     if role == "launcher":
-        add_env(draft, FIRST, _launcher_env(spec))
+        add_env(draft, MAIN_CONTAINER, _launcher_env(spec))
     else:
         add_labels(draft, {"training.kubeflow.org/replica-index": "0"})
-        if not _has_command_or_args(workload.first):
-            draft.set((*FIRST, "command"), [*_SSHD])
-    add_mount(draft, FIRST, _ssh_volume(workload), spec.ssh_auth_mount_path)
+        if not _has_command_or_args(workload.main_container):
+            draft.set((*MAIN_CONTAINER, "command"), [*_SSHD])
+    add_mount(draft, MAIN_CONTAINER, _ssh_volume(workload), spec.ssh_auth_mount_path)
     if role == "launcher":
-        add_mount(draft, FIRST, _config_volume(workload), _HOSTFILE_FOLDER)
+        add_mount(draft, MAIN_CONTAINER, _config_volume(workload), _HOSTFILE_FOLDER)
     return (ControllerPod(draft.pod),)
 
 
@@ -143,11 +143,11 @@ _CONFIG, _KUBECTL = "/etc/mpi", "/opt/kube"
 
 
 def _v1alpha1_pods(workload: Workload) -> tuple[ControllerPod, ...]:
-    if workload.template_path != ("spec", "template") or workload.first is None:
+    if workload.template_path != ("spec", "template") or workload.main_container is None:
         return (ControllerPod(workload.pod),)
     launcher = _launcher(workload)
-    for section in workload.first.resource_sections:
-        launcher.remove((*FIRST, "resources", section))
+    for section in workload.main_container.resource_sections:
+        launcher.remove((*MAIN_CONTAINER, "resources", section))
     return (ControllerPod(_worker(workload), "worker"), ControllerPod(launcher.pod, "launcher"))
 
 
@@ -162,9 +162,9 @@ def _draft_with_labels(workload: Workload, role: str) -> Draft:
 
 def _worker(workload: Workload) -> PodManifest:
     draft = _draft_with_labels(workload, "worker")
-    draft.set((*FIRST, "command"), ["sleep"])
-    draft.set((*FIRST, "args"), ["365d"])
-    add_mount(draft, FIRST, _config_volume(workload), _CONFIG)
+    draft.set((*MAIN_CONTAINER, "command"), ["sleep"])
+    draft.set((*MAIN_CONTAINER, "args"), ["365d"])
+    add_mount(draft, MAIN_CONTAINER, _config_volume(workload), _CONFIG)
     return draft.pod
 
 
@@ -175,9 +175,9 @@ def _launcher(workload: Workload) -> Draft:
         OMPI_MCA_plm_rsh_agent=f"{_CONFIG}/kubexec.sh",
         OMPI_MCA_orte_default_hostfile=f"{_CONFIG}/hostfile",
     )
-    add_env(draft, FIRST, launcher_env)
-    add_mount(draft, FIRST, {"name": "mpi-job-kubectl", "emptyDir": {}}, _KUBECTL)
-    add_mount(draft, FIRST, _config_volume(workload), _CONFIG)
+    add_env(draft, MAIN_CONTAINER, launcher_env)
+    add_mount(draft, MAIN_CONTAINER, {"name": "mpi-job-kubectl", "emptyDir": {}}, _KUBECTL)
+    add_mount(draft, MAIN_CONTAINER, _config_volume(workload), _CONFIG)
     return draft
 
 
@@ -198,7 +198,7 @@ MPI_OPERATOR_V1ALPHA1 = Controller(
 
 def _v1alpha2_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     role = _ROLES.get(str(workload.template_path[2])) if _is_replica(workload) else None
-    if role is None or workload.first is None:
+    if role is None or workload.main_container is None:
         return (ControllerPod(workload.pod),)
     pod = _launcher(workload).pod if role == "launcher" else _worker(workload)
     return (ControllerPod(pod),)

@@ -17,8 +17,8 @@ from webhook.kube.records import LenientObject
 from webhook.model.pod import fields_or_empty
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
-    FIRST,
     INIT_CONTAINERS,
+    MAIN_CONTAINER,
     Controller,
     ControllerPod,
     TemplateContainer,
@@ -84,10 +84,14 @@ class _PyTorchJobSpec(LenientObject):
 
 
 def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
-    kind, template_path, first = workload.kind, workload.template_path, workload.first
+    kind, template_path, main_container = (
+        workload.kind,
+        workload.template_path,
+        workload.main_container,
+    )
     if template_path[:2] != ("spec", FIELDS[kind]) or template_path[3:] != ("template",):
         return (ControllerPod(workload.pod),)
-    if not isinstance(template_path[2], str) or first is None:
+    if not isinstance(template_path[2], str) or main_container is None:
         return (ControllerPod(workload.pod),)
     replica = template_path[2].lower()
     replicas = [name.lower() for name in fields_or_empty(workload.ancestors[2])]
@@ -96,9 +100,9 @@ def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
     if kind != "MPIJob":
         _add_variables(draft, workload, replica, has_master="master" in replicas)
     elif replica == "launcher":
-        _make_launcher(draft, workload, first)
+        _make_launcher(draft, workload, main_container)
     else:
-        _make_worker(draft, workload, first)
+        _make_worker(draft, workload, main_container)
     return (ControllerPod(draft.pod),)
 
 
@@ -145,25 +149,25 @@ def _torch_variables(spec: _PyTorchJobSpec) -> tuple[str, ...]:
     )
 
 
-def _make_launcher(draft: Draft, workload: Workload, first: TemplateContainer) -> None:
+def _make_launcher(draft: Draft, workload: Workload, main_container: TemplateContainer) -> None:
     launcher_env = variables(
         OMPI_MCA_plm_rsh_agent=f"{_SCRIPTS}/kubexec.sh",
         OMPI_MCA_orte_default_hostfile=f"{_SCRIPTS}/hostfile",
     )
-    if not _uses_gpus(first):
+    if not _uses_gpus(main_container):
         launcher_env += variables(NVIDIA_VISIBLE_DEVICES="", NVIDIA_DRIVER_CAPABILITIES="")
-    names = first.env_names
+    names = main_container.env_names
     intel_env = variables(
         I_MPI_HYDRA_BOOTSTRAP="rsh", I_MPI_HYDRA_BOOTSTRAP_EXEC=f"{_SCRIPTS}/kubexec.sh"
     )
     add_env(
         draft,
-        FIRST,
+        MAIN_CONTAINER,
         [*launcher_env, *(variable for variable in intel_env if variable["name"] not in names)],
     )
     kubectl = {"name": "mpi-job-kubectl", "emptyDir": {}}
-    add_mount(draft, FIRST, kubectl, _KUBECTL)
-    add_mount(draft, FIRST, _scripts(workload), _SCRIPTS)
+    add_mount(draft, MAIN_CONTAINER, kubectl, _KUBECTL)
+    add_mount(draft, MAIN_CONTAINER, _scripts(workload), _SCRIPTS)
     deliver = {"name": "kubectl-delivery", "resources": {"limits": {**_INIT_RESOURCES}}}
     draft.append(INIT_CONTAINERS, {**deliver, "env": variables(TARGET_DIR=_KUBECTL)})
 
@@ -173,11 +177,11 @@ def _uses_gpus(container: TemplateContainer) -> bool:
     return any(key.endswith(".com/gpu") or "gpu" in key for key in limits)
 
 
-def _make_worker(draft: Draft, workload: Workload, first: TemplateContainer) -> None:
-    if not first.has_command:
-        draft.set((*FIRST, "command"), ["sleep"])
-        draft.set((*FIRST, "args"), ["365d"])
-    add_mount(draft, FIRST, _scripts(workload), _SCRIPTS)
+def _make_worker(draft: Draft, workload: Workload, main_container: TemplateContainer) -> None:
+    if not main_container.has_command:
+        draft.set((*MAIN_CONTAINER, "command"), ["sleep"])
+        draft.set((*MAIN_CONTAINER, "args"), ["365d"])
+    add_mount(draft, MAIN_CONTAINER, _scripts(workload), _SCRIPTS)
 
 
 def _scripts(workload: Workload) -> dict[str, object]:

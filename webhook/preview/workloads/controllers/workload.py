@@ -16,7 +16,7 @@ from webhook.preview.workloads.objects import ObjectMetadata, scalar_text, value
 _Mapping = dict[str, object]
 
 #: The main container in the operators' view: the first.
-FIRST: Path = ("spec", "containers", 0)
+MAIN_CONTAINER: Path = ("spec", "containers", 0)
 CONTAINERS: Path = ("spec", "containers")
 INIT_CONTAINERS: Path = ("spec", "initContainers")
 VOLUMES: Path = ("spec", "volumes")
@@ -32,12 +32,12 @@ class Workload(NamedTuple):
     template_path: Path  #: the template's path in the object: ("spec", "template")
     ancestors: tuple[object, ...]  #: the values along the path: the object, its spec, …
     pod: PodManifest  #: the template
-    first: TemplateContainer | None  #: the main container
+    main_container: TemplateContainer | None  #: the main container
 
 
 def read_workload(kind: str, value: _Mapping, template_path: Path, pod: PodManifest) -> Workload:
     """Read an object, and its template at `template_path`."""
-    metadata, container = ObjectMetadata.of(value), at(pod, FIRST)
+    metadata, container = ObjectMetadata.of(value), at(pod, MAIN_CONTAINER)
     return Workload(
         kind,
         scalar_text(metadata.name),
@@ -46,7 +46,7 @@ def read_workload(kind: str, value: _Mapping, template_path: Path, pod: PodManif
         template_path,
         tuple(values_along(value, template_path)[:-1]),
         pod,
-        TemplateContainer(FIRST, container) if isinstance(container, dict) else None,
+        TemplateContainer(MAIN_CONTAINER, container) if isinstance(container, dict) else None,
     )
 
 

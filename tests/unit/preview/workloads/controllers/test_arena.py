@@ -9,8 +9,8 @@ import pytest
 from tests.unit.preview.workloads.controllers.workloads import (
     created_pods,
     env,
-    first,
     labels,
+    main_container,
     mounts,
     template,
     workload,
@@ -50,7 +50,7 @@ def test_how_the_launcher_reaches_workers(
 ) -> None:
     """By ssh, unless the job sets another mode."""
     spec: dict[str, Any] = {} if mode is None else {"launcherAttachMode": mode}
-    worker, launcher = first(et("worker", **spec)), first(et("launcher", **spec))
+    worker, launcher = main_container(et("worker", **spec)), main_container(et("launcher", **spec))
     assert worker["command"] == ["sh", "-c", script]
     assert mounts(worker) == keys
     assert env(launcher) == agent
@@ -60,7 +60,7 @@ def test_how_the_launcher_reaches_workers(
 
 def test_a_worker_with_a_command_keeps_it() -> None:
     """Only a worker without a command gets the operator's."""
-    assert first(et("worker", template(command=["x"])))["command"] == ["x"]
+    assert main_container(et("worker", template(command=["x"])))["command"] == ["x"]
 
 
 def test_the_init_container_of_the_launcher() -> None:

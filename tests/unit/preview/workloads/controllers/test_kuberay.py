@@ -9,8 +9,8 @@ import pytest
 from tests.unit.preview.workloads.controllers.workloads import (
     created_pods,
     env,
-    first,
     labels,
+    main_container,
     mounts,
     template,
     workload,
@@ -120,14 +120,14 @@ def test_parameters_of_the_user() -> None:
 
 def test_the_users_command_comes_first() -> None:
     """Bash runs its words, joined by spaces, and then Ray."""
-    container = first(head(template(command=["echo", "a"], args=["b"])))
+    container = main_container(head(template(command=["echo", "a"], args=["b"])))
     assert container["command"] == ["/bin/bash", "-c", "--"]
     assert container["args"] == [f" echo  a  b  && ulimit -n 65536; {STARTED}"]
 
 
 def test_a_command_that_starts_ray_stays() -> None:
     """So does every command of a cluster with the annotation for that."""
-    starts = first(head(template(command=["sh", "-c", "ray start --head"])))
+    starts = main_container(head(template(command=["sh", "-c", "ray start --head"])))
     assert starts["command"] == ["sh", "-c", "ray start --head"]
     value = head(template(command=["mine"]))
     value["metadata"]["annotations"] = {"ray.io/overwrite-container-cmd": "true"}

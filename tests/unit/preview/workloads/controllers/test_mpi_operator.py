@@ -9,8 +9,8 @@ import pytest
 from tests.unit.preview.workloads.controllers.workloads import (
     created_pods,
     env,
-    first,
     labels,
+    main_container,
     mounts,
     template,
     workload,
@@ -48,7 +48,7 @@ def test_a_worker_without_a_command_runs_sshd() -> None:
 )
 def test_a_worker_with_its_own_words_keeps_them(words: dict[str, Any]) -> None:
     """Only a container without both gets sshd."""
-    container = first(job("Worker", template(**words)))
+    container = main_container(job("Worker", template(**words)))
     assert {key: container[key] for key in ("command", "args") if key in container} == words
 
 
@@ -88,7 +88,7 @@ def test_the_launcher_of_open_mpi() -> None:
 def test_another_implementation_has_other_variables(implementation: str, names: list[str]) -> None:
     """`mpiImplementation` determines the variables; an unknown implementation has none."""
     spec: dict[str, Any] = {"mpiImplementation": implementation, "runLauncherAsWorker": True}
-    assert list(env(first(job("Launcher", **spec)))) == ["K_MPI_JOB_ROLE", *names]
+    assert list(env(main_container(job("Launcher", **spec)))) == ["K_MPI_JOB_ROLE", *names]
 
 
 def test_the_users_variables_stay_first() -> None:

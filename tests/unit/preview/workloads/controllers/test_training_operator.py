@@ -9,8 +9,8 @@ import pytest
 from tests.unit.preview.workloads.controllers.workloads import (
     created_pods,
     env,
-    first,
     labels,
+    main_container,
     mounts,
     template,
     workload,
@@ -60,7 +60,7 @@ def test_pytorch_with_a_master() -> None:
 def test_elastic_pytorch() -> None:
     """Its replicas meet by a rendezvous instead."""
     names = ["PYTHONUNBUFFERED", "PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND", "PET_NNODES"]
-    assert list(env(first(torch("Worker", elasticPolicy={})))) == names
+    assert list(env(main_container(torch("Worker", elasticPolicy={})))) == names
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_elastic_pytorch() -> None:
 )
 def test_variables_of_other_frameworks(value: dict[str, Any], names: list[str]) -> None:
     """Each framework has its own names."""
-    assert list(env(first(value))) == names
+    assert list(env(main_container(value))) == names
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_launcher_with_gpus_sees_them() -> None:
     """It runs ranks itself. Existing variables of Intel MPI are not changed."""
     gpus = {"limits": {"nvidia.com/gpu": 1}}
     variables = [{"name": "I_MPI_HYDRA_BOOTSTRAP", "value": "ssh"}]
-    launcher_env = env(first(mpi(template(resources=gpus, env=variables))))
+    launcher_env = env(main_container(mpi(template(resources=gpus, env=variables))))
     assert "NVIDIA_VISIBLE_DEVICES" not in launcher_env
     assert launcher_env["I_MPI_HYDRA_BOOTSTRAP"] == "ssh"
 
@@ -161,7 +161,7 @@ def test_a_launcher_with_gpus_sees_them() -> None:
 )
 def test_a_worker_without_a_command_sleeps(words: Any, command: Any, args: Any) -> None:
     """The launcher runs the ranks in it."""
-    container = first(mpi(template(**words), "Worker"))
+    container = main_container(mpi(template(**words), "Worker"))
     assert (container["command"], container.get("args")) == (command, args)
     assert mounts(container) == ["/etc/mpi"]
 

@@ -36,8 +36,8 @@ def created_pods(value: dict[str, Any]) -> list[PodManifest]:
     return [live.pod for source in templates_of(value) for live in controller_pods(source)]
 
 
-def first(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the first container of the only pod."""
+def main_container(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the main container of the only pod."""
     (pod,) = created_pods(value)
     container: dict[str, Any] = pod["spec"]["containers"][0]
     return container
