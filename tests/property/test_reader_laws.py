@@ -30,9 +30,10 @@ COMPLETE = {
         *("rdma_link_json", "show_gids"),
     )
 }
-#: The part cut off here may be the value that overrides another, or the legend of a table.
+#: Outputs whose parts may show more than the whole: a later value overrides an earlier one, or a
+#: legend renames a column.
 OVERRIDDEN = ("containerd_memlock", "nvidia_smi_topo")
-each_whole = pytest.mark.parametrize("text", COMPLETE.values(), ids=COMPLETE)
+each_complete = pytest.mark.parametrize("text", COMPLETE.values(), ids=COMPLETE)
 PLAIN = {name: text for name, text in TEXTS.items() if not name.startswith(OVERRIDDEN)}
 each_plain = pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
 each_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
@@ -43,17 +44,17 @@ def numbered(text: str) -> list[Line]:
     return [Line(number, line) for number, line in enumerate(text.split("\n"), 1)]
 
 
-def _weaker(part: Observation, complete: Observation) -> bool:
+def _weaker(part: Observation, full: Observation) -> bool:
     """Return whether a record has the values of another record, or fewer."""
-    if type(part) is not type(complete) or part.origin.tool != complete.origin.tool:
+    if type(part) is not type(full) or part.origin.tool != full.origin.tool:
         return False
-    return all(map(_says_less, part[1:], complete[1:]))
+    return all(map(_says_less, part[1:], full[1:]))
 
 
-def _says_less(part: object, complete: object) -> bool:
-    if isinstance(part, tuple) and isinstance(complete, tuple):
-        return set(part) <= set(complete)
-    return part is None or part == complete
+def _says_less(part: object, full: object) -> bool:
+    if isinstance(part, tuple) and isinstance(full, tuple):
+        return set(part) <= set(full)
+    return part is None or part == full
 
 
 def invented(part: Sequence[Line], *wholes: Sequence[Line]) -> list[Observation]:
@@ -61,7 +62,7 @@ def invented(part: Sequence[Line], *wholes: Sequence[Line]) -> list[Observation]
 
     A record may also combine the values of several records of one port or property.
     """
-    records = [observation for complete in wholes for observation in read(complete).observations]
+    records = [observation for lines in wholes for observation in read(lines).observations]
     return [
         observation
         for observation in read(part).observations
@@ -88,48 +89,48 @@ def _facts(observation: Observation) -> Iterator[Observation]:
 @given(data=st.data())
 def test_a_part_has_no_more_facts_than_the_whole(text: str, data: st.DataObject) -> None:
     """A text that was cut at its beginning and its end has no new fact."""
-    complete = numbered(text)
-    first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(complete))] * 2)))
-    assert invented(complete[first:last], complete) == []
+    all_lines = numbered(text)
+    first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(all_lines))] * 2)))
+    assert invented(all_lines[first:last], all_lines) == []
 
 
-@each_whole
+@each_complete
 @settings(max_examples=25)
 @given(data=st.data())
 def test_a_missing_line_adds_nothing(text: str, data: st.DataObject) -> None:
     """Without one of its lines, even a header, an output has no new fact."""
-    complete = numbered(text)
-    missing = data.draw(st.integers(0, len(complete) - 1))
-    assert invented([*complete[:missing], *complete[missing + 1 :]], complete) == []
+    all_lines = numbered(text)
+    missing = data.draw(st.integers(0, len(all_lines) - 1))
+    assert invented([*all_lines[:missing], *all_lines[missing + 1 :]], all_lines) == []
 
 
-def _begins(part: object, complete: object) -> bool:
+def _begins(part: object, full: object) -> bool:
     """Return whether a value is the beginning of another whose end was cut off."""
-    if part is None or part == complete:
+    if part is None or part == full:
         return True
-    if isinstance(part, PcieLink) and complete is None:
+    if isinstance(part, PcieLink) and full is None:
         return part.width in (2, 25)  # 255, which sysfs shows for an unknown width, was cut off
-    if isinstance(part, tuple) and isinstance(complete, tuple):
-        return all(any(_begins(value, other) for other in complete) for value in part)
-    if isinstance(part, int | float) and isinstance(complete, int | float):
-        formats = ("d", "x") if isinstance(part, int) and isinstance(complete, int) else ("g",)
-        return any(f"{complete:{form}}".startswith(f"{part:{form}}") for form in formats)
-    return isinstance(part, str) and isinstance(complete, str) and complete.startswith(part)
+    if isinstance(part, tuple) and isinstance(full, tuple):
+        return all(any(_begins(value, other) for other in full) for value in part)
+    if isinstance(part, int | float) and isinstance(full, int | float):
+        formats = ("d", "x") if isinstance(part, int) and isinstance(full, int) else ("g",)
+        return any(f"{full:{form}}".startswith(f"{part:{form}}") for form in formats)
+    return isinstance(part, str) and isinstance(full, str) and full.startswith(part)
 
 
-def _is_left(part: Observation, complete: Observation) -> bool:
+def _is_left(part: Observation, full: Observation) -> bool:
     """Return whether a record is the remainder of another whose values were cut off."""
     if isinstance(part, PortObservation) and not any(part[2:]):  # a name, or its beginning
-        return _begins(part.device, getattr(complete, "device", None))
-    return type(part) is type(complete) and all(map(_begins, part[1:], complete[1:]))
+        return _begins(part.device, getattr(full, "device", None))
+    return type(part) is type(full) and all(map(_begins, part[1:], full[1:]))
 
 
-def _made_up(part: Sequence[Line], complete: Sequence[Line]) -> list[Observation]:
+def _made_up(part: Sequence[Line], all_lines: Sequence[Line]) -> list[Observation]:
     """Return the records of a cut text that are no remainder of a record of the whole text.
 
     A line that no reader recognizes may begin like a line that a reader does.
     """
-    reading = read(complete)
+    reading = read(all_lines)
     return [
         observation
         for observation in read(part).observations
@@ -144,8 +145,10 @@ def _made_up(part: Sequence[Line], complete: Sequence[Line]) -> list[Observation
 def test_a_narrow_window_only_shortens_values(text: str, data: st.DataObject) -> None:
     """If each line was cut at a column, a record has the beginnings of its values, or fewer."""
     columns = data.draw(st.integers(1, 100))
-    complete = numbered(text)
-    assert _made_up([line._replace(text=line.text[:columns]) for line in complete], complete) == []
+    all_lines = numbered(text)
+    assert (
+        _made_up([line._replace(text=line.text[:columns]) for line in all_lines], all_lines) == []
+    )
 
 
 @each_plain

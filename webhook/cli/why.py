@@ -117,11 +117,11 @@ def _report(arguments: argparse.Namespace, names: Sequence[str]) -> _Report:
     configuration = read_configuration(arguments.config) if arguments.config else None
     explained_codes = _explain_codes(codes)
     pods, failures = _explain(arguments, named_workloads, configuration)
-    lower_codes = _print_failures(failures)
+    codes_tried_as_pods = _print_failures(failures)
     return _Report(
-        codes=[*explained_codes, *_explain_codes(lower_codes)],
+        codes=[*explained_codes, *_explain_codes(codes_tried_as_pods)],
         pods=pods,
-        unreadable=len(lower_codes) < len(failures),
+        unreadable=len(codes_tried_as_pods) < len(failures),
     )
 
 

@@ -51,11 +51,11 @@ def config_hash(model: FabricConfigurationSpec) -> str:
     the same hash. Only `socketInterface` is always hashed if it has an effect: if its default
     changed, every pod would get a different interface.
     """
-    meant = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    for written, fabric in zip(meant["fabrics"], model.fabrics, strict=True):
+    dumped = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for hashed_fabric, fabric in zip(dumped["fabrics"], model.fabrics, strict=True):
         if fabric.mode != "host-network" or "socket_interface" in fabric.model_fields_set:
-            written["socketInterface"] = fabric.socket_interface
-    hashed = {"apiVersion": API_VERSION, "kind": KIND, "decision": VERSION, **meant}
+            hashed_fabric["socketInterface"] = fabric.socket_interface
+    hashed = {"apiVersion": API_VERSION, "kind": KIND, "decision": VERSION, **dumped}
     meaning = json.dumps(hashed, sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:_HASH_DIGITS]
 

@@ -2,9 +2,9 @@
 
 The algorithm is that of client-go (tools/leaderelection): a replica compares times of its own clock
 only, so a Lease may contain any times, of any writer. The official Python client has it too, but
-cannot read some times that the API server accepts, such as those of the year 0, and keeps fields of
-others that the policy on the Lease does not allow. The Lease itself comes with the manifests, so
-that no right to create Leases is needed.
+cannot read some times that the API server accepts, such as those of the year 0, and writes back
+fields of other clients, which the policy on the Lease rejects. The Lease itself comes with the
+manifests, so that no right to create Leases is needed.
 """
 
 from __future__ import annotations

@@ -83,18 +83,21 @@ def test_what_is_deleted_is_forgotten() -> None:
 
 
 SPACES, RULES = ("a", "b"), ("x", "y")
+#: Kind → a function that makes an object; `full`: with the values that the facts keep.
 OBJECTS: dict[WatchedResource[object], Callable[..., Any]] = {
-    NAMESPACES: lambda space, _, how: namespace(
-        space, annotations={"rdma.lab/fabric": "north"} if how else {}
+    NAMESPACES: lambda space, _, full: namespace(
+        space, annotations={"rdma.lab/fabric": "north"} if full else {}
     ),
-    LIMIT_RANGES: lambda space, name, how: limit_range(name, space, **(MAX if how else {})),
-    QUOTAS: lambda space, name, how: quota(name, space, **({"limits_memory": "1"} if how else {})),
+    LIMIT_RANGES: lambda space, name, full: limit_range(name, space, **(MAX if full else {})),
+    QUOTAS: lambda space, name, full: quota(
+        name, space, **({"limits_memory": "1"} if full else {})
+    ),
 }
 STEP = st.tuples(
     st.sampled_from(sorted(OBJECTS, key=lambda kind: kind.resource)),
     st.sampled_from(SPACES),
     st.sampled_from(RULES),
-    st.sampled_from([None, False, True]),
+    st.sampled_from(["deleted", "empty", "full"]),
 )
 
 
@@ -102,21 +105,21 @@ STEP = st.tuples(
 def test_the_facts_are_those_of_what_is_there(batches: list[list[Any]]) -> None:
     """After any batches, the facts equal a single read of all remaining objects."""
     store = FactsStore()
-    there: dict[tuple[str, tuple[str, str]], dict[str, Any]] = {}
+    existing: dict[tuple[str, tuple[str, str]], dict[str, Any]] = {}
     for batch in batches:
         delivered = []
         before = dict(store.facts.namespaces)
-        for kind, space, name, how in batch:
-            item = OBJECTS[kind](space, name, how)
+        for kind, space, name, state in batch:
+            item = OBJECTS[kind](space, name, state == "full")
             key = (kind.resource, key_of(item))
-            delivered.append((deleted if how is None else put)(kind, item))
-            there.pop(key, None)
-            if how is not None:
+            delivered.append((deleted if state == "deleted" else put)(kind, item))
+            existing.pop(key, None)
+            if state != "deleted":
                 # A list of mixed kinds names the kind of each object.
-                there[key] = {**item, "kind": KIND_NAMES[kind.resource]}
+                existing[key] = {**item, "kind": KIND_NAMES[kind.resource]}
         changed = store.apply(delivered)
         now = store.facts.namespaces
-        assert now == Facts.from_objects(there.values()).namespaces
+        assert now == Facts.from_objects(existing.values()).namespaces
         assert changed == {
             space_name for space_name in SPACES if before.get(space_name) != now.get(space_name)
         }

@@ -48,7 +48,7 @@ LARGE = prepared(build_configuration((V100, H100), config_hash=SECOND), OLD)
 SMALL_NEW, LARGE_NEW = prepared(SMALL.compiled, NEW), prepared(LARGE.compiled, NEW)
 #: The same configuration, read from another text.
 SMALL_REREAD = replace(SMALL, fabrics_text=FabricsText("# a comment"))
-INVENTORIES = {FIRST: SMALL_NEW.fabric_index, SECOND: LARGE_NEW.fabric_index}
+FABRIC_INDEXES = {FIRST: SMALL_NEW.fabric_index, SECOND: LARGE_NEW.fabric_index}
 LAB = {"lab": NamespaceFacts(name="lab", annotations={"a": "b"})}
 IN_LAB = Facts(namespaces=LAB, nodes=OLD, unlisted_is_unknown=True)
 CLAIMS = KnownClaims(
@@ -142,7 +142,7 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     ),
     "nodes change for the current and the upcoming configurations": (
         using(current_configuration=SMALL, upcoming={SECOND: LARGE}, facts=IN_LAB),
-        NodesChanged(NEW, INVENTORIES),
+        NodesChanged(NEW, FABRIC_INDEXES),
         using(
             current_configuration=SMALL_NEW,
             upcoming={SECOND: LARGE_NEW},
@@ -161,7 +161,7 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     ),
     "nodes change after a configuration retired": (
         using(current_configuration=LARGE, retired=RETIRED_SMALL),
-        NodesChanged(NEW, INVENTORIES),
+        NodesChanged(NEW, FABRIC_INDEXES),
         using(current_configuration=LARGE_NEW, retired=RETIRED_SMALL, facts=Facts(nodes=NEW)),
     ),
     "the last node goes": (
@@ -276,7 +276,7 @@ def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
     for event in (
         ConfigurationLearned(LARGE),
         ConfigurationApplied(LARGE),
-        NodesChanged(NEW, INVENTORIES),
+        NodesChanged(NEW, FABRIC_INDEXES),
         ConfigurationMissing("apply one"),
     ):
         snapshot = advance(snapshot, event, NOW)

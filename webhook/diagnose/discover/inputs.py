@@ -16,7 +16,7 @@ from webhook.diagnose.discover.site import SourcedObservation
 from webhook.diagnose.tools.observations import Observation, PropertyObservation
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
-from webhook.diagnose.tools.transcripts.commands import bare_value_observations
+from webhook.diagnose.tools.transcripts.commands import lone_value_observations
 
 # Read the output of tools, and name the node of each part.
 #
@@ -99,8 +99,8 @@ def _by_node(text: NodeText) -> dict[str, list[Observation]]:
 def _observations_of(part: NodeOutput, *, is_first: bool) -> tuple[Observation, ...] | None:
     """Return the observations of a part, possibly none; None if no line is recognized."""
     reading = read(part.lines)
-    bare_values = bare_value_observations(part, reading.recognized_lines, is_first=is_first)
-    observations = (*reading.observations, *bare_values)
+    lone_values = lone_value_observations(part, reading.recognized_lines, is_first=is_first)
+    observations = (*reading.observations, *lone_values)
     return observations if observations or reading.recognized_lines else None
 
 

@@ -82,7 +82,9 @@ def _plan(
     reason_by_field |= {f"match.{field}": reason for field, reason in match.reason_by_field.items()}
     claimable_devices = common_claimable_devices(group)
     if mode == "dra" and claimable_devices is not None:
-        _add_claims(entry, reason_by_field, claimable_devices, by_plugin=bool(match.gpu_resources))
+        _add_claims(
+            entry, reason_by_field, claimable_devices, plugin_offers_gpus=bool(match.gpu_resources)
+        )
     else:
         resources, reason = _resources(name, group, devices, mode, options)
         entry["resources"], reason_by_field["resources"] = resources, reason
@@ -172,10 +174,10 @@ def _add_claims(
     reason_by_field: dict[str, str],
     claimable_devices: ClaimableDevices,
     *,
-    by_plugin: bool,
+    plugin_offers_gpus: bool,
 ) -> None:
     """Add the template: of a GPU with its NIC if both can be claimed together, else of NICs."""
-    name, gpus = entry["name"], claimable_devices.gpu_class if not by_plugin else ""
+    name, gpus = entry["name"], claimable_devices.gpu_class if not plugin_offers_gpus else ""
     if gpus:
         entry["match"] |= {"gpuResources": [], "deviceClasses": [gpus]}
         reason_by_field["match.deviceClasses"] = (
@@ -191,7 +193,9 @@ def _add_claims(
         return
     entry["claims"] = [{"template": f"{name}-nics", "request": NIC_REQUEST}]
     reason = (
-        "a device plugin offers the GPUs" if by_plugin else "no GPU can be claimed with its NIC"
+        "a device plugin offers the GPUs"
+        if plugin_offers_gpus
+        else "no GPU can be claimed with its NIC"
     )
     nics = (
         f"all {claimable_devices.nics} NICs of a node"

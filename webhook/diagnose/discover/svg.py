@@ -23,9 +23,11 @@ _MARGIN, _GAP = 24, 20
 _PORT_W, _PORT_H, _PORT_GAP = 100, 44, 10
 _GPU = 30
 _PER_ROW = 8
-_TITLE, _SWITCH_H, _BUS = 30, 34, 26
+#: The heights of a fabric's title and of the bar for its network, and the space below the bar for
+#: the line to the ports.
+_TITLE, _SWITCH_H, _TRUNK_GAP = 30, 34, 26
 #: The padding of a box, the gap for the lines from ports to GPUs, and the text at the bottom.
-_PAD, _LINES, _TEXT_HEIGHT = 14, 34, 46
+_PAD, _LINE_GAP, _TEXT_HEIGHT = 14, 34, 46
 #: Pixels of a bold letter in a box, and the maximum letters of a port's name, which are set closer
 #: if they would not fit.
 _LETTER, _NAME = 7.4, 20
@@ -114,14 +116,14 @@ def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
     ]
     rows = _rows(plan)
     top = bar + _SWITCH_H
-    trunk = _MARGIN + 8
+    trunk_x = _MARGIN + 8
     for row in rows:
-        bus = top + _BUS // 2 + 4
-        boxes = _boxes_in_row(row, top + _BUS + 10)
+        trunk_y = top + _TRUNK_GAP // 2 + 4
+        boxes = _boxes_in_row(row, top + _TRUNK_GAP + 10)
         right = max(_last_port(box) for box in boxes)
-        parts.append(_path(f"M{trunk} {bar + _SWITCH_H}V{bus}H{right}", "trunk"))
+        parts.append(_path(f"M{trunk_x} {bar + _SWITCH_H}V{trunk_y}H{right}", "trunk"))
         for box in boxes:
-            parts += _node(box, bus)
+            parts += _node(box, trunk_y)
         top = max(box.y + box.height for box in boxes)
     return parts, top + _GAP + _MARGIN
 
@@ -149,13 +151,15 @@ def _box_width(nodes: EqualNodes) -> int:
 def _boxes_in_row(row: Sequence[EqualNodes], y: int) -> list[_Box]:
     boxes, x = [], 2 * _MARGIN
     for nodes in row:
-        height = _PAD + _lines(nodes) * (_PORT_H + _PORT_GAP) + _gpus_height(nodes) + _TEXT_HEIGHT
+        height = (
+            _PAD + _line_count(nodes) * (_PORT_H + _PORT_GAP) + _gpus_height(nodes) + _TEXT_HEIGHT
+        )
         boxes.append(_Box(nodes, x, y, _box_width(nodes), height))
         x += boxes[-1].width + _GAP
     return boxes
 
 
-def _lines(nodes: EqualNodes) -> int:
+def _line_count(nodes: EqualNodes) -> int:
     """Return the number of lines of ports."""
     return -(-len(nodes.ports) // _PER_ROW)
 
@@ -163,7 +167,7 @@ def _lines(nodes: EqualNodes) -> int:
 def _gpus_height(nodes: EqualNodes) -> int:
     """Return the height of the GPUs; 0 if no tool shows any."""
     has_gpus = nodes.gpu_count or any(port.gpus for port in nodes.ports)
-    return _LINES + _GPU if has_gpus else 0
+    return _LINE_GAP + _GPU if has_gpus else 0
 
 
 def _last_port(box: _Box) -> int:
@@ -184,7 +188,7 @@ def _port_position(box: _Box, index: int) -> tuple[int, int]:
     )
 
 
-def _node(box: _Box, bus: int) -> Iterator[str]:
+def _node(box: _Box, trunk_y: int) -> Iterator[str]:
     """Draw a box: its ports, their lines to the network and to GPUs, and the text at the bottom."""
     nodes = box.nodes
     yield _rect(box.x, box.y, box.width, box.height, "node")
@@ -192,7 +196,7 @@ def _node(box: _Box, bus: int) -> Iterator[str]:
     for index, port in enumerate(nodes.ports):
         x, y = _port_position(box, index)
         if port.condition != "unused":
-            yield _path(_to_bus(x, y, bus, first_row=index < _PER_ROW), port.condition)
+            yield _path(_to_trunk(x, y, trunk_y, first_row=index < _PER_ROW), port.condition)
         for gpu in port.gpus:
             yield _path(_to_gpu(box, index, gpus[gpu]), "near")
     for index, port in enumerate(nodes.ports):
@@ -221,9 +225,11 @@ def _to_gpu(box: _Box, index: int, gpu: tuple[int, int]) -> str:
     """Return the line from a port to a GPU, which passes next to any lower line of ports."""
     x, y = _port_position(box, index)
     end = f"L{gpu[0] + _GPU // 2} {gpu[1]}"
-    if index // _PER_ROW == _lines(box.nodes) - 1:
+    if index // _PER_ROW == _line_count(box.nodes) - 1:
         return f"M{x + _PORT_W // 2} {y + _PORT_H}{end}"
-    below = _port_position(box, index % _PER_ROW + (_lines(box.nodes) - 1) * _PER_ROW)[1] + _PORT_H
+    below = (
+        _port_position(box, index % _PER_ROW + (_line_count(box.nodes) - 1) * _PER_ROW)[1] + _PORT_H
+    )
     return f"M{x} {y + _PORT_H // 2}h-2V{below}{end}"
 
 
@@ -245,28 +251,30 @@ def _below_ports(box: _Box) -> dict[str, int]:
 
     {} if the GPUs of a column do not fit below its port.
     """
-    owners: dict[int, list[str]] = {}
+    gpus_by_column: dict[int, list[str]] = {}
     placed: set[str] = set()
     for index, port in enumerate(box.nodes.ports):
-        owners.setdefault(index % _PER_ROW, []).extend(
+        gpus_by_column.setdefault(index % _PER_ROW, []).extend(
             gpu for gpu in port.gpus if gpu not in placed
         )
         placed.update(port.gpus)
     positions: dict[str, int] = {}
-    for column, gpus in owners.items():
+    for column, gpus in gpus_by_column.items():
         middle = _port_position(box, column)[0] + _PORT_W // 2
         left = middle - (len(gpus) * (_GPU + 4) - 4) // 2
         positions |= {gpu: left + index * (_GPU + 4) for index, gpu in enumerate(gpus)}
     return (
-        positions if all(len(gpus) * (_GPU + 4) <= _PORT_W + 8 for gpus in owners.values()) else {}
+        positions
+        if all(len(gpus) * (_GPU + 4) <= _PORT_W + 8 for gpus in gpus_by_column.values())
+        else {}
     )
 
 
-def _to_bus(x: int, y: int, bus: int, *, first_row: bool) -> str:
+def _to_trunk(x: int, y: int, trunk_y: int, *, first_row: bool) -> str:
     """Return the line from a port to the network; from a lower row it passes next to the ports."""
     if first_row:
-        return f"M{x + _PORT_W // 2} {y}V{bus}"
-    return f"M{x + _PORT_W} {y + _PORT_H // 2}h{_PORT_GAP // 2}V{bus}"
+        return f"M{x + _PORT_W // 2} {y}V{trunk_y}"
+    return f"M{x + _PORT_W} {y + _PORT_H // 2}h{_PORT_GAP // 2}V{trunk_y}"
 
 
 def _port(port: ShownPort, x: int, y: int) -> Iterator[str]:

@@ -183,9 +183,9 @@ MACHINE_TYPES = (
 #: Product names in DMI that only a known machine type has; other makers' names may be anything.
 _PRODUCTS = re.compile(
     "|".join(
-        form
+        pattern
         for machine_type in MACHINE_TYPES
-        for name, form in machine_type.dmi
+        for name, pattern in machine_type.dmi
         if name == "product"
     )
 )
@@ -266,9 +266,9 @@ def _identity(gpu: GpuObservation) -> object:
     return gpu.origin.line if identity == (None, None, None) else identity
 
 
-def _gpus_of_all_tools(counts: Iterable[list[str]]) -> tuple[str | None, int]:
+def _gpus_of_all_tools(products_by_tool: Iterable[list[str]]) -> tuple[str | None, int]:
     """Return the product and number of GPUs on which all tools agree, else (None, 0)."""
-    statements = {(frozenset(products), len(products)) for products in counts}
+    statements = {(frozenset(products), len(products)) for products in products_by_tool}
     if len(statements) != 1:
         return None, 0
     ((products, count),) = statements
@@ -282,10 +282,12 @@ def _with_domain(pci: str) -> str:
 def _fits(machine_type: MachineType, evidence: _Evidence) -> bool:
     if evidence.product not in machine_type.products or evidence.gpus != machine_type.gpus:
         return False
-    named = all(re.fullmatch(form, evidence.dmi.get(name, "")) for name, form in machine_type.dmi)
+    named = all(
+        re.fullmatch(pattern, evidence.dmi.get(name, "")) for name, pattern in machine_type.dmi
+    )
     agrees = all(
-        re.fullmatch(form, evidence.dmi[name])
-        for name, form in machine_type.if_shown
+        re.fullmatch(pattern, evidence.dmi[name])
+        for name, pattern in machine_type.if_shown
         if name in evidence.dmi
     )
     placed = all(
@@ -297,8 +299,8 @@ def _fits(machine_type: MachineType, evidence: _Evidence) -> bool:
 def _has_devices(machine_type: MachineType, evidence: _Evidence) -> bool:
     if not machine_type.devices:
         return True
-    form = re.compile(re.escape(machine_type.devices[0].rstrip("0")) + r"\d+", re.ASCII)
-    return {name for name in evidence.infiniband if form.fullmatch(name)} == set(
+    pattern = re.compile(re.escape(machine_type.devices[0].rstrip("0")) + r"\d+", re.ASCII)
+    return {name for name in evidence.infiniband if pattern.fullmatch(name)} == set(
         machine_type.devices
     )
 

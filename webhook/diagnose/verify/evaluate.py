@@ -167,7 +167,7 @@ class PortContext(NamedTuple):
         ]
 
 
-def shown_ports(reading: Reading) -> PortContext:
+def port_context(reading: Reading) -> PortContext:
     """Return the ports and cards of a reading."""
     return PortContext(
         tuple(
@@ -240,7 +240,7 @@ def _benchmark_file(
         measurement.device and measurement.kind == "bandwidth"
         for measurement in output.measurements
     )
-    ports = shown_ports(read(port_lines)) if tested else PortContext()
+    ports = port_context(read(port_lines)) if tested else PortContext()
     return BenchmarkFile(name, node, output, ports, _line_count(lines))
 
 

@@ -104,12 +104,12 @@ def _number(result: BenchmarkResult) -> float:
 
 
 def _outliers(
-    results: Sequence[BenchmarkResult], peers: Sequence[int], peer_median: float
+    results: Sequence[BenchmarkResult], indexes: Sequence[int], peer_median: float
 ) -> list[int]:
     """Return the indexes of runs that are worse than the median by more than the tolerance."""
-    measurement = results[peers[0]].measurement
+    measurement = results[indexes[0]].measurement
     assert measurement is not None
-    numbers = {index: _number(results[index]) for index in peers}
+    numbers = {index: _number(results[index]) for index in indexes}
     spread = _DEVIATIONS * median(abs(number - peer_median) for number in numbers.values())
     tolerance = max(spread, peer_median * _USUAL.get(measurement.kind or "", max(_USUAL.values())))
     sign = 1 if measurement.kind == "latency" else -1

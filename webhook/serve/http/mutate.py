@@ -9,8 +9,8 @@ pool would only add waiting, since nothing here does I/O.
     another kind or operation                  200, allowed, unchanged, with a warning
     an invalid body with a readable uid        200, rejected with code 400 and the place
     an invalid body without a readable uid     400, one line of text
-    too large or too many values, too slow,    413, 408, 411, 415
-    no content-length, not of type JSON
+    too large or too many values, too slow,    413, 408, 411, 415, 405
+    no content-length, not JSON, not POST
     a defect of the webhook                    500, a Status: failurePolicy decides
     without a configuration that has fabrics   503, a Status: failurePolicy decides
 

@@ -217,8 +217,10 @@ def _accept(request: Request) -> str:
 
 def _with_curl_hint(error: RequestError, request: Request, body: bytes) -> RequestError:
     """Return the error for an unreadable body, with a hint for one changed by `curl -d`."""
-    form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
-    if error.status != 400 or not form or b"\n" in body:  # noqa: PLR2004
+    is_form = request.headers.get("content-type", "").startswith(
+        "application/x-www-form-urlencoded"
+    )
+    if error.status != 400 or not is_form or b"\n" in body:  # noqa: PLR2004
         return error
     return RequestError(400, _SINGLE_LINE)
 

@@ -48,9 +48,9 @@ def certificate_of(
     installation = installation_of(options, environment)
     if options.durations.problem:
         raise ConfigError(f"certificates' lifetimes: {options.durations.problem}")
-    reach = partial(connect, options.kubeconfig)
+    connect_api = partial(connect, options.kubeconfig)
     watch = certificate_watch(options.kubeconfig, installation)
-    managed = SelfManaged(installation, serving, reach, options.durations, watch=watch)
+    managed = SelfManaged(installation, serving, connect_api, options.durations, watch=watch)
     return SelfManagedCertificate(managed, serving, state)
 
 

@@ -1,7 +1,7 @@
 """The status of the FabricConfiguration, as printed by `kubectl get fabrics`, and its writer.
 
 `content` has the conditions, the fabrics and their nodes, which one replica writes: the holder of
-`lease`. `own` and `replicas` have what each replica writes, and `call_check` whether the API
+`lease`. `own_part` and `replicas` have what each replica writes, and `call_check` whether the API
 server calls the webhook. `events` reports each change of a condition. Start with `writer`.
 """
 

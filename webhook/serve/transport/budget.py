@@ -114,9 +114,9 @@ class Budget:
         self.closable: dict[ConnectionUsage, None] = {}
         self._addresses: dict[bytes, _AddressUsage] = {}
 
-    def address(self, written: str) -> _AddressUsage:
+    def address(self, raw_address: str) -> _AddressUsage:
         """Return the connections from an address."""
-        key = address_key(written)
+        key = address_key(raw_address)
         return self._addresses.setdefault(key, _AddressUsage(key))
 
     def count(self, usage: ConnectionUsage, address: _AddressUsage, octets: int) -> None:

@@ -110,12 +110,12 @@ class InPlaceEditor:
 
     def _dashes(self, node: YamlNode) -> list[int]:
         text = self.edits.text
-        low = node.start
+        start = node.start
         dashes: list[int] = []
         for item in node.children:
-            match = None if text[low] == "-" and not dashes else _DASH.search(text, low)
-            dashes.append(match.start(1) if match else low)
-            low = self._end(item)
+            match = None if text[start] == "-" and not dashes else _DASH.search(text, start)
+            dashes.append(match.start(1) if match else start)
+            start = self._end(item)
         return dashes
 
     def _drop(self, spans: list[Span], stays: list[bool]) -> None:

@@ -29,9 +29,9 @@ def measured_run(
     findings: tuple[Finding, ...] = (),
 ) -> RunReport:
     """Return the report of a run on ports of 100 Gb/s."""
-    pair_measurements = list(every_pair(nodes) if pairs is None else pairs)
+    measured_pairs = list(every_pair(nodes) if pairs is None else pairs)
     files = []
-    for pair in pair_measurements:
+    for pair in measured_pairs:
         for device in devices:
             files += read_benchmark_files(" ".join(pair), _output(outcome(pair, device), device))
     results = evaluate(files, PortRate(100, "rateGbps 100 (fabric v100-ib)")).results
@@ -44,7 +44,7 @@ def measured_run(
                 if result.finding.location.file == " ".join(pair)
             ),
         )
-        for pair in pair_measurements
+        for pair in measured_pairs
     )
     return RunReport(
         "verify-k7", "v100-ib", "registry.example/perftest", tuple(nodes), pair_results, findings

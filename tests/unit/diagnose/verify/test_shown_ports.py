@@ -17,7 +17,7 @@ from webhook.diagnose.tools.observations import (
     PropertyObservation,
     Reading,
 )
-from webhook.diagnose.verify.evaluate import PortContext, shown_ports
+from webhook.diagnose.verify.evaluate import PortContext, port_context
 from webhook.diagnose.verify.results import ExpectedRate, PcieRate, PortRate, expected_rate
 
 IBSTAT = Origin("ibstat", 12)
@@ -109,7 +109,7 @@ def test_what_is_taken() -> None:
     card = CardObservation(LSPCI, "3b:00.0")
     other = PropertyObservation(Origin("uname -r", 1), "kernel", "6.1")
     reading = Reading((other, port(), card), frozenset())
-    assert shown_ports(reading) == PortContext((port(),), (card,))
+    assert port_context(reading) == PortContext((port(),), (card,))
 
 
 def test_a_slow_slot() -> None:

@@ -260,13 +260,13 @@ class SelectedPortCounter:
 
     def count_selected(self, selectors: Selectors) -> int:
         """Return the number of selected ports, in a time independent of the number of ports."""
-        given = tuple(bool(accepted) for accepted in selectors)
-        if given not in self._counts:
-            counts = self._counts[given] = Counter()
+        is_set = tuple(bool(accepted) for accepted in selectors)
+        if is_set not in self._counts:
+            counts = self._counts[is_set] = Counter()
             for facts, count in self._facts.items():
-                counts[tuple(compress(facts, given))] += count
-        counts = self._counts[given]
-        return sum(counts[values] for values in product(*compress(selectors, given)))
+                counts[tuple(compress(facts, is_set))] += count
+        counts = self._counts[is_set]
+        return sum(counts[values] for values in product(*compress(selectors, is_set)))
 
 
 def _ports_of(plan: FabricPlan) -> Iterator[MergedPort]:

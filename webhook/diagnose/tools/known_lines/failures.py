@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from webhook.diagnose.tools.known_lines.known_line import NET_IB, KnownLine
+from webhook.diagnose.tools.known_lines.known_line import NET_IB_SOURCE, KnownLine
 
 FAILURES = (
     KnownLine(
@@ -13,7 +13,7 @@ FAILURES = (
         "NCCL found no RDMA device and silently uses TCP sockets.",
         "Check whether the container has /dev/infiniband. If not, it has no RDMA resource. If it "
         "has, NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
-        NET_IB,
+        NET_IB_SOURCE,
     ),
     KnownLine(
         "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
@@ -143,7 +143,7 @@ FAILURES = (
         "node-0:528:5402 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
         "The port of the RDMA device went down while NCCL was using it.",
         "Read the port's counters (link_downed), and report the port to the cluster administrator.",
-        NET_IB,
+        NET_IB_SOURCE,
     ),
     KnownLine(
         "DeviceNotFound", "failure", "verbs", "not found",
@@ -181,7 +181,7 @@ FAILURES = (
         "Read the log of the other rank first: that rank may have exited. If it is running, the "
         "two ranks may use devices on different networks (compare NCCL_IB_HCA), or packets are "
         "lost (RoCE without flow control). Error 4 points to a problem with GPUDirect on the node.",
-        NET_IB,
+        NET_IB_SOURCE,
     ),
     KnownLine(
         "MixedLinkTypes", "failure", "nccl", "Try selecting NICs of only one link type", None,
@@ -191,7 +191,7 @@ FAILURES = (
         "NCCL mixed InfiniBand and Ethernet devices.",
         "Set NCCL_IB_HCA to the exact devices of one fabric (=mlx5_0,mlx5_1), and to the same "
         "value in all pods of the job.",
-        NET_IB,
+        NET_IB_SOURCE,
     ),
     KnownLine(
         "PeerClosed", "failure", "nccl", "Connection closed by remote peer", None,

@@ -12,8 +12,8 @@ Layer = Literal["link", "gid", "memory", "verbs", "socket", "ucx", "mpi", "nccl"
 #: Lowest first.
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 
-#: The source of several rows.
-NET_IB = "nccl, src/transport/net_ib"
+#: The source of several rows: NCCL's transport over verbs.
+NET_IB_SOURCE = "nccl, src/transport/net_ib"
 
 
 class KnownLine(NamedTuple):

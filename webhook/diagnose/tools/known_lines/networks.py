@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from webhook.diagnose.tools.known_lines.known_line import NET_IB, KnownLine
+from webhook.diagnose.tools.known_lines.known_line import NET_IB_SOURCE, KnownLine
 
 #: NCCL networks that use RDMA: its own, and the plugins of HPC-X, libfabric and Google.
 _NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB|OFI|(?:AWS )?Libfabric)"
@@ -95,6 +95,6 @@ SLOWER = (
         "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on "
         "the node. If the line gives a distance, the GPU and the NIC are on different PCIe "
         "switches, and this is expected.",
-        NET_IB,
+        NET_IB_SOURCE,
     ),
 )  # fmt: skip

@@ -55,7 +55,7 @@ from webhook.diagnose.tools.readers.notation import (
 
 _IBSTAT = "ibstat"
 
-_IBSTAT_SHAPE = BlockFormat(
+_IBSTAT_FORMAT = BlockFormat(
     _IBSTAT,
     re.compile(rf"\s{{0,40}}(?:CA|Switch|Router|iWARP RNIC|\?{{3}}):? '(?P<device>{DEVICE})'\s*"),
     re.compile(r"\s{0,40}Port (?P<port>\d{1,3}):\s*", re.ASCII),
@@ -87,7 +87,7 @@ _IBSTAT_SHAPE = BlockFormat(
 
 def read_ibstat(lines: Sequence[Line]) -> Reading:
     """Read the blocks: an observation for each device, and one for each port."""
-    return read_blocks(lines, _IBSTAT_SHAPE, _ibstat_ports)
+    return read_blocks(lines, _IBSTAT_FORMAT, _ibstat_ports)
 
 
 def _ibstat_ports(block: Block) -> tuple[PortObservation]:
@@ -97,7 +97,7 @@ def _ibstat_ports(block: Block) -> tuple[PortObservation]:
         block.fields["device_id"] = device_id
     if device_id is not None or model in ("M", "MT"):  # the beginning of a cut MT4129
         del block.fields["model"]
-    return (_IBSTAT_SHAPE.port_observation(block),)
+    return (_IBSTAT_FORMAT.port_observation(block),)
 
 
 IBSTAT = Reader(_IBSTAT, read_ibstat)
@@ -207,7 +207,7 @@ IBLINKINFO = Reader(_IBLINKINFO, read_iblinkinfo)
 _IBSTATUS = "ibstatus"
 
 _NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
-_IBSTATUS_SHAPE = BlockFormat(
+_IBSTATUS_FORMAT = BlockFormat(
     _IBSTATUS,
     re.compile(
         rf"\s{{0,40}}Infiniband device '(?P<device>{DEVICE})' port (?P<port>\d{{1,3}}) status:\s*"
@@ -230,12 +230,12 @@ _IBSTATUS_SHAPE = BlockFormat(
 
 def read_ibstatus(lines: Sequence[Line]) -> Reading:
     """Read the blocks: an observation for each port, and one for its first GID."""
-    return read_blocks(lines, _IBSTATUS_SHAPE, _ibstatus_ports)
+    return read_blocks(lines, _IBSTATUS_FORMAT, _ibstatus_ports)
 
 
 def _ibstatus_ports(block: Block) -> Iterator[Observation]:
     first = str(block.fields.pop("gid", _NO_GID))
-    yield _IBSTATUS_SHAPE.port_observation(block)
+    yield _IBSTATUS_FORMAT.port_observation(block)
     if first != _NO_GID and block.port is not None:
         yield GidObservation(Origin(_IBSTATUS, block.line), block.device, block.port, 0, first)
 

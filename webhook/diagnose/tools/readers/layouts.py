@@ -72,7 +72,7 @@ def take_none(_line: Line, _block: Block) -> bool:
 
 def read_blocks(
     lines: Iterable[Line],
-    shape: BlockFormat,
+    block_format: BlockFormat,
     observe: Callable[[Block], Iterable[Observation]],
     take_other: Callable[[Line, Block], bool] = take_none,
 ) -> Reading:
@@ -81,7 +81,7 @@ def read_blocks(
     `observe` makes the observations of a block. `take_other` stores a line of a block without a
     known key, and returns whether it is the tool's.
     """
-    collector = _BlockCollector(shape, take_other)
+    collector = _BlockCollector(block_format, take_other)
     recognized = frozenset(line.number for line in lines if collector.take(line))
     return Reading(
         tuple(observation for block in collector.blocks for observation in observe(block)),
@@ -92,8 +92,10 @@ def read_blocks(
 class _BlockCollector:
     """The blocks of a text that is being read."""
 
-    def __init__(self, shape: BlockFormat, take_other: Callable[[Line, Block], bool]) -> None:
-        self._shape, self._take_other = shape, take_other
+    def __init__(
+        self, block_format: BlockFormat, take_other: Callable[[Line, Block], bool]
+    ) -> None:
+        self._format, self._take_other = block_format, take_other
         self.blocks: list[Block] = []
         #: The open block; None before the first, and if a header is missing.
         self._open: Block | None = None
@@ -104,13 +106,13 @@ class _BlockCollector:
         """Store a line; return whether it is recognized."""
         if len(line.text) > _MAX_KEY_LINE:
             return False
-        head = self._shape.device.fullmatch(line.text)
+        head = self._format.device.fullmatch(line.text)
         if head is not None:
             self._seen = set()
             return self._begin(line, head["device"], head.groupdict().get("port"))
         if self._open is None:
             return False
-        head = self._shape.port.fullmatch(line.text) if self._shape.port else None
+        head = self._format.port.fullmatch(line.text) if self._format.port else None
         if head is None:
             return self._take_key(line, self._open)
         device = self._open.device
@@ -124,10 +126,10 @@ class _BlockCollector:
     def _take_key(self, line: Line, block: Block) -> bool:
         match = _KEY.fullmatch(line.text)
         key, value = (match[1], (match[2] or "").strip()) if match else ("", "")
-        keys = self._shape.about_device if block.port is None else self._shape.about_port
+        keys = self._format.about_device if block.port is None else self._format.about_port
         if key in keys and self._in_column(key, line.text):
             return self._record_once(block.port, key) and _fill(block, keys[key], value)
-        if key in self._shape.about_device:
+        if key in self._format.about_device:
             self._open = None  # below a port: the key belongs to the next device
             return False
         return self._take_other(line, block)
@@ -135,7 +137,7 @@ class _BlockCollector:
     def _in_column(self, key: str, text: str) -> bool:
         text = text.expandtabs()
         column = len(text) - len(text.lstrip())
-        return column in (0, *self._shape.columns.get(key, (column,)))
+        return column in (0, *self._format.columns.get(key, (column,)))
 
     def _record_once(self, port: int | None, word: str) -> bool:
         """Record a port or key; if it occurred before, close the block, and return False."""

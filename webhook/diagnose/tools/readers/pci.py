@@ -59,8 +59,8 @@ def read_pci_sysfs(lines: Sequence[Line]) -> Reading:
     recognized: set[int] = set()
     for line in lines:
         file = _FILE.fullmatch(line.text)
-        form = _VALUES.get(file["file"]) if file else None
-        if file and form and form.fullmatch(file["value"]):
+        pattern = _VALUES.get(file["file"]) if file else None
+        if file and pattern and pattern.fullmatch(file["value"]):
             functions.setdefault(file["pci"], {})[file["file"]] = file["value"]
             first.setdefault(file["pci"], line.number)
             recognized.add(line.number)
@@ -302,7 +302,7 @@ class _MstRows:
         elif address is not None and device is not None:
             reading = _mst_status_card(line, device, address)
         else:
-            reading = _function(line)
+            reading = _mst_status_port(line)
         self._inside = reading is not None
         return reading
 
@@ -314,7 +314,7 @@ def _mst_status_card(line: Line, device: re.Match[str], address: re.Match[str]) 
     )
 
 
-def _function(line: Line) -> RowReading | None:
+def _mst_status_port(line: Line) -> RowReading | None:
     row = _ROW.fullmatch(line.text)
     if row is None:
         return None

@@ -181,7 +181,7 @@ def _width(text: str) -> int | None:
     return int(width[1]) if width else None
 
 
-_SHAPE = BlockFormat(
+_DEVINFO_FORMAT = BlockFormat(
     _IBV_DEVINFO,
     re.compile(rf"\s{{0,40}}hca_id:\s{{1,20}}(?P<device>{DEVICE})\s*"),
     re.compile(r"\s{0,60}port:\s{1,20}(?P<port>\d{1,3})\s*", re.ASCII),
@@ -216,7 +216,7 @@ _SHAPE = BlockFormat(
 
 def read_ibv_devinfo(lines: Sequence[Line]) -> Reading:
     """Read the blocks: an observation for each device, for each port, and for each GID."""
-    return read_blocks(lines, _SHAPE, _devinfo_observations, _take_gid)
+    return read_blocks(lines, _DEVINFO_FORMAT, _devinfo_observations, _take_gid)
 
 
 def _take_gid(line: Line, block: Block) -> bool:
@@ -237,7 +237,7 @@ def _devinfo_observations(block: Block) -> Iterator[Observation]:
         del block.fields["device_id"]
     if isinstance(width, int) and isinstance(speed, float) and width and speed:
         block.fields["rate_gbps"] = width * speed
-    yield _SHAPE.port_observation(block)
+    yield _DEVINFO_FORMAT.port_observation(block)
     for line, index, written, version in block.gids:
         yield GidObservation(
             Origin(_IBV_DEVINFO, line), block.device, block.port or 0, index, written, version

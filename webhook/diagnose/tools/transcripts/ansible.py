@@ -114,13 +114,13 @@ def _output(values: Iterable[_Value]) -> tuple[Line, ...]:
     for key, value in values:
         lines = by_name.setdefault(key.rpartition(".")[2], [])
         lines.extend(value._replace(text=line.text) for line in plain_lines(value.text))
-    written = [
+    output = [
         line
         for name in ("stdout", "stderr")
         for line in by_name.get(f"{name}_lines") or by_name.get(name) or ()
     ]
     message = by_name.get("msg")
-    return tuple(written or message or (line for lines in by_name.values() for line in lines))
+    return tuple(output or message or (line for lines in by_name.values() for line in lines))
 
 
 def _pretty_lines(line: Line) -> Iterator[Line]:

@@ -145,7 +145,7 @@ _DEVICE = re.compile(r"(?:e(?:n|th)|wl|ib|mlx|roce|rdma|irdma|bond|rxe|siw|qedr|
 _MAX_VALUE = 300
 
 
-def bare_value_observations(
+def lone_value_observations(
     output: NodeOutput, recognized: Collection[int], *, is_first: bool
 ) -> Iterator[PropertyObservation]:
     """Yield the values that commands printed alone; `recognized` are lines of other tools.

@@ -233,8 +233,8 @@ class Prompts:
             end += 1
         # A prompt with a name ends the shell that an earlier command opened.
         shell = None if named else self._shell
-        shown_node, self._shell = nodes_of_command(command, named or shell, shell)
-        return NodeMarker((shown_node,), end, command or None)
+        output_node, self._shell = nodes_of_command(command, named or shell, shell)
+        return NodeMarker((output_node,), end, command or None)
 
 
 def _prompt(text: str) -> re.Match[str] | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from webhook.diagnose.discover.inputs import NodeText, read_texts
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import split_by_node
-from webhook.diagnose.tools.transcripts.commands import bare_value_observations
+from webhook.diagnose.tools.transcripts.commands import lone_value_observations
 
 FIXTURES = [path.read_text() for path in sorted(Path(__file__).parents[1].glob("fixtures/*.txt"))]
 IBSTAT = "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n"
@@ -22,7 +22,7 @@ def values(text: str) -> list[tuple[str, str, str]]:
     return [
         (shown.origin.tool, shown.name, shown.value)
         for at, part in enumerate(split_by_node(text))
-        for shown in bare_value_observations(
+        for shown in lone_value_observations(
             part, read(part.lines).recognized_lines, is_first=at == 0
         )
     ]
