@@ -21,7 +21,8 @@ class Process:
         self.parent = parent
         self.settings: dict[str, Setting] = {}  #: by name
         self.env_dropped_by = ""  #: the source of what removes the inherited environment, or ""
-        self.user = ""  #: the source of the change to a user other than root, or ""
+        #: The source of the change to a user other than root, or without IPC_LOCK; or "".
+        self.user = ""
         self.memlock: Memlock | None = None
         #: The settings of ranks that it starts over ssh.
         self.rank_settings: dict[str, Setting] = {}

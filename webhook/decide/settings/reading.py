@@ -155,7 +155,7 @@ class Reading:
             process.drop(source)
             for setting in filter(None, preserved):
                 process.put(setting)
-        if not change.is_root:
+        if not change.keeps_ipc_lock:
             process.user = source
         for name, value in assignments(change.assignments):
             process.assign(name, value, source)

@@ -41,7 +41,7 @@ class Setting(NamedTuple):
 
 
 class OtherUser(NamedTuple):
-    """A change to a user other than root."""
+    """A change to a user other than root, or to a root without IPC_LOCK."""
 
     source: str  #: such as "gosu 1000 in its command"
     certain: bool  #: whether the process that carries the traffic certainly is that user's

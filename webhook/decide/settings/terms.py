@@ -15,6 +15,7 @@ TERMS = (
     *PREFIXES,
     *ENGINE_OPTIONS,
     *("su ", "su\t", "sudo", "runuser", "doas ", "gosu", "su-exec", "setuidgid", "setpriv"),
+    *("chroot", "capsh"),
     *("env -", "exec -c", "ulimit ", "set -", "set -o", "--export"),
 )
 #: The same in a list of words, as `Container.command_text` joins them.
@@ -57,10 +58,13 @@ SWITCHES: dict[TrafficLibrary, dict[str, str]] = {
 OFF_VALUES = {name: value for switches in SWITCHES.values() for name, value in switches.items()}
 _NAMES = "|".join(OFF_VALUES)
 #: NAME=VALUE, as in a shell or a file, also in quotes or after an escape such as `printf`'s `\n`,
-#: and "NAME": "VALUE", as in JSON or Python.
+#: and "NAME": "VALUE", as in JSON or Python. A character between parts of sed's `s/A=0/A=1/g` is
+#: part of a value elsewhere.
+_PARTING = "/#@,:"
 _MENTION = re.compile(
     rf"(?:(?<![\w${{-])|(?<=\\[nrt]))(?P<name>{_NAMES})"
-    r"(?:=\\?+[\"']?+(?P<plain>[^\s\"';&|\\]++)"
+    rf"(?:=\\?+[\"']?+(?P<plain>(?:[^\s\"';&|\\){_PARTING}]"
+    rf"|[{_PARTING}](?!(?:{_NAMES})=|[gI]{{0,2}}(?:[\s\"';&|]|\Z)))++)"
     r"|\\?[\"']\]?[ ]?[:=](?!=)[ ]?\\?[\"']?(?P<quoted>[^\s\"',}\]\\]++))"
 )
 _COMMENT = re.compile(r"^[ \t]*+#[^\n]*+", re.MULTILINE)
@@ -81,6 +85,8 @@ def mentions(text: str, known_names: Collection[str]) -> Iterator[Setting]:
         return
     for match in _MENTION.finditer(_COMMENT.sub("", text)):
         name, value = match["name"], match["plain"] or match["quoted"]
-        if name not in known_names and not value.startswith(("$" + name, "${" + name)):
+        if name in known_names or text.startswith(f"{name}=", match.end() + 1):
+            continue  # sed replaces it by the next mention
+        if not value.startswith(("$" + name, "${" + name)):
             known = None if "%" in value else literal(value)  # `printf 'A=%s'`
             yield Setting(name, known, "text in its command")

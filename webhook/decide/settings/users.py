@@ -1,4 +1,4 @@
-"""Programs that run a command as another user, and what they leave of the environment.
+"""Programs that run a command as another user or without IPC_LOCK, and its environment.
 
     program                    environment
     -------                    -----------
@@ -9,9 +9,13 @@
     doas -u USER COMMAND       dropped (doas.conf may keep it)
     gosu, su-exec USER COMMAND kept
     setpriv --reuid USER       kept; --reset-env drops it
+    chroot --userspec USER DIR kept
+    capsh --user=USER -- -c    kept
 
-Root loses its capabilities when it becomes another user (capabilities(7)). Sources: su(1) and
-setpriv(1) of util-linux 2.38, sudo(8) 1.9, gosu 1.14, doas.conf(5), run with these versions.
+Root loses its capabilities when it becomes another user, and those that leave the bounding set
+when it runs a program (capabilities(7)): `setpriv --bounding-set -ipc_lock`, `capsh
+--drop=cap_ipc_lock`. Sources: su(1) and setpriv(1) of util-linux 2.38, sudo(8) 1.9, gosu 1.14,
+doas.conf(5), chroot(1) of coreutils 9.1, capsh(1) of libcap 2.66, run with these versions.
 """
 
 from __future__ import annotations
@@ -46,11 +50,13 @@ class UserChange(NamedTuple):
     drops_env: bool = False  #: whether it drops the environment
     keeps: tuple[str, ...] = ()  #: the variables that it keeps nevertheless
     assignments: tuple[Word, ...] = ()  #: variables that it sets
+    drops_ipc_lock: bool = False  #: whether it takes that capability from root, too
 
     @property
-    def is_root(self) -> bool:
-        """Whether the user certainly is root."""
-        return self.user is not None and self.user.partition(":")[0] in ("root", "0")
+    def keeps_ipc_lock(self) -> bool:
+        """Whether the user certainly is root, with that capability."""
+        is_root = self.user is not None and self.user.partition(":")[0] in ("", "root", "0")
+        return is_root and not self.drops_ipc_lock
 
 
 def _long_options(text: str) -> Mapping[str, str]:
@@ -85,6 +91,14 @@ _SETPRIV = _Grammar(
         " euid= rgid= egid= groups= inh-caps= ambient-caps= bounding-set= securebits= pdeathsig="
     ),
 )
+_CHROOT = _Grammar(flags="", long=_long_options("userspec= groups= skip-chdir"))
+_CAPSH = _Grammar(
+    flags="",
+    long=_long_options(
+        "drop= user= uid= gid= groups= caps= inh= addamb= delamb= keep= secbits= iab= mode= shell="
+        " noamb print current noenv quiet strict no-new-privs"
+    ),
+)
 _GRAMMARS = {
     "su": _SU,
     "runuser": _SU,
@@ -94,6 +108,8 @@ _GRAMMARS = {
     "su-exec": _PLAIN,
     "s6-setuidgid": _PLAIN,
     "setpriv": _SETPRIV,
+    "chroot": _CHROOT,
+    "capsh": _CAPSH,
 }
 #: The names of these programs.
 PROGRAMS = frozenset(_GRAMMARS)
@@ -106,8 +122,8 @@ def user_change(words: Sequence[Word], index: int) -> UserChange | None:
     read = None if grammar is None else _read(words, index + 1, grammar)
     if read is None:
         return None
-    if program == "setpriv":
-        return _setpriv(read)
+    if program in _BY_OPTIONS:
+        return _BY_OPTIONS[program](words, read)
     if program in ("sudo", "doas"):
         return _sudo(program, words, read)
     return _su(program, words, read) if grammar is _SU else _exec(program, words, read)
@@ -158,7 +174,7 @@ def _exec(program: str, words: Sequence[Word], read: _Read) -> UserChange | None
     return UserChange(user, _described(program, user), next(iter(read.operands[1:]), None))
 
 
-def _setpriv(read: _Read) -> UserChange:
+def _setpriv(_: Sequence[Word], read: _Read) -> UserChange:
     options = read.options
     user = options.get("reuid=", options.get("euid=", "root"))
     if "ambient-caps=" in options:  # it may keep IPC_LOCK
@@ -168,7 +184,39 @@ def _setpriv(read: _Read) -> UserChange:
         _described("setpriv --reuid", user),
         next(iter(read.operands), None),
         drops_env="reset-env" in options,
+        drops_ipc_lock=_drops_ipc_lock(options.get("bounding-set="), "-"),
     )
+
+
+def _chroot(_: Sequence[Word], read: _Read) -> UserChange:
+    user = read.options.get("userspec=", "root")
+    command = next(iter(read.operands[1:]), None)
+    return UserChange(user, _described("chroot --userspec", user), command)
+
+
+def _capsh(words: Sequence[Word], read: _Read) -> UserChange:
+    """Return what capsh does before bash, whose arguments follow `--`."""
+    options, arguments = read.options, [words[index] for index in read.operands]
+    user = options.get("user=", options.get("uid=", "root"))
+    if "addamb=" in options:  # it may keep IPC_LOCK
+        user = "root"
+    dropped = options.get("drop=")
+    is_script = len(arguments) > 1 and (arguments[0] or "").endswith("c")
+    return UserChange(
+        user,
+        _described("capsh --drop", dropped) if dropped else _described("capsh --user", user),
+        script=arguments[1] if is_script else None,
+        drops_ipc_lock=_drops_ipc_lock(dropped, ""),
+    )
+
+
+def _drops_ipc_lock(capabilities: Word, sign: str) -> bool:
+    """Return whether a list of capabilities, each after a sign, has IPC_LOCK."""
+    names = (capabilities or "").lower().replace("cap_", "").split(",")
+    return f"{sign}ipc_lock" in names or (f"{sign}all" in names and "+ipc_lock" not in names)
+
+
+_BY_OPTIONS = {"setpriv": _setpriv, "chroot": _chroot, "capsh": _capsh}
 
 
 def _described(program: str, user: Word) -> str:

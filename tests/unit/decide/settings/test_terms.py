@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from tests.unit.decide.settings.reading import settings_of
 from webhook.decide.settings.setting import Setting
 from webhook.decide.settings.terms import OFF_VALUES, mentions
 
@@ -9,3 +12,50 @@ def test_every_variable_that_keeps_a_library_off() -> None:
     text = "\n".join(f"{name}={value}" for name, value in OFF_VALUES.items())
     expected = [Setting(name, value, "text in its command") for name, value in OFF_VALUES.items()]
     assert list(mentions(text, ())) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("echo NCCL_NET=Socket", "Socket"),
+        ("source <(echo export NCCL_NET=Socket); ./a", "Socket"),
+        (". <(echo NCCL_NET=Socket)", "Socket"),
+        ('eval "$(echo NCCL_NET=Socket)"', "Socket"),
+        ("NCCL_NET=$(cat /a)", None),
+        ("sed -i s/NCCL_NET=IB/NCCL_NET=Socket/ /etc/nccl.conf", "Socket"),
+        ("sed -i 's/NCCL_NET=.*/NCCL_NET=Socket/g' /etc/nccl.conf", "Socket"),
+        ("sed -i s#NCCL_NET=IB#NCCL_NET=Socket#g a", "Socket"),
+        ("sed -i 's@NCCL_NET=IB@NCCL_NET=Socket@gI' a", "Socket"),
+        ("sed -i 's,NCCL_NET=IB,NCCL_NET=Socket,' a", "Socket"),
+        ("sed -i s:NCCL_NET=IB:NCCL_NET=Socket: a", "Socket"),
+        ("sed -i 's|NCCL_NET=IB|NCCL_NET=Socket|' a", "Socket"),
+        ("sed 's/NCCL_NET=IB/NCCL_NET=Socket/'", "Socket"),
+        ("echo NCCL_NET=/a/b,c:1@x#y/gh", "/a/b,c:1@x#y/gh"),
+        ("echo NCCL_NET=a/ggg", "a/ggg"),
+    ],
+)
+def test_where_a_value_ends(text: str, value: str | None) -> None:
+    """At a parenthesis, or between the parts of a command of sed; the replaced value is none."""
+    expected = Setting("NCCL_NET", value, "text in its command")
+    assert list(mentions(text, ())) == [expected]
+    assert list(mentions(text, ("NCCL_NET",))) == []
+
+
+def test_a_value_after_that_of_another_variable() -> None:
+    """Each has its own."""
+    settings = mentions("a NCCL_NET=x,NCCL_IB_DISABLE=1,UCX_TLS=tcp,self", ())
+    assert {setting.name: setting.value for setting in settings} == {
+        "NCCL_NET": "x",
+        "NCCL_IB_DISABLE": "1",
+        "UCX_TLS": "tcp,self",
+    }
+
+
+def test_a_script_of_sed_or_in_a_process_substitution() -> None:
+    """As a container's command."""
+    for script in (
+        "source <(echo export NCCL_NET=Socket); ./a",
+        "sed -i s/NCCL_NET=IB/NCCL_NET=Socket/ a",
+    ):
+        settings = settings_of("bash", "-c", script)
+        assert settings.possible == (Setting("NCCL_NET", "Socket", "text in its command"),)

@@ -40,6 +40,10 @@ def change(line: str) -> UserChange | None:
         ("su worker -- a", "worker", None),
         ("runuser -u worker", "worker", None),
         ("setpriv --reuid 1000", "1000", None),
+        ("chroot --userspec=1000:1000 / a", "1000:1000", 3),
+        ("/usr/sbin/chroot --groups=1 --userspec 1000 / a", "1000", 5),
+        ("chroot /host a b", "root", 2),
+        ("chroot /host", "root", None),
         ("su", "root", None),
     ],
 )
@@ -124,11 +128,61 @@ def test_unclear_words(line: str) -> None:
 
 @pytest.mark.parametrize(
     ("user", "is_root"),
-    [("root", True), ("0", True), ("0:0", True), ("root:x", True), ("1", False), (None, False)],
+    [
+        *[(user, True) for user in ("root", "0", "0:0", "root:x", ":1000")],
+        *[(user, False) for user in ("1", "1:0", None)],
+    ],
 )
 def test_root(user: str | None, is_root: bool) -> None:
     """Names and numbers, with or without a group; an unknown user may be another."""
-    assert UserChange(user, "").is_root is is_root
+    assert UserChange(user, "").keeps_ipc_lock is is_root
+    assert not UserChange(user, "", drops_ipc_lock=True).keeps_ipc_lock
+
+
+@pytest.mark.parametrize(
+    ("line", "keeps"),
+    [
+        ("capsh --drop=cap_ipc_lock -- -c a", False),
+        ("capsh --drop=cap_net_raw,cap_ipc_lock -- -c a", False),
+        ("capsh --drop=CAP_IPC_LOCK --print -- -c a", False),
+        ("capsh --drop=all -- -c a", False),
+        ("capsh --drop=cap_net_raw -- -c a", True),
+        ("capsh --print -- -c a", True),
+        ("capsh --user=worker -- -c a", False),
+        ("capsh --uid=1000 -- -c a", False),
+        ("capsh --uid=0 -- -c a", True),
+        ("capsh --keep=1 --user=worker --addamb=cap_ipc_lock -- -c a", True),
+        ("setpriv --bounding-set=-ipc_lock a", False),
+        ("setpriv --bounding-set -net_raw,-ipc_lock a", False),
+        ("setpriv --bounding-set=-all a", False),
+        ("setpriv --bounding-set=-all,+ipc_lock a", True),
+        ("setpriv --bounding-set=-net_raw a", True),
+        ("chroot --userspec=1000 / a", False),
+        ("chroot --userspec 1000:1000 / a", False),
+        ("chroot --userspec=:1000 / a", True),
+        ("chroot --skip-chdir / a", True),
+    ],
+)
+def test_whether_ipc_lock_has_an_effect(line: str, keeps: bool) -> None:
+    """For root, unless it drops the capability for the programs that it runs."""
+    read = user_change(line.split(), 0)
+    assert read is not None
+    assert read.keeps_ipc_lock is keeps
+
+
+def test_scripts_of_capsh() -> None:
+    """Bash gets the words after `--`."""
+    for line, script in (
+        ("capsh --print -- -c a_b c", "a b"),
+        ("capsh --print -- -lc a_b", "a b"),
+        ("capsh --print -- a_b c", None),
+        ("capsh --print -- -c", None),
+        ("capsh --print -- ? a", None),
+        ("capsh --print", None),
+    ):
+        read = change(line)
+        assert read is not None
+        assert (read.script, read.command) == (script, None)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +196,9 @@ def test_root(user: str | None, is_root: bool) -> None:
         ("sudo a", "sudo"),
         ("gosu worker a", "gosu worker"),
         ("setpriv --reuid 5 a", "setpriv --reuid 5"),
+        ("chroot --userspec=5:6 / a", "chroot --userspec 5:6"),
+        ("capsh --drop=all --user=a -- -c b", "capsh --drop all"),
+        ("capsh --user=a -- -c b", "capsh --user a"),
         (f"gosu {'x' * 99} a", f"gosu {'x' * 40}"),
     ],
 )
