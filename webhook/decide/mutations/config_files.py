@@ -15,6 +15,7 @@ from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import desired_env
 from webhook.decide.launchers.roles import may_lack_env
+from webhook.decide.settings.written_files import changes_files
 from webhook.model.annotations import NCCL_CONF_ANNOTATION, has_room, size_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
@@ -255,10 +256,9 @@ def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[R
     if KEY in analysis.commands.text(target.path):
         return MENTIONED, f"the command writes {KEY} itself"
     hooks = hook_commands(analysis.containers[target.path].manifest)
-    for hook in hooks:
-        if KEY in hook.text:  # it would fail: the file is mounted read-only
-            return MENTIONED, f"the {hook.name} writes {KEY} itself"
-    return None
+    writing = (hook.name for hook in hooks if KEY in hook.text and changes_files(hook.text))
+    name = next(writing, "")  # it would fail: the file is mounted read-only
+    return (MENTIONED, f"the {name} writes {KEY} itself") if name else None
 
 
 def _is_needed(analysis: PodAnalysis, target: Target) -> bool:

@@ -24,6 +24,8 @@ _STREAMS = ("/dev/", "/proc/")
 _COPYING = frozenset({"cp", "install", "ln", "mv"})
 #: Other programs, and functions of languages, that write files.
 _WRITING = re.compile(r"\b(?:cp|dd|install|ln|mv|sed)\s|\bopen\(|\bwrite")
+#: Programs that change files without new content.
+_CHANGING = re.compile(r"\b(?:chmod|chown|rm|touch|truncate|unlink)\s")
 #: Programs whose output the words of a command do not have, unless it is a here-document.
 _FILLING = frozenset({"awk", "base64", "cat", "curl", "envsubst", "jq", "python", "sed", "wget"})
 #: What ends a simple command; a single `|` does not, since `tee` may write what another made.
@@ -33,6 +35,11 @@ _SEPARATORS = re.compile(r"(?:[;&\n]|\|\|)++")
 def writes_files(text: str) -> bool:
     """Return whether a command seems to write a file."""
     return bool(_targets(text)) or _WRITING.search(text) is not None
+
+
+def changes_files(text: str) -> bool:
+    """Return whether a command seems to write, remove or otherwise change a file."""
+    return writes_files(text) or _CHANGING.search(text) is not None
 
 
 def writes_only_nccl_file(text: str) -> bool:

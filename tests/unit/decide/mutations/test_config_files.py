@@ -231,6 +231,24 @@ def test_a_hook_that_writes_the_file_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "writes"),
+    [
+        ("test -f /etc/nccl.conf", False),
+        ("grep -q NCCL /etc/nccl.conf 2>/dev/null", False),
+        ("echo NCCL_DEBUG=INFO >> /etc/nccl.conf", True),
+        ("rm -f /etc/nccl.conf", True),
+        ("touch /etc/nccl.conf", True),
+    ],
+)
+def test_a_probe_that_only_reads_the_file(command: str, writes: bool) -> None:
+    """Then sshd's children still need it."""
+    probe = {"exec": {"command": ["sh", "-c", command]}}
+    draft = decide(pod(worker(command=["/usr/sbin/sshd", "-De"], readinessProbe=probe)))
+    line = "worker skipped MentionedInCommand" if writes else "worker applied Mounted"
+    assert line in outcome_lines(draft)
+
+
+@pytest.mark.parametrize(
     "source",
     [
         {},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webhook.decide.settings.written_files import (
+    changes_files,
     file_filled_from_elsewhere,
     writes_files,
     writes_only_nccl_file,
@@ -44,6 +45,22 @@ def test_whether_a_command_writes_files(text: str, writes: bool, only_nccl: bool
     """Its output alone reaches nobody; NCCL's files never override the environment."""
     assert writes_files(text) is writes
     assert writes_only_nccl_file(text) is only_nccl
+
+
+def test_whether_a_command_changes_files() -> None:
+    """Removing one counts, too."""
+    for text in (
+        "echo > a",
+        "chmod 600 a",
+        "chown 1 a",
+        "rm -f a",
+        "touch a",
+        "truncate a",
+        "unlink a",
+    ):
+        assert changes_files(text)
+    for text in ("cat a", "form a", "grep rm"):
+        assert not changes_files(text)
 
 
 @pytest.mark.parametrize(
