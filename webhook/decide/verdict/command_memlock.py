@@ -10,12 +10,13 @@ from webhook.model.decision import Reason, Verdict
 LOWERED = Reason(
     "MemlockLowered",
     "The command lowers the limit of locked memory with ulimit -l, and IPC_LOCK has no effect.",
-    remedy="Remove ulimit -l from the container's command.",
+    remedy="Remove ulimit -l from the container's command, or from the script that it runs.",
     rdma="no",
 )
 USER_POSSIBLE = Reason(
     "UserMayChange",
-    "The command may change to a user other than root, for whom IPC_LOCK has no effect.",
+    "The command may change to a user other than root, for whom IPC_LOCK has no effect, or drop "
+    "that capability.",
     remedy=f"If the process with RDMA runs as root, no action is needed. {OTHERWISE_RUN_AS_ROOT}",
     rdma="unsure",
 )
@@ -31,15 +32,12 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
     name, settings = patched.target.name, patched.settings
     obstacle = pinned_memory_obstacle(pod, patched)
     if obstacle and settings.memlock is not None and _is_low(settings.memlock.limit):
-        limit = f"its command limits memlock to {settings.memlock.limit} KiB: remove ulimit -l"
-        return Verdict.of(LOWERED, f"container {name} {obstacle.clause}, and {limit}")
+        limit = f"memlock is limited to {settings.memlock.limit} KiB ({settings.memlock.source})"
+        return Verdict.of(LOWERED, f"container {name} {obstacle.clause}, and {limit}: remove that")
     if obstacle or settings.user is None or raises_memlock(pod, name):
         return None
-    message = (
-        f"container {name} may change to a non-root user ({settings.user.source}), for whom "
-        "IPC_LOCK has no effect"
-    )
-    return Verdict.of(USER_POSSIBLE, message)
+    message = f"container {name} may lose IPC_LOCK ({settings.user.source})"
+    return Verdict.of(USER_POSSIBLE, f"{message}, which has an effect only for root")
 
 
 def _is_low(limit: str) -> bool:

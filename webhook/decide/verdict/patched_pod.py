@@ -59,9 +59,11 @@ class PatchedTarget(NamedTuple):
         path, reader = target.path, analysis.command_reader
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         settings = _settings(analysis, path)
+        container, changed_user = pod.container(path), settings.user
+        is_changed = changed_user is not None and changed_user.certain
         patched = cls(
-            target=target,
-            container=pod.container(path),
+            target=target._replace(user="other" if is_changed else pod.user_of(container)),
+            container=container,
             original=analysis.containers[path],
             declared=reader.env(path),
             user_env={},

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from webhook.decide.mutations.ipc_lock import (
     CAPABILITY,
     DROPPED,
-    NON_ROOT,
     POD_SECURITY,
     RAISE_MEMLOCK,
     RUN_AS_ROOT,
@@ -83,9 +82,12 @@ _LACKS = MemoryObstacle(
     f"Add {CAPABILITY} to securityContext.capabilities.add of the container.",
 )
 _STAY_ROOT = (
-    f"Remove from the container's command what changes the user: {CAPABILITY} has an effect only "
-    f"for root. If the process needs that user, {RAISE_MEMLOCK}"
+    "Remove what changes the user, or drops the capability, from the container's command or the "
+    f"script that it runs: {CAPABILITY} has an effect only for root. If the process needs that "
+    f"user, {RAISE_MEMLOCK}"
 )
+#: `defaults.memlock` → why the limit stays low.
+_NODES = {"limited": "the nodes limit memlock", "nri": "no annotation raises memlock"}
 
 
 def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
@@ -94,21 +96,19 @@ def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     A container whose image alone names its user counts as root: see `assumes_root`.
     """
     obstacle, name = pinned_memory_obstacle(pod, patched), patched.target.name
-    if obstacle is None:
+    if obstacle is None or raises_memlock(pod, name):
         return None
     memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
-    if raises_memlock(pod, name):
-        return None
-    nodes = "the nodes limit memlock" if memlock == "limited" else "no annotation raises memlock"
-    if level := _forbidding_level(pod, obstacle):
-        clause = f"lacks IPC_LOCK: Pod Security {level} of the namespace forbids it"
+    level = _forbidding_level(pod, obstacle)
+    if level:
+        message = f"{subject} lacks IPC_LOCK: Pod Security {level} of the namespace forbids it"
         if memlock == "unknown":
-            return Verdict.of(POD_SECURITY, f"{subject} {clause}")
-        return Verdict.of(IPC_LOCK_FORBIDDEN, f"{subject} {clause}, and {nodes}")
+            return Verdict.of(POD_SECURITY, message)
+        return Verdict.of(IPC_LOCK_FORBIDDEN, f"{message}, and {_NODES[memlock]}")
     if memlock == "unknown":
         message = f"{subject} {obstacle.clause}: {obstacle.way_out}"
         return Verdict.of(MEMLOCK_UNKNOWN, message, f"{obstacle.remedy} {_RECORD_MEMLOCK}")
-    message = f"{subject} {obstacle.clause}, and {nodes}"
+    message = f"{subject} {obstacle.clause}, and {_NODES[memlock]}"
     return Verdict.of(MEMLOCK_LIMITED, message, obstacle.remedy)
 
 
@@ -137,20 +137,25 @@ def assumes_root(pod: PatchedPod, patched: PatchedTarget) -> bool:
 
 def pinned_memory_obstacle(pod: PatchedPod, patched: PatchedTarget) -> MemoryObstacle | None:
     """Return why IPC_LOCK does not help a target, None if it helps."""
-    target, container = patched.target, patched.container
-    defaults = pod.analysis.configuration.defaults
-    reason = ineffective_reason(pod.view, target, defaults)
-    if reason is NON_ROOT and patched.settings.user is not None:
-        clause = f"gives up root ({patched.settings.user.source})"
-        return MemoryObstacle(clause, "let it stay root", _STAY_ROOT)
-    if reason is NON_ROOT and target.user == "image":
-        return MemoryObstacle(
-            f"has an image that runs as {non_root_user(container.image, defaults)}"
-        )
+    container = patched.container
+    reason = ineffective_reason(pod.view, patched.target, pod.analysis.configuration.defaults)
     if reason is not None:
-        return _IN_USER_NAMESPACE if reason is USER_NAMESPACE else _NOT_ROOT
+        return _IN_USER_NAMESPACE if reason is USER_NAMESPACE else _other_user(pod, patched)
     if container.privileged or container.capabilities.grants(CAPABILITY):
         return None
     if CAPABILITY in container.capabilities.dropped:
         return _DROPS
     return _SKIPS if IPC_LOCK.name in pod.analysis.annotations.skip else _LACKS
+
+
+def _other_user(pod: PatchedPod, patched: PatchedTarget) -> MemoryObstacle:
+    """Return the obstacle of a target that does not run as root: by the pod, image or command."""
+    user, image = pod.view.user_of(patched.container), patched.container.image
+    if user == "other":
+        return _NOT_ROOT
+    image_user = non_root_user(image, pod.analysis.configuration.defaults)
+    if user == "image" and image_user:
+        return MemoryObstacle(f"has an image that runs as {image_user}")
+    assert patched.settings.user is not None
+    clause = f"loses {CAPABILITY} ({patched.settings.user.source})"
+    return MemoryObstacle(clause, f"let it keep root and {CAPABILITY}", _STAY_ROOT)

@@ -58,7 +58,7 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
     [
         (secured({"runAsUser": 1000}), "Run the container as root"),
         (pod(hostUsers=False), "Run the container as root, remove hostUsers: false if it is set"),
-        (pod(gpu(command=["gosu", "1000", "a"])), "Remove from the container's command what"),
+        (pod(gpu(command=["gosu", "1000", "a"])), "Remove what changes the user, or drops"),
         (secured({"capabilities": {"drop": ["IPC_LOCK"]}}), "Remove IPC_LOCK from securityContext"),
         (pod(annotations={"rdma.lab/skip": "ipc-lock"}), "Remove ipc-lock from the annotation"),
     ],
@@ -284,6 +284,7 @@ def test_what_the_site_says_of_an_image_comes_first() -> None:
         (["gosu", "1000", "torchrun", "a"], "gosu 1000"),
         (["su", "worker", "-c", "torchrun a"], "su worker"),
         (["sh", "-c", "exec setpriv --reuid=1000 torchrun a"], "setpriv --reuid 1000"),
+        (["chroot", "--userspec=9:9", "/", "torchrun"], "chroot --userspec 9:9"),
     ],
 )
 def test_a_command_that_leaves_root(words: list[str], source: str) -> None:
@@ -291,13 +292,20 @@ def test_a_command_that_leaves_root(words: list[str], source: str) -> None:
     manifest = pod(gpu(command=words))
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
-        f"container trainer gives up root ({source} in its command): "
-        "let it stay root, or use nodes with LimitMEMLOCK=infinity"
+        f"container trainer loses IPC_LOCK ({source} in its command): "
+        "let it keep root and IPC_LOCK, or use nodes with LimitMEMLOCK=infinity"
     )
     warned = f"IPC_LOCK has no effect after {source}; containerd needs LimitMEMLOCK=infinity"
     assert decide_on(manifest).warnings[1] == f"rdma.lab: ipc-lock trainer: {warned}"
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     assert judged(manifest, decision_input(defaults={"memlock": "nri"})) == EQUIPPED
+
+
+def test_a_command_that_drops_the_capability() -> None:
+    """Root has it no more in the programs that it runs."""
+    verdict = verdict_on(pod(gpu(command=["capsh", "--drop=cap_ipc_lock", "--", "-c", "a"])))
+    assert (verdict.rdma, verdict.because.code) == UNKNOWN
+    assert "loses IPC_LOCK (capsh --drop cap_ipc_lock in its command)" in verdict.message
 
 
 def test_a_command_that_may_leave_root() -> None:
@@ -307,8 +315,8 @@ def test_a_command_that_may_leave_root() -> None:
     verdict = verdict_on(manifest)
     assert (verdict.rdma, verdict.because.code) == ("unsure", "UserMayChange")
     assert verdict.message == (
-        "container trainer may change to a non-root user (gosu worker in its command), for whom "
-        "IPC_LOCK has no effect"
+        "container trainer may lose IPC_LOCK (gosu worker in its command), which has an effect "
+        "only for root"
     )
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     nri = decision_input(defaults={"memlock": "nri"})
@@ -342,6 +350,57 @@ def test_the_message_about_a_lowered_limit() -> None:
     """It names the obstacle and the limit."""
     words = ["sh", "-c", "ulimit -l 64; exec gosu 1000 torchrun a"]
     assert verdict_on(pod(gpu(command=words))).message == (
-        "container trainer gives up root (gosu 1000 in its command), "
-        "and its command limits memlock to 64 KiB: remove ulimit -l"
+        "container trainer loses IPC_LOCK (gosu 1000 in its command), "
+        "and memlock is limited to 64 KiB (ulimit -l in its command): remove that"
     )
+
+
+def running_script(text: str, **fields: Any) -> tuple[PodManifest, DecisionInput]:
+    """Make a pod that runs a script in a ConfigMap, and the input of a preview that knows it."""
+    mount = {"name": "s", "mountPath": "/scripts"}
+    container = gpu(command=["bash", "/scripts/a"], volumeMounts=[mount], **fields)
+    facts = NamespaceFacts(name="lab", config_maps={"m": {"a": text}})
+    volume = {"name": "s", "configMap": {"name": "m"}}
+    return pod(container, volumes=[volume]), decision_input(namespace=facts)
+
+
+def test_a_script_that_leaves_root() -> None:
+    """As a command that does; the message names the script."""
+    verdict = verdict_on(*running_script("exec gosu 1000 torchrun a\n"))
+    assert (verdict.rdma, verdict.because.code) == UNKNOWN
+    assert verdict.message.startswith(
+        "container trainer loses IPC_LOCK (gosu 1000 in key a of ConfigMap m): let it keep root"
+    )
+    verdict = verdict_on(*running_script("ulimit -l 64\nexec gosu 1000 torchrun a\n"))
+    assert verdict.message.endswith(
+        "memlock is limited to 64 KiB (ulimit -l in key a of ConfigMap m): remove that"
+    )
+    judged_possible = judged(*running_script("[ $X ] && exec gosu 1000 ./a\n./a"))
+    assert judged_possible == ("unsure", "UserMayChange")
+
+
+def test_a_script_that_goes_on_before_the_command_leaves_root() -> None:
+    """The command is not reached."""
+    manifest, cluster = running_script("exec env NCCL_DEBUG=INFO torchrun a\n")
+    command = ["sh", "-c", ". /scripts/a; exec gosu 1000 torchrun a"]
+    manifest["spec"]["containers"][0]["command"] = command
+    assert judged(manifest, cluster) == EQUIPPED
+
+
+def test_who_takes_root_away() -> None:
+    """The pod's own user and that of the image come before what a command does."""
+    for script in ("[ $X ] && exec gosu 1000 ./a\n./a", "exec gosu 1000 ./a"):
+        command = ["sh", "-c", script]
+        by_pod = verdict_on(pod(gpu(command=command, securityContext={"runAsUser": 1000})))
+        assert by_pod.message.startswith("container trainer does not run as root: ")
+        by_image = verdict_on(
+            pod(gpu(command=command, image="rayproject/ray")), images("rayproject/*")
+        )
+        assert by_image.message.startswith(
+            "container trainer has an image that runs as a non-root user: "
+        )
+    script = "[ $X ] && exec gosu 1000 ./a\n./a"
+    root = pod(gpu(command=["sh", "-c", script], securityContext={"runAsUser": 0}))
+    assert judged(root) == ("unsure", "UserMayChange")
+    root = pod(gpu(command=["gosu", "1"], image="rayproject/ray", securityContext={"runAsUser": 0}))
+    assert "loses IPC_LOCK (gosu 1 in" in verdict_on(root, images("rayproject/*")).message

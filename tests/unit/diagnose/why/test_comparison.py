@@ -564,8 +564,8 @@ def test_a_command_that_changes_the_user(
     explanation = compared(pod, cluster_configuration)
     assert explanation.answer.code == "MemlockUnknown"
     if cluster_configuration is not None:
-        assert "gives up root (gosu 1000 in its command)" in explanation.answer.text
-        assert explanation.answer.remedy.startswith("Remove from the container's command what")
+        assert "loses IPC_LOCK (gosu 1000 in its command)" in explanation.answer.text
+        assert explanation.answer.remedy.startswith("Remove what changes the user, or drops")
     user = compared(
         equipped(gpu("trainer", securityContext={"runAsUser": 1})), cluster_configuration
     )
