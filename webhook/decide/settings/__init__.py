@@ -7,8 +7,10 @@ A setting is certain, or it is only possible: in a branch, in a function, or in 
 which others run. A value with an expansion (`$X`) is known only when the container runs. Nothing
 here raises, and the scanner's limits bound the work on a pod.
 
-`process` has the state of a process, and `builtins`, `users` and `launch_options` change it as
-words do. `script_files` has the scripts in ConfigMaps. `effective` applies the result in the order
-of real programs.
+`reader` has all results for a pod; `reading` reads a command. `process` has the state of a
+process, and `builtins`, `front_words`, `users`, `launch_options` and `engine_options` change it as
+words do; `terms` searches the text of what is not read. `mounted_files` finds the files of
+ConfigMaps, for `script_files` and `nccl_files`; `written_files` are those that a command writes.
+`ranks` are started by launchers. `effective` applies the result in the order of real programs.
 Start with `reader`.
 """

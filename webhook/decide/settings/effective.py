@@ -7,11 +7,12 @@
     `mpirun -x NAME=VALUE`; Hydra's `-env`, then its `-genv`   run: Open MPI 4.1.4, MPICH 4.0.2
     what the launcher has, for ranks in its own container      run, as above
     for ranks over ssh: `-x NAME`, and Open MPI's OMPI_*       schizo_ompi.c of Open MPI 4.1
-    the container's `env`; not for children of sshd, `su -`,   sshd(8), su(1), sudoers(5);
-      `sudo` without -E, `env -i`                              run: util-linux 2.38, sudo 1.9
+    the container's `env`, then `envFrom`; not for children    sshd(8), su(1), sudoers(5);
+      of sshd, `su -`, `sudo` without -E, `env -i`             run: util-linux 2.38, sudo 1.9
     NCCL: $NCCL_CONF_FILE or ~/.nccl.conf, /etc/nccl.conf      nccl, src/misc/param.cc
 
-A setting counts only if no setting above it has the same name.
+A setting counts only if no setting above it has the same name. A script in a ConfigMap, and the one
+that BASH_ENV names, are as its own script. What a hook writes into a file is only possible.
 """
 
 from __future__ import annotations

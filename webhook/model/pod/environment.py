@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from webhook.model.json import Json, JsonObject
@@ -75,15 +76,7 @@ def variables_of(
     last one wins.
     """
     variables: dict[str, str | None] = {}
-    expansion = _Expansion()
-
-    def value_of(name: str) -> str | None:
-        if name in variables:
-            return variables[name]
-        if name in sources.before:
-            return sources.before[name]
-        return None if sources.more_before or _may_be_of_service(name) else f"$({name})"
-
+    expansion, value_of = _Expansion(), partial(_value_of, variables, sources)
     for index, item in enumerate(env_items):
         name = text(item, ("name",), (*path, "env", index))
         value = text(item, ("value",), (*path, "env", index))
@@ -94,6 +87,14 @@ def variables_of(
         else:
             variables[name] = expansion.expand(value or "", value_of)
     return variables
+
+
+def _value_of(variables: Variables, sources: Sources, name: str) -> str | None:
+    """Return what `$(NAME)` stands for after some `variables`; None if that is unknown."""
+    for defined in (variables, sources.before):
+        if name in defined:
+            return defined[name]
+    return None if sources.more_before or _may_be_of_service(name) else f"$({name})"
 
 
 def _may_be_of_service(name: str) -> bool:
