@@ -12,7 +12,7 @@ FAILURES = (
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
         "NCCL found no RDMA device and silently uses TCP sockets.",
         "Check whether the container has /dev/infiniband. If not, it has no RDMA resource. If it "
-        "has, NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
+        "does, NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
         NET_IB_SOURCE,
     ),
     KnownLine(
