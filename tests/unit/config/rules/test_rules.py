@@ -328,7 +328,7 @@ BROKEN = {
     ],
     "gid_index_per_pod": [
         text(roce(qos={"gidIndex": 3})),
-        text(sriov(qos={"gidIndex": 3})),
+        text(dra(qos={"gidIndex": 3})),
         text(fabric(resources=[{"name": "rdma/ib", "network": "lab/ib"}], qos={"gidIndex": 3})),
     ],
     "pkey_without_infiniband": [
