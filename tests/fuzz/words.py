@@ -37,7 +37,7 @@ VARIABLES: dict[str, tuple[str, ...]] = {
     "NCCL_IB_HCA": ("=mlx5_0,mlx5_1", "mlx5", "^mlx5_2", "mlx5_0:2", "=$(MASTER_ADDR)", "x" * 2000),
     "NCCL_SOCKET_IFNAME": ("eth0", "=net1", "^docker0", "$(INTERFACE)", ""),
     "GLOO_SOCKET_IFNAME": ("net1", "eth0", "$(INTERFACE)", "$(NCCL_SOCKET_IFNAME)"),
-    "NCCL_IB_DISABLE": ("1", "0", "$(NCCL_NET)"),
+    "NCCL_IB_DISABLE": ("1", "0", "$(NCCL_NET)", "$(RANK)"),
     "NCCL_DEBUG": ("INFO", "WARN", "a\nb"),
     "NCCL_NET": ("Socket", "IB", "GPUDirectTCPX_v7"),
     "NCCL_NET_PLUGIN": ("none", "anp", "x", "ofi"),
@@ -73,6 +73,9 @@ VARIABLES: dict[str, tuple[str, ...]] = {
     "NCCL_HOSTID": ("node-1",),
     "NCCL_IPC_USE_ABSTRACT_SOCKET": ("0", "0", "1"),
     "MALLOC_ARENA_MAX": ("4",),
+    "NODE_RANK": ("0", "1", "3"),
+    "RANK": ("1", "=mlx5_7"),
+    "LWS_LEADER_ADDRESS": ("web-3.web.lab", "aws-ofi-nccl-1.web.lab"),
 }
 REFERENCES: tuple[dict[str, Any], ...] = (
     {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
@@ -81,6 +84,19 @@ REFERENCES: tuple[dict[str, Any], ...] = (
     {"name": "NCCL_NET", "valueFrom": {"configMapKeyRef": {"name": "n", "key": "net"}}},
     {"name": "UCX_TLS", "valueFrom": {"secretKeyRef": {"name": "s", "key": "tls"}}},
     {"name": "NCCL_DEBUG", "valueFrom": None},
+    {
+        "name": "JOB_COMPLETION_INDEX",
+        "valueFrom": {
+            "fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}
+        },
+    },
+    {
+        "name": "NCCL_IB_DISABLE",
+        "valueFrom": {
+            "fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-completion-index']"}
+        },
+    },
+    {"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
 )
 MOUNTS: tuple[dict[str, Any], ...] = (
     {"name": "shm", "mountPath": "/dev/shm"},
@@ -89,6 +105,8 @@ MOUNTS: tuple[dict[str, Any], ...] = (
     {"name": "info", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"},
     {"name": "info", "mountPath": "/etc/"},
     {"name": "info", "mountPath": "/info", "readOnly": True},
+    {"name": "kube-api-access-7xkz2", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"},
+    {"name": "kube-api-access-7xkz2", "mountPath": "/dev/shm"},
     {"name": "rdma-lab-shm", "mountPath": "/scratch"},
     {"name": "rdma-lab-shm", "mountPath": "/dev/shm"},
     {"name": "rdma-lab-nccl-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"},
@@ -151,6 +169,8 @@ LABELS: dict[str, tuple[str, ...]] = {
     "training-job-role": ("launcher", "worker"),
     "ray.io/node-type": ("head", "worker"),
     "app": ("train",),
+    "batch.kubernetes.io/job-completion-index": ("0", "1", "12"),
+    "statefulset.kubernetes.io/pod-name": ("web-3",),
 }
 VOLUMES: tuple[dict[str, Any], ...] = (
     {"name": "shm", "emptyDir": {"medium": "Memory"}},
@@ -158,6 +178,8 @@ VOLUMES: tuple[dict[str, Any], ...] = (
     {"name": "tmp", "hostPath": {"path": "/tmp"}},
     {"name": "tmp", "hostPath": {"path": "/dev/infiniband"}},
     {"name": "info", "configMap": {"name": "info"}},
+    {"name": "kube-api-access-7xkz2", "projected": {"sources": []}},
+    {"name": "data", "persistentVolumeClaim": {"claimName": "data-web-3"}},
     {"name": "rdma-lab-shm", "emptyDir": {}},
     {"name": "rdma-lab-shm", "emptyDir": {"medium": "Memory", "sizeLimit": "16Gi"}},
     {"name": "rdma-lab-nccl-conf", "emptyDir": {}},
@@ -238,6 +260,7 @@ SPEC: dict[str, tuple[Any, ...]] = {
     "hostIPC": (True,),
     "hostPID": (True,),
     "hostUsers": (False, True),
+    "hostname": ("web-3",),
     "nodeName": ("node-1", "node-9"),
     "nodeSelector": (
         None,

@@ -40,8 +40,12 @@ from tests.integration.serving import (
 )
 from tests.unit.kube.cluster import NAMESPACES, Cluster, namespace, node
 from tests.waiting import until
+from webhook.decide import decide
+from webhook.decide.analysis import DecisionInput
 from webhook.kube import watched_resources
+from webhook.model.decision import Decision
 from webhook.serve import server as server_module
+from webhook.serve.http import decision_cache
 from webhook.serve.sources import cluster as cluster_facts
 from webhook.serve.sources import permission_check
 
@@ -156,6 +160,32 @@ def test_a_defect(tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyP
             lambda: server.metric("rdma_webhook_internal_errors_total") == 1,
         )
     expect_alerts("RdmaWebhookInternalError")
+
+
+def test_a_cached_decision_that_differs(
+    tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule that reads the host name, which pods of one workload do not share, is noticed."""
+    monkeypatch.setattr(decision_cache, "CHECKED", 1)
+    monkeypatch.setattr(server_module, "decide", by_host_name)
+    manifest = pod()
+    manifest["spec"]["hostname"] = "train-0"
+    with Running(tls, fabrics(tmp_path)) as server:
+        until(lambda: server.get("/readyz").status == 200)
+        server.post(review(manifest))
+        expect_alerts = with_failure(
+            *(tmp_path, server),
+            lambda: server.post(review(manifest)),
+            lambda: server.metric("rdma_webhook_decision_cache_differences_total") == 1,
+        )
+    expect_alerts("RdmaWebhookDecisionCacheOff")
+
+
+def by_host_name(manifest: dict[str, Any], decision_input: DecisionInput) -> Decision:
+    """Decide as a webhook does whose rules read the host name."""
+    return decide(manifest, decision_input)._replace(
+        warnings=(str(manifest["spec"].get("hostname")),)
+    )
 
 
 def test_a_certificate_that_nobody_renews(

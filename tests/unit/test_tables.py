@@ -154,6 +154,15 @@ def test_every_option_of_preview_is_in_its_row() -> None:
     assert missing == []
 
 
+#: Parser of an option → a value that it accepts.
+_VALUES = {
+    "decision_count": "77",
+    "duration": "77h",
+    "port_number": "77",
+    "seconds_up_to_hour": "77",
+}
+
+
 def _given(command: ArgumentParser) -> Iterator[str]:
     """Write each option with a value other than its default."""
     for action in command._actions:
@@ -164,9 +173,7 @@ def _given(command: ArgumentParser) -> Iterator[str]:
         if action.choices is not None:
             yield next(str(choice) for choice in action.choices if choice != action.default)
         elif action.nargs != 0:
-            yield {"duration": "77h", "port_number": "77", "seconds_up_to_hour": "77"}.get(
-                getattr(action.type, "__name__", ""), "other"
-            )
+            yield _VALUES.get(getattr(action.type, "__name__", ""), "other")
 
 
 def _unchanged(options: Any, defaults: Any) -> Iterator[str]:

@@ -72,6 +72,20 @@ def port_number(given: str) -> int:
     return number
 
 
+def decision_count(given: str) -> int:
+    """Parse the number of decisions to keep."""
+    number = int(given) if given.isascii() and given.isdigit() and len(given) < _DIGITS else -1
+    if not 0 <= number <= _MAX_KEPT_DECISIONS:
+        raise argparse.ArgumentTypeError(
+            f"{given!r:.80} is not a number from 0 (off) to {_MAX_KEPT_DECISIONS}"
+        )
+    return number
+
+
+#: More would not fit into the 2 MB of all kept decisions.
+_MAX_KEPT_DECISIONS, _DIGITS = 4096, 6
+
+
 def seconds_up_to_hour(given: str) -> float:
     """Parse a number of seconds, at most an hour."""
     try:

@@ -12,6 +12,7 @@ from webhook.cli.options import (
     CONFIG_VARIABLE,
     FACTS_HELP,
     config_name,
+    decision_count,
     duration,
     duration_text,
     port_number,
@@ -65,6 +66,10 @@ _DEV_HELP = (
     "example fabrics"
 )
 _PREVIEW_HELP = "serve /preview (default: on)"
+_DECISION_CACHE_HELP = (
+    "number of decisions to keep for other pods of the same workloads, 0 for none "
+    f"(default: {DEFAULTS.decision_cache})"
+)
 _DRAIN_HELP = f"seconds to keep serving after SIGTERM (default: {DEFAULTS.drain_seconds:g})"
 _CONFIG_HELP = (
     f"fabrics file (default: ${CONFIG_VARIABLE}, else in a cluster the object "
@@ -98,6 +103,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     _add_own_certificates(command.add_argument_group(_OWN_TITLE))
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
     add("--preview", choices=_SWITCH, default=_on_or_off(on=DEFAULTS.preview), help=_PREVIEW_HELP)
+    add(
+        "--decision-cache",
+        type=decision_count,
+        default=DEFAULTS.decision_cache,
+        metavar="NUMBER",
+        help=_DECISION_CACHE_HELP,
+    )
     add(
         "--log-level",
         choices=_LOG_LEVELS,
@@ -154,6 +166,7 @@ def run(arguments: argparse.Namespace) -> int:
             ),
             kubeconfig=arguments.kubeconfig,
             preview=arguments.preview == "on",
+            decision_cache=arguments.decision_cache,
             log_level=arguments.log_level,
             drain_seconds=arguments.drain_seconds,
             dev=arguments.dev,

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeVar
 from webhook.model.decision import Denial, Reason
 from webhook.model.names import counted
 from webhook.model.nearest import suggestion
-from webhook.model.pod import describe, text
+from webhook.model.pod import PodManifest, at, describe, text
 from webhook.model.quantity import is_unexpanded
 
 PREFIX = "rdma.lab/"
@@ -106,6 +106,11 @@ def opted_in(annotations: Mapping[str, object]) -> bool:
     if value is None or value == "false":
         return False
     raise Denial(INVALID_ANNOTATION, _malformed(ENABLE_ANNOTATION, value, '"true" or "false"'))
+
+
+def asks_for_rdma(pod: PodManifest) -> bool:
+    """Return whether a pod opted in, or tried to with a wrong value; other pods are left alone."""
+    return at(pod, ("metadata", "annotations", ENABLE_ANNOTATION)) not in (None, "false")
 
 
 def parse_annotations(

@@ -226,9 +226,12 @@ _GROUP_LABELS = (
 )
 #: The size of a LeaderWorkerSet's groups.
 _GROUP_SIZE = "leaderworkerset.sigs.k8s.io/size"
+#: Variables with the index of a pod in its group; they show a group by any value.
+_INDEX_VARIABLES = ("JOB_COMPLETION_INDEX", "NODE_RANK", "PET_NODE_RANK")
+#: Variables with the size of a group, or with an address in it.
 _GROUP_VARIABLES = (
-    *("LWS_GROUP_SIZE", "LWS_LEADER_ADDRESS", "MASTER_ADDR", "NODE_RANK", "NNODES", "NUM_NODES"),
-    *("PET_NNODES", "PET_NODE_RANK", "WORLD_SIZE", "JOB_COMPLETION_INDEX", "VC_WORKER_HOSTS"),
+    *("LWS_GROUP_SIZE", "LWS_LEADER_ADDRESS", "MASTER_ADDR", "NNODES", "NUM_NODES", "PET_NNODES"),
+    *("WORLD_SIZE", "VC_WORKER_HOSTS"),
 )
 #: Values of these with which the group is one node.
 _ALONE = ("", "1", "localhost", "127.0.0.1")
@@ -246,6 +249,8 @@ def spans_nodes(
     if annotations.get(_GROUP_SIZE) == "1" or env.get("LWS_GROUP_SIZE") == "1":
         return False
     if any(label in labels for label in _GROUP_LABELS):
+        return True
+    if any(name in env for name in _INDEX_VARIABLES):
         return True
     if any(name in env and env[name] not in _ALONE for name in _GROUP_VARIABLES):
         return True

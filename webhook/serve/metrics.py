@@ -83,6 +83,7 @@ class Metrics:
             registry=self.registry,
         )
         self.worker = WorkerMetrics(self.registry)
+        self.decision_cache = DecisionCacheMetrics(self.registry)
         self.configuration = ConfigurationMetrics(self.registry)
         self.fabrics = FabricGauges(self.registry)
         self.certificates = CertificateGauges(self.registry)
@@ -156,6 +157,30 @@ class WorkerMetrics:
     def count_end(self, reason: WorkerEnd) -> None:
         """Count an end of the worker."""
         self._ends[reason].inc()
+
+
+class DecisionCacheMetrics:
+    """Counters of the cache of decisions."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter = partial(Counter, registry=registry)
+        self.hits = counter(
+            "rdma_webhook_decision_cache_hits",
+            "Pods whose decision was made for another pod of the same workload.",
+        )
+        self.misses = counter(
+            "rdma_webhook_decision_cache_misses",
+            "Pods whose decision was made for them, and kept.",
+        )
+        self.evictions = counter(
+            "rdma_webhook_decision_cache_evictions",
+            "Decisions that were dropped for newer ones.",
+        )
+        self.differences = counter(
+            "rdma_webhook_decision_cache_differences",
+            "Kept decisions that differed from a new one (a defect of the webhook); after the "
+            "first, no decision is kept until the next start.",
+        )
 
 
 class ConfigurationMetrics:

@@ -46,6 +46,8 @@ class ServeOptions:
     preview: bool = True
     #: The time limit for computing a preview.
     preview_seconds: float = 10.0
+    #: The maximum number of decisions to keep for other pods of the same workloads; 0 for none.
+    decision_cache: int = 256
     log_level: str = "info"
     #: The minimum time of serving after SIGTERM.
     drain_seconds: float = 15.0

@@ -263,7 +263,12 @@ class WebhookServer:
         shared = self.state, self.metrics, self.log
         turns = FairQueue()
         endpoints: dict[str, ASGIApp] = {
-            mutate.PATH: Mutate(*shared, decide, self._notify_owner),
+            mutate.PATH: Mutate(
+                *shared,
+                decide,
+                self._notify_owner,
+                max_decisions=self._options.decision_cache,
+            ),
             validate.PATH: Validate(*shared, self._worker, turns),
         }
         apps: dict[str, ASGIApp] = {

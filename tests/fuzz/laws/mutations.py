@@ -20,6 +20,7 @@ from tests.fuzz.laws.broken import broken, shapes
 from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_time
 from tests.property.allowed import WritableNames, forbidden
 from tests.property.changes import keeps_key_order
+from tests.siblings import sibling_of
 from webhook.admission.review import MAX_UID_LENGTH
 from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
 from webhook.model.fabric import CompiledConfiguration
@@ -33,6 +34,7 @@ class World(NamedTuple):
     replicas: tuple[Mutate, Mutate]  #: with the same configuration and cluster, read separately
     writable: WritableNames
     configuration: CompiledConfiguration
+    caching: Mutate  #: the same, which keeps decisions; the replicas keep none
 
 
 class Answered(Costing):
@@ -42,7 +44,7 @@ class Answered(Costing):
 
     def __init__(self, body: bytes, world: World) -> None:
         self.body = body
-        self.replicas, self.writable, self.configuration = world
+        self.replicas, self.writable, self.configuration, self.caching = world
         self.seconds, self.answer = cost.timed(lambda: self.replicas[0].answer(body))
         self.size = len(body)
         self.measures_memory = True
@@ -365,6 +367,19 @@ def _is_typed(pod: Any) -> bool:
     return True
 
 
+def pods_of_one_workload_share_a_decision(observed: Answered) -> None:
+    """A replica that keeps decisions answers as one that keeps none, also about a sibling pod."""
+    if observed.answer.decision is None:
+        return
+    sibling = observed.about(sibling_of(observed.pod))
+    for name, body in (("pod", observed.body), ("again", observed.body), ("sibling", sibling)):
+        cached, decided = observed.caching.answer(body), observed.replicas[0].answer(body)
+        if cached.error is not None:
+            raise cached.error
+        if cached.body != decided.body:
+            broken(f"{name}: {cached.body!r:.600} is not {decided.body!r:.600}", name)
+
+
 MUTATE_LAWS = (
     costs_little_time,
     no_defect_of_ours,
@@ -378,6 +393,7 @@ MUTATE_LAWS = (
     a_pod_without_opt_in_is_untouched,
     a_changed_pod_has_a_status,
     a_second_call_changes_nothing,
+    pods_of_one_workload_share_a_decision,
     defaults_in_between_change_nothing,
     costs_little_memory,
 )

@@ -28,6 +28,7 @@ from webhook.decide.reasons import (
     UNKNOWN_ANNOTATION,
 )
 from webhook.model.facts import Facts
+from webhook.serve.http.decision_cache import MAX_DECISIONS
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -86,12 +87,13 @@ def world_of(fabrics: str, cluster: bytes) -> World:
     facts = Facts() if objects is None else Facts.from_objects(objects)
     loaded = parse_fabrics(fabrics, "fabrics.yaml").compiled
     pair = _replica(fabrics, facts), _replica(fabrics, facts)
-    return World(pair, names_of(loaded), loaded)
+    caching = _replica(fabrics, facts, max_decisions=MAX_DECISIONS)
+    return World(pair, names_of(loaded), loaded, caching)
 
 
-def _replica(fabrics: str, facts: Facts) -> Mutate:
+def _replica(fabrics: str, facts: Facts, max_decisions: int = 0) -> Mutate:
     state = configured(parse_fabrics(fabrics, "fabrics.yaml").compiled, facts)
-    return Mutate(state, Metrics(), Log("error"), decide)
+    return Mutate(state, Metrics(), Log("error"), decide, max_decisions=max_decisions)
 
 
 TARGET = Target(

@@ -20,7 +20,6 @@ request waits; see `WaitingRequests`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -28,17 +27,16 @@ import orjson
 from starlette.types import Receive, Scope, Send
 
 from webhook.admission.registration import NO_FABRICS_MESSAGE
-from webhook.admission.response import allow_unchanged, answer, failure
+from webhook.admission.response import allow_unchanged, failure
 from webhook.admission.review import AdmissionRequest, read_review
-from webhook.decide.analysis import DecisionInput
 from webhook.errors import RequestError, crash_summary
-from webhook.model.annotations import ENABLE_ANNOTATION
+from webhook.model.annotations import asks_for_rdma
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision
-from webhook.model.pod import PodManifest, at
 from webhook.serve.events import NotifyOwner, notify_nobody
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import JSON, BodyReader, DisconnectedError, Headers
+from webhook.serve.http.decision_cache import MAX_DECISIONS, Decide, DecisionCache
 from webhook.serve.http.review_body import (
     MAX_DEPTH,
     MAX_NAME_LENGTH,
@@ -58,8 +56,6 @@ PATH = "/mutate"
 #: Bytes of memory for each structural character of a parsed request that waits.
 VALUE_BYTES = 260
 _ABOVE_POD = 2  # `request.object`
-
-Decide = Callable[[PodManifest, DecisionInput], Decision]
 
 
 class Answer(NamedTuple):
@@ -86,11 +82,14 @@ class Mutate:
         log: Log,
         decide: Decide,
         notify_owner: NotifyOwner = notify_nobody,
+        *,
+        max_decisions: int = MAX_DECISIONS,
     ) -> None:
+        """Prepare the application; it keeps up to `max_decisions` decisions."""
         self._state = state
         self._metrics = metrics
         self._log = log
-        self._decide = decide
+        self._decisions = DecisionCache(decide, metrics.decision_cache, log, max_decisions)
         self._notify_owner = notify_owner
         self._bodies = BodyReader()
 
@@ -133,7 +132,7 @@ class Mutate:
             return []
         namespace, claims = request.namespace, snapshot.claims
         missing = [] if snapshot.facts.namespace(namespace).is_loaded else [namespace]
-        if claims is not None and claims.are_watched and _has_opted_in(request.pod):
+        if claims is not None and claims.are_watched and asks_for_rdma(request.pod):
             unknown = unknown_claims(request.pod, claims.of(namespace))
             missing += [claim_key(namespace, name) for name in unknown]
         return missing
@@ -160,9 +159,9 @@ class Mutate:
             problem = f"{NO_FABRICS_MESSAGE}{self._state.snapshot.reason_without_fabrics}"
             refusal = orjson.dumps(failure(503, problem))
             return Answer(503, refusal, request=request, problem=problem)
-        decision = self._decide(request.pod, decision_input)
-        written = orjson.dumps(answer(request.uid, decision))
-        return Answer(200, written, request=request, decision=decision)
+        answered = self._decisions.answer(request, decision_input)
+        body = answered.body(request.uid)
+        return Answer(200, body, request=request, decision=answered.decision)
 
     def _record(self, answer: Answer, headers: Headers, seconds: float) -> None:
         """Count and log a sent answer."""
@@ -199,11 +198,6 @@ class Mutate:
                 traceparent=trace,
             )
             self._notify_owner(request, decision)
-
-
-def _has_opted_in(pod: PodManifest) -> bool:
-    """Return whether a pod opted in; other pods are not delayed."""
-    return at(pod, ("metadata", "annotations", ENABLE_ANNOTATION)) not in (None, "false")
 
 
 def _log_fields(request: AdmissionRequest, decision: Decision) -> dict[str, object]:

@@ -1,0 +1,262 @@
+"""The view of a pod: the pod without what differs between the pods of one workload.
+
+The pods of a Job differ in their names, in their indexes, and in the volume that the API server
+adds for the token. No decision depends on these, so `view_of` makes the pods equal, and one
+decision serves all of them. The structure stays: a value is replaced, and no list item or key is
+removed, since the operations of a patch contain indexes, and the limits count entries.
+
+The law: the decision on a view is the decision on its pod. It holds since no rule reads what is
+replaced here; `tests/property/test_view.py` and the fuzzer check it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import orjson
+
+from webhook.decide.fabric_variables import ignored_variables_of_all
+from webhook.model.fabric import CompiledConfiguration
+from webhook.model.json import Json, JsonObject
+from webhook.model.pod import CONTAINER_FIELDS, PodManifest
+from webhook.model.pod.environment import field_path
+
+#: The value of what differs.
+_ANY = "0"
+#: Labels and annotations that controllers write, with the index of the pod, of its group or of its
+#: Job, or with a name or hash that contains one. Sources: Kubernetes, pkg/controller/job and
+#: pkg/controller/statefulset; training-operator, pkg/controller.v1/common; JobSet, api/jobset;
+#: LeaderWorkerSet, api/leaderworkerset; Volcano, pkg/controllers/job.
+_INDEXED = frozenset(
+    {
+        *("batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-name"),
+        *("batch.kubernetes.io/controller-uid", "job-name", "controller-uid"),
+        *("apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"),
+        "training.kubeflow.org/replica-index",
+        *("jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key"),
+        *("jobset.sigs.k8s.io/job-global-index", "jobset.sigs.k8s.io/job-group-index"),
+        *("leaderworkerset.sigs.k8s.io/worker-index", "leaderworkerset.sigs.k8s.io/group-index"),
+        *("leaderworkerset.sigs.k8s.io/group-key", "leaderworkerset.sigs.k8s.io/subgroup-index"),
+        *("leaderworkerset.sigs.k8s.io/subgroup-key", "leaderworkerset.sigs.k8s.io/leader-name"),
+        "volcano.sh/task-index",
+    }
+)
+#: Variables that controllers set to the pod's index, or to a text that contains it. Each pattern
+#: matches the index.
+_NUMBER, _OF_LEADER, _OF_TASK = r"^\d{1,9}$", r"(?<=-)\d{1,9}(?=\.)", r'(?<="index":)\d{1,9}(?=\})'
+_INDEXED_VARIABLES = {
+    "JOB_COMPLETION_INDEX": _NUMBER,
+    "LWS_LEADER_ADDRESS": _OF_LEADER,
+    "LWS_WORKER_INDEX": _NUMBER,
+    "NODE_RANK": _NUMBER,
+    "PET_NODE_RANK": _NUMBER,
+    "RANK": _NUMBER,
+    "TF_CONFIG": _OF_TASK,
+    "VC_TASK_INDEX": _NUMBER,
+    "VK_TASK_INDEX": _NUMBER,
+}
+_PATTERNS = {name: re.compile(index) for name, index in _INDEXED_VARIABLES.items()}
+_AS_WORD = {name: re.compile(rb"\b%s\b" % name.encode()) for name in _INDEXED_VARIABLES}
+#: A volume of the admission plugin ServiceAccount, and where it is mounted (Kubernetes,
+#: plugin/pkg/admission/serviceaccount; the letters are those of apimachinery's rand.String).
+_TOKEN_VOLUME = re.compile(r"kube-api-access-[bcdfghjklmnpqrstvwxz2456789]{5}")
+_TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 -- no secret
+#: No user can write this name, since it is no DNS label.
+_TOKEN_NAME = "kube-api-access-*"  # noqa: S105 -- no secret
+_FIELD = re.compile(r"metadata\.(?:(name)|(?:labels|annotations)\['(.+)'\])")
+
+
+def view_of(pod: PodManifest, configuration: CompiledConfiguration) -> PodManifest:
+    """Return the view of a pod; the pod itself if its shape is unusual. Never raises.
+
+    The result shares all but the replaced values with the pod, and nobody edits it.
+    """
+    metadata, spec = pod.get("metadata"), pod.get("spec")
+    if metadata.__class__ is not dict or spec.__class__ is not dict:
+        return pod
+    read_keys: set[str] = set()
+    containers = _containers(spec, _names(configuration), read_keys)
+    if containers is None:
+        return pod
+    return {
+        **{key: value for key, value in pod.items() if key != "status"},
+        "metadata": _metadata(metadata, read_keys),
+        "spec": _spec(spec, containers),
+    }
+
+
+@lru_cache(maxsize=2)
+def _names(configuration: CompiledConfiguration) -> frozenset[str]:
+    """Return the variables whose indexes may be replaced: those that no fabric sets."""
+    return frozenset(_INDEXED_VARIABLES) - ignored_variables_of_all(configuration)
+
+
+def _metadata(metadata: JsonObject, read_keys: set[str]) -> JsonObject:
+    """Return the metadata with the same labels and annotations, and without names and times."""
+    view: JsonObject = {}
+    for field in ("labels", "annotations"):
+        if field in metadata:
+            view[field] = _without_indexes(metadata[field], read_keys)
+    if "namespace" in metadata:
+        view["namespace"] = metadata["namespace"]
+    if metadata.get("generateName"):  # only its presence counts: the name is not known yet
+        view["generateName"] = _ANY
+    elif _NAME in read_keys:
+        view["name"] = metadata.get("name")
+    return view
+
+
+#: Stands for the pod's name in a set of keys of labels and annotations.
+_NAME = ""
+
+
+def _without_indexes(texts: Json, read_keys: set[str]) -> Json:
+    """Return labels or annotations with `_ANY` instead of indexes that nothing reads."""
+    if texts.__class__ is not dict or _INDEXED.isdisjoint(texts):
+        return texts
+    replaced = _INDEXED - read_keys
+    return {
+        key: _ANY if key in replaced and value.__class__ is str else value
+        for key, value in texts.items()
+    }
+
+
+def _containers(
+    spec: JsonObject, names: frozenset[str], read_keys: set[str]
+) -> dict[str, list[JsonObject]] | None:
+    """Return the containers by field, without indexes in `env`; None if a shape is unusual.
+
+    Add the keys of the metadata that their variables read to `read_keys`.
+    """
+    containers: dict[str, list[JsonObject]] = {}
+    for field in CONTAINER_FIELDS:
+        items = spec.get(field)
+        if items is None:
+            continue
+        if items.__class__ is not list:
+            return None
+        containers[field] = views = []
+        for container in items:
+            if container.__class__ is not dict:
+                return None
+            env = container.get("env")
+            views.append(container if not env else _container(container, env, names, read_keys))
+    return containers
+
+
+def _container(
+    container: JsonObject, env: Json, names: frozenset[str], read_keys: set[str]
+) -> JsonObject:
+    """Return a container whose `env` has no indexes, unless something refers to the variable."""
+    if env.__class__ is not list or not all(map(_has_name, env)):
+        return container
+    unread = _unread(container, env, names)
+    for item in env:
+        if "valueFrom" in item and item["name"] not in unread:
+            read_keys.update(_keys_read_by(item["valueFrom"]))
+    if not unread:
+        return container
+    return {**container, "env": [_item(item, unread) for item in env]}
+
+
+def _has_name(item: Json) -> bool:
+    return item.__class__ is dict and item.get("name").__class__ is str
+
+
+def _unread(container: JsonObject, env: list[JsonObject], names: frozenset[str]) -> set[str]:
+    """Return the variables with an index that occur only once in a container: where `env` sets it.
+
+    A command or another variable that names one may depend on its value.
+    """
+    indexed = names.intersection([item["name"] for item in env])
+    if not indexed:
+        return set()
+    written = orjson.dumps(container)
+    return {name for name in indexed if len(_AS_WORD[name].findall(written)) == 1}
+
+
+def _item(item: JsonObject, unread: set[str]) -> JsonObject:
+    name, value = item["name"], item.get("value")
+    if name not in unread or value.__class__ is not str:
+        return item
+    return {**item, "value": _PATTERNS[name].sub(_ANY, value)}
+
+
+def _keys_read_by(source: Json) -> Iterator[str]:
+    """Yield the label, annotation or name that a `valueFrom` reads."""
+    match = _FIELD.fullmatch(field_path(source))
+    if match is not None:
+        yield match[2] or _NAME
+
+
+def _spec(spec: JsonObject, containers: dict[str, list[JsonObject]]) -> JsonObject:
+    """Return the spec with these containers, without the host name and the names of volumes."""
+    view = {**spec, **containers}
+    view.pop("hostname", None)
+    volumes = spec.get("volumes")
+    if volumes.__class__ is list and volumes:
+        token = _token_of(volumes, containers)
+        view["volumes"] = [_volume(volume, token) for volume in volumes]
+        if token:
+            for field, items in containers.items():
+                view[field] = [_mounting_any(container, token) for container in items]
+    return view
+
+
+def _token_of(volumes: list[Json], containers: dict[str, list[JsonObject]]) -> str:
+    """Return the name of the volume for the token, "" if it is not what the API server adds."""
+    names = [
+        volume["name"]
+        for volume in volumes
+        if volume.__class__ is dict
+        and "projected" in volume
+        and volume.get("name").__class__ is str
+        and _TOKEN_VOLUME.fullmatch(volume["name"])
+    ]
+    if len(names) != 1:
+        return ""
+    return "" if any(_mounts_elsewhere(names[0], c) for c in _flat(containers)) else names[0]
+
+
+def _flat(containers: dict[str, list[JsonObject]]) -> Iterator[JsonObject]:
+    for items in containers.values():
+        yield from items
+
+
+def _mounts_elsewhere(token: str, container: JsonObject) -> bool:
+    """Return whether a container mounts this volume in a way that the API server does not."""
+    mounts = container.get("volumeMounts")
+    return mounts.__class__ is list and any(
+        mount.__class__ is dict
+        and mount.get("name") == token
+        and mount.get("mountPath") != _TOKEN_PATH
+        for mount in mounts
+    )
+
+
+def _volume(volume: Json, token: str) -> Json:
+    """Return a volume without the name of the token's volume, and of its PersistentVolumeClaim."""
+    if volume.__class__ is not dict:
+        return volume
+    if token and volume.get("name") == token:
+        return {**volume, "name": _TOKEN_NAME}
+    source = volume.get("persistentVolumeClaim")
+    if source.__class__ is dict and source.get("claimName").__class__ is str:
+        return {**volume, "persistentVolumeClaim": {**source, "claimName": _ANY}}
+    return volume
+
+
+def _mounting_any(container: JsonObject, token: str) -> JsonObject:
+    """Return a container that mounts the token's volume by the name that all pods have."""
+    mounts = container.get("volumeMounts")
+    if mounts.__class__ is not list:
+        return container
+    renamed = [
+        {**mount, "name": _TOKEN_NAME}
+        if mount.__class__ is dict and mount.get("name") == token
+        else mount
+        for mount in mounts
+    ]
+    return {**container, "volumeMounts": renamed}
