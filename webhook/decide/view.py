@@ -34,6 +34,7 @@ _INDEXED = frozenset(
         *("batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-name"),
         *("batch.kubernetes.io/controller-uid", "job-name", "controller-uid"),
         *("apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name"),
+        "controller-revision-hash",
         "training.kubeflow.org/replica-index",
         *("jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key"),
         *("jobset.sigs.k8s.io/job-global-index", "jobset.sigs.k8s.io/job-group-index"),

@@ -69,11 +69,15 @@ class Webhook:
         return f"https://localhost:{self.ports['mutate']}/mutate"
 
     def calls(self) -> int:
-        """Read the number of its answered reviews from its metrics."""
+        """Return the number of its answered reviews."""
+        return int(self.metric(_CALLS))
+
+    def metric(self, series: str) -> float:
+        """Read a series of its metrics; 0 if it does not exist yet."""
         address = f"http://{self._cluster.network.gateway}:{self.ports['health']}/metrics"
         with urllib.request.urlopen(address, timeout=60) as answer:
             lines = answer.read().decode().splitlines()
-        return sum(int(float(line.split()[-1])) for line in lines if line.startswith(_CALLS))
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(f"{series} "))
 
     def during(self, action: Callable[[], object]) -> int:
         """Return the number of its calls while `action` ran."""
