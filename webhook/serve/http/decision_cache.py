@@ -11,6 +11,7 @@ Only the event loop's thread uses it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import NamedTuple
 
 import orjson
@@ -21,6 +22,9 @@ from webhook.decide.analysis import DecisionInput
 from webhook.decide.view import view_of
 from webhook.model.annotations import asks_for_rdma
 from webhook.model.decision import Decision
+from webhook.model.fabric import CompiledConfiguration
+from webhook.model.facts import NamespaceFacts
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest
 from webhook.serve.log import Log
 from webhook.serve.metrics import DecisionCacheMetrics
@@ -29,13 +33,10 @@ Decide = Callable[[PodManifest, DecisionInput], Decision]
 
 #: The default for the maximum number of decisions; a burst of pods has few workloads.
 MAX_DECISIONS = 256
-#: The maximum size in bytes of all views and answers, and of one view.
+#: The maximum size in bytes of all answers, and of a view.
 MAX_BYTES, MAX_VIEW_BYTES = 2 * 1024 * 1024, 64 * 1024
 #: One hit in so many is compared with a new decision.
 CHECKED = 256
-
-#: The namespace of a request, and the view of its pod as JSON.
-_Key = tuple[str, bytes]
 
 
 class Answered(NamedTuple):
@@ -56,28 +57,27 @@ class Answered(NamedTuple):
         """A copy without the patched pod, to keep."""
         return self._replace(decision=self.decision._replace(pod={}))
 
+    @property
+    def size(self) -> int:
+        """The number of bytes of the body, without the uid."""
+        return len(self.head) + len(self.tail)
+
     def body(self, uid: str) -> bytes:
         """Return the body of the answer to the request with this uid."""
         return b"".join((self.head, orjson.dumps(uid), self.tail))
 
 
-class _Entry(NamedTuple):
-    answered: Answered
-    decision_input: DecisionInput
-    size: int
+class _Namespace(NamedTuple):
+    """The decisions with the same facts about a namespace."""
 
-    def holds_for(self, other: DecisionInput) -> bool:
-        """Return whether a decision with the other input would be the same."""
-        own = self.decision_input
-        return (
-            own.configuration is other.configuration
-            and own.fabric_index is other.fabric_index
-            and own.namespace == other.namespace
-        )
+    facts: NamespaceFacts
+    #: By the SHA-256 of the view, the least recently used first: the pods of users, with whatever
+    #: their variables contain, are not kept.
+    by_view: dict[bytes, Answered]
 
 
 class DecisionCache:
-    """The last decisions by namespace and view, the least recently used first."""
+    """The latest decisions; those with an earlier configuration, nodes or facts are dropped."""
 
     def __init__(
         self, decide: Decide, metrics: DecisionCacheMetrics, log: Log, max_decisions: int
@@ -87,36 +87,66 @@ class DecisionCache:
         self._metrics = metrics
         self._log = log
         self._max_decisions = max_decisions
-        self._entries: dict[_Key, _Entry] = {}
-        self._bytes = 0
-        self._hits = 0
+        self._configuration: CompiledConfiguration | None = None
+        self._fabric_index: FabricIndex | None = None
+        #: By name, the least recently used first.
+        self._namespaces: dict[str, _Namespace] = {}
+        self._count = self._bytes = self._hits = 0
 
     def answer(self, request: AdmissionRequest, decision_input: DecisionInput) -> Answered:
-        """Return the decision on a pod, from the cache if one holds for it."""
+        """Return the decision on a pod, from the cache if there is one for its view."""
         if not self._max_decisions or not asks_for_rdma(request.pod):
             return Answered.of(self._decide(request.pod, decision_input))
         view = view_of(request.pod, decision_input.configuration)
-        key = request.namespace, _written(view)
-        if not 0 < len(key[1]) <= MAX_VIEW_BYTES:
+        written = _written(view)
+        if not 0 < len(written) <= MAX_VIEW_BYTES:
             return Answered.of(self._decide(request.pod, decision_input))
-        entry = self._entries.pop(key, None)
-        if entry is not None and entry.holds_for(decision_input):
-            self._entries[key] = entry
-            return self._checked(entry.answered, request, decision_input)
-        self._bytes -= entry.size if entry else 0
+        key = sha256(written).digest()
+        by_view = self._decisions_in(request.namespace, decision_input)
+        cached = by_view.pop(key, None)
+        if cached is not None:
+            by_view[key] = cached
+            return self._checked(cached, request, decision_input)
         self._metrics.misses.inc()
         answered = Answered.of(self._decide(view, decision_input))
-        self._keep(key, answered, decision_input)
+        namespace = self._namespaces.setdefault(
+            request.namespace, _Namespace(decision_input.namespace, by_view)
+        )
+        namespace.by_view[key] = answered.without_pod
+        self._count += 1
+        self._bytes += answered.size
+        self._evict()
         return answered
 
-    def _keep(self, key: _Key, answered: Answered, decision_input: DecisionInput) -> None:
-        size = sum(map(len, key)) + len(answered.head) + len(answered.tail)
-        self._entries[key] = _Entry(answered.without_pod, decision_input, size)
-        self._bytes += size
-        while self._bytes > MAX_BYTES or len(self._entries) > self._max_decisions:
-            oldest = next(iter(self._entries))
-            self._bytes -= self._entries.pop(oldest).size
+    def _decisions_in(self, name: str, decision_input: DecisionInput) -> dict[bytes, Answered]:
+        """Return the decisions that hold in a namespace, and drop those that no longer do."""
+        configuration, facts, fabric_index = decision_input[:3]
+        if self._configuration is not configuration or self._fabric_index is not fabric_index:
+            self._clear()
+            self._configuration, self._fabric_index = configuration, fabric_index
+        namespace = self._namespaces.pop(name, None)
+        if namespace is not None and namespace.facts != facts:
+            self._count -= len(namespace.by_view)
+            self._bytes -= sum(answered.size for answered in namespace.by_view.values())
+            namespace = None
+        if namespace is None:
+            return {}
+        self._namespaces[name] = namespace
+        return namespace.by_view
+
+    def _evict(self) -> None:
+        """Drop the least recently used decisions of the least recently used namespaces."""
+        while self._bytes > MAX_BYTES or self._count > self._max_decisions:
+            name, namespace = next(iter(self._namespaces.items()))
+            self._bytes -= namespace.by_view.pop(next(iter(namespace.by_view))).size
+            self._count -= 1
             self._metrics.evictions.inc()
+            if not namespace.by_view:
+                del self._namespaces[name]
+
+    def _clear(self) -> None:
+        self._namespaces.clear()
+        self._count = self._bytes = 0
 
     def _checked(
         self, cached: Answered, request: AdmissionRequest, decision_input: DecisionInput
@@ -131,7 +161,7 @@ class DecisionCache:
             return cached
         self._metrics.differences.inc()
         self._max_decisions = 0
-        self._entries.clear()
+        self._clear()
         self._log.write(
             "error",
             "a cached decision differs from a new one; nothing is cached until the next start",

@@ -15,7 +15,7 @@ from webhook.admission.response import answer
 from webhook.admission.review import AdmissionRequest
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
-from webhook.model.decision import Decision
+from webhook.model.decision import Decision, PatchOp
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import at
@@ -155,18 +155,61 @@ def test_the_least_recently_used_decision_is_dropped() -> None:
     assert cache.made == 4
 
 
-def test_all_decisions_together_are_limited_in_bytes() -> None:
-    """A decision that is replaced does not count any more."""
-    size = 60_000
-    many = MAX_BYTES // size + 2
-    cache = Cache(1000)
-    for number in range(many):
-        cache.body(trainer(image="x" * size, name=f"c{number}"))
-    assert 0 < cache.count("evictions") < 5
-    dropped = cache.count("evictions")
-    for _ in range(many):  # the same pod, each time with another configuration
-        cache.body(trainer(image="x" * size, name="c1"), decision_input())
-    assert cache.count("evictions") <= dropped + 2
+def test_the_least_recently_used_namespace_is_dropped_first() -> None:
+    """A decision in a namespace that is used now stays, even if it is older."""
+    cache = Cache(3)
+    a, b = (trainer(name=name) for name in "ab")
+    for manifest, namespace in ((a, "x"), (b, "x"), (a, "y"), (b, "x"), (a, "z")):
+        cache.body(manifest, namespace=namespace)
+    assert (cache.made, cache.count("evictions")) == (4, 1)
+    for manifest, namespace in ((a, "x"), (b, "x"), (a, "z")):
+        cache.body(manifest, namespace=namespace)
+    assert cache.made == 4
+
+
+def test_outdated_decisions_are_dropped() -> None:
+    """Otherwise, they would keep the facts and the nodes of each time."""
+    cache = Cache()
+    for name in "ab":
+        cache.body(trainer(name=name))
+    changed = INPUT._replace(namespace=replace(INPUT.namespace, memory_limit_rejection="a quota"))
+    cache.body(trainer(name="a"), changed)
+    assert (cache.cache._count, len(cache.cache._namespaces["lab"].by_view)) == (1, 1)
+    cache.body(trainer(name="a"), changed, namespace="other")
+    cache.body(trainer(name="a"), changed._replace(fabric_index=FabricIndex()))
+    assert (cache.cache._count, list(cache.cache._namespaces)) == (1, ["lab"])
+
+
+def by_long_message(manifest: Any, cluster: DecisionInput) -> Decision:
+    """Decide with a patch of 100 kB."""
+    patch = PatchOp(op="add", path="/x", value="x" * 75_000)  # 100 kB in base64
+    return decide(manifest, cluster)._replace(patch=(patch,))
+
+
+def test_all_answers_together_are_limited_in_bytes() -> None:
+    """An answer that is replaced does not count any more."""
+    cache = Cache(1000, by_long_message)
+    fitting = MAX_BYTES // 101_000
+    for number in range(fitting):
+        cache.body(trainer(name=f"c{number}"))
+    assert cache.count("evictions") == 0
+    for quota in ("a", "b", "c"):  # the same pod, each time with other facts
+        changed = replace(INPUT.namespace, memory_limit_rejection=quota)
+        cache.body(trainer(name="c0"), INPUT._replace(namespace=changed))
+    for number in range(fitting - 1):
+        cache.body(trainer(name=f"d{number}"), namespace="other")
+    assert cache.count("evictions") == 0
+    for number in range(fitting):
+        cache.body(trainer(name=f"e{number}"), namespace="third")
+    assert cache.count("evictions") == fitting
+
+
+def test_the_pods_of_users_are_not_kept() -> None:
+    """Their variables may contain passwords."""
+    cache = Cache()
+    cache.body(trainer(env=[{"name": "PASSWORD", "value": "hunter2"}]))
+    assert cache.count("misses") == 1
+    assert "hunter2" not in repr(cache.cache._namespaces)
 
 
 @pytest.mark.parametrize(
