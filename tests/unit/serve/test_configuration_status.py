@@ -21,7 +21,8 @@ class Replica:
 
     def __init__(self, stored: dict[str, Any] | None = None) -> None:
         self.holds = True
-        #: The stored status, and whether the watch delivers it.
+        #: The number of changes of the stored status, and whether the watch delivers it.
+        self.version = 0
         self.stored = stored or {}
         self.delivers = True
         self.written: list[dict[str, Any]] = []
@@ -34,8 +35,18 @@ class Replica:
         part = HoldersPart(self._content, lambda: self.seconds, self._now)
         self.writer = StatusWriter(lambda: (self, self), [part], self.problems.append)
 
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The stored status."""
+        return self._stored
+
+    @stored.setter
+    def stored(self, status: dict[str, Any]) -> None:
+        self.version += 1
+        self._stored = status
+
     def _content(self) -> StatusUpdate | None:
-        return self.update and self.update._replace(stored=self.stored)
+        return self.update and self.update._replace(stored=self.stored, version=str(self.version))
 
     def step(self) -> bool:
         """Let the minimum time between two writes pass; return whether writing succeeded."""
@@ -159,6 +170,17 @@ def test_a_status_that_somebody_changed_is_written_again() -> None:
         replica.step()
         replica.step()
         assert [status["nodes"] for status in replica.written] == [4]
+
+
+def test_a_false_status_that_comes_back_is_replaced_again() -> None:
+    """Also within the minimum time between two writes, in which its repair goes unnoticed."""
+    replica = Replica()
+    replica.step()
+    false = {**replica.written[0], "nodes": 0}
+    for _ in range(3):
+        replica.stored = false
+        replica.step()
+    assert replica.written == [replica.written[0]] * 4
 
 
 def test_a_field_that_is_not_stored_is_written_twice_at_most() -> None:

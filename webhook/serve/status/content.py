@@ -53,8 +53,9 @@ class StatusUpdate(NamedTuple):
     conditions: Sequence[Condition]
     #: The other fields of the status.
     fields: JsonObject
-    #: The status of the object, as the watch delivered it.
+    #: The status of the object, and its metadata.resourceVersion, as the watch delivered them.
     stored: Mapping[str, object] = MappingProxyType({})
+    version: str = ""
 
 
 def status_update(
@@ -78,7 +79,9 @@ def status_update(
     }
     conditions = (*filter(None, (_valid(observed), _active(observed, used), called)),)
     ready = _ready(observed, conditions, replicas)
-    return StatusUpdate(observed.generation, (ready, *conditions), fields, observed.status)
+    return StatusUpdate(
+        observed.generation, (ready, *conditions), fields, observed.status, observed.version
+    )
 
 
 def _ready(

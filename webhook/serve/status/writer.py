@@ -136,10 +136,11 @@ class HoldersPart:
         """Prepare; `content` returns None without an object."""
         self._content = content
         self._clock, self._now = clock, now
-        #: The last written status, and the stored one at that time. They may stay different: an
-        #: older definition of the kind drops fields that it does not know.
+        #: The last written status, and the version of the object at that time. The stored status
+        #: may stay different, since an older definition of the kind drops unknown fields. It is not
+        #: compared itself: a thief may have put an earlier one back.
         self._written: JsonObject = {}
-        self._replaced: Mapping[str, object] | None = None
+        self._version: str | None = None
         self._next_write = 0.0
 
     def write(self, lease: StatusLease, api: StatusApi) -> None:
@@ -153,19 +154,17 @@ class HoldersPart:
     def _write(self, update: StatusUpdate, api: StatusApi) -> None:
         stored = {key: value for key, value in update.stored.items() if key not in _NOT_HOLDERS}
         status = _status(update, stored, self._now())
-        if status == stored:
-            self._replaced = None
-        elif (status, stored) != (self._written, self._replaced):
+        if status != stored and (status, update.version) != (self._written, self._version):
             self._next_write = self._clock() + WRITE_INTERVAL
-            self._written, self._replaced = status, stored
+            self._written, self._version = status, update.version
             metadata = {"name": CONFIGURATION_NAME}
             body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "status": status}
             if not api.apply(PATH, body):  # the object has been deleted just now
-                self._replaced = None
+                self._version = None
 
     def forget(self) -> None:
         """Write again: the last write failed."""
-        self._replaced = None
+        self._version = None
 
     def leave(self, api: StatusApi) -> None:
         """Leave all: the next holder continues from it."""
