@@ -173,7 +173,7 @@ def test_a_status_that_somebody_changed_is_written_again() -> None:
 
 
 def test_a_false_status_that_comes_back_is_replaced_again() -> None:
-    """Also within the minimum time between two writes, in which its repair goes unnoticed."""
+    """Also within the minimum time between two writes, when its repair goes unnoticed."""
     replica = Replica()
     replica.step()
     false = {**replica.written[0], "nodes": 0}
