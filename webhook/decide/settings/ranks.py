@@ -30,7 +30,7 @@ def rank_settings(
     settings = reader.settings_with_files(path)
     if settings is NO_SETTINGS:
         return settings
-    if _passes_all_on(pod, path, commands):
+    if passes_all_on(pod, path, commands):
         return CommandSettings(settings.certain, settings.possible)
     return CommandSettings(settings.rank_settings, settings.possible_rank_settings)
 
@@ -76,7 +76,7 @@ def with_workload(container: CommandSettings, workload: CommandSettings) -> Comm
     )
 
 
-def _passes_all_on(pod: Pod, path: Path, commands: Commands) -> bool:
+def passes_all_on(pod: Pod, path: Path, commands: Commands) -> bool:
     """Return whether ranks get all variables of the launcher."""
     launcher_commands = commands.other_launcher_commands(path)
     if any(basename(words[0] or "") != RAY_HEAD[0] for words in launcher_commands):

@@ -8,8 +8,9 @@ from webhook.decide.analysis import Launcher, PodAnalysis
 from webhook.decide.launchers.mpi_transport import worst_tcp_setting
 from webhook.decide.launchers.openmpi import MCA_PREFIX
 from webhook.decide.settings.effective import effective_env
-from webhook.decide.settings.ranks import rank_settings
+from webhook.decide.settings.ranks import passes_all_on, rank_settings
 from webhook.decide.settings.setting import Setting
+from webhook.model.config_maps import ReadEnv
 from webhook.model.decision import Reason, Verdict
 from webhook.model.pod import Path
 from webhook.model.traffic_libraries import moves_data_by_mpi
@@ -23,7 +24,6 @@ RANKS_OFF = Reason(
     rdma="no",
 )
 RANK_REASONS = (RANKS_OFF,)
-_ENV = "env"  #: the source of a variable that the command would only give a default
 
 
 def judge_rank_settings(analysis: PodAnalysis) -> Verdict | None:
@@ -45,15 +45,28 @@ def _verdict(analysis: PodAnalysis, launcher: Launcher) -> Verdict | None:
 
 
 def _settings_of_ranks(analysis: PodAnalysis, path: Path) -> Mapping[str, Setting]:
-    """Return the certain settings; where one is a default, the launcher's own variable wins."""
-    commands, own_env = analysis.commands, analysis.containers[path].env
-    settings = rank_settings(analysis.original, path, commands, analysis.command_reader).certain
-    return {
-        name: setting._replace(value=own_env[name], source=_ENV, key=None)
-        if setting.default and name in own_env
-        else setting
-        for name, setting in settings.items()
-    }
+    """Return the certain settings, and what the ranks get from the launcher's own variables.
+
+    Some launchers pass all of these on; the others do so with a name in `-x`, where the command
+    may only have a default.
+    """
+    pod, commands, reader = analysis.original, analysis.commands, analysis.command_reader
+    settings = rank_settings(pod, path, commands, reader).certain
+    if reader.settings_with_files(path).drops_env:
+        return settings
+    gets_all = passes_all_on(pod, path, commands)
+    names = [
+        name
+        for name in reader.env(path).variables
+        if (settings[name].default if name in settings else gets_all)
+    ]
+    return {**settings, **{name: _of_env(reader.env(path), name) for name in names}}
+
+
+def _of_env(env: ReadEnv, name: str) -> Setting:
+    key = env.keys.get(name)
+    source = key.title if key else "env"
+    return Setting(name, env.variables[name], source, default=True, key=key)
 
 
 def _mpi_verdict(
@@ -63,7 +76,7 @@ def _mpi_verdict(
     path, reader = launcher.path, analysis.command_reader
     if not moves_data_by_mpi(reader.text_with_files(path)):
         return None
-    own_env = analysis.containers[path].env
+    own_env = reader.env(path).variables
     of_launcher = effective_env(own_env, reader.settings_with_files(path), own_env)
     env = {name: value for name, value in of_launcher.items() if name.startswith(MCA_PREFIX)}
     env |= {name: setting.value for name, setting in settings.items()}

@@ -38,6 +38,12 @@ def test_options_of_serving_engines(words: str, devices: str | None) -> None:
     assert certain(settings_in(other)) == {}
 
 
+def test_only_vllm_accepts_underscores() -> None:
+    """SGLang rejects them."""
+    words = ("serve", "--mooncake-ib-device", "mlx5_7", "--disaggregation_ib_device", "mlx5_8")
+    assert certain(settings_of(*words)) == {"MOONCAKE_DEVICE": "mlx5_7"}
+
+
 def test_devices_of_elastic_experts() -> None:
     """Those of the disaggregation come first, and the backend of that is not theirs."""
     elastic = "serve --mooncake-ib-device mlx5_7"

@@ -183,3 +183,16 @@ def test_a_launcher_with_a_script(script: str, *, overrides_env: bool) -> None:
     own = {**launcher, "env": env(NCCL_IB_DISABLE="1")}
     manifest = pod(own, labels=labels, annotations=annotations, volumes=VOLUMES)
     assert verdict_on(manifest, cluster).key == (ENTRY if overrides_env else None)
+
+
+def test_a_launcher_that_passes_on_a_variable_of_env_from() -> None:
+    """Its env overrides that."""
+    facts = NamespaceFacts(config_maps={"site": {"NCCL_IB_DISABLE": "1"}})
+    labels = {"training.kubeflow.org/job-role": "launcher"}
+    manifest = pod(container(command=["deepspeed", "a.py"], **SITE), labels=labels)
+    verdict = verdict_on(manifest, decision_input(V100)._replace(namespace=facts))
+    assert verdict.message == (
+        "container trainer starts its ranks with NCCL_IB_DISABLE=1 (key NCCL_IB_DISABLE of "
+        "ConfigMap site): remove it"
+    )
+    assert (verdict.key, verdict.overrides_env) == (DataKey("site", "NCCL_IB_DISABLE"), False)

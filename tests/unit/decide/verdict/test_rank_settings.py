@@ -84,6 +84,26 @@ def test_a_default_in_the_command_of_a_launcher(own: str, expected: tuple[str, s
     assert ("with NCCL_IB_DISABLE=1 (env): remove it" in blamed) is (own == "1")
 
 
+@pytest.mark.parametrize(
+    ("script", "rdma"),
+    [
+        ("deepspeed a", "no"),
+        ("export NCCL_DEBUG=INFO; deepspeed a", "no"),
+        ("unset NCCL_IB_DISABLE; deepspeed a", "none"),
+        ("export NCCL_IB_DISABLE=0; deepspeed a", "none"),
+        ("env -i deepspeed a", "none"),
+        ("mpirun -H a,b a", "none"),
+        ("ray start --head", "none"),
+    ],
+)
+def test_variables_of_a_launcher_that_passes_them_on(script: str, rdma: str) -> None:
+    """Ranks get them, unless its command changes them; Open MPI passes on only OMPI_*."""
+    main = container(command=["sh", "-c", script], env=env(NCCL_IB_DISABLE="1"))
+    verdict = verdict_on(pod(main, labels=LABEL))
+    assert verdict.rdma == rdma
+    assert ("NCCL_IB_DISABLE=1 (env): remove it" in verdict.message) is (rdma == "no")
+
+
 def test_a_default_of_a_parameter() -> None:
     """Open MPI's ranks get it from the launcher's env."""
     script = "export OMPI_MCA_pml=${OMPI_MCA_pml:-ob1} OMPI_MCA_btl=tcp; mpirun osu_bw"
