@@ -207,6 +207,11 @@ def test_a_provider_without_rdma_for_the_plugin_for_libfabric(name: str, value: 
     assert verdict.message == (
         "container trainer sets FI_PROVIDER=tcp for NCCL's plugin: remove the variable"
     )
+    exported = ["sh", "-c", "export FI_PROVIDER=tcp; torchrun a"]
+    assert verdict_on(pod(gpu(command=exported, env=env(**{name: value})))).message == (
+        "container trainer sets FI_PROVIDER=tcp (export in its command) for NCCL's plugin: "
+        "remove it"
+    )
     efa = pod(gpu(env=env(FI_PROVIDER="verbs", **{name: value})))
     assert judged(efa) == ("unsure", "NcclNetPlugin")
     other = pod(gpu(env=env(FI_PROVIDER="tcp", NCCL_NET_PLUGIN="fastrak")))
