@@ -42,8 +42,8 @@ _RDMA = frozenset({"openib", "uct", "ofi"})
 _CHOOSING = frozenset({"pml", "btl", "mtl"})
 _PROVIDER, _INTELS_PROVIDER, _FABRICS = "FI_PROVIDER", "I_MPI_OFI_PROVIDER", "I_MPI_FABRICS"
 _TLS = "UCX_TLS"
-#: The variables that may keep MPI on TCP.
-MPI_VARIABLES = frozenset({"OMPI_MCA_pml", _PROVIDER, _INTELS_PROVIDER, _FABRICS})
+#: The variables that can certainly keep MPI on TCP.
+MPI_VARIABLES = frozenset({"OMPI_MCA_pml", _PROVIDER, _INTELS_PROVIDER})
 
 
 class TcpSetting(NamedTuple):
@@ -100,7 +100,7 @@ def _tcp_settings(
 
 
 def _of_open_mpi(parameters: Mapping[str, Word], provider: str) -> Iterator[TcpSetting]:
-    pml, btl = parameters.get("pml"), parameters.get("btl") or ""
+    pml, btl = parameters.get("pml"), parameters.get("btl")
     if pml == "ob1" and btl and btl[0] != "^" and _RDMA.isdisjoint(btl.split(",")):
         yield TcpSetting(f"pml ob1 and btl {btl:.40}", certain=True)
     elif pml in ("ob1", "^ucx"):

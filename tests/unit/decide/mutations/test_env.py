@@ -474,6 +474,8 @@ MESSAGES = "keeps MPI's own messages on TCP: remove it if they matter"
         (["mpirun", *TCP, "python", "-m", "mpi4py", "a"], {}, "pml ob1 and btl tcp,self"),
         (["mpirun", "-mca", "pml", "ob1", "./solver"], {}, ""),
         (["mpirun", "./solver"], {"FI_PROVIDER": "verbs"}, ""),
+        (["mpirun", "./solver"], {"I_MPI_FABRICS": "shm:tcp"}, ""),
+        (["mpirun", "-mca", "pml", "cm", "./solver"], {"FI_PROVIDER": "tcp"}, "FI_PROVIDER=tcp"),
         (
             ["mpirun", "./solver"],
             {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp"},

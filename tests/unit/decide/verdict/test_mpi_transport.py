@@ -74,6 +74,11 @@ def ranks(command: str, **values: str) -> PodManifest:
         ("mpirun a", {"FI_PROVIDER": "tcp", "OMPI_MCA_btl": "^openib"}, EQUIPPED),
         ("mpirun a", {"FI_PROVIDER": "tcp"}, PERHAPS),
         ("./mpi4py.sh", {"FI_PROVIDER": "tcp", "OMPI_MCA_pml": "ucx"}, EQUIPPED),
+        (
+            "./mpi4py.sh",
+            {"FI_PROVIDER": "tcp", "OMPI_MCA_pml": "ucx", "I_MPI_DEBUG": "5"},
+            PROVIDER,
+        ),
         ("./mpi4py.sh", {"FI_PROVIDER": "tcp", "OMPI_MCA_btl": "^openib"}, EQUIPPED),
         ("./mpi4py.sh", {"FI_PROVIDER": "tcp", "OMPI_MCA_mtl": "psm2"}, EQUIPPED),
         ("./mpi4py.sh", {"FI_PROVIDER": "tcp", "OMPI_MCA_coll": "^hcoll"}, PERHAPS),
@@ -242,6 +247,19 @@ def test_what_the_site_sets_shows_no_mpi(value: str) -> None:
     assert verdict_of(decide_on(first.pod, cluster)) == PERHAPS
     own = pod(container(**{**main, "env": env(OMPI_MCA_pml="ob1")}), labels=labels)
     assert judged(own, decision_input(fabric(resources=site.resources))) == OB1
+
+
+def test_what_a_fabric_sets_shows_no_open_mpi() -> None:
+    """It is in the pod by the second call, for any MPI."""
+    openmpi = fabric(
+        resources=(RdmaResource(name="rdma/v100"),),
+        libraries=frozenset({"openmpi"}),
+        socket_interface="eth0",
+    )
+    resources = quantities({"rdma/v100": "1"})
+    main = container(command=["mpirun", "a"], env=env(FI_PROVIDER="tcp"), resources=resources)
+    assert "OMPI_MCA_btl_tcp_if_include" in str(decide_on(pod(main), decision_input(openmpi)).pod)
+    assert judged(pod(main), decision_input(openmpi)) == PERHAPS
 
 
 def test_ucx_tls_of_the_site() -> None:
