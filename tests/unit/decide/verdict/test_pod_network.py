@@ -33,7 +33,8 @@ def test_a_device_is_not_moved_into_the_hosts_network(mode: str) -> None:
     assert verdict.message == (
         f"fabric here ({mode}) does not work in the host network: remove hostNetwork from the pod"
     )
-    assert judged(pod(), decision_input(on(mode))) == EQUIPPED
+    for link_layer in ("InfiniBand", "Ethernet"):
+        assert judged(pod(), decision_input(on(mode, link_layer))) == EQUIPPED
 
 
 def test_shared_roce_needs_networks() -> None:
@@ -64,6 +65,15 @@ def test_networks_that_could_not_be_added_are_missed() -> None:
     skipped = pod(annotations={"rdma.lab/skip": "networks"})
     assert judged(skipped, cluster) == ("unsure", "NetworksNotAdded")
     assert judged(pod(gpu(), annotations={NETWORKS_ANNOTATION: "lab/net"}), cluster) == EQUIPPED
+    other = pod(annotations={"rdma.lab/skip": "shared-memory"})
+    assert judged(other, decision_input(on(networks=("lab/net",), shared_memory="8Gi"))) == EQUIPPED
+
+
+def test_networks_of_a_resource_that_the_pod_does_not_use() -> None:
+    """They are not missed."""
+    resources = (RdmaResource(name="rdma/x"), RdmaResource(name="rdma/y", network="lab/net"))
+    trainer = pod(gpu(limits={"rdma/x": "1"}))
+    assert judged(trainer, decision_input(on(resources=resources))) == EQUIPPED
 
 
 def test_istios_proxy_may_separate_ranks() -> None:
