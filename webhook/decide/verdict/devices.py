@@ -68,7 +68,7 @@ def judge_device(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         request = f"container {patched.target.name} requests {requested[0]}"
         message = f"{request}, which fabric {fabric.name} does not have: remove that resource"
         return Verdict.of(RESOURCE_UNKNOWN, message)
-    if fabric.claim_templates and claims_nic(pod, patched, fabric):
+    if claims_nic(pod, patched, fabric):
         return None
     if not fabric.inject_resources or (
         patched.container.privileged and fabric.mode not in _EXCLUSIVE_MODES

@@ -95,6 +95,39 @@ def test_without_the_claim_there_is_no_device() -> None:
     assert verdict.message == "container trainer gets no RDMA device: rdma.lab/skip lists claims"
 
 
+def test_each_container_has_its_own_obstacle() -> None:
+    """The first container has the fabric's claim, and the second cannot get it."""
+    first = container("first", resources={**quantities({GPU: "1"}), "claims": [{"name": "mine"}]})
+    claims = {"mine": "nics", "rdma-lab-h100-0": "other"}
+    manifest = pod(
+        first,
+        container("second", resources=quantities({GPU: "1"})),
+        container("third", resources={"claims": [{"name": "rdma-lab-h100-0"}]}),
+        resourceClaims=[
+            {"name": name, "resourceClaimTemplateName": template}
+            for name, template in claims.items()
+        ],
+    )
+    verdict = verdict_on(manifest, with_templates({"nics": {"nic": ()}, "rail": {}}))
+    assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
+    assert verdict.message == (
+        "container second gets no RDMA device: rename the pod's own claim rdma-lab-h100-0, since "
+        "the webhook uses that name"
+    )
+
+
+def test_a_claim_of_the_fabrics_class_is_a_device() -> None:
+    """Even if the fabric has no templates, and no resources."""
+    classes = frozenset({"rdma-nic"})
+    bare = fabric("bare", gpu_resources=frozenset({GPU}), device_classes=classes)
+    user = container(resources={**quantities({GPU: "1"}), "claims": [{"name": "mine"}]})
+    manifest = pod(user, resourceClaims=[{"name": "mine", "resourceClaimTemplateName": "own"}])
+    for requested, expected in (("rdma-nic", "yes"), ("other-nic", "unsure")):
+        facts = ClaimFacts(templates={"own": {"nic": (requested,)}}, has_all_templates=True)
+        namespace = NamespaceFacts(name="lab", claim_facts=facts)
+        assert judged(manifest, decision_input(bare, namespace=namespace))[0] == expected
+
+
 def test_a_claim_of_no_fabric_leaves_it_open() -> None:
     """The NIC belongs to no fabric, even if the GPU does."""
     user = container(resources={**quantities({GPU: "1"}), "claims": [{"name": "nic"}]})

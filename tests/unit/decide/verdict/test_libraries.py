@@ -55,6 +55,7 @@ def named(manifest: PodManifest) -> tuple[str, ...]:
         (server(MORI), ("MoRI",)),
         (server(DEEPEP), ("NVSHMEM",)),
         (server(DEEPEP, NVSHMEM_REMOTE_TRANSPORT="None"), ("NCCL",)),
+        (server(NIXL, NVSHMEM_REMOTE_TRANSPORT="none"), ("NIXL",)),
         (server(["bpslaunch", "x"], DMLC_ENABLE_RDMA="1"), ("ps-lite",)),
         (server([*NIXL, "--nnodes", "2"]), ("NIXL", "NCCL")),
         (server(NIXL, MASTER_ADDR="server-0"), ("NIXL", "NCCL")),
@@ -121,6 +122,7 @@ def test_a_group_over_several_nodes_needs_nccl_too() -> None:
         "container trainer sets NCCL_IB_DISABLE=1: remove the variable; NIXL can use RDMA"
     )
     assert verdict.libraries == ("NIXL", "NCCL")
+    assert verdict.traffic == "NIXL and NCCL"
     plugin = {"NCCL_NET_PLUGIN": "fastrak", "UCX_TLS": "tcp"}
     worst = verdict_on(pod(gpu(command=NIXL, env=env(**plugin)), labels=GROUP))
     assert (worst.rdma, worst.because.code) == ("no", "NixlWithoutRdma")
@@ -203,6 +205,15 @@ def test_what_keeps_the_other_libraries_off_rdma(
     verdict = verdict_on(server(command, **values))
     assert (verdict.rdma, verdict.because.code) == ("no", code)
     assert verdict.message == f"container trainer {message}"
+
+
+def test_ucx_under_nvshmem_by_the_command() -> None:
+    """The message says where it is."""
+    script = f"export UCX_TLS=tcp NVSHMEM_REMOTE_TRANSPORT=ucx; {' '.join(DEEPEP)}"
+    assert verdict_on(pod(gpu(command=["sh", "-c", script]))).message == (
+        "container trainer uses NVSHMEM over UCX with UCX_TLS=tcp (export in its command): "
+        "remove it"
+    )
 
 
 @pytest.mark.parametrize(

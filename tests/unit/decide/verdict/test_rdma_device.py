@@ -178,6 +178,12 @@ def test_another_vendors_nic_is_not_certain() -> None:
     assert judged(pod(gpu(limits=efa, env=sockets))) == ("no", "NcclNetSocket")
 
 
+def test_an_unknown_resource_beside_another_vendors_nic() -> None:
+    """The NIC may carry the traffic, so nothing is certain."""
+    limits = {"vpc.amazonaws.com/efa": "1", "rdma/other": "1"}
+    assert judged(pod(gpu(limits=limits))) == ("unsure", "ForeignNIC")
+
+
 def test_without_a_fabric_there_is_no_rdma() -> None:
     """Both if no fabric matches and if several do."""
     unclaimed = pod(container(resources=quantities({"nvidia.com/gpu": "1"})))

@@ -51,7 +51,7 @@ def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA for NIXL, or None."""
     variable, backend = transport_variables.nixl_backend(patched.user_env)
     if backend:
-        return _other_backend(pod, patched, variable, backend)
+        return _other_backend(patched, variable, backend)
     tls = transport_variables.ucx_tls_without_rdma(patched.user_env)
     if not tls:
         return judge_devices(pod, patched, "UCX_NET_DEVICES")
@@ -62,12 +62,8 @@ def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     return patched.verdict(NIXL, message, "UCX_TLS")
 
 
-def _other_backend(
-    pod: PatchedPod, patched: PatchedTarget, variable: str, backend: str
-) -> Verdict | None:
-    """Return the verdict on a backend that does not use UCX: a foreign NIC may need it."""
-    if pod.applicability.uses_foreign_nic:
-        return None
+def _other_backend(patched: PatchedTarget, variable: str, backend: str) -> Verdict:
+    """Return the verdict on a backend that does not use UCX."""
     place = patched.place(variable) or f" ({variable})"
     message = (
         f"container {patched.target.name} makes NIXL use {backend:.40}{place} instead of UCX, and "
