@@ -61,6 +61,9 @@ class _OwnedMetadata(LenientObject):
 
 class _OwnedFields(LenientObject):
     metadata: _OwnedMetadata = Field(default_factory=_OwnedMetadata, alias="f:metadata")
+    #: Of a ConfigMap.
+    data: Presence = Field(default=False, alias="f:data")
+    binary_data: Presence = Field(default=False, alias="f:binaryData")
 
 
 class ManagedFields(LenientObject):
@@ -178,6 +181,7 @@ class PodSpec(LenientObject):
     scheduler_name: Text = ""
     volumes: Items[PodVolume] = ()
     host_pid: Flag = Field(default=False, alias="hostPID")
+    host_users: Flag = True
     os: Named = Field(default_factory=Named)
     containers: Items[Container] = ()
     init_containers: Items[Container] = ()

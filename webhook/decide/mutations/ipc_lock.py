@@ -45,6 +45,8 @@ _AS_ROOT = (
 RUN_AS_ROOT = f"Run {_AS_ROOT}"
 #: The same after a condition.
 OTHERWISE_RUN_AS_ROOT = f"Otherwise, run {_AS_ROOT}"
+#: The remedy for a container that runs as root without IPC_LOCK; the verdict uses it, too.
+ADD_CAPABILITY = f"Add {CAPABILITY} to securityContext.capabilities.add of the container."
 
 ADDED = Reason("Added", "IPC_LOCK was added to the container's capabilities.", remedy="")
 PRESENT = Reason("Present", "The container already has IPC_LOCK.", remedy="")

@@ -151,7 +151,7 @@ class PatchedPod(NamedTuple):
             decisive_targets=tuple(
                 [
                     PatchedTarget.of(target, view, analysis, claims)
-                    for target in _decisive_targets(analysis)
+                    for target in decisive_targets(analysis)
                 ]
             ),
             outcomes=tuple(draft.outcomes),
@@ -178,6 +178,9 @@ def _claims(pod: Pod, analysis: PodAnalysis) -> Claims:
     return claims_by_container(claims_of(pod, analysis.namespace.claim_facts))
 
 
-def _decisive_targets(analysis: PodAnalysis) -> Sequence[Target]:
-    """Leave out init containers and sidecars, which get no device, unless nothing else is left."""
+def decisive_targets(analysis: PodAnalysis) -> Sequence[Target]:
+    """Return the targets that the verdict is about.
+
+    Init containers and sidecars, which get no device, are left out unless nothing else is left.
+    """
     return [target for target in analysis.targets if target.kind == "app"] or analysis.targets

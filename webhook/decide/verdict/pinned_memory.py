@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.decide.mutations.ipc_lock import (
+    ADD_CAPABILITY,
     CAPABILITY,
     DROPPED,
     POD_SECURITY,
@@ -79,7 +80,7 @@ _SKIPS = MemoryObstacle(
 _LACKS = MemoryObstacle(
     f"lacks {CAPABILITY}",
     "add it to capabilities.add",
-    f"Add {CAPABILITY} to securityContext.capabilities.add of the container.",
+    ADD_CAPABILITY,
 )
 _STAY_ROOT = (
     "Remove what changes the user, or drops the capability, from the container's command or the "

@@ -1,4 +1,4 @@
-"""The node that a pod is bound to: it settles a doubt of admission about nodes.
+"""The node that a pod is bound to: it settles a doubt of admission about nodes, or raises one.
 
 A pod gets a node only if that has what it requests: the scheduler counts, and the kubelet rejects a
 pod that does not fit (kubernetes, pkg/kubelet/lifecycle/predicate.go). So on a node of its fabric,
@@ -36,10 +36,12 @@ SETTLED_REMARKS = (SELECTOR_UNKNOWN.code,)
 
 
 class BoundNode(NamedTuple):
-    """The node of a pod about which admission doubted that it gets one of its fabric."""
+    """The node of a pod that was equipped for a fabric."""
 
     name: str
     fabric: str
+    #: Whether admission doubted that the pod gets a node of its fabric.
+    is_in_doubt: bool
     #: The fabrics that the node may belong to; None if unknown.
     fabrics: frozenset[str] | None = None
     #: Why they are unknown, as a clause.
@@ -51,12 +53,22 @@ class BoundNode(NamedTuple):
         return self.fabrics is not None and self.fabric in self.fabrics
 
 
-def node_in_doubt(evidence: PodEvidence) -> str:
-    """Return the node of a pod whose verdict at admission is about nodes; "" for other pods."""
+def node_to_compare(evidence: PodEvidence) -> str:
+    """Return the node of a pod for which the fabrics of its node matter; "" for other pods.
+
+    They matter to a verdict about nodes, and if the configuration of the admission is known, to
+    each pod that was equipped for a fabric.
+    """
     status = evidence.status
-    if status is None or status.verdict_reason not in _PLACEMENT or _is_rejected(evidence.pod):
+    if status is None or _is_rejected(evidence.pod):
         return ""
-    return evidence.pod.spec.node_name
+    is_equipped = status.fabric and status.rdma in ("yes", "unsure")
+    is_known = is_equipped and configuration_of(evidence, status) is not None
+    return evidence.pod.spec.node_name if _is_in_doubt(status) or is_known else ""
+
+
+def _is_in_doubt(status: StatusAnnotation) -> bool:
+    return status.verdict_reason in _PLACEMENT
 
 
 def node_without_fabric(evidence: PodEvidence) -> str:
@@ -73,23 +85,22 @@ def _is_rejected(pod: PodRecord) -> bool:
 
 
 def bound_node(evidence: PodEvidence) -> BoundNode | None:
-    """Return the node that settles the verdict of admission; None if that is about other things."""
-    name, status = node_in_doubt(evidence), evidence.status
+    """Return the node of a pod that was equipped for a fabric, as far as it matters; or None."""
+    name, status = node_to_compare(evidence), evidence.status
     if not name or status is None:
         return None
     return _judged(evidence, status, name)
 
 
 def _judged(evidence: PodEvidence, status: StatusAnnotation, name: str) -> BoundNode:
+    node = BoundNode(name, status.fabric, _is_in_doubt(status))
     facts, configuration = evidence.node_facts.get(name), configuration_of(evidence, status)
     if facts is None:
-        return BoundNode(name, status.fabric, unknown="the node could not be read")
+        return node._replace(unknown="the node could not be read")
     if configuration is None:
         unknown = "the configuration of the admission could not be read, or has changed since"
-        return BoundNode(name, status.fabric, unknown=unknown)
-    return BoundNode(
-        name, status.fabric, build_fabric_index({name: facts}, configuration).by_node[name]
-    )
+        return node._replace(unknown=unknown)
+    return node._replace(fabrics=build_fabric_index({name: facts}, configuration).by_node[name])
 
 
 def doubt_that_stays(evidence: PodEvidence, node: BoundNode) -> tuple[str, str]:

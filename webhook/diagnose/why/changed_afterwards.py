@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.diagnose.why.comparison import Comparison
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.redecide import VERDICT_LEVELS
+from webhook.diagnose.why.explanation import VERDICT_LEVELS
 from webhook.model.finding import Code, Finding
 from webhook.model.names import capitalized
 

@@ -8,6 +8,7 @@ from webhook.diagnose.why import (
     attached_networks,
     bound_node,
     changed_afterwards,
+    changed_fabric,
     config_map_values,
     container_status,
     controller_state,
@@ -59,5 +60,6 @@ _MODULES = (
     answer,
     config_map_values,
     changed_afterwards,
+    changed_fabric,
 )
 CODES: tuple[Code, ...] = tuple(code for module in _MODULES for code in module.CODES)

@@ -20,7 +20,7 @@ from webhook.diagnose.why.admission_reads import (
     installed_configuration,
     mutators_of,
 )
-from webhook.diagnose.why.bound_node import node_in_doubt, node_without_fabric
+from webhook.diagnose.why.bound_node import node_to_compare, node_without_fabric
 from webhook.diagnose.why.comparison import compare
 from webhook.diagnose.why.config_map_reads import with_config_maps
 from webhook.diagnose.why.evidence import (
@@ -106,7 +106,7 @@ class Collector:
             registrations=None if has_status else self._registrations(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else pending.own_node(pod),
-            node_facts=self._node_facts() if pod.waits_for_node else self._bound_node(pod_only),
+            node_facts=self._node_facts() if pod.waits_for_node else {},
             missing_claims=tuple(pending.missing_claims(pod)),
             volume_claims=tuple(pending.volume_claims(pod)),
             processes=self._processes(pod_only, namespace) if options.processes else None,
@@ -117,6 +117,8 @@ class Collector:
             else None,
             facts=(live_facts or self._limit_facts(pod_only, namespace)).facts(Facts()),
         )
+        if not pod.waits_for_node:
+            evidence = replace(evidence, node_facts=self._bound_node(evidence))
         evidence = replace(evidence, unfinished_pods=pending.unfinished_pods(evidence))
         evidence = with_config_maps(evidence, BestEffortFacts(self._reads, self._best_effort))
         if depends_on_mutators(evidence, compare(evidence)):
@@ -226,9 +228,9 @@ class Collector:
     def _node_facts(self) -> dict[str, NodeFacts]:
         return {name: node.facts for name, node in (self._nodes() or {}).items()}
 
-    def _bound_node(self, pod_only: PodEvidence) -> dict[str, NodeFacts]:
-        """Return the facts of the pod's node, if the verdict of admission depends on them."""
-        name = node_in_doubt(pod_only) or node_without_fabric(pod_only)
+    def _bound_node(self, evidence: PodEvidence) -> dict[str, NodeFacts]:
+        """Return the facts of the pod's node, if the verdict depends on them."""
+        name = node_to_compare(evidence) or node_without_fabric(evidence)
         manifest = self._best_effort.get(f"/api/v1/nodes/{name}", f"node {name}") if name else None
         try:
             return {} if manifest is None else {name: node_of(manifest)}

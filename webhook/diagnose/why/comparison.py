@@ -21,6 +21,7 @@ from webhook.decide.mutations.env import USER_VALUE_REASONS
 from webhook.decide.mutations.ipc_lock import MUTATION as IPC_LOCK
 from webhook.decide.mutations.memory_limit import MUTATION as MEMORY_LIMIT
 from webhook.decide.verdict.devices import DEVICE_REASONS
+from webhook.decide.verdict.patched_pod import decisive_targets
 from webhook.decide.verdict.pinned_memory import PINNED_MEMORY_REASONS
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.field_changes import FieldChange, field_changes
@@ -69,6 +70,8 @@ class Comparison(NamedTuple):
     nothing_left: bool = False
     #: Code of a remark on the container's own settings → a sentence with their names and values.
     own_settings: Mapping[str, str] = MappingProxyType({})
+    #: The containers that the verdict is about; () if they are unknown.
+    targets: tuple[str, ...] = ()
 
     @property
     def rdma(self) -> Rdma:
@@ -100,12 +103,13 @@ def compare(evidence: PodEvidence) -> Comparison:
 def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Comparison:
     configuration_known = configuration_of(evidence, status) is not None
     # Facts are left out of changes: the namespace may have changed since.
-    inspection = _inspect(evidence, status, NamespaceFacts(name=evidence.namespace_name))
+    inspection = inspect_on_fabric(evidence, status, NamespaceFacts(name=evidence.namespace_name))
     changes: list[Change] = []
     verdict = None
     if inspection is not None:
         changes += _undone(inspection, status, configuration_known=configuration_known)
-        changes += _other_values(inspection, status) if configuration_known else ()
+        if configuration_known:
+            changes += _values_changed(inspection, status)
         verdict = _worse_verdict(inspection, status, configuration_known=configuration_known)
     applied = [name for name in _names(status) if name in TRACES]
     gone = [name for name in applied if not TRACES[name].is_left(pod)]
@@ -115,8 +119,14 @@ def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Compa
     current = verdict_of(evidence, status) if inspection else None
     nothing_left = bool(applied) and gone == applied
     own_settings = dict(_own_settings(inspection.outcomes)) if inspection else {}
+    targets = decisive_targets(inspection.analysis) if inspection else ()
     return Comparison(
-        tuple(changes), verdict, current, nothing_left=nothing_left, own_settings=own_settings
+        tuple(changes),
+        verdict,
+        current,
+        nothing_left=nothing_left,
+        own_settings=own_settings,
+        targets=tuple(target.name for target in targets),
     )
 
 
@@ -166,7 +176,7 @@ def verdict_of(
         ).memory_limit_rejection,
     )
     try:
-        inspection = _inspect(evidence, status, facts, manifest)
+        inspection = inspect_on_fabric(evidence, status, facts, manifest)
     except (ShapeError, RecursionError):
         return None  # no API server has such a pod
     return inspection.verdict if inspection else None
@@ -194,17 +204,20 @@ def verdict_without_fabric(evidence: PodEvidence, status: StatusAnnotation) -> V
     return None
 
 
-def _inspect(
+def inspect_on_fabric(
     evidence: PodEvidence,
     status: StatusAnnotation,
     facts: NamespaceFacts,
     manifest: Manifest | None = None,
+    *,
+    configuration: CompiledConfiguration | None = None,
 ) -> Inspection | None:
     """Inspect a pod that was on a fabric, and still is; None for any other.
 
     The nodes do not count, so a pod for which they were the evidence may seem to be on another.
+    `configuration`: the one to use instead of that of the admission.
     """
-    configuration = configuration_of(evidence, status)
+    configuration = configuration or configuration_of(evidence, status)
     decision_input = DecisionInput(
         configuration=configuration or stand_in(Pod(evidence.pod.manifest), status),
         namespace=facts,
@@ -246,8 +259,18 @@ def _changes(inspection: Inspection, outcome: Outcome) -> Iterator[Change]:
         yield Change(outcome.mutation, f"In {place}, {field_change}")
 
 
-def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[Change]:
-    """Yield the fabric's variables whose values differ now, and did not at admission."""
+def _values_changed(inspection: Inspection, status: StatusAnnotation) -> Iterator[Change]:
+    for container, change in other_values(inspection, status):
+        yield Change(ENV.name, f"In container {container}, {change}")
+
+
+def other_values(
+    inspection: Inspection, status: StatusAnnotation
+) -> Iterator[tuple[str, FieldChange]]:
+    """Yield the fabric's variables whose values differ now, and did not at admission.
+
+    Each has the name of its container; `was` is the fabric's value.
+    """
     analysis = inspection.analysis
     fabric, user_value_codes = analysis.fabric, {reason.code for reason in USER_VALUE_REASONS}
     if (
@@ -264,8 +287,7 @@ def _other_values(inspection: Inspection, status: StatusAnnotation) -> Iterator[
         for name, value in desired_env(fabric, own, host_network=host_network):
             is_of_site = (name, value) in fabric.env.site_variables
             if not is_of_site and env.get(name) not in (None, value):
-                field_change = FieldChange(f"env {name}", value, f"{env[name]}")
-                yield Change(ENV.name, f"In container {container.name}, {field_change}")
+                yield container.name, FieldChange(f"env {name}", value, f"{env[name]}")
 
 
 def _own_interfaces(

@@ -2,7 +2,7 @@
 
 Admission reads no ConfigMaps, so its verdict is `unsure`, or assumes that a script is harmless. A
 container gets the values when it starts. So a ConfigMap that was changed after the pod was created
-shows nothing about the pod.
+shows nothing about the pod, unless none of its containers has started.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from webhook.decide.verdict.libraries import ENV_UNSEEN, FILE_UNSEEN, VALUE_UNSE
 from webhook.diagnose.why.comparison import configuration_of, verdict_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.kube.objects import KubernetesObject, Manifest, PodRecord
-from webhook.model.config_maps import ConfigMaps, DataKey, config_map_data
+from webhook.model.config_maps import ConfigMaps, config_map_data
 from webhook.model.decision import Verdict
 from webhook.model.finding import Code, Finding
 
@@ -55,15 +55,31 @@ def _config_maps(pod: PodRecord, manifests: Iterable[Manifest]) -> Iterator[Kube
 
 def _written_at(config_map: KubernetesObject) -> str:
     metadata = config_map.metadata
-    return max(metadata.creation_timestamp, *(edit.time for edit in metadata.managed_fields), "")
+    edits = (
+        edit.time
+        for edit in metadata.managed_fields
+        if edit.fields_v1.data or edit.fields_v1.binary_data
+    )
+    return max(metadata.creation_timestamp, *edits, "")
 
 
 def _is_newer(config_map: KubernetesObject, pod: PodRecord) -> bool:
-    """Return whether a ConfigMap was written after a pod was created.
+    """Return whether the data of a ConfigMap was written after a container may have got it.
 
     Times of the API server are RFC 3339 in UTC and in whole seconds, so they compare as text.
     """
-    return _written_at(config_map) > pod.metadata.creation_timestamp
+    return _may_have_started(pod) and _written_at(config_map) > pod.metadata.creation_timestamp
+
+
+def _may_have_started(pod: PodRecord) -> bool:
+    """Return whether a container of a pod has started, as far as its status shows."""
+    states = [
+        state
+        for status in pod.status.container_statuses
+        for state in (status.state, status.last_state)
+    ]
+    has_started = any(state.running or state.terminated for state in states)
+    return pod.status.phase != "Pending" or has_started
 
 
 def verdict_with_config_maps(evidence: PodEvidence) -> Verdict | None:
@@ -95,49 +111,45 @@ def _was_right(evidence: PodEvidence, status: StatusAnnotation) -> bool:
     return verdict is not None and verdict.rdma == status.rdma
 
 
-def deciding_key(evidence: PodEvidence, verdict: Verdict) -> DataKey | None:
-    """Return the key of a ConfigMap that the message of a verdict names, or None."""
-    keys = (
-        DataKey(config_map, key)
-        for config_map, data in evidence.config_maps.items()
-        for key in data
+def correction(verdict: Verdict) -> str:
+    """Return how to correct what a key of a ConfigMap has; the verdict has the key."""
+    assert verdict.key is not None
+    place = f"{verdict.key.key} in ConfigMap {verdict.key.config_map}"
+    override = (
+        ""
+        if verdict.overrides_env
+        else ", or set the variable in the container's env, which overrides it"
     )
-    named = [key for key in keys if key.title in verdict.message]
-    return max(named, key=lambda key: len(key.title), default=None)
+    return f"Correct {place}{override}. Then create the pod again."
 
 
-def unread_script(evidence: PodEvidence, status: StatusAnnotation) -> DataKey | None:
-    """Return the script in a ConfigMap that a `yes` of admission assumes to be harmless, or None.
+def changed_finding(
+    evidence: PodEvidence, status: StatusAnnotation, verdict: Verdict | None
+) -> Finding | None:
+    """Return the finding on a ConfigMap that may decide, and was changed since; or None.
 
-    Only a script that could not be read counts.
+    `status` has the present `verdict`.
     """
-    if status.rdma != "yes":
+    if verdict is None or not (status.rdma == "yes" or status.verdict_reason in _UNSEEN):
         return None
-    verdict = verdict_of(evidence, status, config_maps=evidence.config_maps)
-    return verdict.unread if verdict else None
-
-
-def changed_finding(evidence: PodEvidence, status: StatusAnnotation) -> Finding | None:
-    """Return the finding on a ConfigMap that decides, and was changed since; or None."""
-    changed = evidence.changed_config_maps
-    if not changed or not (status.rdma == "yes" or status.verdict_reason in _UNSEEN):
+    changed, key = evidence.changed_config_maps, verdict.unread or verdict.key
+    if key is None or key.config_map not in changed:
         return None
-    verdict = verdict_of(evidence, status, config_maps=evidence.config_maps)
-    unread = unread_script(evidence, status)
-    text = unread.title if unread else verdict.message if verdict else ""
-    named = [name for name in changed if f"ConfigMap {name}" in text]
-    if not named:
-        return None
-    name = max(named, key=len)
+    name = key.config_map
     clause = f"ConfigMap {name} was changed at {changed[name]}, after the pod was created"
-    text = f"{clause}, so what the pod got from it is unknown."
-    return CONFIG_MAP_CHANGED.finding("unsure", text, _remedy(evidence, status))
+    present, remedy = _with_present_values(evidence)
+    text = f"{clause}, so what the pod got from it is unknown.{present}"
+    return CONFIG_MAP_CHANGED.finding("unsure", text, remedy)
 
 
-def _remedy(evidence: PodEvidence, status: StatusAnnotation) -> str:
-    """Return the remedy for a changed ConfigMap, by what the ConfigMaps have now."""
+def _with_present_values(evidence: PodEvidence) -> tuple[str, str]:
+    """Return a sentence on what the ConfigMaps have now, after a space, and the remedy."""
+    assert evidence.status is not None
     present = evidence.facts.namespace(evidence.namespace_name).config_maps
-    verdict = verdict_of(evidence, status, config_maps=present)
-    if verdict is None or verdict.rdma != "no":
-        return CONFIG_MAP_CHANGED.remedy
-    return f"With what it has now, there is no RDMA: {verdict.message}. Then create the pod again."
+    verdict = verdict_of(evidence, evidence.status, config_maps=present)
+    if verdict is None or verdict.rdma in ("yes", "none"):
+        return "", CONFIG_MAP_CHANGED.remedy
+    outcome = "there is no RDMA" if verdict.rdma == "no" else "RDMA is not certain"
+    is_read = verdict.key is not None and verdict.key.key in present.get(verdict.key.config_map, {})
+    remedy = correction(verdict) if is_read else f"{verdict.remedy} Then create the pod again."
+    return f" With what it has now, {outcome}: {verdict.message}.", remedy

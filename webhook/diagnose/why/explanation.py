@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, get_args
 
 from webhook.model.decision import Rdma
-from webhook.model.finding import Finding
+from webhook.model.finding import Finding, Level
 
+#: The level of a verdict.
+VERDICT_LEVELS: dict[Rdma, Level] = {"yes": "ok", "none": "ok", "unsure": "unsure", "no": "error"}
 #: `_HEADINGS` in output.py describes each.
 ChapterName = Literal[
     "requested", "webhookCall", "applied", "podStatus", "processes", "log", "redecision", "unread"

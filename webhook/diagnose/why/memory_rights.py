@@ -6,12 +6,13 @@ a shell shows what the image's own first process got, unless that changed its us
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from webhook.decide.mutations.ipc_lock import CAPABILITY, RUN_AS_ROOT
+from webhook.decide.mutations.ipc_lock import ADD_CAPABILITY, CAPABILITY, RUN_AS_ROOT
 from webhook.decide.verdict.command_memlock import ENOUGH_MEMLOCK
-from webhook.diagnose.why.evidence import MemoryRights, PodEvidence, StatusAnnotation
+from webhook.diagnose.why.evidence import MemoryRights, PodEvidence
 from webhook.diagnose.why.request import extended_requests
+from webhook.diagnose.why.stand_in import is_gpu_name
 from webhook.model.finding import Code, Finding
 
 MAY_LOCK_MEMORY = Code(
@@ -26,51 +27,59 @@ CANNOT_LOCK_MEMORY = Code(
 CODES = (MAY_LOCK_MEMORY, CANNOT_LOCK_MEMORY)
 
 
-def memory_rights_findings(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield a finding on each inspected container that requests devices."""
-    requesting = _requesting(evidence)
+def memory_rights_findings(evidence: PodEvidence, targets: Collection[str]) -> Iterator[Finding]:
+    """Yield a finding on each inspected container that the verdict is about.
+
+    `targets` are the names of those; if it is empty, they are the containers with a GPU or an RDMA
+    resource.
+    """
+    names = targets or _requesting(evidence)
     for inspection in evidence.processes or ():
-        if inspection.rights is not None and inspection.container in requesting:
-            yield _finding(inspection.container, inspection.rights)
+        if inspection.rights is not None and inspection.container in names:
+            yield _finding(evidence, inspection.container, inspection.rights)
 
 
 def _requesting(evidence: PodEvidence) -> set[str]:
     return {
-        container.name for container in evidence.pod.spec.containers if extended_requests(container)
+        container.name
+        for container in evidence.pod.spec.containers
+        if any(
+            name.startswith("rdma/") or is_gpu_name(name) for name in extended_requests(container)
+        )
     }
 
 
-def cannot_lock_memory(evidence: PodEvidence) -> Finding | None:
-    """Return the finding on a container that cannot register memory; None if memory is in use."""
-    has_registered = any(
-        process.registered_kib
-        for inspection in evidence.processes or ()
-        for process in inspection.rdma_processes
-    )
-    findings = () if has_registered else memory_rights_findings(evidence)
+def cannot_lock_memory(evidence: PodEvidence, targets: Collection[str]) -> Finding | None:
+    """Return the finding on a container that cannot register memory, or None."""
+    findings = memory_rights_findings(evidence, targets)
     return next((item for item in findings if item.code == CANNOT_LOCK_MEMORY.code), None)
 
 
-def without_assumption(
-    evidence: PodEvidence, status: StatusAnnotation | None
-) -> StatusAnnotation | None:
-    """Return a status without the assumption that the image runs as root, if a shell proved it."""
-    findings = [*memory_rights_findings(evidence)]
-    proves_all = len(findings) == len(_requesting(evidence)) > 0
-    if status is None or not proves_all or cannot_lock_memory(evidence):
-        return status
-    return status.model_copy(update={"assumed": ""})
+def proves_memory_rights(evidence: PodEvidence, targets: Collection[str]) -> bool:
+    """Return whether each container that the verdict is about may lock memory."""
+    codes = [finding.code for finding in memory_rights_findings(evidence, targets)]
+    count = len(targets or _requesting(evidence))
+    return codes == [MAY_LOCK_MEMORY.code] * count and count > 0
 
 
-def _finding(container: str, rights: MemoryRights) -> Finding:
+def _finding(evidence: PodEvidence, container: str, rights: MemoryRights) -> Finding:
+    """Return the finding on a container.
+
+    A process in a user namespace may show the capability, but to lock memory it needs that of the
+    node (linux, mm/mlock.c, can_do_mlock).
+    """
+    is_outside = evidence.pod.spec.host_users
     start = f"In container {container}, a new process runs as {_user(rights)}"
-    if rights.has_ipc_lock:
+    if rights.has_ipc_lock and is_outside:
         return MAY_LOCK_MEMORY.finding("ok", f"{start}, and {CAPABILITY} is in effect.")
     if rights.limit_kib is None or rights.limit_kib >= ENOUGH_MEMLOCK:
         return MAY_LOCK_MEMORY.finding("ok", f"{start}, and the limit of locked memory is high.")
+    namespace = "" if is_outside else " of a user namespace (hostUsers: false)"
     limit = f"may lock only {rights.limit_kib} KiB of memory (ulimit -l)"
-    text = f"{start} without {CAPABILITY} in effect, and {limit}: it cannot use RDMA."
-    return CANNOT_LOCK_MEMORY.finding("error", text)
+    text = f"{start}{namespace} without {CAPABILITY} in effect, and {limit}: it cannot use RDMA."
+    lacks_capability = is_outside and not rights.user
+    remedy = ADD_CAPABILITY if lacks_capability else RUN_AS_ROOT
+    return CANNOT_LOCK_MEMORY.finding("error", text, remedy)
 
 
 def _user(rights: MemoryRights) -> str:

@@ -14,12 +14,13 @@ from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, FABRIC_UNKNOW
 from webhook.decide.examine.gpu_conflict import GPU_NOT_ON_FABRIC
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
 from webhook.diagnose.why.evidence import PodEvidence
+from webhook.diagnose.why.explanation import VERDICT_LEVELS
 from webhook.diagnose.why.replacement import has_old_template, replacement_remedy
 from webhook.kube.objects import PodRecord
 from webhook.model.annotations import STATUS_ANNOTATION
-from webhook.model.decision import Decision, Rdma
+from webhook.model.decision import Decision
 from webhook.model.fabric import CompiledConfiguration
-from webhook.model.finding import Code, Finding, Level
+from webhook.model.finding import Code, Finding
 from webhook.model.pod import PodManifest
 from webhook.preview.workloads.controllers import controller_pods
 from webhook.preview.workloads.templates import templates_of
@@ -52,8 +53,6 @@ _ABOUT_FABRICS = frozenset(
     reason.code
     for reason in (*CAPACITY_REASONS, FABRIC_UNKNOWN, FABRIC_AMBIGUOUS, GPU_NOT_ON_FABRIC)
 )
-#: The level of a verdict.
-VERDICT_LEVELS: dict[Rdma, Level] = {"yes": "ok", "none": "ok", "unsure": "unsure", "no": "error"}
 _PREDICATES = {
     "no": "would have no RDMA",
     "unsure": "might have no RDMA",

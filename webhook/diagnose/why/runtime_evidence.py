@@ -17,7 +17,7 @@ from webhook.diagnose.why.evidence import (
     PodEvidence,
     StatusAnnotation,
 )
-from webhook.diagnose.why.redecide import VERDICT_LEVELS
+from webhook.diagnose.why.explanation import VERDICT_LEVELS
 from webhook.model.decision import Rdma
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.names import shortened_list

@@ -9,8 +9,10 @@ import pytest
 
 from tests.builders import decide_on, decision_input, env, fabrics, gpu
 from tests.builders import pod as new_pod
-from tests.unit.diagnose.why.pods import chapter_findings, pod_in_cluster, status
+from tests.unit.diagnose.why.pods import LATER, chapter_findings
+from tests.unit.diagnose.why.test_answer import RDMA, log
 from tests.unit.diagnose.why.test_comparison import KNOWN, Item, compared, main
+from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights
 from webhook.diagnose.why.explanation import Explanation
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.nodes import Node, build_fabric_index, node_of
@@ -196,7 +198,90 @@ def test_verdicts_about_other_things() -> None:
     """They stay, on any node."""
     pod = admitted(V100_NODE, None, KNOWN, gpu("trainer", env=env(NCCL_IB_DISABLE="1")))
     assert bound(pod, node_1=H100_NODE).answer.code == "NcclIbDisabled"
-    assert compared(pod_in_cluster(status()), KNOWN, node_facts={"node-1": H100_NODE}).rdma == "yes"
+
+
+def test_an_equipped_pod_on_a_node_elsewhere() -> None:
+    """The scheduler may have put it there: nothing at admission kept it on its fabric."""
+    pod = admitted(V100_NODE)
+    assert '"Equipped"' in pod["metadata"]["annotations"]["rdma.lab/status"]
+    of_another, of_none = bound(pod, node_1=H100_NODE), bound(pod, node_1=node(labels={}))
+    assert (of_another.rdma, of_another.answer.code) == ("no", "NodeOutsideFabric")
+    assert (of_none.rdma, of_none.answer.level) == ("unsure", "unsure")
+    assert of_none.answer.text == (
+        "RDMA over v100-ib is not certain: the pod is on node node-1, which belongs to no fabric."
+    )
+
+
+def test_an_equipped_pod_on_a_node_that_says_nothing() -> None:
+    """The verdict stays, without a word on the node: nothing about it was in doubt."""
+    pod = admitted(V100_NODE)
+    as_admitted = bound(pod).answer
+    assert as_admitted.level == "ok"
+    assert "node-1" not in as_admitted.text
+    assert bound(pod, node_2=H100_NODE).answer == as_admitted
+    assert bound(pod, None, node_1=H100_NODE).rdma == "yes"
+    rejected = pod | {"status": {"phase": "Failed"}}
+    assert bound(rejected, node_1=H100_NODE).answer.code == "Equipped"
+    remark = admitted(*NODES["unlabeled"][:2])
+    remark["metadata"]["annotations"]["rdma.lab/status"] = remark["metadata"]["annotations"][
+        "rdma.lab/status"
+    ].replace('"unsure","because":"FabricNotSelected"', '"yes","because":"Equipped"')
+    assert '"yes"' in remark["metadata"]["annotations"]["rdma.lab/status"]
+    remarks = [finding.code for finding in chapter_findings(bound(remark), "applied")]
+    assert "SelectorUnknown" not in remarks
+
+
+def test_a_doubt_about_other_things_on_a_node_elsewhere() -> None:
+    """Another fabric is worse than the doubt; no fabric is another doubt, and the first stays."""
+    pod = admitted(V100_NODE, None, KNOWN, gpu("trainer", securityContext={"runAsUser": 1000}))
+    assert bound(pod, node_1=H100_NODE).answer.code == "NodeOutsideFabric"
+    assert bound(pod, node_1=node(labels={})).answer.code == "MemlockUnknown"
+
+
+def test_use_on_a_node_elsewhere() -> None:
+    """The log shows that the node has RDMA."""
+    pod = admitted(V100_NODE)
+    facts = {"node-1": H100_NODE}
+    assert compared(pod, KNOWN, node_facts=facts, logs=(log(RDMA),)).answer.code == "Equipped"
+
+
+def test_a_pod_that_cannot_be_judged_any_more() -> None:
+    """Its node ends the doubt about nodes, but the rest is unknown."""
+    pod = admitted(node(**CORDONED))
+    pod["metadata"]["annotations"]["rdma.lab/fabric"] = "h100-roce"
+    explanation = bound(pod)
+    assert (explanation.rdma, explanation.answer.level) == ("unsure", "unsure")
+    assert explanation.answer.text.endswith("is on node node-1, which belongs to the fabric.")
+
+
+@pytest.mark.parametrize(
+    ("rights", "rdma", "code"),
+    [
+        (MemoryRights(65532, False, 64), "no", "CannotLockMemory"),
+        (MemoryRights(0, True, 64), "yes", "Equipped"),
+    ],
+)
+def test_rights_on_a_node_of_the_fabric(rights: MemoryRights, rdma: str, code: str) -> None:
+    """They settle what the verdict of now assumes, although that of admission assumed nothing."""
+    shell = ContainerProcesses("trainer", rights=rights)
+    pod = admitted(node(**CORDONED))
+    explanation = compared(pod, KNOWN, node_facts={"node-1": V100_NODE}, processes=(shell,))
+    assert (explanation.rdma, explanation.answer.code) == (rdma, code)
+    assert "assuming" not in explanation.answer.text
+
+
+def test_an_unread_script_on_a_node_of_the_fabric() -> None:
+    """The answer names the script, which it assumes to be harmless."""
+    volumes = [{"name": "v", "configMap": {"name": "entry"}}]
+    mounts = [{"name": "v", "mountPath": "/scripts"}]
+    trainer = gpu("trainer", command=["bash", "/scripts/a.sh"], volumeMounts=mounts)
+    pod = admitted(node(**CORDONED), {"volumes": volumes}, KNOWN, trainer)
+    clause = "that key a.sh of ConfigMap entry, which was not read, does not turn RDMA off."
+    assert f"and {clause} The pod is on node node-1" in bound(pod).answer.text
+    changed = compared(
+        pod, KNOWN, node_facts={"node-1": V100_NODE}, changed_config_maps={"entry": LATER}
+    )
+    assert (changed.rdma, changed.answer.code) == ("unsure", "ConfigMapChanged")
 
 
 def test_a_change_decides_first() -> None:

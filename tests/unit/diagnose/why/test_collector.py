@@ -276,6 +276,7 @@ FABRICS_OBJECT: dict[str, Any] = {
 def test_for_what_would_be_decided() -> None:
     """With a fabrics file, all facts for a decision are read, as for a preview."""
     answers = everything(pod_in_cluster()) | {
+        "/api/v1/nodes/node-1": {"metadata": {"name": "node-1"}},
         f"{LAB}/limitranges": listed(),
         f"{LAB}/resourcequotas": listed(
             {"metadata": {"name": "q", "namespace": "lab"}, "spec": {"hard": {"limits.memory": 1}}}
@@ -798,9 +799,33 @@ def test_the_node_that_settles_a_doubt() -> None:
         answers | everything(pod_in_cluster(status("no", "FabricUnknown")))
     )
     assert collect(without_fabric).node_facts.keys() == {"node-1"}
-    api = FakeCluster(answers | everything(pod_in_cluster(status("unsure", "MemlockUnknown"))))
-    assert collect(api).node_facts == {}
-    assert node not in [path for path, _ in api.asked]
+    for other in (status("unsure", "MemlockUnknown"), status("no", "FabricAmbiguous")):
+        api = FakeCluster(answers | everything(pod_in_cluster(other)))
+        assert collect(api).node_facts == {}
+        assert node not in [path for path, _ in api.asked]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "is_read"),
+    [
+        (status(), True),
+        (status("unsure", "MemlockUnknown"), True),
+        (status(fabric=""), False),
+        (status("no", "NonRoot"), False),
+        (status("none", "Launcher"), False),
+    ],
+    ids=str,
+)
+def test_the_node_of_an_equipped_pod(annotations: dict[str, str], is_read: bool) -> None:
+    """It is read if the configuration of the admission shows whether it belongs to the fabric."""
+    answers = everything(pod_in_cluster(annotations)) | {
+        "/api/v1/nodes/node-1": {"metadata": {"name": "node-1"}},
+        f"{LAB}/limitranges": listed(),
+        f"{LAB}/resourcequotas": listed(),
+    }
+    evidence = collect(FakeCluster(answers), configuration=fabrics(V100))
+    assert ("node-1" in evidence.node_facts) is is_read
+    assert collect(FakeCluster(answers)).node_facts == {}
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.builders import env, gpu
+from tests.builders import V100, decide_on, decision_input, env, gpu
+from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.pods import CREATED, EARLIER, LATER, explain, pod_in_cluster, status
 from tests.unit.diagnose.why.test_answer import RDMA, log
 from tests.unit.diagnose.why.test_comparison import KNOWN, changes, compared, equipped, main
+from webhook.decide.analysis import DecisionInput
 from webhook.diagnose.why.config_map_values import changed_config_maps, config_maps_of
+from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights
 from webhook.diagnose.why.file_collector import collect_from_objects
+from webhook.diagnose.why.reasons import REASONS
 from webhook.kube.objects import PodRecord
+from webhook.model.fabric import FabricEnv
 from webhook.model.facts import Facts
+from webhook.model.nodes import node_of
 
 ALL = {"envFrom": [{"configMapRef": {"name": "tuning"}}]}
 SECRET = {"secretRef": {"name": "tuning"}}
@@ -49,8 +57,9 @@ def test_values_that_turn_nothing_off() -> None:
     explanation = compared(from_config_map(), KNOWN, config_maps=ON)
     assert (explanation.rdma, explanation.answer.level) == ("yes", "ok")
     assert explanation.answer.text == (
-        "The pod is equipped for RDMA over v100-ib, with the values in ConfigMaps: device, memory, "
-        "network and environment are right for RDMA, assuming that the image runs as root."
+        "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
+        "right for RDMA, assuming that the image runs as root. The values in its ConfigMaps do not "
+        "turn RDMA off."
     )
     assert explanation.answer.remedy == ""
     unknown = compared(from_config_map(), None, config_maps=ON)
@@ -137,15 +146,25 @@ def test_the_file_of_nccl() -> None:
 
 
 SCRIPTS = {"name": "v", "mountPath": "/scripts"}
+COMMAND_REASON = REASONS["SettingPossible"][0].reason
+NODE_OF_NONE = node_of({"metadata": {"labels": {}}, "spec": {}, "status": {}})
 
 
-def with_script(*command: str) -> dict[str, Any]:
+def by_reference(config_map: str) -> dict[str, Any]:
+    """Return a pod as the webhook leaves it, with a variable from a ConfigMap."""
+    reference = {"configMapKeyRef": {"name": config_map, "key": "NCCL_IB_DISABLE"}}
+    return equipped(gpu("trainer", env=[{"name": "NCCL_IB_DISABLE", "valueFrom": reference}]))
+
+
+def with_script(*command: str, cluster: DecisionInput | None = None) -> dict[str, Any]:
     """Return a pod as the webhook leaves it, with the scripts of a ConfigMap."""
     main_container = gpu(
         "trainer", command=[*command] or ["bash", "/scripts/entry.sh"], volumeMounts=[SCRIPTS]
     )
     volume = {"name": "v", "configMap": {"name": "entry"}}
-    pod = equipped(main_container, volumes=[volume])
+    pod: dict[str, Any] = deepcopy(
+        decide_on(new_pod(main_container, volumes=[volume]), cluster).pod
+    )
     assert '"rdma":"yes"' in pod["metadata"]["annotations"]["rdma.lab/status"]
     return pod
 
@@ -218,11 +237,70 @@ def test_a_launcher_with_a_script() -> None:
 
 
 def test_what_another_thing_makes_worse() -> None:
-    """A ConfigMap is not blamed for that."""
-    pod = with_script()
-    main(pod)["env"] = env(NCCL_IB_DISABLE="1")
-    explanation = compared(pod, None, config_maps=scripts("torchrun train.py\n"))
-    assert "ConfigMap" not in explanation.answer.text
+    """A ConfigMap is not blamed for that, such as for a plugin that the site chooses."""
+    site_env = FabricEnv(site_variables=(("NCCL_NET_PLUGIN", "own"),))
+    site = decision_input(replace(V100, env=site_env))
+    pod = with_script(cluster=site)
+    main(pod)["env"] += env(NCCL_NET_PLUGIN="own")
+    for configuration in (site.configuration, None):
+        explanation = compared(pod, configuration, config_maps=scripts("torchrun train.py\n"))
+        assert (explanation.rdma, explanation.answer.code) == ("yes", "Equipped")
+
+
+POSSIBLE = ["sh", "-c", "[ $X ] && export NCCL_IB_DISABLE=1; torchrun train.py"]
+
+
+def test_a_doubt_behind_a_config_map() -> None:
+    """The ConfigMap turns nothing off, so it is not blamed for what the command may do."""
+    answer = compared(from_config_map(command=POSSIBLE), KNOWN, config_maps=ON).answer
+    assert (answer.level, answer.code) == ("unsure", "SettingPossible")
+    assert "ConfigMap" not in answer.text
+    assert answer.text.startswith(
+        "RDMA over v100-ib is not certain: container trainer may set NCCL_IB_DISABLE=1 "
+    )
+    assert answer.remedy == COMMAND_REASON.remedy
+
+
+def test_a_script_that_chooses_a_library() -> None:
+    """No single value decides, so the answer is the verdict with its own remedy."""
+    explanation = compared(
+        with_script(), KNOWN, config_maps=scripts("torchrun train.py --backend=gloo\n")
+    )
+    assert (explanation.rdma, explanation.answer.code) == ("no", "GlooOverTcp")
+    assert explanation.answer.text.startswith("No RDMA: container trainer chooses PyTorch's")
+    assert explanation.answer.remedy.startswith("Choose the backend nccl")
+
+
+def test_a_default_in_a_script() -> None:
+    """The container's env overrides it."""
+    maps = scripts("export NCCL_IB_DISABLE=${NCCL_IB_DISABLE:-1}\ntorchrun train.py\n")
+    answer = compared(with_script(), KNOWN, config_maps=maps).answer
+    assert answer.remedy == (
+        "Correct entry.sh in ConfigMap entry, or set the variable in the container's env, which "
+        "overrides it. Then create the pod again."
+    )
+
+
+def test_rights_that_a_config_map_leaves_open() -> None:
+    """A shell settles what the verdict with the ConfigMaps assumes."""
+    for rights, rdma in ((MemoryRights(7, False, 64), "no"), (MemoryRights(0, True, 0), "yes")):
+        shell = ContainerProcesses("trainer", rights=rights)
+        explanation = compared(from_config_map(), KNOWN, config_maps=ON, processes=(shell,))
+        assert explanation.rdma == rdma
+        assert "assuming" not in explanation.answer.text
+    limited = ContainerProcesses("trainer", rights=MemoryRights(7, False, 64))
+    off = compared(from_config_map(), KNOWN, config_maps=OFF, processes=(limited,))
+    assert off.answer.text == DISABLED
+
+
+def test_a_node_of_no_fabric() -> None:
+    """It is a doubt of its own, but no more than that."""
+    facts = {"node-1": NODE_OF_NONE}
+    pod = from_config_map()
+    pod["spec"]["nodeName"] = "node-1"
+    assert compared(pod, KNOWN, config_maps=ON, node_facts=facts).answer.code == "NodeOutsideFabric"
+    off = compared(pod, KNOWN, config_maps=OFF, node_facts=facts)
+    assert off.answer.code == "NcclIbDisabled"
 
 
 def changed(
@@ -250,8 +328,9 @@ CREATE_AGAIN = "Create the pod again, so that it gets what the ConfigMap has now
         (with_conf(), {"nccl": {"nccl.conf": ""}}),
         (with_script(), scripts("torchrun train.py\n")),
         (from_config_map(), {**ON, "tun": {}}),
+        (by_reference("tuning"), ON),
     ],
-    ids=["envFrom", "NCCL's file", "script", "a name that begins alike"],
+    ids=["envFrom", "NCCL's file", "script", "a name that begins alike", "valueFrom"],
 )
 def test_a_config_map_that_was_changed(
     pod: dict[str, Any], present: dict[str, dict[str, str]]
@@ -264,11 +343,41 @@ def test_a_config_map_that_was_changed(
 def test_a_changed_config_map_that_is_still_wrong() -> None:
     """It is to be corrected first."""
     level, text, remedy = changed(from_config_map(), OFF)
-    assert (level, text) == ("unsure", CHANGED.format("tuning"))
-    assert remedy == (
-        "With what it has now, there is no RDMA: container trainer sets NCCL_IB_DISABLE=1 "
-        "(key NCCL_IB_DISABLE of ConfigMap tuning): remove it. Then create the pod again."
+    assert level == "unsure"
+    assert text == (
+        f"{CHANGED.format('tuning')} With what it has now, there is no RDMA: container trainer "
+        "sets NCCL_IB_DISABLE=1 (key NCCL_IB_DISABLE of ConfigMap tuning): remove it."
     )
+    assert remedy == (
+        "Correct NCCL_IB_DISABLE in ConfigMap tuning, or set the variable in the container's env, "
+        "which overrides it. Then create the pod again."
+    )
+
+
+def test_a_changed_config_map_that_is_still_in_doubt() -> None:
+    """To create the pod again would end in the same doubt."""
+    _, text, remedy = changed(with_script(), scripts("[ $X ] && export NCCL_IB_DISABLE=1\nt\n"))
+    assert "With what it has now, RDMA is not certain: container trainer may set" in text
+    assert remedy == "Correct entry.sh in ConfigMap entry. Then create the pod again."
+    with_secret = from_config_map(envFrom=[*ALL["envFrom"], SECRET])
+    _, text, remedy = changed(with_secret, ON)
+    assert text.endswith("may set variables that turn RDMA off (Secret tuning).")
+    assert remedy.startswith("Check that the ConfigMaps and Secrets of envFrom set no ")
+    assert remedy.endswith(" Then create the pod again.")
+    with_late = from_config_map(envFrom=[*ALL["envFrom"], {"configMapRef": {"name": "late"}}])
+    _, text, remedy = changed(with_late, ON)
+    assert "(ConfigMap late)" in text
+    assert remedy.startswith("Check that the ConfigMaps and Secrets of envFrom set no ")
+
+
+def test_a_changed_config_map_beside_one_that_is_not_known() -> None:
+    """The one that is not known is in doubt, although its name begins with that of the other."""
+    sources = [{"configMapRef": {"name": name}} for name in ("tuning-2", "tuning")]
+    assert "was changed" not in changed(from_config_map(envFrom=sources), ON)[1]
+    volume = {"name": "v", "configMap": {"name": "entry-2"}}
+    pod = with_script()
+    pod["spec"]["volumes"] = [volume]
+    assert "was changed" not in changed(pod, scripts("torchrun train.py\n"))[1]
 
 
 def test_a_changed_config_map_that_decides_nothing() -> None:
@@ -282,13 +391,18 @@ def test_a_changed_config_map_that_decides_nothing() -> None:
     assert "was changed" not in changed(other, {"late": {}}, config_maps=ON)[1]
 
 
+def owner(time: str, *fields: str) -> dict[str, Any]:
+    """Return a manager of fields, with the time of its last write."""
+    return {"time": time, "fieldsV1": {field: {"f:a": {}} for field in fields}}
+
+
 def config_map(name: str = "tuning", written: str = EARLIER, **metadata: Any) -> dict[str, Any]:
     """Return a ConfigMap of the pod's namespace."""
     fields = {
         "name": name,
         "namespace": "lab",
         "creationTimestamp": EARLIER,
-        "managedFields": [{"time": EARLIER}, {"time": written}],
+        "managedFields": [owner(EARLIER, "f:data"), owner(written, "f:data")],
         **metadata,
     }
     return {"kind": "ConfigMap", "metadata": fields, "data": {"a": "b"}}
@@ -302,6 +416,9 @@ def config_map(name: str = "tuning", written: str = EARLIER, **metadata: Any) ->
         (config_map(written=LATER), False),
         (config_map(creationTimestamp=LATER, managedFields=[]), False),
         (config_map(managedFields=[]), True),
+        (config_map(managedFields=[owner(LATER, "f:metadata")]), True),
+        (config_map(managedFields=[owner(LATER, "f:binaryData")]), False),
+        (config_map(managedFields=[owner(LATER, "f:metadata", "f:data")]), False),
         (config_map(namespace=""), True),
         (config_map(namespace="other"), False),
         ({**config_map(), "kind": "Secret"}, False),
@@ -314,6 +431,37 @@ def test_config_maps_of_the_time_of_creation(manifest: dict[str, Any], is_used: 
     is_changed = not is_used and manifest["kind"] == "ConfigMap"
     is_changed = is_changed and manifest["metadata"]["namespace"] == "lab"
     assert changed_config_maps(pod, [manifest]) == ({"tuning": LATER} if is_changed else {})
+
+
+WAITING: dict[str, Any] = {"state": {"waiting": {}}}
+RUNNING: dict[str, Any] = {"state": {"running": {}}}
+
+
+@pytest.mark.parametrize(
+    ("state", "is_used"),
+    [
+        ({"phase": "Pending"}, True),
+        ({"phase": "Pending", "containerStatuses": [WAITING]}, True),
+        ({"phase": "Pending", "initContainerStatuses": [RUNNING]}, True),
+        ({"phase": "Pending", "containerStatuses": [WAITING, RUNNING]}, False),
+        ({"phase": "Pending", "containerStatuses": [{"state": {"terminated": {}}}]}, False),
+        (
+            {
+                "phase": "Pending",
+                "containerStatuses": [{**WAITING, "lastState": {"terminated": {}}}],
+            },
+            False,
+        ),
+        ({"phase": "Running", "containerStatuses": [WAITING]}, False),
+    ],
+    ids=str,
+)
+def test_config_maps_of_a_pod_that_has_not_started(state: dict[str, Any], is_used: bool) -> None:
+    """Its containers will get what a ConfigMap has now."""
+    pod = PodRecord.read(pod_in_cluster(**state))
+    manifest = config_map(written=LATER)
+    assert bool(config_maps_of(pod, [manifest])) is is_used
+    assert bool(changed_config_maps(pod, [manifest])) is not is_used
 
 
 def test_config_maps_in_files() -> None:

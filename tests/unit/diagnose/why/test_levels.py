@@ -69,6 +69,7 @@ OF_A_VERDICT = {
     "StatusNotOurs",
     "NodeOutsideFabric",
     "ConfigMapChanged",
+    "FabricChanged",
     "AddedAtAdmission",
     "OldTemplate",
 }

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.builders import gpu
 from tests.unit.diagnose.why.pods import chapter_findings, explain, pod_in_cluster, status
+from tests.unit.diagnose.why.test_comparison import KNOWN, compared, equipped
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights, RdmaProcess
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.process_reads import PROCESS_SCRIPT, read_processes
@@ -121,6 +123,69 @@ def test_an_image_that_does_not_run_as_root() -> None:
     assert [finding.code for finding in findings[:1]] == ["CannotLockMemory"]
     in_use = shown(LIMITED, RdmaProcess(7, "python", 64))
     assert (in_use.rdma, in_use.answer.code) == ("yes", "Equipped")
+    assert "assuming" not in in_use.answer.text
+
+
+def test_root_without_the_capability() -> None:
+    """It is the capability that is missing, not root."""
+    answer = shown(MemoryRights(0, False, 64)).answer
+    assert "a new process runs as root without IPC_LOCK in effect" in answer.text
+    assert answer.remedy == "Add IPC_LOCK to securityContext.capabilities.add of the container."
+
+
+def test_root_in_a_user_namespace() -> None:
+    """Its capability counts for nothing outside; a high limit helps there, too."""
+    pod = pod_in_cluster(
+        status(assumed="RootAssumed"), limits={"rdma/a": "1"}, spec={"hostUsers": False}
+    )
+    pod["spec"]["containers"] = pod_in_cluster(limits={"rdma/a": "1"})["spec"]["containers"]
+    limited = ContainerProcesses("main", rights=MemoryRights(0, True, 64))
+    answer = explain(pod, processes=(limited,)).answer
+    assert answer.code == "CannotLockMemory"
+    assert "as root of a user namespace (hostUsers: false) without IPC_LOCK in effect" in (
+        answer.text
+    )
+    assert answer.remedy.startswith("Run the container as root, remove hostUsers: false")
+    unlimited = ContainerProcesses("main", rights=MemoryRights(0, True, None))
+    assert explain(pod, processes=(unlimited,)).rdma == "yes"
+
+
+def test_the_containers_that_count() -> None:
+    """They are those of the verdict, whatever others request: each of them, and no other."""
+    sidecar = {"name": "proxy", "resources": {"limits": {"smarter-devices/fuse": "1"}}}
+    annotations = {"rdma.lab/containers": "a,b", "rdma.lab/fabric": "v100-ib"}
+    pod = equipped(
+        gpu("a"), {"name": "b", "image": "x"}, sidecar, gpu("c"), annotations=annotations
+    )
+    limited = [ContainerProcesses(name, rights=LIMITED) for name in ("proxy", "c")]
+    able = [ContainerProcesses(name, rights=MemoryRights(0, True, 0)) for name in ("a", "b")]
+    for configuration in (KNOWN, None):
+        explanation = compared(pod, configuration, processes=(*limited, *able))
+        assert (explanation.rdma, explanation.answer.code) == ("yes", "Equipped")
+        assert "assuming" not in explanation.answer.text
+        some = compared(pod, configuration, processes=(*limited, able[0]))
+        assert "assuming that the image runs as root" in some.answer.text
+        unable = ContainerProcesses("b", rights=LIMITED)
+        answer = compared(pod, configuration, processes=(able[0], unable)).answer
+        assert answer.code == "CannotLockMemory"
+        assert "in container b, a new process runs as user 65532" in answer.text
+
+
+def test_the_containers_that_count_without_a_verdict() -> None:
+    """They are those with a GPU or an RDMA resource."""
+    fuse, device, of_gpu = (
+        {"name": resource, "resources": {"limits": {resource: "1"}}}
+        for resource in ("smarter-devices/fuse", "rdma/a", "nvidia.com/v100")
+    )
+    pod = pod_in_cluster({}, spec={"containers": [fuse, device, of_gpu]})
+    names = [container["name"] for container in pod["spec"]["containers"]]
+    shells = [ContainerProcesses(name, rights=LIMITED) for name in names]
+    findings = chapter_findings(explain(pod, processes=shells), "processes")
+    rights = [finding.text for finding in findings if finding.code == "CannotLockMemory"]
+    assert [text.split(",")[0] for text in rights] == [
+        "In container rdma/a",
+        "In container nvidia.com/v100",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -155,4 +220,8 @@ def test_rights_that_settle_nothing() -> None:
     assert "assuming" not in explain(two, processes=both).answer.text
     assert shown(MemoryRights(7, False, (1 << 20) - 1)).rdma == "no"
     assert shown(LIMITED, annotations=status()).answer.code == "Equipped"
-    assert shown(LIMITED, annotations={}).answer.code != "CannotLockMemory"
+    not_called = shown(LIMITED, annotations={})
+    assert (not_called.rdma, not_called.answer.code) == ("unsure", "NotOptedIn")
+    assert not_called.answer.text.startswith(
+        "RDMA is not certain: the webhook was not called, but the pod requests rdma/a itself."
+    )

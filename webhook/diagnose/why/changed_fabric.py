@@ -1,0 +1,51 @@
+"""A fabric that was changed after a pod was admitted: the pod has the values of that time.
+
+Only the values that decide whether RDMA works count: the devices, the GID index and the partition.
+With another traffic class or socket interface, the devices are the same.
+"""
+
+from __future__ import annotations
+
+from webhook.diagnose.why.comparison import inspect_on_fabric, other_values
+from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
+from webhook.model.facts import NamespaceFacts
+from webhook.model.finding import Code, Finding
+from webhook.model.libraries import VARIABLES, ValueSource
+
+FABRIC_CHANGED = Code(
+    "FabricChanged",
+    "The fabric has other devices, or another GID index or partition, than when the pod was "
+    "admitted, and the pod has those of that time.",
+    "Create the pod again, so that it gets the present values of the fabric.",
+)
+CODES = (FABRIC_CHANGED,)
+
+_DECISIVE: frozenset[ValueSource] = frozenset(
+    {
+        *("nccl hcas", "nvshmem prefix", "nvshmem hcas", "mooncake hcas", "hcas and interfaces"),
+        *("gid index", "ucx pkey"),
+    }
+)
+_NAMES = frozenset(row.name for row in VARIABLES if row.source in _DECISIVE)
+
+
+def changed_fabric_finding(evidence: PodEvidence, status: StatusAnnotation) -> Finding | None:
+    """Return the finding on a value that the cluster's configuration has otherwise now, or None."""
+    present = evidence.cluster_configuration
+    if present is None or present.config_hash == status.config:
+        return None
+    facts = NamespaceFacts(name=evidence.namespace_name)
+    inspection = inspect_on_fabric(evidence, status, facts, configuration=present)
+    if inspection is None:
+        return None
+    fabric = inspection.analysis.fabric
+    of_ucx = f"{fabric.env.ucx_devices}," if fabric else ","  # before the interfaces
+    for container, change in other_values(inspection, status):
+        name = change.name.removeprefix("env ")
+        if name in _NAMES and not change.now.startswith(of_ucx):
+            text = (
+                f"fabric {status.fabric} was changed after the pod was admitted. Container "
+                f"{container} has {name}={change.now:.80}, and the fabric has {change.was:.80} now."
+            )
+            return FABRIC_CHANGED.finding("unsure", text)
+    return None
