@@ -45,6 +45,9 @@ class BundleContent:
     problem: str = ""
     #: Whether the problem is a failed read or write of the field.
     failed: bool = False
+    #: Whether the certificates are written as `to_pem` does. cryptography reads other forms that Go
+    #: skips: labels such as `X509 CERTIFICATE`, headers, a text before the first dash on the line.
+    canonical: bool = True
 
     @property
     def revision(self) -> str:
@@ -88,7 +91,7 @@ class CaBundle:
         if not content.uid:
             raise ApiError(content.problem)
         pems = tuple(cas)
-        if content.fingerprints == {pem_fingerprint(pem) for pem in pems}:
+        if content.canonical and content.fingerprints == {pem_fingerprint(pem) for pem in pems}:
             return content
         if self._limit.pause:
             raise ApiError(f"another client keeps changing {self}")
@@ -117,9 +120,10 @@ class CaBundle:
 
 def parse_ca_bundle(bundle: str, metadata: Object) -> BundleContent:
     """Parse a `caBundle` (base64 of PEM); if a part of it is malformed, it has no content."""
-    pem, problem = b"", ""
+    raw, pem, problem = b"", b"", ""
     try:
-        certificates = load_certificates(b64decode(bundle, validate=True)) if bundle else []
+        raw = b64decode(bundle, validate=True)
+        certificates = load_certificates(raw) if bundle else []
         pem = b"".join(to_pem(certificates))
     except (CertificateError, binascii.Error):
         certificates, problem = [], "it did not contain base64-encoded PEM certificates"
@@ -130,6 +134,7 @@ def parse_ca_bundle(bundle: str, metadata: Object) -> BundleContent:
         version=str(metadata.get("resourceVersion") or ""),
         generation=str(metadata.get("generation") or ""),
         problem=problem if bundle else "it was empty",
+        canonical=raw == pem,
     )
 
 

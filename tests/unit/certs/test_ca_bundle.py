@@ -74,7 +74,7 @@ def test_one_field_is_written(before: str | None) -> None:
     assert api.writes == [("apply", CONFIGURATION, body)]
 
 
-@pytest.mark.parametrize("before", [_encoded(CA, OTHER), _encoded(OTHER, b"\n", CA)])
+@pytest.mark.parametrize("before", [_encoded(CA, OTHER), _encoded(OTHER, CA)])
 def test_what_is_trusted_already_is_not_written(before: str) -> None:
     """The order does not matter, so that replicas that start later write nothing."""
     api = Objects()
@@ -82,6 +82,26 @@ def test_what_is_trusted_already_is_not_written(before: str) -> None:
     _publish(api, CA, OTHER)
 
     assert api.writes == []
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        CA.replace(b" CERTIFICATE", b" X509 CERTIFICATE"),
+        CA.replace(b"-----\n", b"-----\nProc-Type: 4,CLEAR\n\n", 1),
+        b" " + CA,
+        CA + b"\n",
+    ],
+)
+def test_a_form_that_go_may_skip_is_written_again(form: bytes) -> None:
+    """A thief may write the right CAs so that only cryptography reads them, or nearly so."""
+    api = Objects()
+    api.install(MUTATING, _encoded(form))
+    assert _bundle(api).read().trusts(CA)
+    assert _publish(api, CA).trusts(CA)
+    assert len(api.writes) == 1
+    _publish(api, CA)
+    assert len(api.writes) == 1
 
 
 def test_a_configuration_that_is_not_there_is_not_made() -> None:
