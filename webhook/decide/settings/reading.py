@@ -258,11 +258,10 @@ class Reading:
         self, file: ScriptFile, command: Command, shell: Shell, depth: int, script: str | None
     ) -> bool:
         """Apply a file that a script reads with `.`; a condition makes its settings possible."""
-        last = _is_last(command, script)
         if not command.conditional and not command.isolated:
-            return self._run_file(file, shell, depth, last=last)
+            return self._run_file(file, shell, depth, last=_is_last(command, script))
         side = Process(shell.process)
-        self._run_file(file, self._shell(side), depth, last=last)
+        self._run_file(file, self._shell(side), depth)
         if side.changed:
             self._side_processes.append(side)
         return False

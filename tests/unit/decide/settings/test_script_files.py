@@ -16,6 +16,7 @@ from webhook.decide.settings.script_files import (
     ScriptFile,
     config_maps_with_scripts,
     files_of_pod,
+    mentions_in,
     script_files,
 )
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings
@@ -339,6 +340,26 @@ def test_several_words_for_a_file() -> None:
     assert reader.script_texts(PATH) == ['{"NCCL_NET": "Socket"}']
     settings = reader.settings_with_files(PATH)
     assert [setting.source for setting in settings.possible] == ["text in key a of ConfigMap m"]
+
+
+def test_a_file_is_searched_once() -> None:
+    """Whatever words name it."""
+    file = ScriptFile(DataKey("m", "a"), OFF)
+    assert len(list(mentions_in({"/scripts/a": file, "/scripts//a": file}, set()))) == 1
+
+
+def test_a_variable_that_no_shell_exports() -> None:
+    """Its text is explained: also in the shell of su, and in a file under a condition."""
+    file = "NCCL_NET=Socket\n"
+    for script in ("su worker -c 'NCCL_NET=Socket; ./a'", "[ $X ] && . /scripts/a; ./train"):
+        assert read_script(script, a=file).possible == ()
+
+
+def test_a_script_gets_what_a_config_map_sets() -> None:
+    """An assignment in it changes a variable of envFrom, which is exported."""
+    manifest = manifest_of("bash", "/scripts/a", envFrom=[{"configMapRef": {"name": "n"}}])
+    maps = {"m": {"a": "NCCL_NET=Socket\n./train\n"}, "n": {"NCCL_NET": "IB"}}
+    assert certain(CommandReader(Pod(manifest), maps).settings_with_files(PATH)) == SOCKET
 
 
 def test_the_texts_of_scripts_have_a_limit() -> None:
