@@ -27,7 +27,7 @@ DECLARED: dict[str, tuple[int | None, str]] = {
     "webhook.config.messages.known_fields": (None, "nothing"),
     "webhook.decide.fabric_variables.plan_for": (64, "the site's fabrics"),
     "webhook.decide.fabric_variables.fabric_by_setting": (2, "the site's configuration"),
-    "webhook.decide.view._names": (2, "the site's configuration"),
+    "webhook.decide.common_part._names": (2, "the site's configuration"),
     "webhook.kube.watched_resources._shared": (1024, "the taints of nodes, as administrators set"),
     "webhook.model.fabric._pattern": (1024, "the site's globs"),
     "webhook.model.pod.reading.pointer": (4096, "names of fields, indexes, names of the site's"),

@@ -1,9 +1,9 @@
 """The decisions on the pods of one workload, made once.
 
-Pods with equal views get equal decisions (`webhook.decide.view`), as long as the configuration,
-the nodes and the facts on the namespace are the same. A hit takes a tenth of the time of a
-decision. Once in CHECKED hits, the decision is made anew from the whole pod; if it differs, which
-would be a defect of the view, the new one counts, and nothing is cached any more.
+Pods with the same common part (`webhook.decide.common_part`) get the same decision, as long as the
+configuration, the nodes and the facts about the namespace are the same. A hit takes a tenth of the
+time of a decision. Once in CHECKED hits, the decision is made anew from the whole pod; if it
+differs, which would be a defect, the new one counts, and nothing is cached any more.
 
 Only the event loop's thread uses it.
 """
@@ -19,7 +19,7 @@ import orjson
 from webhook.admission.response import answer
 from webhook.admission.review import AdmissionRequest
 from webhook.decide.analysis import DecisionInput
-from webhook.decide.view import view_of
+from webhook.decide.common_part import common_part
 from webhook.model.annotations import asks_for_rdma
 from webhook.model.decision import Decision
 from webhook.model.fabric import CompiledConfiguration
@@ -33,8 +33,8 @@ Decide = Callable[[PodManifest, DecisionInput], Decision]
 
 #: The default for the maximum number of decisions; a burst of pods has few workloads.
 MAX_DECISIONS = 256
-#: The maximum size in bytes of all answers, and of a view.
-MAX_BYTES, MAX_VIEW_BYTES = 2 * 1024 * 1024, 64 * 1024
+#: The maximum size in bytes of all answers, and of a pod's common part.
+MAX_BYTES, MAX_PART_BYTES = 2 * 1024 * 1024, 64 * 1024
 #: One hit in so many is compared with a new decision.
 CHECKED = 256
 
@@ -71,9 +71,9 @@ class _Namespace(NamedTuple):
     """The decisions with the same facts about a namespace."""
 
     facts: NamespaceFacts
-    #: By the SHA-256 of the view, the least recently used first: the pods of users, with whatever
-    #: their variables contain, are not kept.
-    by_view: dict[bytes, Answered]
+    #: By the SHA-256 of the common part, the least recently used first: the pods of users, with
+    #: whatever their variables contain, are not kept.
+    by_part: dict[bytes, Answered]
 
 
 class DecisionCache:
@@ -94,25 +94,25 @@ class DecisionCache:
         self._count = self._bytes = self._hits = 0
 
     def answer(self, request: AdmissionRequest, decision_input: DecisionInput) -> Answered:
-        """Return the decision on a pod, from the cache if there is one for its view."""
+        """Return the decision on a pod, from the cache if it has one for its common part."""
         if not self._max_decisions or not asks_for_rdma(request.pod):
             return Answered.of(self._decide(request.pod, decision_input))
-        view = view_of(request.pod, decision_input.configuration)
-        written = _written(view)
-        if not 0 < len(written) <= MAX_VIEW_BYTES:
+        part = common_part(request.pod, decision_input.configuration)
+        written = _written(part)
+        if not 0 < len(written) <= MAX_PART_BYTES:
             return Answered.of(self._decide(request.pod, decision_input))
         key = sha256(written).digest()
-        by_view = self._decisions_in(request.namespace, decision_input)
-        cached = by_view.pop(key, None)
+        by_part = self._decisions_in(request.namespace, decision_input)
+        cached = by_part.pop(key, None)
         if cached is not None:
-            by_view[key] = cached
+            by_part[key] = cached
             return self._checked(cached, request, decision_input)
         self._metrics.misses.inc()
-        answered = Answered.of(self._decide(view, decision_input))
+        answered = Answered.of(self._decide(part, decision_input))
         namespace = self._namespaces.setdefault(
-            request.namespace, _Namespace(decision_input.namespace, by_view)
+            request.namespace, _Namespace(decision_input.namespace, by_part)
         )
-        namespace.by_view[key] = answered.without_pod
+        namespace.by_part[key] = answered.without_pod
         self._count += 1
         self._bytes += answered.size
         self._evict()
@@ -126,22 +126,22 @@ class DecisionCache:
             self._configuration, self._fabric_index = configuration, fabric_index
         namespace = self._namespaces.pop(name, None)
         if namespace is not None and namespace.facts != facts:
-            self._count -= len(namespace.by_view)
-            self._bytes -= sum(answered.size for answered in namespace.by_view.values())
+            self._count -= len(namespace.by_part)
+            self._bytes -= sum(answered.size for answered in namespace.by_part.values())
             namespace = None
         if namespace is None:
             return {}
         self._namespaces[name] = namespace
-        return namespace.by_view
+        return namespace.by_part
 
     def _evict(self) -> None:
         """Drop the least recently used decisions of the least recently used namespaces."""
         while self._bytes > MAX_BYTES or self._count > self._max_decisions:
             name, namespace = next(iter(self._namespaces.items()))
-            self._bytes -= namespace.by_view.pop(next(iter(namespace.by_view))).size
+            self._bytes -= namespace.by_part.pop(next(iter(namespace.by_part))).size
             self._count -= 1
             self._metrics.evictions.inc()
-            if not namespace.by_view:
+            if not namespace.by_part:
                 del self._namespaces[name]
 
     def _clear(self) -> None:
@@ -172,9 +172,9 @@ class DecisionCache:
         return new
 
 
-def _written(view: PodManifest) -> bytes:
-    """Return a view as JSON, b"" if it is nested too deeply for that."""
+def _written(part: PodManifest) -> bytes:
+    """Return a common part as JSON, b"" if it is nested too deeply for that."""
     try:
-        return orjson.dumps(view)
+        return orjson.dumps(part)
     except orjson.JSONEncodeError:
         return b""

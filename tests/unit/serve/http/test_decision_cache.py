@@ -19,7 +19,7 @@ from webhook.model.decision import Decision, PatchOp
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import at
-from webhook.serve.http.decision_cache import CHECKED, MAX_BYTES, MAX_VIEW_BYTES, DecisionCache
+from webhook.serve.http.decision_cache import CHECKED, MAX_BYTES, MAX_PART_BYTES, DecisionCache
 from webhook.serve.metrics import Metrics
 
 INPUT = decision_input()
@@ -91,7 +91,7 @@ def test_the_decision_is_known_at_a_hit() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        decision_input(),
+        decision_input()._replace(fabric_index=INPUT.fabric_index),
         INPUT._replace(fabric_index=FabricIndex()),
         INPUT._replace(namespace=NamespaceFacts(name="lab", labels=RESTRICTED)),
         INPUT._replace(namespace=replace(INPUT.namespace, memory_limit_rejection="a quota")),
@@ -174,7 +174,7 @@ def test_outdated_decisions_are_dropped() -> None:
         cache.body(trainer(name=name))
     changed = INPUT._replace(namespace=replace(INPUT.namespace, memory_limit_rejection="a quota"))
     cache.body(trainer(name="a"), changed)
-    assert (cache.cache._count, len(cache.cache._namespaces["lab"].by_view)) == (1, 1)
+    assert (cache.cache._count, len(cache.cache._namespaces["lab"].by_part)) == (1, 1)
     cache.body(trainer(name="a"), changed, namespace="other")
     cache.body(trainer(name="a"), changed._replace(fabric_index=FabricIndex()))
     assert (cache.cache._count, list(cache.cache._namespaces)) == (1, ["lab"])
@@ -215,7 +215,7 @@ def test_the_pods_of_users_are_not_kept() -> None:
 @pytest.mark.parametrize(
     "manifest",
     [
-        trainer(image="x" * MAX_VIEW_BYTES),
+        trainer(image="x" * MAX_PART_BYTES),
         trainer(lifecycle=json.loads('{"a":' * 300 + "1" + "}" * 300)),
     ],
     ids=["large", "deep"],
@@ -228,12 +228,12 @@ def test_a_large_pod_is_not_kept(manifest: Any) -> None:
 
 
 def by_hostname(manifest: Any, cluster: DecisionInput) -> Decision:
-    """Decide by a field that the view lacks, as a rule might that somebody adds."""
+    """Decide by a field that the common part lacks, as a rule might that somebody adds."""
     host = str(at(manifest, ("spec", "hostname")))
     return decide(manifest, cluster)._replace(message=host, warnings=(host,))
 
 
-def test_a_rule_that_reads_what_the_view_lacks_is_noticed() -> None:
+def test_a_rule_that_reads_what_pods_do_not_share_is_noticed() -> None:
     """The new decision counts, the difference is counted and logged, and nothing is kept."""
     cache = Cache(decide=by_hostname)
     bodies = [cache.body(trainer()) for _ in range(CHECKED + 1)]

@@ -1,12 +1,12 @@
-"""The view of a pod: the pod without what differs between the pods of one workload.
+"""The common part of a pod: what it has in common with the other pods of its workload.
 
 The pods of a Job differ in their names, in their indexes, and in the volume that the API server
-adds for the token. No decision depends on these, so `view_of` makes the pods equal, and one
-decision serves all of them. The structure stays: a value is replaced, and no list item or key is
-removed, since the operations of a patch contain indexes, and the limits count entries.
+adds for the token. No decision depends on these, so `common_part` replaces them, and one decision
+serves all of the pods. The structure stays: no list item or key is removed, since the operations of
+a patch contain indexes, and the limits count entries.
 
-The law: the decision on a view is the decision on its pod. It holds since no rule reads what is
-replaced here; `tests/property/test_view.py` and the fuzzer check it.
+The law: the decision on the common part is the decision on the pod. It holds since no rule reads
+what is replaced here; the fuzzer checks it (`tests/fuzz/laws/mutations.py`).
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ _TOKEN_NAME = "kube-api-access-*"  # noqa: S105 -- no secret
 _FIELD = re.compile(r"metadata\.(?:(name)|(?:labels|annotations)\['(.+)'\])")
 
 
-def view_of(pod: PodManifest, configuration: CompiledConfiguration) -> PodManifest:
-    """Return the view of a pod; the pod itself if its shape is unusual. Never raises.
+def common_part(pod: PodManifest, configuration: CompiledConfiguration) -> PodManifest:
+    """Return the common part of a pod; the pod itself if its shape is unusual. Never raises.
 
     The result shares all but the replaced values with the pod, and nobody edits it.
     """
@@ -96,17 +96,17 @@ def _names(configuration: CompiledConfiguration) -> frozenset[str]:
 
 def _metadata(metadata: JsonObject, read_keys: set[str]) -> JsonObject:
     """Return the metadata with the same labels and annotations, and without names and times."""
-    view: JsonObject = {}
+    part: JsonObject = {}
     for field in ("labels", "annotations"):
         if field in metadata:
-            view[field] = _without_indexes(metadata[field], read_keys)
+            part[field] = _without_indexes(metadata[field], read_keys)
     if "namespace" in metadata:
-        view["namespace"] = metadata["namespace"]
+        part["namespace"] = metadata["namespace"]
     if metadata.get("generateName"):  # only its presence counts: the name is not known yet
-        view["generateName"] = _ANY
+        part["generateName"] = _ANY
     elif _NAME in read_keys:
-        view["name"] = metadata.get("name")
-    return view
+        part["name"] = metadata.get("name")
+    return part
 
 
 #: Stands for the pod's name in a set of keys of labels and annotations.
@@ -138,12 +138,12 @@ def _containers(
             continue
         if items.__class__ is not list:
             return None
-        containers[field] = views = []
+        containers[field] = copies = []
         for container in items:
             if container.__class__ is not dict:
                 return None
             env = container.get("env")
-            views.append(container if not env else _container(container, env, names, read_keys))
+            copies.append(container if not env else _container(container, env, names, read_keys))
     return containers
 
 
@@ -194,16 +194,16 @@ def _keys_read_by(source: Json) -> Iterator[str]:
 
 def _spec(spec: JsonObject, containers: dict[str, list[JsonObject]]) -> JsonObject:
     """Return the spec with these containers, without the host name and the names of volumes."""
-    view = {**spec, **containers}
-    view.pop("hostname", None)
+    part = {**spec, **containers}
+    part.pop("hostname", None)
     volumes = spec.get("volumes")
     if volumes.__class__ is list and volumes:
         token = _token_of(volumes, containers)
-        view["volumes"] = [_volume(volume, token) for volume in volumes]
+        part["volumes"] = [_volume(volume, token) for volume in volumes]
         if token:
             for field, items in containers.items():
-                view[field] = [_mounting_any(container, token) for container in items]
-    return view
+                part[field] = [_mounting_any(container, token) for container in items]
+    return part
 
 
 def _token_of(volumes: list[Json], containers: dict[str, list[JsonObject]]) -> str:

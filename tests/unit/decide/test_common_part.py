@@ -1,4 +1,4 @@
-"""The view is the same for the pods of one workload, and keeps what a decision may depend on."""
+"""The common part is the same for the pods of a workload, and has what a decision depends on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import container, fabric, fabrics, pod
 from tests.siblings import sibling_of
-from webhook.decide.view import view_of
+from webhook.decide.common_part import common_part
 from webhook.model.fabric import FabricEnv
 
 CONFIGURATION = fabrics()
@@ -19,9 +19,9 @@ TOKEN_MOUNT = {"name": TOKEN, "mountPath": "/var/run/secrets/kubernetes.io/servi
 TOKEN_VOLUME = {"name": TOKEN, "projected": {"sources": []}}
 
 
-def view(manifest: Any, *members: Any) -> Any:
-    """Return the view of a pod, by default for fabrics that set no variable of a controller."""
-    return view_of(manifest, fabrics(*members) if members else CONFIGURATION)
+def part_of(manifest: Any, *members: Any) -> Any:
+    """Return the common part of a pod, by default for fabrics that set no index."""
+    return common_part(manifest, fabrics(*members) if members else CONFIGURATION)
 
 
 def field_env(name: str, path: str) -> dict[str, Any]:
@@ -63,39 +63,39 @@ def job_pod() -> dict[str, Any]:
     return manifest | {"status": {"phase": "Pending"}}
 
 
-def test_pods_of_a_workload_have_one_view() -> None:
-    """They differ in names, indexes and volumes; the view has what they share."""
+def test_pods_of_a_workload_have_one_part() -> None:
+    """They differ in names, indexes and volumes; the part has what they share."""
     manifest = job_pod()
     before = deepcopy(manifest)
-    viewed = view(manifest)
-    assert view(sibling_of(manifest)) == viewed
+    common = part_of(manifest)
+    assert part_of(sibling_of(manifest)) == common
     assert manifest == before
-    assert viewed["metadata"] == {
+    assert common["metadata"] == {
         "labels": {"app": "a", INDEX: "0"},
         "annotations": before["metadata"]["annotations"],
         "namespace": "lab",
         "generateName": "0",
     }
-    assert viewed.keys() == before.keys() - {"status"}
-    assert viewed["spec"].keys() == before["spec"].keys() - {"hostname"}
-    assert viewed["spec"]["subdomain"] == "a"
+    assert common.keys() == before.keys() - {"status"}
+    assert common["spec"].keys() == before["spec"].keys() - {"hostname"}
+    assert common["spec"]["subdomain"] == "a"
 
 
 def test_nothing_is_removed_from_lists() -> None:
     """The operations of a patch contain the indexes of list items."""
-    before, viewed = job_pod()["spec"], view(job_pod())["spec"]
-    assert [volume.keys() for volume in viewed["volumes"]] == [
+    before, common = job_pod()["spec"], part_of(job_pod())["spec"]
+    assert [volume.keys() for volume in common["volumes"]] == [
         volume.keys() for volume in before["volumes"]
     ]
     for field in ("containers", "initContainers"):
-        for original, copied in zip(before[field], viewed[field], strict=True):
+        for original, copied in zip(before[field], common[field], strict=True):
             assert original.keys() == copied.keys()
             for part in ("env", "volumeMounts"):
                 assert len(original.get(part, [])) == len(copied.get(part, []))
-    mounts = viewed["containers"][0]["volumeMounts"]
+    mounts = common["containers"][0]["volumeMounts"]
     assert mounts[0] == {"name": "data", "mountPath": "/data"}
-    assert mounts[1]["name"] == viewed["volumes"][1]["name"] == "kube-api-access-*"
-    assert viewed["initContainers"][0]["volumeMounts"][0]["name"] == "kube-api-access-*"
+    assert mounts[1]["name"] == common["volumes"][1]["name"] == "kube-api-access-*"
+    assert common["initContainers"][0]["volumeMounts"][0]["name"] == "kube-api-access-*"
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_nothing_is_removed_from_lists() -> None:
 )
 def test_variables_with_an_index(name: str, written: str, replaced: str) -> None:
     """Only the index is replaced, and only in variables that controllers write."""
-    (viewed,) = view(pod(trainer({"name": name, "value": written})))["spec"]["containers"]
-    assert viewed["env"] == [{"name": name, "value": replaced}]
+    (common,) = part_of(pod(trainer({"name": name, "value": written})))["spec"]["containers"]
+    assert common["env"] == [{"name": name, "value": replaced}]
 
 
 @pytest.mark.parametrize(
@@ -151,28 +151,28 @@ def test_variables_with_an_index(name: str, written: str, replaced: str) -> None
 )
 def test_an_index_that_may_decide_stays(first: Any, second: Any) -> None:
     """It stays if the container refers to its variable, or if another variable reads it."""
-    assert view(first) != view(second)
+    assert part_of(first) != part_of(second)
 
 
 def test_a_name_that_a_variable_reads_stays() -> None:
     """But a name that is not generated yet cannot be read."""
     named = pod(trainer(field_env("NCCL_IB_HCA", "metadata.name")))
-    named["metadata"]["name"] = "a-1"
-    assert view(named)["metadata"]["name"] == "a-1"
+    named["metadata"] |= {"name": "a-1", "generateName": ""}
+    assert part_of(named)["metadata"]["name"] == "a-1"
     named["metadata"]["generateName"] = "a-"
-    assert "name" not in view(named)["metadata"]
-    assert "name" not in view(indexed("1"))["metadata"]
+    assert "name" not in part_of(named)["metadata"]
+    assert "name" not in part_of(indexed("1"))["metadata"]
     other = pod(trainer(field_env("NODE", "spec.nodeName")))
     other["metadata"]["name"] = "a-1"
-    assert "name" not in view(other)["metadata"]
+    assert "name" not in part_of(other)["metadata"]
 
 
 def test_a_variable_that_the_site_sets_stays() -> None:
     """The decision compares the pod's value with the site's."""
     site = fabric(env=FabricEnv(site_variables=(("RANK", "0"),)))
     manifest = pod(trainer({"name": "RANK", "value": "1"}))
-    assert view(manifest, site)["spec"]["containers"] == manifest["spec"]["containers"]
-    assert view(manifest)["spec"]["containers"] != manifest["spec"]["containers"]
+    assert part_of(manifest, site)["spec"]["containers"] == manifest["spec"]["containers"]
+    assert part_of(manifest)["spec"]["containers"] != manifest["spec"]["containers"]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,10 @@ def test_a_variable_that_the_site_sets_stays() -> None:
         ([TOKEN_VOLUME], [{**TOKEN_MOUNT, "mountPath": "/dev/shm"}]),
         ([TOKEN_VOLUME, {**TOKEN_VOLUME, "name": "kube-api-access-bbbbb"}], [TOKEN_MOUNT]),
         ([{"name": TOKEN, "emptyDir": {}}], [TOKEN_MOUNT]),
-        ([{**TOKEN_VOLUME, "name": "kube-api-access-7xkz"}], [TOKEN_MOUNT]),
+        (
+            [{**TOKEN_VOLUME, "name": "kube-api-access-7xkz2b"}],
+            [{**TOKEN_MOUNT, "name": "kube-api-access-7xkz2b"}],
+        ),
         ([{**TOKEN_VOLUME, "name": 7}, "volume"], [TOKEN_MOUNT]),
         ([], [TOKEN_MOUNT]),
     ],
@@ -190,16 +193,16 @@ def test_a_variable_that_the_site_sets_stays() -> None:
 def test_volumes_of_the_user_keep_their_names(volumes: Any, mounts: Any) -> None:
     """Only the volume that the API server adds is renamed, where it adds it."""
     spec = pod(container(volumeMounts=mounts), volumes=volumes)["spec"]
-    viewed = view({"metadata": {}, "spec": spec})["spec"]
-    assert viewed == spec
+    common = part_of({"metadata": {}, "spec": spec})["spec"]
+    assert common == spec
 
 
 def test_mounts_of_a_wrong_type_stay() -> None:
     """They are not renamed, even if the pod has a volume for the token."""
     containers = [container(volumeMounts=7), container(volumeMounts=[7, TOKEN_MOUNT])]
-    viewed = view(pod(*containers, volumes=[TOKEN_VOLUME]))["spec"]["containers"]
-    assert viewed[0]["volumeMounts"] == 7
-    assert viewed[1]["volumeMounts"] == [7, {**TOKEN_MOUNT, "name": "kube-api-access-*"}]
+    common = part_of(pod(*containers, volumes=[TOKEN_VOLUME]))["spec"]["containers"]
+    assert common[0]["volumeMounts"] == 7
+    assert common[1]["volumeMounts"] == [7, {**TOKEN_MOUNT, "name": "kube-api-access-*"}]
 
 
 @pytest.mark.parametrize(
@@ -211,10 +214,10 @@ def test_mounts_of_a_wrong_type_stay() -> None:
         {"spec": {"containers": [7]}},
     ],
 )
-def test_an_unusual_pod_is_its_own_view(changed: dict[str, Any]) -> None:
+def test_an_unusual_pod_is_its_own_part(changed: dict[str, Any]) -> None:
     """The decision rejects it, with its own values in the message."""
     manifest = pod(container()) | changed
-    assert view(manifest) is manifest
+    assert part_of(manifest) is manifest
 
 
 @pytest.mark.parametrize(
@@ -224,15 +227,15 @@ def test_an_unusual_pod_is_its_own_view(changed: dict[str, Any]) -> None:
 def test_variables_of_a_wrong_type_stay(env: Any) -> None:
     """The decision names their place."""
     manifest = pod(container(env=env))
-    assert view(manifest)["spec"]["containers"] == manifest["spec"]["containers"]
+    assert part_of(manifest)["spec"]["containers"] == manifest["spec"]["containers"]
 
 
 def test_labels_and_volumes_of_a_wrong_type_stay() -> None:
     """A value that is no string stays as well."""
     manifest = pod(container(), volumes={})
     manifest["metadata"] = {"labels": [], "annotations": {INDEX: 7, "job-name": "a-7"}}
-    viewed = view(manifest)
-    assert viewed["metadata"] == {"labels": [], "annotations": {INDEX: 7, "job-name": "0"}}
-    assert viewed["spec"]["volumes"] == {}
+    common = part_of(manifest)
+    assert common["metadata"] == {"labels": [], "annotations": {INDEX: 7, "job-name": "0"}}
+    assert common["spec"]["volumes"] == {}
     claim = {"name": "c", "persistentVolumeClaim": {"claimName": 7}}
-    assert view(pod(container(), volumes=[claim]))["spec"]["volumes"] == [claim]
+    assert part_of(pod(container(), volumes=[claim]))["spec"]["volumes"] == [claim]
