@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path as File
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests import waiting
-from tests.builders import fabrics
+from tests.builders import V100, fabrics
 from tests.server_state import configured, prepared
 from tests.unit.kube.cluster import Cluster
 from tests.unit.serve.client import Lines
@@ -495,3 +496,28 @@ def test_a_missing_lease_is_an_event_even_without_an_object(quick: Writing) -> N
     quick.api.held, quick.api.missing = False, True
     quick.run(lambda: {"NoLease", "NoWebhookConfiguration"} <= {*quick.api.reasons})
     assert "NothingInUse" not in quick.api.reasons
+
+
+@pytest.mark.parametrize("word", ["", "\N{EURO SIGN}" * 9, "<" * 9], ids=["short", "€", "<"])
+def test_a_status_of_thousands_of_fabrics_fits(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy on the status allows 256 KiB of JSON, and rejects all of a larger one."""
+    used = fabrics(*(replace(V100, name=f"f{number}{word}") for number in range(3000)))
+    status = NodeSummary().of(prepared(used, {"n1": node(v100=8, rdma=2)}))
+    names = [row["name"] for row in status["fabrics"]]
+    assert 100 < len(names) < 3000
+    assert names == [*used.fabrics][: len(names)]
+    escaped = json.dumps(status["fabrics"], ensure_ascii=False).replace("<", "\\u003c").encode()
+    separators = 2 * len(names)
+    assert content._MAX_ROWS_BYTES - 1024 < len(escaped) - separators <= content._MAX_ROWS_BYTES
+    monkeypatch.setattr(content, "_MAX_ROWS_BYTES", 1 << 30)
+    whole = NodeSummary().of(prepared(used, {"n1": node(v100=8, rdma=2)}))
+    assert len(whole["fabrics"]) == 3000
+    assert {**whole, "fabrics": []} == {**status, "fabrics": []}
+
+
+def test_the_names_of_many_fabrics_are_shortened() -> None:
+    """They are a column of `kubectl get fabrics`."""
+    used = fabrics(*(replace(V100, name=f"f{number}") for number in range(101)))
+    update = status_update(ObservedObject(1, loaded(used), ""), prepared(used), NodeSummary(), {})
+    assert update is not None
+    assert update.fields["fabricNames"].endswith(", f97, f98 and 2 more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,8 +20,13 @@ from webhook.text.findings import text_with_nodes
 
 #: Characters of a message: the API allows 32,768, and people read the first.
 _MAX_MESSAGE_LENGTH = 4096
-#: The maximum number of replicas in a message.
-_MAX_REPLICAS = 10
+#: The maximum number of replicas in a message, and of fabrics in the list of their names.
+_MAX_REPLICAS, _MAX_FABRICS = 10, 100
+#: Bytes of the rows of fabrics, as JSON: half of what rdma-webhook-guard-status allows in all, so
+#: that a status is written however many fabrics there are.
+_MAX_ROWS_BYTES = 128 << 10
+#: Bytes that JSON of the API server has more than one for `<`, `>` and `&`.
+_ESCAPED_BYTES = 5
 
 
 class Condition(NamedTuple):
@@ -74,7 +80,9 @@ def status_update(
         return None
     configuration = observed.loaded.compiled if observed.loaded else used and used.compiled
     fields = {
-        "fabricNames": ", ".join(configuration.fabrics if configuration else ()),
+        "fabricNames": shortened_list(
+            list(configuration.fabrics) if configuration else [], _MAX_FABRICS
+        ),
         **node_summary.of(used),
     }
     conditions = (*filter(None, (_valid(observed), _active(observed, used), called)),)
@@ -161,8 +169,19 @@ def _summary_of(nodes: Nodes, configuration: CompiledConfiguration) -> JsonObjec
     capacities = build_inventory(nodes, configuration).fabrics
     members = {node for fabric in capacities for node in fabric.nodes}
     problems = sum(len(fabric.problems) for fabric in capacities)
-    rows = [_row(fabric, nodes) for fabric in capacities]
-    return {"nodes": len(members), "problems": problems, "fabrics": rows}
+    rows = _fitting(_row(fabric, nodes) for fabric in capacities)
+    return {"nodes": len(members), "problems": problems, "fabrics": [*rows]}
+
+
+def _fitting(rows: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield the first rows, as many as fit."""
+    free_bytes = _MAX_ROWS_BYTES
+    for row in rows:
+        text = json.dumps(row, ensure_ascii=False)
+        free_bytes -= len(text.encode()) + _ESCAPED_BYTES * sum(map(text.count, "<>&"))
+        if free_bytes < 0:
+            return
+        yield row
 
 
 def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
