@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.model.annotations import UserAnnotations, opted_in, parse_annotations
+from webhook.model.annotations import UserAnnotations, asks_for_rdma, opted_in, parse_annotations
 from webhook.model.decision import Denial
 
 MUTATIONS = frozenset({"env", "hcoll", "ipc-lock"})
@@ -213,3 +213,18 @@ def test_an_unexpanded_variable_has_its_own_remedy(word: str) -> None:
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": "${X}"})
     assert str(raised.value) == f"annotation rdma.lab/enable {remedy}"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "asks"),
+    [
+        ({"metadata": {"annotations": {"rdma.lab/enable": "true"}}}, True),
+        ({"metadata": {"annotations": {"rdma.lab/enable": "yes"}}}, True),
+        ({"metadata": {"annotations": {"rdma.lab/enable": "false"}}}, False),
+        ({"metadata": {"annotations": {"a": "true"}}}, False),
+        ({"metadata": []}, False),
+    ],
+)
+def test_pods_that_ask_for_rdma(manifest: Any, *, asks: bool) -> None:
+    """A wrong value counts, since it leads to a denial; without the annotation, nothing does."""
+    assert asks_for_rdma(manifest) is asks
