@@ -160,18 +160,14 @@ def _note_request(draft: Draft, analysis: PodAnalysis, applicability: Applicabil
 
 
 def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
-    """Warn about missing facts, and about a namespace annotation that names no fabric."""
+    """Warn about missing facts, and about a fabric of the namespace that is ignored."""
     if not analysis.namespace.is_loaded:
         subject = (
             f"namespace {analysis.namespace.name}" if analysis.namespace.name else "the namespace"
         )
         consequence = f"memory limits stay and its {FABRIC_ANNOTATION} is ignored"
         draft.warned("", FACTS_UNKNOWN, f"nothing is known about {subject}, so {consequence}")
-    fabric = analysis.namespace.annotations.get(FABRIC_ANNOTATION)
-    exists = isinstance(fabric, str) and fabric in analysis.configuration.fabrics
-    if analysis.fabric is None and fabric is not None and not exists:
-        annotation = f"the namespace's annotation {FABRIC_ANNOTATION}"
-        message = f"{annotation} is {fabric!r:.40}, which is not a fabric"
+    if analysis.fabric is None and (message := _ignored_fabric(analysis)):
         draft.warned("", NAMESPACE_FABRIC, message)
     # ResourceClaims are read only if a fabric uses claims.
     unknown = analysis.configuration.uses_claims and unknown_claims(
@@ -182,6 +178,19 @@ def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
             f"ResourceClaim {name:.60} could not be read, so its devices were guessed from names"
         )
         draft.warned("", CLAIM_UNKNOWN, message)
+
+
+def _ignored_fabric(analysis: PodAnalysis) -> str:
+    """Return why the fabric that the namespace names is ignored, "" if it names none, or is one."""
+    namespace = analysis.namespace
+    fabric = namespace.annotations.get(FABRIC_ANNOTATION)
+    if fabric is None and FABRIC_ANNOTATION in (namespace.labels or ()):
+        return f"the namespace has {FABRIC_ANNOTATION} as a label: it must be an annotation"
+    if fabric is None or (isinstance(fabric, str) and fabric in analysis.configuration.fabrics):
+        return ""
+    return (
+        f"the namespace's annotation {FABRIC_ANNOTATION} is {fabric!r:.40}, which is not a fabric"
+    )
 
 
 def _note_launchers(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:

@@ -101,8 +101,9 @@ CLAIM_UNKNOWN = Reason(
 )
 NAMESPACE_FABRIC = Reason(
     "NamespaceFabric",
-    "The namespace's rdma.lab/fabric names a fabric that does not exist, so it is ignored.",
-    remedy="Correct the namespace's annotation rdma.lab/fabric, or remove it.",
+    "The namespace's rdma.lab/fabric is ignored: it names a fabric that does not exist, or it is a "
+    "label, not an annotation.",
+    remedy="Set the namespace's annotation rdma.lab/fabric to the name of a fabric, or remove it.",
 )
 OTHER_INJECTOR = Reason(
     "OtherInjector",

@@ -607,6 +607,24 @@ def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
     assert outcomes_of(decide_on(pod(), decision_input(namespace=namespace)), "request") == []
 
 
+def test_a_fabric_in_a_label_of_the_namespace_is_warned_of() -> None:
+    """Only the annotation counts; with a fabric of the pod's own, nothing is missing."""
+    key = "rdma.lab/fabric"
+    manifest = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
+    labeled = NamespaceFacts(name="lab", labels={key: "v100-ib"})
+    message = f"the namespace has {key} as a label: it must be an annotation"
+    decision = decide_on(manifest, decision_input(namespace=labeled))
+    assert outcomes_of(decision, "request") == [("", "warned", "NamespaceFabric", message)]
+    annotated = replace(labeled, annotations={key: "v100-ib"})
+    for cluster, other in (
+        (decision_input(namespace=annotated), manifest),
+        (decision_input(namespace=labeled), pod(gpu())),
+        (decision_input(namespace=NamespaceFacts(name="lab", labels={})), manifest),
+        (decision_input(namespace=NamespaceFacts(name="lab", labels=None)), manifest),
+    ):
+        assert outcomes_of(decide_on(other, cluster), "request") == []
+
+
 def test_another_injector_is_warned_of() -> None:
     """The pod could get what both webhooks add twice."""
     decision = decide_on(pod(annotations={"rdma.ome.io/auto-inject": "true"}))

@@ -23,6 +23,7 @@ from webhook.model.pod import PodManifest
 
 EQUIPPED = ("yes", "Equipped")
 PROVIDER, PERHAPS = ("no", "MPIProviderOverTCP"), ("unsure", "MPIPerhapsOverTCP")
+NO_DEVICE = ("no", "DevicesOfNoFabric")
 OVER_TCP, OB1, UCX_TLS = ("no", "MPIOverTCP"), ("unsure", "MPIOb1"), ("no", "MPIUcxTls")
 
 
@@ -64,6 +65,10 @@ def ranks(command: str, **values: str) -> PodManifest:
         ("mpirun -mca pml ob1 -mca btl tcp a", {"UCX_TLS": "tcp"}, OVER_TCP),
         ("./start.sh", {"OMPI_MCA_coll": "^hcoll", "UCX_TLS": "tcp"}, UCX_TLS),
         ("ucx_perftest", {"UCX_TLS": "tcp"}, EQUIPPED),
+        ("mpirun -np 4 a", {"UCX_NET_DEVICES": "eth0"}, NO_DEVICE),
+        ("mpirun -np 4 -x UCX_NET_DEVICES=eth0 a", {}, NO_DEVICE),
+        ("mpirun -np 4 a", {"UCX_NET_DEVICES": "mlx5_0:1,eth0"}, EQUIPPED),
+        ("mpirun -mca pml ob1 a", {"UCX_NET_DEVICES": "eth0"}, OB1),
         ("mpirun -mca pml cm -x FI_PROVIDER=tcp a", {}, PROVIDER),
         ("mpirun -mca pml cm -mca mtl ofi a", {"FI_PROVIDER": "sockets"}, PROVIDER),
         ("mpirun -mca pml cm -mca mtl ofi a", {"FI_PROVIDER": "verbs"}, EQUIPPED),

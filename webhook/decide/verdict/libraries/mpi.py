@@ -7,6 +7,7 @@ mpi. Elsewhere NCCL moves the data, whatever MPI uses: Horovod's own mpirun sets
 from __future__ import annotations
 
 from webhook.decide.launchers.mpi_transport import worst_tcp_setting
+from webhook.decide.verdict.libraries.fabric_devices import judge_devices
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
 
@@ -73,7 +74,7 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     analysis, path = pod.analysis, patched.target.path
     tcp = worst_tcp_setting(analysis.commands, path, patched.user_env, analysis.fabric)
     if tcp is None:
-        return None
+        return judge_devices(pod, patched, "UCX_NET_DEVICES")
     reason, text = _VERDICTS.get((tcp.variable, tcp.certain)) or _OF_PROVIDERS[tcp.certain]
     setting, removal = f"{tcp.text}{patched.place(tcp.variable)}", patched.removal(tcp.variable)
     message = text.format(setting=setting, removal=removal)
