@@ -184,13 +184,13 @@ def _ignored_fabric(analysis: PodAnalysis) -> str:
     """Return why the fabric that the namespace names is ignored, "" if it names none, or is one."""
     namespace = analysis.namespace
     fabric = namespace.annotations.get(FABRIC_ANNOTATION)
+    exists = isinstance(fabric, str) and fabric in analysis.configuration.fabrics
+    if fabric is not None and not exists:
+        annotation = f"the namespace's annotation {FABRIC_ANNOTATION}"
+        return f"{annotation} is {fabric!r:.40}, which is not a fabric"
     if fabric is None and FABRIC_ANNOTATION in (namespace.labels or ()):
         return f"the namespace has {FABRIC_ANNOTATION} as a label: it must be an annotation"
-    if fabric is None or (isinstance(fabric, str) and fabric in analysis.configuration.fabrics):
-        return ""
-    return (
-        f"the namespace's annotation {FABRIC_ANNOTATION} is {fabric!r:.40}, which is not a fabric"
-    )
+    return ""
 
 
 def _note_launchers(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:

@@ -277,6 +277,13 @@ def test_a_request_beside_a_limit_is_looked_at_too() -> None:
         requested({"rdma/x": "8"}, {"rdma/x": [8]})
 
 
+@pytest.mark.parametrize(("limit", "request_"), [(1, True), (0, False)])
+def test_a_boolean_is_no_amount(limit: int, request_: object) -> None:
+    """In Python it equals the number in the limit, but the API server rejects it."""
+    with pytest.raises(ShapeError, match=f"requests.*: {request_} is not a Kubernetes quantity"):
+        requested({"rdma/north": limit}, {"rdma/north": request_})
+
+
 def test_a_few_wrong_amounts_are_shown() -> None:
     """If very many are wrong, only the first few are shown, limits before requests."""
     malformed = {f"rdma/{number}": "x" for number in range(3)}

@@ -180,7 +180,10 @@ class Container:
 
 
 def _merge(requests: JsonObject, limits: JsonObject) -> JsonObject:
-    return {**requests, **limits} if requests != limits else limits
+    values = requests.values()
+    if requests == limits and True not in values and False not in values:  # 1 == True, in Python
+        return limits
+    return {**requests, **limits}
 
 
 # The variables that `env` spells out.
