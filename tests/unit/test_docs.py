@@ -32,8 +32,8 @@ def tables() -> str:
 
 
 def _row(reason: Reason) -> str:
-    when = reason.when if reason.reportable else f"{reason.when} (not reported)"
-    return f"| `{reason.code}` | {reason.rdma or '-'} | {when} | {reason.remedy or '-'} |"
+    meaning = reason.meaning if reason.reportable else f"{reason.meaning} (not reported)"
+    return f"| `{reason.code}` | {reason.rdma or '-'} | {meaning} | {reason.remedy or '-'} |"
 
 
 def test_the_tables_are_up_to_date() -> None:
@@ -53,5 +53,5 @@ def test_codes_are_words(reasons: tuple[Reason, ...]) -> None:
 def test_rows_are_sentences(reasons: tuple[Reason, ...]) -> None:
     """The text for each code is one sentence, and with its remedy it fits in a table's row."""
     for reason in reasons:
-        assert reason.when.endswith(".")
-        assert not {"\n", "|"} & set(reason.when + reason.remedy)
+        assert reason.meaning.endswith(".")
+        assert not {"\n", "|"} & set(reason.meaning + reason.remedy)

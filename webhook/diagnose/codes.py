@@ -40,7 +40,7 @@ _WEBHOOK, _PREVIEW, _CHECK_CONFIG = "webhook", "preview", "check-config"
 
 
 def _reason_row(tool: str, part: str, reason: Reason) -> CodeRow:
-    code = Code(reason.code, reason.when, reason.remedy)
+    code = Code(reason.code, reason.meaning, reason.remedy)
     return CodeRow(tool, part, code, reason.rdma)
 
 

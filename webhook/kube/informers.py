@@ -28,7 +28,10 @@ class Informers:
         clock: Callable[[], float] = time.monotonic,
         kinds: Iterable[WatchedResource[object]] = KINDS,
     ) -> None:
-        """Prepare; a thread calls `connect`, which may be slow, until it succeeds once."""
+        """Prepare; a thread calls `connect`, which may be slow, until it succeeds once.
+
+        `pauses` begins the seconds to wait between attempts, anew after a long one.
+        """
         self._connect = connect
         self._reads: ListerWatcher | None = None
         self._connecting = threading.Lock()

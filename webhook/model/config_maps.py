@@ -87,18 +87,20 @@ def _named_in(container: Mapping[str, object]) -> Iterator[str]:
 def read_env(container: Container, config_maps: ConfigMaps) -> ReadEnv:
     """Return the variables of a container, with the values in ConfigMaps.
 
-    As in Kubernetes, `env` comes before `envFrom`, and the last source of `envFrom` wins.
+    As in Kubernetes, `env` takes precedence over `envFrom`, whose last source wins.
     """
     if not config_maps and not container.env_from:
         return ReadEnv(container.env)
-    before = _read_sources(container, config_maps)
+    from_sources = _read_sources(container, config_maps)
     sources = Sources(
-        before.variables, bool(before.unseen), partial(_value_of, container, config_maps)
+        from_sources.variables,
+        bool(from_sources.unseen),
+        partial(_value_of, container, config_maps),
     )
     env = variables_of(container.env_items, container.path, sources)
-    keys = {name: key for name, key in before.keys.items() if name not in env}
+    keys = {name: key for name, key in from_sources.keys.items() if name not in env}
     keys |= {name: key for name, key in keys_in_env(container).items() if env.get(name) is not None}
-    return ReadEnv({**before.variables, **env}, before.unseen, keys)
+    return ReadEnv({**from_sources.variables, **env}, from_sources.unseen, keys)
 
 
 def _read_sources(container: Container, config_maps: ConfigMaps) -> ReadEnv:

@@ -36,7 +36,7 @@ class Reason:
 
     code: str
     #: A sentence on when an outcome or a verdict has this code.
-    when: str
+    meaning: str
     #: One or two sentences for the author of the pod; "" if no action is needed. Reasons with the
     #: same code have the same remedy.
     remedy: str
@@ -47,8 +47,8 @@ class Reason:
 
     @property
     def sentence(self) -> str:
-        """`when` without its full stop, since messages end without one."""
-        return self.when.removesuffix(".")
+        """`meaning` without its full stop, since messages end without one."""
+        return self.meaning.removesuffix(".")
 
     @property
     def clause(self) -> str:
@@ -94,7 +94,7 @@ class Verdict(NamedTuple):
         assert because.rdma is not None, because.code
         return cls(because.rdma, because, message, remedy or because.remedy)
 
-    def by_key(self, key: DataKey | None, *, overrides_env: bool = False) -> Verdict:
+    def with_key(self, key: DataKey | None, *, overrides_env: bool = False) -> Verdict:
         """Return the same verdict, with the key of a ConfigMap that decides it, if any."""
         return self._replace(key=key, overrides_env=key is not None and overrides_env)
 

@@ -46,10 +46,10 @@ class NodeClass(NamedTuple):
 
 
 class NodeClasses(NamedTuple):
-    """The classes of each fabric's nodes, {} above the limits, and the individual labels."""
+    """The classes of each fabric's nodes, {} above the limits, and the labels that they lack."""
 
     by_fabric: Mapping[str, tuple[NodeClass, ...]] = MappingProxyType({})
-    individual_keys: frozenset[str] = frozenset()
+    individual_label_keys: frozenset[str] = frozenset()
 
 
 NO_CLASSES = NodeClasses()

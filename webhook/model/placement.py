@@ -44,9 +44,9 @@ class _Term(NamedTuple):
 class Placement:
     """The requirements of a pod on its node."""
 
-    def __init__(self, pod: Pod, individual_keys: frozenset[str] = frozenset()) -> None:
-        """Prepare; `individual_keys`: the labels that classes of nodes lack."""
-        self._individual_keys = individual_keys
+    def __init__(self, pod: Pod, individual_label_keys: frozenset[str] = frozenset()) -> None:
+        """Prepare; `individual_label_keys`: of the labels that classes of nodes lack."""
+        self._individual_label_keys = individual_label_keys
         self._node_name = pod.node_name
         self._labels = [(key, str(value)) for key, value in pod.node_selector.items()]
         self._terms = self._prepared_terms(pod.node_terms) if pod.has_node_terms else None
@@ -66,7 +66,7 @@ class Placement:
 
     def has_label(self, nodes: NodeClass, key: str, value: str) -> bool:
         """Return whether some of the nodes may have a label."""
-        if key not in self._individual_keys:
+        if key not in self._individual_label_keys:
             return nodes.labels.get(key) == value
         return key != HOSTNAME or value in nodes.host_names
 
@@ -120,7 +120,7 @@ class Placement:
             return None
         if not tests and not fields:
             return None
-        individual = self._individual_keys
+        individual = self._individual_label_keys
         return _Term(
             labels=tuple(
                 (requirement.key, test)

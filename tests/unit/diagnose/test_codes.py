@@ -81,7 +81,7 @@ def test_all_reasons_are_there() -> None:
     reasons.append(NOT_CALLED)
     rows = [row for row in CODE_ROWS if row.tool in ("webhook", "preview")]
     assert [(*row.code, row.rdma) for row in rows] == [
-        (reason.code, reason.when, reason.remedy, reason.rdma) for reason in reasons
+        (reason.code, reason.meaning, reason.remedy, reason.rdma) for reason in reasons
     ]
 
 

@@ -83,7 +83,7 @@ def test_without_a_connection_it_tries_again() -> None:
     assert sum(reflector.failures for reflector in running.informers.reflectors) == 2
 
 
-def test_a_feed_keeps_up_with_the_kinds_that_it_is_given() -> None:
+def test_informers_watch_the_kinds_that_they_are_given() -> None:
     """Other kinds have separate informers, and nobody waits for their lists."""
     informers = Informers(Cluster, lambda: iter(()), kinds=(watched_resources.QUOTAS,))
     assert [reflector.watched for reflector in informers.reflectors] == [watched_resources.QUOTAS]

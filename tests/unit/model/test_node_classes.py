@@ -35,7 +35,7 @@ def test_labels_divide_nodes() -> None:
         (["n4"], {"zone": "1"}),
         (["n5"], {}),
     ]
-    assert classes.individual_keys == frozenset()
+    assert classes.individual_label_keys == frozenset()
 
 
 def test_what_a_coarse_class_says_stays() -> None:
@@ -52,7 +52,9 @@ def test_host_names_do_not_divide_many_nodes() -> None:
     for count, individual in ((32, False), (33, True)):
         labels = {f"n{i}": {HOSTNAME: f"n{i}.lab", "pool": "x"} for i in range(count)}
         classes = refine([coarse(*labels)], labels)
-        assert classes.individual_keys == (frozenset({HOSTNAME}) if individual else frozenset())
+        assert classes.individual_label_keys == (
+            frozenset({HOSTNAME}) if individual else frozenset()
+        )
         first = classes.by_fabric["a"][0]
         if individual:
             assert described(classes) == [(sorted(labels), {"pool": "x"})]
@@ -76,7 +78,7 @@ def test_values_of_nodes_with_different_keys_count_together() -> None:
     """A host name divides no nodes, whatever other labels they have."""
     labels = {f"n{i}": {HOSTNAME: f"n{i}.lab", f"example.org/n{i}": ""} for i in range(33)}
     classes = refine([coarse(*labels)], labels)
-    assert classes.individual_keys == {HOSTNAME}
+    assert classes.individual_label_keys == {HOSTNAME}
 
 
 def test_a_node_without_the_label_has_its_name_as_host_name() -> None:
@@ -98,7 +100,7 @@ def test_too_many_combinations() -> None:
     for node, own in labels.items():
         own["slot"] = f"s{int(node[1:]) % 11}"
     classes = refine([coarse(*names)], labels)
-    assert classes.individual_keys == {"rack", "slot"}
+    assert classes.individual_label_keys == {"rack", "slot"}
     assert len(classes.by_fabric["a"]) == 14
 
 
@@ -109,7 +111,7 @@ def test_labels_with_two_values_are_the_last_to_become_individual() -> None:
         for i in range(MAX_CLASSES + 1)
     }
     classes = refine([coarse(*labels)], labels)
-    assert classes.individual_keys == {f"k{j}" for j in range(6)}
+    assert classes.individual_label_keys == {f"k{j}" for j in range(6)}
     assert [own for _, own in described(classes)] == [{"zone": "z0"}, {"zone": "z1"}]
 
 
@@ -118,8 +120,8 @@ def test_labels_that_only_some_nodes_have() -> None:
     labels = {f"n{i}": {f"example.org/n{i}": "", "pool": "x"} for i in range(MAX_CLASSES + 1)}
     classes = refine([coarse(*labels)], labels)
     assert described(classes) == [(sorted(labels), {})]
-    assert classes.individual_keys == {"pool", *(f"example.org/n{i}" for i in range(513))}
-    assert refine([coarse(*list(labels)[1:])], labels).individual_keys == frozenset()
+    assert classes.individual_label_keys == {"pool", *(f"example.org/n{i}" for i in range(513))}
+    assert refine([coarse(*list(labels)[1:])], labels).individual_label_keys == frozenset()
 
 
 def test_above_the_last_limit_there_are_no_classes() -> None:

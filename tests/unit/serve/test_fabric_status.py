@@ -244,10 +244,10 @@ def test_equal_nodes_and_fabrics_are_not_summed_again(monkeypatch: pytest.Monkey
     monkeypatch.setattr(content, "build_inventory", noted)
     first, second = fabrics(), fabrics()
     small, large = {"n1": node(v100=8)}, {"n1": node(v100=8), "n2": node(v100=4)}
-    on_nodes = NodeSummary()
+    node_summary = NodeSummary()
 
     def nodes(used: CompiledConfiguration, by_name: Mapping[str, Node]) -> int:
-        fields = on_nodes.of(prepared(used, by_name))
+        fields = node_summary.of(prepared(used, by_name))
         count: int = fields["nodes"]
         return count
 
@@ -491,7 +491,7 @@ def test_the_status_shows_that_nobody_calls(quick: Writing) -> None:
 
 
 def test_a_missing_lease_is_an_event_even_without_an_object(quick: Writing) -> None:
-    """That there is no object is none, since the watch has not looked for it yet."""
+    """The missing object is no Event, since the watch has not looked for it yet."""
     quick.source.observed = None
     quick.api.held, quick.api.missing = False, True
     quick.run(lambda: {"NoLease", "NoWebhookConfiguration"} <= {*quick.api.reasons})

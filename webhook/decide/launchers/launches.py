@@ -1,4 +1,4 @@
-"""Find the launcher's option that names the hosts of its ranks.
+"""Find the option that names a launcher's hosts, and launches that take flags or use ssh.
 
 Without hosts a launcher starts all its ranks in its own container, unless its environment or a
 scheduler names some. Options are read up to the program, whose own options (`-f 2`) have other

@@ -196,7 +196,7 @@ def _warn_mpi(
 def _may_carry(
     analysis: PodAnalysis, container: Target | Launcher, user_env: Mapping[str, str | None]
 ) -> bool:
-    """Return whether MPI may move a container's data, as far as nothing shows what does."""
+    """Return whether MPI may move a container's data, since nothing shows what else does."""
     assert analysis.fabric is not None
     command = analysis.commands.text(container.path)
     ignored = ignored_variables(analysis.fabric) | VARIABLE_NAMES

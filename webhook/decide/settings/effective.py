@@ -61,7 +61,10 @@ def _applies(
 
 
 def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:
-    """Yield the settings that may keep a library off RDMA, each with such a value if unknown."""
+    """Yield the settings that may keep a library off RDMA.
+
+    The value is None if it is unknown, or if a variable has more than _MOST.
+    """
     computed = (
         setting
         for setting in settings_in_effect(settings, present)

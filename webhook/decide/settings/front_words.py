@@ -8,18 +8,18 @@ from webhook.decide.settings.builtins import assignments
 from webhook.decide.settings.engine_options import engine_settings
 from webhook.decide.settings.launch_options import srun_export
 from webhook.decide.settings.process import Process
-from webhook.decide.shell.argv import Layer, Word
+from webhook.decide.shell.argv import FrontPart, Word
 
 
-def apply_layer(words: Sequence[Word], layer: Layer, process: Process) -> None:
+def apply_front_part(words: Sequence[Word], part: FrontPart, process: Process) -> None:
     """Apply assignments in front of a command, or what `env` and `exec -c` do."""
-    parts = words[layer.start : layer.end]
-    if layer.program == "env":
-        _apply_env(parts[1:], process)
-    elif layer.program == "exec" and "-c" in parts:
+    front_words = words[part.start : part.end]
+    if part.program == "env":
+        _apply_env(front_words[1:], process)
+    elif part.program == "exec" and "-c" in front_words:
         process.drop("exec -c in its command")
-    elif not layer.program:
-        for name, value in assignments(parts):
+    elif not part.program:
+        for name, value in assignments(front_words):
             process.assign(name, value, "assignment in its command")
 
 

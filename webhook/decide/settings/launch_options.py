@@ -26,7 +26,8 @@ from webhook.decide.settings.builtins import assignments
 from webhook.decide.shell.argv import Word, basename
 
 _ENV_LIST = "mca_base_env_list"
-_HYDRA = frozenset({"env", "genv"})
+#: Hydra's options that take a name and a value.
+_NAME_AND_VALUE = frozenset({"env", "genv"})
 _LISTS = frozenset({"envlist", "genvlist"})
 
 
@@ -81,7 +82,7 @@ def _read_option(words: Sequence[Word], index: int, launcher: str, options: _Opt
 
 def _is_joined(name: str, following: Sequence[Word]) -> bool:
     """Return whether an option of Hydra has name and value in one word, as `-genv A=1`."""
-    return name in _HYDRA and bool(following) and "=" in (following[0] or "")
+    return name in _NAME_AND_VALUE and bool(following) and "=" in (following[0] or "")
 
 
 def _set_by(name: str, following: Sequence[Word]) -> list[tuple[str, Word]]:
@@ -91,7 +92,7 @@ def _set_by(name: str, following: Sequence[Word]) -> list[tuple[str, Word]]:
         return []
     if name == "x" or _is_joined(name, following):
         return list(assignments((first,)))
-    if name in _HYDRA and len(following) > 1:
+    if name in _NAME_AND_VALUE and len(following) > 1:
         return [(first, second)]
     if name in MCA_OPTIONS and len(following) > 1:
         if first == _ENV_LIST:

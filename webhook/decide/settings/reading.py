@@ -8,7 +8,7 @@ from itertools import chain
 
 from webhook.decide.launchers.commands import HANDS_OVER, MPI_BY_LAUNCHER
 from webhook.decide.settings.builtins import BUILTINS, Shell, assignments, possible_settings
-from webhook.decide.settings.front_words import apply_engine, apply_layer, apply_srun
+from webhook.decide.settings.front_words import apply_engine, apply_front_part, apply_srun
 from webhook.decide.settings.launch_options import rank_variables
 from webhook.decide.settings.process import Process
 from webhook.decide.settings.script_files import (
@@ -109,9 +109,9 @@ class Reading:
         """Yield the settings that a text seems to make, and that no command was seen to make."""
         possible = (setting.name for setting in self._possible_settings())
         of_shells = chain.from_iterable(shell.variables for shell in self._shells)
-        explained = {*self._process.settings, *possible, *self._harmless, *of_shells}
-        yield from mentions(text, explained)
-        yield from mentions_in(self._files, explained)
+        known_names = {*self._process.settings, *possible, *self._harmless, *of_shells}
+        yield from mentions(text, known_names)
+        yield from mentions_in(self._files, known_names)
 
     def _possible_settings(self) -> list[Setting]:
         by_side_processes = (other.settings.values() for other in self._side_processes)
@@ -124,9 +124,9 @@ class Reading:
         """
         if depth > _DEPTH:
             return True
-        layers, index = split_wrappers(words)
-        for layer in layers:
-            apply_layer(words, layer, process)
+        front_parts, index = split_wrappers(words)
+        for part in front_parts:
+            apply_front_part(words, part, process)
         return index is not None and self._run_program(words, index, process, depth)
 
     def _run_program(self, words: Sequence[Word], index: int, process: Process, depth: int) -> bool:
@@ -215,12 +215,12 @@ class Reading:
             self._unread[file.key] = None
             return False
         process, shell.process = shell.process, Process(shell.process)
-        possible, sides = len(self._possible), len(self._side_processes)
+        first_possible, first_side = len(self._possible), len(self._side_processes)
         ended = self._run_commands(file.text, shell, depth, last=last)
-        for changed in (shell.process, *self._side_processes[sides:]):
+        for changed in (shell.process, *self._side_processes[first_side:]):
             changed.move(file.place, file.key)
-        self._possible[possible:] = [
-            setting.moved(file.place, file.key) for setting in self._possible[possible:]
+        self._possible[first_possible:] = [
+            setting.moved(file.place, file.key) for setting in self._possible[first_possible:]
         ]
         process.absorb(shell.process)
         shell.process = process
@@ -302,8 +302,8 @@ def _is_last(command: Command, script: str | None) -> bool:
 
 def _replaces_shell(command: Command) -> bool:
     """Return whether nothing runs after a command, since `exec` put it in the shell's place."""
-    layers = split_wrappers(command.words).layers
-    return not command.isolated and any(layer.program == "exec" for layer in layers)
+    front_parts = split_wrappers(command.words).front_parts
+    return not command.isolated and any(part.program == "exec" for part in front_parts)
 
 
 def _other_user(process: Process, side: Sequence[Process]) -> OtherUser | None:

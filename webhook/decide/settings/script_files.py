@@ -136,10 +136,10 @@ def config_maps_with_scripts(manifest: PodManifest) -> Iterator[str]:
         return
 
 
-def mentions_in(files: ScriptFiles, explained: set[str]) -> Iterator[Setting]:
+def mentions_in(files: ScriptFiles, known_names: set[str]) -> Iterator[Setting]:
     """Yield settings that the files seem to make, as `mentions`."""
     for file in dict.fromkeys(files.values()):
-        for setting in mentions(file.text or "", explained):
+        for setting in mentions(file.text or "", known_names):
             yield setting.moved(file.place, file.key)
 
 

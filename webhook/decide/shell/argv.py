@@ -82,7 +82,7 @@ def remap_length(command: Sequence[Word]) -> int:
     return _REMAP_LENGTH if is_remap else 0
 
 
-class Layer(NamedTuple):
+class FrontPart(NamedTuple):
     """Words in front of a command: assignments, or a program that runs it, such as `env -i A=b`."""
 
     program: str  #: "env"; "" for assignments
@@ -93,26 +93,26 @@ class Layer(NamedTuple):
 class WrappedCommand(NamedTuple):
     """A command, and what precedes it."""
 
-    layers: tuple[Layer, ...]
+    front_parts: tuple[FrontPart, ...]
     command: int | None  #: the index of the command; None without one, or if it is unknown
 
 
 def split_wrappers(words: Sequence[Word], start: int = 0) -> WrappedCommand:
     """Find the command that the words from `start` run, and what precedes it."""
     index: int | None = _past_assignments(words, start)
-    layers = [] if index == start else [Layer("", start, index or start)]
+    front_parts = [] if index == start else [FrontPart("", start, index or start)]
     while index is not None and index < len(words):
         word = words[index]
         wrapper = None if word is None else _WRAPPERS.get(basename(word))
         if word is None or wrapper is None:
-            return WrappedCommand(tuple(layers), None if word is None else index)
+            return WrappedCommand(tuple(front_parts), None if word is None else index)
         begin, index = index, _past_options(words, index + 1, wrapper)
         if index is not None:
             index += wrapper.operands
             if wrapper.assignments:
                 index = _past_assignments(words, index)
-            layers.append(Layer(basename(word), begin, index))
-    return WrappedCommand(tuple(layers), None)
+            front_parts.append(FrontPart(basename(word), begin, index))
+    return WrappedCommand(tuple(front_parts), None)
 
 
 def command_at(words: Sequence[Word], start: int = 0) -> int | None:

@@ -39,7 +39,7 @@ def read_word(scanner: Scanner) -> tuple[str, int]:
 
 def begin_compound(scanner: Scanner) -> None:
     """Note that a compound command begins here."""
-    scanner.context.filled = True
+    scanner.context.has_command = True
     scanner.context.pending_operator = ""
 
 
@@ -63,7 +63,7 @@ def close_compound(scanner: Scanner, word: str, end: int) -> None:
     """Go on to the next part of a compound command, or end it."""
     context = scanner.context
     part = _NEXT.get(context.construct, _NONE).get(word)
-    empty = not context.filled and context.construct != contexts.CASE_BODY
+    empty = not context.has_command and context.construct != contexts.CASE_BODY
     if part is None or context.pending_operator or empty:
         raise_unclear(scanner)
     elif part == _CLOSED:
@@ -71,12 +71,12 @@ def close_compound(scanner: Scanner, word: str, end: int) -> None:
     else:
         context.construct = part
         context.mode = contexts.START
-        context.filled = False
+        context.has_command = False
         scanner.pos = end
 
 
 def leave_compound(scanner: Scanner, end: int) -> None:
     """End a compound command."""
     scanner.leave()
-    scanner.context.mode = contexts.AFTER
+    scanner.context.mode = contexts.AFTER_COMPOUND
     scanner.pos = end

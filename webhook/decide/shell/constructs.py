@@ -72,22 +72,22 @@ def _open_arithmetic_loop(scanner: Scanner, word: str, end: int) -> None:
 def end_of_list(scanner: Scanner) -> None:
     """End the words of a `for` at a semicolon."""
     scanner.context.mode = contexts.LOOP_BODY
-    scanner.context.filled = True
+    scanner.context.list_ended = True
     scanner.pos += 1
 
 
 def end_of_listed_line(scanner: Scanner) -> None:
     """End the words of a `for` at a line break."""
     scanner.context.mode = contexts.LOOP_BODY
-    scanner.context.filled = True
+    scanner.context.list_ended = True
     expansions.line_end(scanner)
 
 
 def loop_semicolon(scanner: Scanner) -> None:
     """Skip the semicolon after `for (( ))`."""
-    if scanner.context.filled:
+    if scanner.context.list_ended:
         raise_unclear(scanner)
-    scanner.context.filled = True
+    scanner.context.list_ended = True
     scanner.pos += 1
 
 
@@ -98,7 +98,6 @@ def loop_body(scanner: Scanner) -> None:
         raise_unclear(scanner)
     scanner.context.construct = word
     scanner.context.mode = contexts.START
-    scanner.context.filled = False
     scanner.pos = end
 
 
@@ -142,6 +141,6 @@ def end_of_patterns(scanner: Scanner) -> None:
     context = scanner.context
     context.construct = contexts.CASE_BODY
     context.mode = contexts.START
-    context.filled = False
+    context.has_command = False
     context.pending_operator = ""
     scanner.pos += 1

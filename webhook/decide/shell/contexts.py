@@ -51,7 +51,7 @@ class Mode:
 
 START = Mode(patterns.BLANKS)  # where a command may begin, and reserved words are recognized
 ARGUMENTS = Mode(patterns.WORDS)  # after the first word or redirection of a simple command
-AFTER = Mode(patterns.BLANKS)  # after a compound command
+AFTER_COMPOUND = Mode(patterns.BLANKS)
 REDIRECTED = Mode(patterns.BLANKS)  # after a redirection of one, where no word may follow
 FUNCTION = Mode(patterns.BLANKS)  # after `name()`, where a compound command must follow
 SINGLE_WORD = Mode(patterns.WORD)  # within a single word; the mode `mode_after_word` follows
@@ -81,9 +81,9 @@ class ShellContext:
     """One level of nesting."""
 
     __slots__ = (
-        *("alternative", "command", "conditional", "construct", "depth", "filled"),
-        *("here_documents", "isolated", "limit", "mode", "mode_after_word", "pending_operator"),
-        *("outer_pos", "piped", "quoted", "start"),
+        *("alternative", "command", "conditional", "construct", "depth", "has_command"),
+        *("here_documents", "isolated", "limit", "list_ended", "mode", "mode_after_word"),
+        *("outer_pos", "pending_operator", "piped", "quoted", "start"),
     )
 
     def __init__(self, construct: str, mode: Mode, start: int) -> None:
@@ -94,7 +94,8 @@ class ShellContext:
         #: The last word if a command must follow it: an operator such as `&&`, or "!" for `!`,
         #: `time` or `coproc`; else "".
         self.pending_operator = ""
-        self.filled = False  #: whether this part contains a command
+        self.has_command = False  #: whether this part contains a command
+        self.list_ended = False  #: whether the words or the `(( ))` of this `for` have ended
         self.quoted = ""  #: STRING or DOCUMENT if this is text within either, else ""
         self.mode_after_word = mode  #: the mode that follows SINGLE_WORD
         self.depth = 0  #: the depth of parentheses in arithmetic
@@ -198,7 +199,7 @@ class Scanner:
         """Begin a simple command."""
         context = self.context
         context.command = start
-        context.filled = True
+        context.has_command = True
         context.piped = context.pending_operator == "|"
         context.pending_operator = ""
         context.mode = ARGUMENTS
@@ -251,7 +252,7 @@ class Scanner:
             return False
         self.pos = end
         context = self.context
-        context.filled = True
+        context.has_command = True
         context.pending_operator = ""
         context.alternative = False
         return True

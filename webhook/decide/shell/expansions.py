@@ -118,8 +118,8 @@ def _leave_arithmetic(scanner: Scanner) -> None:
     is_command = scanner.text[scanner.context.start] == "("
     scanner.leave_word(scanner.pos + 2)
     if is_command:
-        after = contexts.LOOP_BODY if scanner.context.construct == contexts.LOOP else contexts.AFTER
-        scanner.context.mode = after
+        is_loop = scanner.context.construct == contexts.LOOP
+        scanner.context.mode = contexts.LOOP_BODY if is_loop else contexts.AFTER_COMPOUND
         return
     scanner.pos = patterns.HASHES.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 

@@ -44,7 +44,7 @@ def _pass_subscript(scanner: Scanner, start: int) -> None:
         scanner.pos = max(scanner.pos, subscript.end())
 
 
-def after_word(scanner: Scanner) -> None:
+def word_after_compound(scanner: Scanner) -> None:
     """Handle a word after a compound command.
 
     Only a reserved word that ends the enclosing command or a descriptor is allowed there.

@@ -94,7 +94,7 @@ def close_parenthesis(scanner: Scanner) -> None:
     if context.construct == contexts.SUBSTITUTION:
         expansions.close_commands(scanner)
         return
-    if not context.filled:
+    if not context.has_command:
         raise_unclear(scanner)
     leave_compound(scanner, scanner.pos + 1)
 

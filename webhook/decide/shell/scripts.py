@@ -50,7 +50,9 @@ def scan(scanner: Scanner) -> None:
     raise UnreadableError(TOO_MANY)
 
 
-_ENDS = frozenset({contexts.START, contexts.ARGUMENTS, contexts.AFTER, contexts.REDIRECTED})
+_ENDS = frozenset(
+    {contexts.START, contexts.ARGUMENTS, contexts.AFTER_COMPOUND, contexts.REDIRECTED}
+)
 
 
 def _end(scanner: Scanner, context: ShellContext) -> bool:
@@ -118,7 +120,7 @@ _set(
         ">": operators.angle,
     },
 )
-_set(contexts.AFTER, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.after_word)
+_set(contexts.AFTER_COMPOUND, {**_BETWEEN_COMMANDS, **_REDIRECTING}, grammar.word_after_compound)
 _set(contexts.REDIRECTED, {**_BETWEEN_COMMANDS, **_REDIRECTING}, operators.descriptor)
 _set(contexts.FUNCTION, {**_LINES, "(": operators.subshell}, grammar.function_body)
 _set(

@@ -139,9 +139,12 @@ def _equipped(pod: PatchedPod, traffic: str) -> Verdict:
 
 
 def equipped_end(traffic: str, assumed: str) -> str:
-    """Return the end of the sentence of a `yes`: `assumed` follows the libraries of `traffic`."""
-    libraries, separator, switch = traffic.partition("; ")
-    return f"{': ' if traffic else ''}{libraries}{assumed}{separator}{switch}"
+    """Return the end of the sentence of a `yes`: the libraries, `assumed`, and a clause on NCCL.
+
+    `traffic` has the libraries and that clause, as `Verdict.traffic`.
+    """
+    libraries, separator, nccl_clause = traffic.partition("; ")
+    return f"{': ' if traffic else ''}{libraries}{assumed}{separator}{nccl_clause}"
 
 
 def unread_clause(unread: DataKey, assumed: str) -> str:

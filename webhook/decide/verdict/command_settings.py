@@ -54,4 +54,4 @@ def _verdict(container: str, setting: Setting) -> Verdict:
     else:
         message = f"container {container} may set {name}={setting.value:.40} ({source})"
         verdict = Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed")
-    return verdict.by_key(setting.key, overrides_env=not setting.default)
+    return verdict.with_key(setting.key, overrides_env=not setting.default)

@@ -98,7 +98,7 @@ def judge_node_capacity(pod: PatchedPod) -> Verdict | None:
 def _compared_with_classes(
     pod: PatchedPod, demand: _Demand, fabric: str, classes: Sequence[NodeClass]
 ) -> Verdict | None:
-    placement = Placement(pod.view, pod.fabric_index.classes.individual_keys)
+    placement = Placement(pod.view, pod.fabric_index.classes.individual_label_keys)
     selected: list[NodeClass] = []
     sufficient: list[NodeClass] = []
     for nodes in classes:

@@ -40,7 +40,7 @@ class PatchedTarget(NamedTuple):
     original: Container
     #: The user's variables, with those of known ConfigMaps, and the same as the command changes
     #: them.
-    declared: ReadEnv
+    declared_env: ReadEnv
     user_env: Mapping[str, str | None]
     #: The words of its command as the program gets them, and the text of scripts in ConfigMaps.
     command: str
@@ -65,20 +65,20 @@ class PatchedTarget(NamedTuple):
             target=target._replace(user="other" if is_changed else pod.user_of(container)),
             container=container,
             original=analysis.containers[path],
-            declared=reader.env(path),
+            declared_env=reader.env(path),
             user_env={},
             command=reader.text_with_files(path),
             claims=visible_claims,
             settings=settings,
         )
-        env = effective_env(patched.declared.variables, settings, patched.present)
+        env = effective_env(patched.declared_env.variables, settings, patched.present)
         return patched._replace(user_env=env)
 
     @property
     def present(self) -> Mapping[str, str | None]:
         """The variables after the patch, before the command: a default applies to none of these."""
         env = self.container.env
-        return {**self.declared.variables, **env} if self.original.env_from else env
+        return {**self.declared_env.variables, **env} if self.original.env_from else env
 
     def origin(self, name: str) -> str:
         """Return what sets a variable of `user_env`: "env", or such as "export in its command".
@@ -88,15 +88,15 @@ class PatchedTarget(NamedTuple):
         setting = self._setting(name)
         if setting is not None:
             return setting.source
-        key = self.declared.keys.get(name)
+        key = self.declared_env.keys.get(name)
         return (key.title if key else self.original.derivation(name)) or "env"
 
     def verdict(self, because: Reason, message: str, name: str) -> Verdict:
         """Return the verdict on a variable of `user_env`, with the key that has its value."""
         setting, verdict = self._setting(name), Verdict.of(because, message)
         if setting is None:
-            return verdict.by_key(self.declared.keys.get(name))
-        return verdict.by_key(setting.key, overrides_env=not setting.default)
+            return verdict.with_key(self.declared_env.keys.get(name))
+        return verdict.with_key(setting.key, overrides_env=not setting.default)
 
     def is_set_by_command(self, name: str) -> bool:
         """Return whether a command, or a file that it reads, sets a variable of `user_env`."""

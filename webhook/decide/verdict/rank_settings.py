@@ -94,4 +94,4 @@ def _verdict_by(setting: Setting | None, message: str) -> Verdict:
     verdict = Verdict.of(RANKS_OFF, message)
     if setting is None:
         return verdict
-    return verdict.by_key(setting.key, overrides_env=not setting.default)
+    return verdict.with_key(setting.key, overrides_env=not setting.default)

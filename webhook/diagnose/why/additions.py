@@ -92,13 +92,13 @@ def additions_of(evidence: PodEvidence, comparison: Comparison) -> Additions:
 
     For a pod with an old template: what its present template does not have.
     """
-    status, current = evidence.status, comparison.current
-    if status is None or status.rdma not in ("no", "unsure") or current is None:
+    status, verdict = evidence.status, comparison.verdict_now
+    if status is None or status.rdma not in ("no", "unsure") or verdict is None:
         return NOTHING_ADDED
     if status.verdict_reason in _OF_SELECTION:
         return _added_labels(evidence)
     title, template = _present_original(evidence)
-    if template is None or current.because.code != status.verdict_reason:
+    if template is None or verdict.because.code != status.verdict_reason:
         return NOTHING_ADDED
     leaves = [*islice(_leaves(evidence.pod.manifest, template), _MAX_LEAVES)]
     deciding = _deciding(evidence, status, leaves)

@@ -57,8 +57,8 @@ def mutators_of(
     labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
     namespace = NamespaceFacts(name=evidence.namespace_name, labels=labels)
     policies = _policies(reads, best_effort)
-    selected = (webhooks, policies, evidence.pod.manifest, namespace)
-    later, others = tuple(later_mutators(*selected)), tuple(other_mutators(*selected))
+    arguments = (webhooks, policies, evidence.pod.manifest, namespace)
+    later, others = tuple(later_mutators(*arguments)), tuple(other_mutators(*arguments))
     return Mutators(later, others, _runtime_class(best_effort, evidence))
 
 

@@ -68,7 +68,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         pod=evidence.name,
         owners=tuple(owner.title for owner in evidence.owners),
         rdma=rdma,
-        libraries=traffic_of(status, comparison.current).libraries,
+        libraries=traffic_of(status, comparison.verdict_now).libraries,
         answer=_with_obstacle(answer, state, is_pending=evidence.pod.status.phase == "Pending"),
         chapters=tuple(Chapter(name, findings) for name, findings in chapters.items() if findings),
     )
@@ -107,10 +107,10 @@ def _with_obstacle(answer: Finding, state: tuple[Finding, ...], *, is_pending: b
 
 def _without_message(comparison: Comparison, additions: Additions) -> Comparison:
     """Return a comparison whose verdict has no message, if that asks to remove an addition."""
-    current = comparison.current
-    if current is None or not additions.titles:
+    verdict = comparison.verdict_now
+    if verdict is None or not additions.titles:
         return comparison
-    return comparison._replace(current=current._replace(message=""))
+    return comparison._replace(verdict_now=verdict._replace(message=""))
 
 
 def _addition_finding(evidence: PodEvidence, additions: Additions, rdma: Rdma) -> Finding | None:

@@ -21,8 +21,8 @@ CODES = (CHANGED_AFTERWARDS,)
 def change_findings(evidence: PodEvidence, comparison: Comparison) -> list[Finding]:
     """Return findings on what was changed after the call; each has the same remedy."""
     texts = [f"{change.text}." for change in comparison.changes]
-    if comparison.verdict is not None and not texts:
-        texts = [f"{capitalized(comparison.verdict.message)}. This was not so at admission."]
+    if comparison.worse_verdict is not None and not texts:
+        texts = [f"{capitalized(comparison.worse_verdict.message)}. This was not so at admission."]
     remedy = _change_remedy(evidence, comparison)
     level = VERDICT_LEVELS[comparison.rdma]
     return [CHANGED_AFTERWARDS.finding(level, text, remedy) for text in texts]

@@ -39,13 +39,15 @@ def changed_fabric_finding(evidence: PodEvidence, status: StatusAnnotation) -> F
     if inspection is None:
         return None
     fabric = inspection.analysis.fabric
-    of_ucx = f"{fabric.env.ucx_devices}," if fabric else ","  # before the interfaces
+    # UCX_NET_DEVICES goes on with the interfaces.
+    same_devices = f"{fabric.env.ucx_devices}," if fabric else ","
     for container, change in other_values(inspection, status):
         name = change.name.removeprefix("env ")
-        if name in _NAMES and not change.now.startswith(of_ucx):
+        if name in _NAMES and not change.pod_value.startswith(same_devices):
             text = (
                 f"fabric {status.fabric} was changed after the pod was admitted. Container "
-                f"{container} has {name}={change.now:.80}, and the fabric has {change.was:.80} now."
+                f"{container} has {name}={change.pod_value:.80}, and the fabric has "
+                f"{change.webhook_value:.80} now."
             )
             return FABRIC_CHANGED.finding("unsure", text)
     return None

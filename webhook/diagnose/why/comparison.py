@@ -63,9 +63,9 @@ class Comparison(NamedTuple):
 
     changes: tuple[Change, ...] = ()
     #: The verdict of what the pod carries now, if it is worse than that of the status.
-    verdict: Verdict | None = None
+    worse_verdict: Verdict | None = None
     #: The same, better or worse; None if it cannot be known.
-    current: Verdict | None = None
+    verdict_now: Verdict | None = None
     #: Whether nothing is left of what the status names, so that no call can have changed this pod.
     nothing_left: bool = False
     #: Code of a remark on the container's own settings → a sentence with their names and values.
@@ -76,7 +76,7 @@ class Comparison(NamedTuple):
     @property
     def rdma(self) -> Rdma:
         """The best that can be said of the pod now."""
-        by_verdict = self.verdict.rdma if self.verdict else "yes"
+        by_verdict = self.worse_verdict.rdma if self.worse_verdict else "yes"
         return worse(by_verdict, "unsure") if self.changes else by_verdict
 
 
@@ -105,25 +105,25 @@ def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Compa
     # Facts are left out of changes: the namespace may have changed since.
     inspection = inspect_on_fabric(evidence, status, NamespaceFacts(name=evidence.namespace_name))
     changes: list[Change] = []
-    verdict = None
+    worse_verdict = None
     if inspection is not None:
         changes += _undone(inspection, status, configuration_known=configuration_known)
         if configuration_known:
             changes += _values_changed(inspection, status)
-        verdict = _worse_verdict(inspection, status, configuration_known=configuration_known)
+        worse_verdict = _worse_verdict(inspection, status, configuration_known=configuration_known)
     applied = [name for name in _names(status) if name in TRACES]
     gone = [name for name in applied if not TRACES[name].is_left(pod)]
     if inspection is None or not configuration_known:
         changed = {change.mutation for change in changes}
         changes += [_without_trace(name) for name in gone if name not in changed]
-    current = verdict_of(evidence, status) if inspection else None
+    verdict_now = verdict_of(evidence, status) if inspection else None
     nothing_left = bool(applied) and gone == applied
     own_settings = dict(_own_settings(inspection.outcomes)) if inspection else {}
     targets = decisive_targets(inspection.analysis) if inspection else ()
     return Comparison(
         tuple(changes),
-        verdict,
-        current,
+        worse_verdict,
+        verdict_now,
         nothing_left=nothing_left,
         own_settings=own_settings,
         targets=tuple(target.name for target in targets),
@@ -269,7 +269,7 @@ def other_values(
 ) -> Iterator[tuple[str, FieldChange]]:
     """Yield the fabric's variables whose values differ now, and did not at admission.
 
-    Each has the name of its container; `was` is the fabric's value.
+    Each has the name of its container; `webhook_value` is the fabric's.
     """
     analysis = inspection.analysis
     fabric, user_value_codes = analysis.fabric, {reason.code for reason in USER_VALUE_REASONS}

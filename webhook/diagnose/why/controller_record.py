@@ -40,7 +40,7 @@ class ControllerSpec(LenientObject):
     parallelism: object = None
 
     @property
-    def zero(self) -> str:
+    def zero_field(self) -> str:
         """The field that asks for no pods; "" without one."""
         numbers = {"replicas": self.replicas, "parallelism": self.parallelism}
         return next((field for field, number in numbers.items() if number == 0), "")
@@ -74,7 +74,7 @@ class ControllerRecord(KubernetesObject):
     def wants_none(self) -> bool:
         """Whether the controller is to create no pods now."""
         spec = self.spec
-        return spec.suspend or bool(spec.zero) or self.status.desired_number_scheduled == 0
+        return spec.suspend or bool(spec.zero_field) or self.status.desired_number_scheduled == 0
 
     @property
     def is_complete(self) -> bool:

@@ -89,7 +89,7 @@ def own_reasons(workload: Workload) -> Iterator[Finding]:
 
 
 def _wants_no_pods(start: str, controller: ControllerRecord) -> Iterator[Finding]:
-    field = controller.spec.zero
+    field = controller.spec.zero_field
     if field:
         text = f"{start}, since {controller.title} asks for none ({field}: 0)."
         yield SCALED_TO_ZERO.finding("error", text, f"Raise its {field}.")

@@ -113,10 +113,10 @@ class PodEvidence:
     events: tuple[Event, ...] | None = None
     #: All registrations of the webhook pods.rdma.lab; () if it is not installed.
     registrations: tuple[Registration, ...] | None = None
-    #: The nodes, or for a pod that does not wait for one its own; () if that does not exist.
+    #: All nodes while the pod is pending, else its own; () if that does not exist.
     nodes: tuple[NodeRecord, ...] | None = None
-    #: Whether the pod's own node is among them, if there is such a node; a file may lack it.
-    has_node: bool = True
+    #: Whether `nodes` has the pod's own node if that exists; a file may lack it.
+    includes_own_node: bool = True
     #: The ResourceClaims in the pod's spec that it cannot get.
     missing_claims: tuple[MissingClaim, ...] = ()
     #: The PersistentVolumeClaims that it cannot mount.

@@ -22,11 +22,12 @@ class FieldChange(NamedTuple):
 
     #: "resources.limits.memory", "env NCCL_IB_HCA".
     name: str
-    was: str
-    now: str
+    #: The value that the webhook sets, and that of the pod; ABSENT if either has none.
+    webhook_value: str
+    pod_value: str
 
     def __str__(self) -> str:
-        return f"{self.name} was {self.was} and is now {self.now}"
+        return f"{self.name} was {self.webhook_value} and is now {self.pod_value}"
 
 
 def field_changes(outcome: Outcome, manifest: PodManifest) -> Iterator[FieldChange]:
@@ -40,9 +41,9 @@ def field_changes(outcome: Outcome, manifest: PodManifest) -> Iterator[FieldChan
             yield from _added(operation, path, ABSENT if operation["op"] == "add" else present)
 
 
-def _added(operation: PatchOp, path: list[str], now: str) -> Iterator[FieldChange]:
+def _added(operation: PatchOp, path: list[str], pod_value: str) -> Iterator[FieldChange]:
     for steps, value in _flat(_within(path), operation.get("value")):
-        yield FieldChange(_dotted(steps), _shown(value), now)
+        yield FieldChange(_dotted(steps), _shown(value), pod_value)
 
 
 def _flat(path: list[str], value: object) -> Iterator[tuple[list[str], object]]:

@@ -94,7 +94,7 @@ class _Index:
             events=in_order(about) if self._events else None,
             registrations=self._registrations,
             nodes=self._nodes,
-            has_node=False,
+            includes_own_node=False,
             node_facts=facts.nodes,
             configuration=configuration,
             facts=facts,

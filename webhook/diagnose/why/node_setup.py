@@ -56,7 +56,11 @@ def node_problem(evidence: PodEvidence) -> Finding | None:
     node = next((node for node in evidence.nodes if node.metadata.name == name), None)
     if node is None:
         text = f"There is no node {name}."
-        return NODE_NOT_READY.finding("error", text, _OTHER_NODE) if evidence.has_node else None
+        return (
+            NODE_NOT_READY.finding("error", text, _OTHER_NODE)
+            if evidence.includes_own_node
+            else None
+        )
     ready = node.status.condition("Ready")
     if ready.status not in ("False", "Unknown"):
         return None

@@ -81,18 +81,18 @@ class Candidates(NamedTuple):
         except ShapeError:
             return cls(classes, tuple(names), frozenset(names))
         by_taint: dict[Taint, list[str]] = {}
-        free: list[str] = [name for name in names if name not in facts]
+        open_names: list[str] = [name for name in names if name not in facts]
         for nodes in selected:
             (name,) = nodes.names
             taints = placement.repelling(nodes)
             if taints:
                 by_taint.setdefault(_first(taints), []).append(name)
             else:
-                free.append(name)
+                open_names.append(name)
         return cls(
             classes,
             tuple(name for nodes in selected for name in nodes.names),
-            frozenset(free),
+            frozenset(open_names),
             tuple((taint, tuple(nodes)) for taint, nodes in by_taint.items()),
             unmet,
         )

@@ -78,11 +78,11 @@ class PendingReads:
             return None
         storage_class = claim.spec.storage_class_name
         path = f"/apis/storage.k8s.io/v1/storageclasses/{storage_class}"
-        of_class: Manifest | None = {}
+        class_manifest: Manifest | None = {}
         if storage_class:
-            of_class = self._existing(path, f"StorageClass {storage_class}", storage_class)
-        provisioner = text_of((of_class or {}).get("provisioner"))
-        return VolumeClaim(name, "unbound", storage_class, of_class is None, provisioner)
+            class_manifest = self._existing(path, f"StorageClass {storage_class}", storage_class)
+        provisioner = text_of((class_manifest or {}).get("provisioner"))
+        return VolumeClaim(name, "unbound", storage_class, class_manifest is None, provisioner)
 
     def _existing(self, path: str, title: str, name: str) -> Manifest | None:
         """Return an object, {} if it could not be read; None if it does not exist."""

@@ -142,13 +142,13 @@ def _as_admitted(
     evidence: PodEvidence, status: StatusAnnotation, comparison: Comparison
 ) -> _Judged:
     """Return a pod with the verdict of admission."""
-    current = comparison.current
-    if current is None:
-        current = verdict_without_fabric(evidence, status)
+    verdict = comparison.verdict_now
+    if verdict is None:
+        verdict = verdict_without_fabric(evidence, status)
     elif evidence.config_maps:  # then it names what is still unseen
-        with_maps = verdict_of(evidence, status, config_maps=evidence.config_maps) or current
-        current = with_maps._replace(message=current.message and with_maps.message)
-    return _Judged(evidence, comparison.targets, status, status, current)
+        with_maps = verdict_of(evidence, status, config_maps=evidence.config_maps) or verdict
+        verdict = with_maps._replace(message=verdict.message and with_maps.message)
+    return _Judged(evidence, comparison.targets, status, status, verdict)
 
 
 def _with_later_facts(pod: _Judged) -> _Judged:

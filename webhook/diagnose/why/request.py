@@ -200,7 +200,7 @@ def reason_finding(code: str, status: StatusAnnotation) -> Finding:
     applied = () if isinstance(status.applied, int) else status.applied
     reportable = [row for row in rows if row.reason.reportable]
     skipped = [row for row in reportable if row.part not in applied] or reportable
-    meanings = " Or: ".join(dict.fromkeys(row.reason.when for row in skipped))
+    meanings = " Or: ".join(dict.fromkeys(row.reason.meaning for row in skipped))
     remedy = rows[0].reason.remedy
     return Finding("unsure" if remedy else "info", code, meanings, remedy)
 

@@ -20,11 +20,11 @@ class Traffic(NamedTuple):
     clause: str = ""
 
 
-def traffic_of(status: StatusAnnotation | None, current: Verdict | None) -> Traffic:
+def traffic_of(status: StatusAnnotation | None, verdict_now: Verdict | None) -> Traffic:
     """Return the libraries by the status, and by the verdict of what the pod carries now."""
     if status is None:
         return Traffic()
     named = tuple(filter(None, status.libraries.split(",")))
-    if current is not None and current.libraries == (named or ("NCCL",)):
-        return Traffic(current.libraries, current.traffic)
+    if verdict_now is not None and verdict_now.libraries == (named or ("NCCL",)):
+        return Traffic(verdict_now.libraries, verdict_now.traffic)
     return Traffic(named, enumerated(named))

@@ -186,14 +186,16 @@ def call_check_of(
     pods, fabrics = configurations(
         options.webhook_configuration, options.validating_webhook_configuration
     )
-    at = partial(Service, namespace, options.service)
+    service_with = partial(Service, namespace, options.service)
     registrations = (
-        ExpectedRegistration("mutating", "pods", pods, at(mutate.PATH), mutating_webhook_mistakes),
+        ExpectedRegistration(
+            "mutating", "pods", pods, service_with(mutate.PATH), mutating_webhook_mistakes
+        ),
         ExpectedRegistration(
             "validating",
             "FabricConfigurations",
             fabrics,
-            at(validate.PATH),
+            service_with(validate.PATH),
             validating_webhook_mistakes,
         ),
     )

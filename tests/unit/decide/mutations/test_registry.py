@@ -82,7 +82,7 @@ def test_reason_codes_are_unique_words(reasons: tuple[Reason, ...]) -> None:
     assert max(codes.values()) == 1
     assert all(re.fullmatch(r"(?:[A-Z][A-Za-z0-9]*)+", code) for code in codes)
     for reason in reasons:
-        assert re.fullmatch(r"[^\n]*[^.\n ]\.", reason.when)
+        assert re.fullmatch(r"[^\n]*[^.\n ]\.", reason.meaning)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=ids)

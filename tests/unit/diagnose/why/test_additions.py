@@ -12,7 +12,7 @@ from tests.builders import decide_on, decision_input, env, gpu
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.pods import OWNED, chapter_findings, event
 from tests.unit.diagnose.why.test_bound_node import V100_NODE
-from tests.unit.diagnose.why.test_comparison import KNOWN, compared, main
+from tests.unit.diagnose.why.test_comparison import KNOWN_CONFIGURATION, explain_with, main
 from webhook.diagnose.why.explanation import Explanation
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.nodes import build_fabric_index
@@ -36,11 +36,13 @@ def of_job(manifest: dict[str, Any], template: dict[str, Any], **evidence: Any) 
     pod["metadata"].update(OWNED)
     spec = {"template": {"metadata": template["metadata"], "spec": template["spec"]}}
     owner = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": spec}
-    fields = {"cluster_configuration": KNOWN, "other_mutators": HARDENING, **evidence}
-    return compared(pod, fields.pop("cluster_configuration"), owners=[owner], **fields)
+    fields = {"cluster_configuration": KNOWN_CONFIGURATION, "other_mutators": HARDENING, **evidence}
+    return explain_with(pod, fields.pop("cluster_configuration"), owners=[owner], **fields)
 
 
-@pytest.mark.parametrize("cluster_configuration", [KNOWN, None], ids=["known", "unknown"])
+@pytest.mark.parametrize(
+    "cluster_configuration", [KNOWN_CONFIGURATION, None], ids=["known", "unknown"]
+)
 def test_a_variable(cluster_configuration: CompiledConfiguration | None) -> None:
     """It is named, with what may have added it; nobody is sent to the template."""
     warning = event("NoRDMA", "remove the variable", "Job", "train")
@@ -134,15 +136,15 @@ def test_a_pod_that_was_applied() -> None:
     """Kubectl apply leaves the manifest in an annotation; without it, nothing is compared."""
     pod = admitted(new_pod(OFF))
     pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps(WITHOUT)
-    explanation = compared(pod, KNOWN)
+    explanation = explain_with(pod, KNOWN_CONFIGURATION)
     assert "container trainer: not in the manifest that was applied, so" in explanation.answer.text
     assert explanation.answer.remedy.startswith("Find out what added it: kubectl get mutating")
     for written in ("", "{", "[" * 9999, "[]", '{"spec": {"containers": [5]}}'):
         pod["metadata"]["annotations"][LAST_APPLIED] = written
-        assert "another webhook" not in compared(pod, KNOWN).answer.text
+        assert "another webhook" not in explain_with(pod, KNOWN_CONFIGURATION).answer.text
     pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps(WITHOUT)
     pod["metadata"].update(OWNED)
-    assert "another webhook" not in compared(pod, KNOWN).answer.text
+    assert "another webhook" not in explain_with(pod, KNOWN_CONFIGURATION).answer.text
 
 
 def test_verdicts_that_nothing_was_added_for() -> None:
@@ -151,7 +153,7 @@ def test_verdicts_that_nothing_was_added_for() -> None:
     pod = admitted(new_pod(gpu("trainer", securityContext={"runAsUser": 1000})))
     pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps(WITHOUT)
     main(pod)["env"].append({"name": "NCCL_IB_DISABLE", "value": "1"})
-    explanation = compared(pod, KNOWN)
+    explanation = explain_with(pod, KNOWN_CONFIGURATION)
     assert explanation.answer.code == "ChangedAfterwards"
     assert "AddedAtAdmission" not in [
         finding.code for finding in chapter_findings(explanation, "applied")
@@ -172,13 +174,13 @@ def test_many_leaves() -> None:
 
 def test_a_node_label() -> None:
     """The nodes are not compared again, but the nodeSelector is with the template."""
-    nodes = build_fabric_index({"node-1": V100_NODE}, KNOWN)
+    nodes = build_fabric_index({"node-1": V100_NODE}, KNOWN_CONFIGURATION)
     manifest = new_pod(nodeSelector={"team": "a", "pool": "cpu"})
     pod = deepcopy(decide_on(manifest, decision_input(fabric_index=nodes)).pod) | {"kind": "Pod"}
     assert '"FabricNotSelected"' in pod["metadata"]["annotations"]["rdma.lab/status"]
     applied = new_pod(nodeSelector={"team": "a"})
     pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps(applied)
-    explanation = compared(pod, KNOWN, other_mutators=HARDENING)
+    explanation = explain_with(pod, KNOWN_CONFIGURATION, other_mutators=HARDENING)
     assert explanation.answer.code == "FabricNotSelected"
     assert explanation.answer.text.endswith(
         "now. pool=cpu in nodeSelector: not in the manifest that was applied, so another webhook "
@@ -186,17 +188,19 @@ def test_a_node_label() -> None:
     )
     assert explanation.answer.remedy.startswith("Check what changes pods at admission")
     isolated = {**pod, "spec": {**pod["spec"], "runtimeClassName": "kata"}}
-    of_class = compared(isolated, KNOWN, other_mutators=HARDENING, runtime_class="kata").answer
+    of_class = explain_with(
+        isolated, KNOWN_CONFIGURATION, other_mutators=HARDENING, runtime_class="kata"
+    ).answer
     assert "so its RuntimeClass, another webhook or a policy added it" in of_class.text
     assert f"at admission: kata; {HARDENING[0]}. Then" in of_class.remedy
-    alone = compared(isolated, KNOWN, runtime_class="kata").answer
+    alone = explain_with(isolated, KNOWN_CONFIGURATION, runtime_class="kata").answer
     assert "at admission: kata. Then" in alone.remedy
     remedies = {
         finding.code: finding.remedy for finding in chapter_findings(explanation, "applied")
     }
     assert remedies["SelectorUnknown"] == explanation.answer.remedy
     pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps(manifest)
-    own = compared(pod, KNOWN, other_mutators=HARDENING)
+    own = explain_with(pod, KNOWN_CONFIGURATION, other_mutators=HARDENING)
     assert own.answer.remedy.startswith("Correct the pod's nodeSelector")
     remedies = {finding.code: finding.remedy for finding in chapter_findings(own, "applied")}
     assert remedies["SelectorUnknown"].startswith("Compare the nodeSelector")

@@ -11,7 +11,7 @@ from tests.builders import decide_on, decision_input, env, fabrics, gpu
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.pods import LATER, chapter_findings
 from tests.unit.diagnose.why.test_answer import RDMA, log
-from tests.unit.diagnose.why.test_comparison import KNOWN, Item, compared, main
+from tests.unit.diagnose.why.test_comparison import KNOWN_CONFIGURATION, Item, explain_with, main
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights
 from webhook.diagnose.why.explanation import Explanation
 from webhook.model.fabric import CompiledConfiguration
@@ -50,7 +50,7 @@ NODES = {
 def admitted(
     first: Node,
     spec: Item | None = None,
-    configuration: CompiledConfiguration = KNOWN,
+    configuration: CompiledConfiguration = KNOWN_CONFIGURATION,
     *containers: Item,
     **state: Any,
 ) -> Item:
@@ -67,14 +67,14 @@ def admitted(
 
 def bound(
     pod: Item,
-    cluster_configuration: CompiledConfiguration | None = KNOWN,
+    cluster_configuration: CompiledConfiguration | None = KNOWN_CONFIGURATION,
     *,
     nodes: tuple[Item, ...] | None = None,
     **node_facts: Node,
 ) -> Explanation:
     """Explain a pod, with the facts of nodes by now; by default, of one of the fabric."""
     facts = {name.replace("_", "-"): facts for name, facts in node_facts.items()}
-    return compared(
+    return explain_with(
         pod, cluster_configuration, nodes=nodes, node_facts=facts or {"node-1": V100_NODE}
     )
 
@@ -109,7 +109,7 @@ def test_a_verdict_on_static_nodes() -> None:
 def test_another_doubt_behind_it() -> None:
     """Admission names one doubt; the others then decide."""
     trainer = gpu("trainer", securityContext={"runAsUser": 1000})
-    explanation = bound(admitted(node(**CORDONED), None, KNOWN, trainer))
+    explanation = bound(admitted(node(**CORDONED), None, KNOWN_CONFIGURATION, trainer))
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "MemlockUnknown")
     assert explanation.answer.text.endswith("is on node node-1, which belongs to the fabric.")
 
@@ -196,7 +196,9 @@ def test_a_failed_run() -> None:
 
 def test_verdicts_about_other_things() -> None:
     """They stay, on any node."""
-    pod = admitted(V100_NODE, None, KNOWN, gpu("trainer", env=env(NCCL_IB_DISABLE="1")))
+    pod = admitted(
+        V100_NODE, None, KNOWN_CONFIGURATION, gpu("trainer", env=env(NCCL_IB_DISABLE="1"))
+    )
     assert bound(pod, node_1=H100_NODE).answer.code == "NcclIbDisabled"
 
 
@@ -233,7 +235,9 @@ def test_an_equipped_pod_on_a_node_that_says_nothing() -> None:
 
 def test_a_doubt_about_other_things_on_a_node_elsewhere() -> None:
     """Another fabric is worse than the doubt; no fabric is another doubt, and the first stays."""
-    pod = admitted(V100_NODE, None, KNOWN, gpu("trainer", securityContext={"runAsUser": 1000}))
+    pod = admitted(
+        V100_NODE, None, KNOWN_CONFIGURATION, gpu("trainer", securityContext={"runAsUser": 1000})
+    )
     assert bound(pod, node_1=H100_NODE).answer.code == "NodeOutsideFabric"
     assert bound(pod, node_1=node(labels={})).answer.code == "MemlockUnknown"
 
@@ -242,7 +246,10 @@ def test_use_on_a_node_elsewhere() -> None:
     """The log shows that the node has RDMA."""
     pod = admitted(V100_NODE)
     facts = {"node-1": H100_NODE}
-    assert compared(pod, KNOWN, node_facts=facts, logs=(log(RDMA),)).answer.code == "Equipped"
+    assert (
+        explain_with(pod, KNOWN_CONFIGURATION, node_facts=facts, logs=(log(RDMA),)).answer.code
+        == "Equipped"
+    )
 
 
 def test_a_pod_that_cannot_be_judged_any_more() -> None:
@@ -265,7 +272,9 @@ def test_rights_on_a_node_of_the_fabric(rights: MemoryRights, rdma: str, code: s
     """They settle what the verdict of now assumes, although that of admission assumed nothing."""
     shell = ContainerProcesses("trainer", rights=rights)
     pod = admitted(node(**CORDONED))
-    explanation = compared(pod, KNOWN, node_facts={"node-1": V100_NODE}, processes=(shell,))
+    explanation = explain_with(
+        pod, KNOWN_CONFIGURATION, node_facts={"node-1": V100_NODE}, processes=(shell,)
+    )
     assert (explanation.rdma, explanation.answer.code) == (rdma, code)
     assert "assuming" not in explanation.answer.text
 
@@ -275,11 +284,14 @@ def test_an_unread_script_on_a_node_of_the_fabric() -> None:
     volumes = [{"name": "v", "configMap": {"name": "entry"}}]
     mounts = [{"name": "v", "mountPath": "/scripts"}]
     trainer = gpu("trainer", command=["bash", "/scripts/a.sh"], volumeMounts=mounts)
-    pod = admitted(node(**CORDONED), {"volumes": volumes}, KNOWN, trainer)
+    pod = admitted(node(**CORDONED), {"volumes": volumes}, KNOWN_CONFIGURATION, trainer)
     clause = "that key a.sh of ConfigMap entry, which was not read, does not turn RDMA off."
     assert f"and {clause} The pod is on node node-1" in bound(pod).answer.text
-    changed = compared(
-        pod, KNOWN, node_facts={"node-1": V100_NODE}, changed_config_maps={"entry": LATER}
+    changed = explain_with(
+        pod,
+        KNOWN_CONFIGURATION,
+        node_facts={"node-1": V100_NODE},
+        changed_config_maps={"entry": LATER},
     )
     assert (changed.rdma, changed.answer.code) == ("unsure", "ConfigMapChanged")
 

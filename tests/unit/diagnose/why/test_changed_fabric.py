@@ -11,7 +11,7 @@ import pytest
 from tests.builders import H100, V100, decide_on, decision_input, env, fabrics, gpu
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.test_answer import RDMA, log
-from tests.unit.diagnose.why.test_comparison import KNOWN, compared, equipped
+from tests.unit.diagnose.why.test_comparison import KNOWN_CONFIGURATION, equipped, explain_with
 from webhook.model.fabric import CompiledConfiguration, Fabric, FabricEnv
 from webhook.model.finding import Finding
 
@@ -33,12 +33,12 @@ def now(*members: Fabric) -> CompiledConfiguration:
 
 def answer(pod: dict[str, Any], *members: Fabric, **evidence: Any) -> Finding:
     """Return the answer for a pod, with the fabrics that the cluster has now."""
-    return compared(pod, now(*members), **evidence).answer
+    return explain_with(pod, now(*members), **evidence).answer
 
 
 def test_devices_that_were_corrected() -> None:
     """The pod has the old ones, so it is not certain that they work."""
-    explanation = compared(equipped(), now(CORRECTED))
+    explanation = explain_with(equipped(), now(CORRECTED))
     assert (explanation.rdma, explanation.answer.level) == ("unsure", "unsure")
     assert explanation.answer.code == "FabricChanged"
     assert explanation.answer.text == (
@@ -103,5 +103,9 @@ def test_a_pod_that_uses_rdma() -> None:
 def test_configurations_that_show_nothing() -> None:
     """That of the admission, and one that could not be read."""
     pod = equipped()
-    assert compared(pod, fabrics(CORRECTED, H100)).answer.code != "FabricChanged"
-    assert compared(pod, None).answer.code == compared(pod, KNOWN).answer.code == "Equipped"
+    assert explain_with(pod, fabrics(CORRECTED, H100)).answer.code != "FabricChanged"
+    assert (
+        explain_with(pod, None).answer.code
+        == explain_with(pod, KNOWN_CONFIGURATION).answer.code
+        == "Equipped"
+    )

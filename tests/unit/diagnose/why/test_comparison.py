@@ -31,10 +31,10 @@ from webhook.model.finding import Finding
 from webhook.model.nodes import FabricIndex, Node, build_fabric_index
 
 Item = dict[str, Any]
-KNOWN = fabrics()
+KNOWN_CONFIGURATION = fabrics()
 KEEP = {"rdma.lab/memory-limit": "keep"}
 each_knowledge = pytest.mark.parametrize(
-    "cluster_configuration", [KNOWN, None], ids=["known", "unknown"]
+    "cluster_configuration", [KNOWN_CONFIGURATION, None], ids=["known", "unknown"]
 )
 
 
@@ -51,7 +51,7 @@ def main(pod: Item) -> Item:
     return container
 
 
-def compared(
+def explain_with(
     pod: Item, cluster_configuration: CompiledConfiguration | None, **evidence: Any
 ) -> Explanation:
     """Explain a pod in a labeled namespace, with the cluster's configuration or without."""
@@ -87,7 +87,7 @@ def test_a_pod_as_it_was_left(
     pod: Item, cluster_configuration: CompiledConfiguration | None
 ) -> None:
     """Nothing was changed, whether the configuration is known or not."""
-    explanation = compared(pod, cluster_configuration)
+    explanation = explain_with(pod, cluster_configuration)
     status = decide_on(pod).verdict
     assert status is not None
     assert changes(explanation) == []
@@ -96,7 +96,7 @@ def test_a_pod_as_it_was_left(
 
 def remarks(pod: Item, cluster_configuration: CompiledConfiguration | None) -> dict[str, str]:
     """Return the findings on what the webhook did, by code."""
-    findings = chapter_findings(compared(pod, cluster_configuration), "applied")
+    findings = chapter_findings(explain_with(pod, cluster_configuration), "applied")
     return {finding.code: finding.text for finding in findings}
 
 
@@ -106,7 +106,7 @@ def test_the_own_values_of_containers_are_named() -> None:
     pod = equipped(gpu("a", env=own), gpu("b", env=[*own, *env(UCX_TLS="tcp")]))
     kept = "kept your NCCL_IB_HCA==mlx5_0; the value of fabric v100-ib is =mlx5_0,mlx5_1"
     sentence = "The container's own value differs from the fabric's and is kept."
-    texts = remarks(pod, KNOWN)
+    texts = remarks(pod, KNOWN_CONFIGURATION)
     assert texts["UserValue"] == f"{sentence} Container a: {kept}; container b: {kept}."
     tls = "Container b: your UCX_TLS=tcp includes no RDMA transport."
     assert (
@@ -120,23 +120,23 @@ def test_the_own_values_of_containers_are_named() -> None:
 def test_only_some_of_many_own_values_are_named() -> None:
     """The remarks on one code are a sentence, not a page."""
     pod = equipped(*(gpu(f"c{i}", env=env(NCCL_IB_HCA="=mlx5_0")) for i in range(6)))
-    text = remarks(pod, KNOWN)["UserValue"]
+    text = remarks(pod, KNOWN_CONFIGURATION)["UserValue"]
     assert [f"ontainer c{i}: kept" in text for i in range(6)] == [True] * 4 + [False] * 2
     assert text.endswith("; and 2 more.")
     four = equipped(*(gpu(f"c{i}", env=env(NCCL_IB_HCA="=mlx5_0")) for i in range(4)))
-    assert "more" not in remarks(four, KNOWN)["UserValue"]
+    assert "more" not in remarks(four, KNOWN_CONFIGURATION)["UserValue"]
 
 
 def test_other_remarks_stay_as_they_are() -> None:
     """They are about the pod, and the webhook's sentence says all."""
     pod = equipped(gpu("trainer", securityContext={"runAsUser": 1000}))
-    assert "Container trainer" not in remarks(pod, KNOWN)["NonRoot"]
+    assert "Container trainer" not in remarks(pod, KNOWN_CONFIGURATION)["NonRoot"]
 
 
 def test_variables_that_a_command_drops_are_named() -> None:
     """What drops them, too."""
     pod = equipped(gpu("trainer", command=["env", "-i", "torchrun", "train.py"]))
-    assert remarks(pod, KNOWN)["EnvDropped"].endswith(
+    assert remarks(pod, KNOWN_CONFIGURATION)["EnvDropped"].endswith(
         " Container trainer: env -i in its command drops GLOO_SOCKET_IFNAME, UCX_NET_DEVICES: set "
         "them after it."
     )
@@ -154,7 +154,7 @@ def test_a_pod_that_a_node_kept_from_a_fabric(
     assert decision.verdict is not None
     assert decision.outcomes
     pod = {**decision.pod, "kind": "Pod"}
-    assert changes(compared(pod, cluster_configuration)) == []
+    assert changes(explain_with(pod, cluster_configuration)) == []
 
 
 @each_knowledge
@@ -162,7 +162,7 @@ def test_a_capability_that_was_removed(cluster_configuration: CompiledConfigurat
     """The field is named, with what it was and is; without it RDMA is not certain."""
     pod = equipped()
     main(pod)["securityContext"] = {}
-    explanation = compared(pod, cluster_configuration)
+    explanation = explain_with(pod, cluster_configuration)
     (finding,) = changes(explanation)
     assert finding.text == (
         "In container trainer, securityContext.capabilities.add was IPC_LOCK and is now absent."
@@ -178,13 +178,13 @@ def test_a_resource_that_was_removed() -> None:
     pod = equipped()
     for amounts in main(pod)["resources"].values():
         del amounts["rdma/v100"]
-    explanation = compared(pod, KNOWN)
+    explanation = explain_with(pod, KNOWN_CONFIGURATION)
     assert [finding.text for finding in changes(explanation)] == [
         f"In container trainer, resources.{section}.rdma/v100 was 1 and is now absent."
         for section in ("limits", "requests")
     ]
     assert explanation.rdma == "no"
-    unknown = compared(pod, None)
+    unknown = explain_with(pod, None)
     (finding,) = changes(unknown)
     assert finding.text == (
         "rdma-resources added an RDMA resource to resources.limits, but the pod no longer has it."
@@ -200,7 +200,7 @@ def test_a_limit_that_was_added(
     """A limit counts, if the webhook removed one; or if it would have, by the configuration."""
     pod = equipped(gpu("trainer", limits={"memory": before} if before else {}))
     main(pod)["resources"]["limits"]["memory"] = "1Gi"
-    explanation = compared(pod, cluster_configuration)
+    explanation = explain_with(pod, cluster_configuration)
     certain = before is not None or cluster_configuration is not None
     text = "In container trainer, resources.limits.memory was absent and is now 1Gi."
     assert [finding.text for finding in changes(explanation)] == [text] * certain
@@ -214,7 +214,7 @@ def test_a_variable_that_turns_rdma_off(
     """The status would name it, had it been there at admission."""
     pod = equipped()
     main(pod)["env"].append({"name": "NCCL_IB_DISABLE", "value": "1"})
-    explanation = compared(pod, cluster_configuration)
+    explanation = explain_with(pod, cluster_configuration)
     assert explanation.rdma == "no"
     assert explanation.answer.code == "ChangedAfterwards"
     assert explanation.answer.text == (
@@ -229,11 +229,11 @@ def test_variables_that_differ() -> None:
     variables = main(pod)["env"]
     variables[:] = [item for item in variables if item["name"] != "GLOO_SOCKET_IFNAME"]
     next(item for item in variables if item["name"] == "UCX_NET_DEVICES")["value"] = "eth0"
-    assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
+    assert [finding.text for finding in changes(explain_with(pod, KNOWN_CONFIGURATION))] == [
         "In container trainer, env UCX_NET_DEVICES was mlx5_0:1,mlx5_1:1,eth0 and is now eth0."
     ]
     variables[:] = [item for item in variables if item["name"] != "UCX_NET_DEVICES"]
-    assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
+    assert [finding.text for finding in changes(explain_with(pod, KNOWN_CONFIGURATION))] == [
         "In container trainer, env UCX_NET_DEVICES was mlx5_0:1,mlx5_1:1,eth0 and is now absent."
     ]
 
@@ -243,7 +243,7 @@ def test_a_skipped_mutation_sets_no_values() -> None:
     skipping = {"rdma.lab/skip": "env"}
     pod = equipped(gpu("trainer", env=env(UCX_NET_DEVICES="eth7")), annotations=skipping)
     assert "UserValue" not in pod["metadata"]["annotations"]["rdma.lab/status"]
-    assert changes(compared(pod, KNOWN)) == []
+    assert changes(explain_with(pod, KNOWN_CONFIGURATION)) == []
 
 
 def test_facts_are_no_change() -> None:
@@ -256,13 +256,13 @@ def test_facts_are_no_change() -> None:
     facts = NamespaceFacts(name="lab", claim_facts=claim_facts)
     pod = deepcopy(decide_on(new_pod(), decision_input(claimed, namespace=facts)).pod)
     assert '"rdma":"yes"' in pod["metadata"]["annotations"]["rdma.lab/status"]
-    assert compared(pod, fabrics(claimed)).rdma == "yes"
+    assert explain_with(pod, fabrics(claimed)).rdma == "yes"
 
 
 def test_an_own_value_is_no_change() -> None:
     """The status names the user's value, so it was there at admission."""
     pod = equipped(gpu("trainer", env=env(UCX_NET_DEVICES="eth7")))
-    assert changes(compared(pod, KNOWN)) == []
+    assert changes(explain_with(pod, KNOWN_CONFIGURATION)) == []
 
 
 @pytest.mark.parametrize("name", ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"])
@@ -270,7 +270,7 @@ def test_an_own_interface_is_no_change(name: str) -> None:
     """The webhook then adapts UCX's devices to it, and has nothing to report."""
     pod = equipped(gpu("trainer", env=env(**{name: "ib0"})))
     assert {"name": "UCX_NET_DEVICES", "value": "mlx5_0:1,mlx5_1:1,ib0"} in main(pod)["env"]
-    assert changes(compared(pod, KNOWN)) == []
+    assert changes(explain_with(pod, KNOWN_CONFIGURATION)) == []
 
 
 def test_an_interface_that_was_changed() -> None:
@@ -278,7 +278,7 @@ def test_an_interface_that_was_changed() -> None:
     pod = equipped()
     variables = main(pod)["env"]
     next(item for item in variables if item["name"] == "NCCL_SOCKET_IFNAME")["value"] = "lo"
-    assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
+    assert [finding.text for finding in changes(explain_with(pod, KNOWN_CONFIGURATION))] == [
         "In container trainer, env NCCL_SOCKET_IFNAME was eth0 and is now lo."
     ]
 
@@ -289,7 +289,7 @@ def test_networks_that_were_removed(cluster_configuration: CompiledConfiguration
     amounts = {"limits": {"nvidia.com/h100": "1"}, "requests": {"nvidia.com/h100": "1"}}
     pod = equipped({"name": "main", "image": "x", "resources": amounts})
     del pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"]
-    (finding,) = changes(compared(pod, cluster_configuration))
+    (finding,) = changes(explain_with(pod, cluster_configuration))
     assert "k8s.v1.cni.cncf.io/networks" in finding.text
 
 
@@ -298,9 +298,9 @@ def test_the_hash_tells_the_configuration_of_the_admission() -> None:
     pod = equipped()
     main(pod)["env"][0]["value"] = "other"
     other = fabrics(V100, H100)
-    assert changes(compared(pod, other))
+    assert changes(explain_with(pod, other))
     unlike = CompiledConfiguration(fabrics=other.fabrics, config_hash="ffffffffffff")
-    assert changes(compared(pod, unlike)) == []
+    assert changes(explain_with(pod, unlike)) == []
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_who_may_have_changed_it(later: tuple[str, ...] | None, remedy: str) -> 
     """The remedy names the webhooks and policies that run later, if they are known."""
     pod = equipped()
     main(pod)["securityContext"] = {}
-    explanation = compared(pod, KNOWN, later_mutators=later)
+    explanation = explain_with(pod, KNOWN_CONFIGURATION, later_mutators=later)
     assert explanation.answer.remedy.startswith(remedy)
     assert "reate the pod again." in explanation.answer.remedy
 
@@ -329,10 +329,10 @@ def test_traces_count_only_where_nothing_better_is_known() -> None:
     chosen = {"rdma.lab/fabric": "h100-roce", "rdma.lab/containers": "trainer"}
     pod = equipped(cpu, annotations=chosen)
     assert '"rdma-resources"' in pod["metadata"]["annotations"]["rdma.lab/status"]
-    assert changes(compared(pod, KNOWN)) == []
+    assert changes(explain_with(pod, KNOWN_CONFIGURATION)) == []
     pod["metadata"]["annotations"]["rdma.lab/devices"] = "many"
     main(pod)["securityContext"] = {}
-    assert changes(compared(pod, KNOWN))[0].text == (
+    assert changes(explain_with(pod, KNOWN_CONFIGURATION))[0].text == (
         "ipc-lock added IPC_LOCK to securityContext.capabilities.add, but the pod no longer has it."
     )
 
@@ -341,7 +341,7 @@ def test_what_the_log_shows_is_stronger() -> None:
     """RDMA in use outweighs a change; the change is still named."""
     pod = equipped()
     main(pod)["securityContext"] = {}
-    explanation = compared(pod, KNOWN, logs=(log(RDMA),))
+    explanation = explain_with(pod, KNOWN_CONFIGURATION, logs=(log(RDMA),))
     assert explanation.rdma == "yes"
     assert changes(explanation)
 
@@ -354,9 +354,9 @@ def test_a_status_without_room_for_names() -> None:
     assert applied in annotations["rdma.lab/status"]
     annotations["rdma.lab/status"] = annotations["rdma.lab/status"].replace(applied, "4")
     main(pod)["securityContext"] = {}
-    assert changes(compared(pod, None)) == []
+    assert changes(explain_with(pod, None)) == []
     main(pod)["env"].append({"name": "NCCL_IB_DISABLE", "value": "1"})
-    assert compared(pod, None).rdma == "no"
+    assert explain_with(pod, None).rdma == "no"
 
 
 def test_the_sites_own_variables_are_no_change() -> None:
@@ -366,7 +366,7 @@ def test_the_sites_own_variables_are_no_change() -> None:
     manifest = new_pod(gpu("trainer", env=env(NCCL_DEBUG="INFO")))
     pod = deepcopy(decide_on(manifest, decision_input(site)).pod)
     assert '"env"' in pod["metadata"]["annotations"]["rdma.lab/status"]
-    assert changes(compared(pod, fabrics(site))) == []
+    assert changes(explain_with(pod, fabrics(site))) == []
 
 
 def test_a_launcher_is_compared_too() -> None:
@@ -376,10 +376,10 @@ def test_a_launcher_is_compared_too() -> None:
         {"name": "launcher", "image": "x", "command": command},
         annotations={"rdma.lab/fabric": "v100-ib"},
     )
-    assert compared(pod, KNOWN).rdma == "none"
+    assert explain_with(pod, KNOWN_CONFIGURATION).rdma == "none"
     variables = main(pod)["env"]
     next(item for item in variables if item["name"] == "NCCL_IB_HCA")["value"] = "mlx5_9"
-    assert [finding.text for finding in changes(compared(pod, KNOWN))] == [
+    assert [finding.text for finding in changes(explain_with(pod, KNOWN_CONFIGURATION))] == [
         "In container launcher, env NCCL_IB_HCA was =mlx5_0,mlx5_1 and is now mlx5_9."
     ]
 
@@ -389,7 +389,7 @@ def test_a_launcher_is_compared_too() -> None:
     [
         (
             gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_7")),
-            KNOWN,
+            KNOWN_CONFIGURATION,
             (
                 "No RDMA: container trainer sets NCCL_IB_HCA==mlx5_7, but the fabric's value is "
                 "=mlx5_0,mlx5_1. NCCL_IB_HCA selects no device of the fabric, so NCCL would use "
@@ -412,7 +412,7 @@ def test_a_launcher_is_compared_too() -> None:
         ),
         (
             gpu("trainer", securityContext={"runAsUser": 1000}),
-            KNOWN,
+            KNOWN_CONFIGURATION,
             (
                 "RDMA over v100-ib is not certain: container trainer does not run as root: it "
                 "needs nodes with LimitMEMLOCK=infinity. A container has no effective IPC_LOCK, "
@@ -426,7 +426,7 @@ def test_the_container_and_the_value(
     trainer: Item, cluster_configuration: CompiledConfiguration | None, text: str
 ) -> None:
     """The status has only a code; what the pod carries has the names, if it explains the code."""
-    assert compared(equipped(trainer), cluster_configuration).answer.text == text
+    assert explain_with(equipped(trainer), cluster_configuration).answer.text == text
 
 
 def _on_no_fabric(**spec: Any) -> Item:
@@ -438,27 +438,29 @@ def _on_no_fabric(**spec: Any) -> Item:
 def test_a_pod_without_a_fabric() -> None:
     """What the pod requests, and could request, is named if the admission's fabrics are known."""
     unlisted = _on_no_fabric()
-    answer = compared(unlisted, KNOWN).answer
+    answer = explain_with(unlisted, KNOWN_CONFIGURATION).answer
     assert answer.code == "FabricUnknown"
     assert "container trainer requests nvidia.com/gpu, which no fabric lists: " in answer.text
     start = "No RDMA: neither the pod nor its namespace determines the fabric."
-    assert compared(unlisted, None).answer.text == start
-    changed = replace(KNOWN, config_hash="of-another")
-    assert compared(unlisted, changed).answer.text == start
+    assert explain_with(unlisted, None).answer.text == start
+    changed = replace(KNOWN_CONFIGURATION, config_hash="of-another")
+    assert explain_with(unlisted, changed).answer.text == start
 
 
 def test_a_pod_whose_node_has_no_fabric() -> None:
     """The node counts if nothing else explains the verdict, read now or with all others."""
     facts = {"node-1": Node(labels={}, resources={})}
-    index = build_fabric_index(facts, KNOWN)
+    index = build_fabric_index(facts, KNOWN_CONFIGURATION)
     decision = decide_on(new_pod(nodeName="node-1"), decision_input(fabric_index=index))
     pod = deepcopy(decision.pod) | {"kind": "Pod"}
     for evidence in ({"node_facts": facts}, {"facts": Facts(nodes=facts)}):
-        answer = compared(pod, KNOWN, **evidence).answer
+        answer = explain_with(pod, KNOWN_CONFIGURATION, **evidence).answer
         assert answer.text.startswith("No RDMA: no fabric matches the node that the pod names: ")
-    answer = compared(_on_no_fabric(nodeName="node-1"), KNOWN, node_facts=facts).answer
+    answer = explain_with(
+        _on_no_fabric(nodeName="node-1"), KNOWN_CONFIGURATION, node_facts=facts
+    ).answer
     assert "requests nvidia.com/gpu, which no fabric lists: " in answer.text
-    nowhere = compared(pod, KNOWN).answer
+    nowhere = explain_with(pod, KNOWN_CONFIGURATION).answer
     assert nowhere.text == "No RDMA: neither the pod nor its namespace determines the fabric."
 
 
@@ -471,7 +473,7 @@ def test_pod_security_is_the_cause(security: Item) -> None:
     )
     manifest = new_pod(gpu("trainer", securityContext=security))
     pod = deepcopy(decide_on(manifest, cluster).pod) | {"kind": "Pod"}
-    explanation = explain(pod, namespace=place, cluster_configuration=KNOWN)
+    explanation = explain(pod, namespace=place, cluster_configuration=KNOWN_CONFIGURATION)
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "PodSecurity")
     assert explanation.answer.text == (
         "RDMA over v100-ib is not certain: container trainer lacks IPC_LOCK: Pod Security "
@@ -481,7 +483,7 @@ def test_pod_security_is_the_cause(security: Item) -> None:
     assert explanation.answer.remedy.startswith("Run the pod in a namespace with the Pod Security")
     codes = [finding.code for finding in chapter_findings(explanation, "applied")]
     assert "PodSecurity" not in codes
-    unread = explain(pod, cluster_configuration=KNOWN).answer
+    unread = explain(pod, cluster_configuration=KNOWN_CONFIGURATION).answer
     assert (unread.code, unread.remedy) == ("PodSecurity", explanation.answer.remedy)
 
 
@@ -496,7 +498,7 @@ def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None)
         annotations={"kubernetes.io/limit-ranger": recorded},
     )
     pod = deepcopy(decide_on(manifest, decision_input(namespace=place)).pod) | {"kind": "Pod"}
-    explanation = compared(pod, cluster_configuration, facts=Facts(namespaces={"lab": place}))
+    explanation = explain_with(pod, cluster_configuration, facts=Facts(namespaces={"lab": place}))
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "DefaultMemoryLimit")
     assert changes(explanation) == []
     assert explanation.answer.text == (
@@ -504,7 +506,7 @@ def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None)
         "LimitRange bounds sets max.memory. A LimitRange gave a container its default memory "
         "limit, and all memory that the container registers counts against it."
     )
-    unread = compared(pod, cluster_configuration).answer.text
+    unread = explain_with(pod, cluster_configuration).answer.text
     assert "container trainer keeps the default memory limit 4Gi of a LimitRange. A" in unread
 
 
@@ -518,7 +520,10 @@ def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None)
 )
 def test_a_sentence_that_says_all(pod: Item) -> None:
     """A verdict whose message is the sentence of its reason is not said twice."""
-    with_message, by_code = compared(pod, KNOWN).answer, compared(pod, None).answer
+    with_message, by_code = (
+        explain_with(pod, KNOWN_CONFIGURATION).answer,
+        explain_with(pod, None).answer,
+    )
     assert with_message.text == by_code.text
     assert with_message.level in ("unsure", "error")
 
@@ -527,7 +532,7 @@ def test_the_libraries_come_last() -> None:
     """They are at the end of the answer, as without the names."""
     serve = ["vllm", "serve", "m", "--kv-transfer-config", '{"kv_connector": "NixlConnector"}']
     pod = equipped(gpu("trainer", command=serve, env=env(UCX_TLS="tcp")))
-    answer = compared(pod, KNOWN).answer
+    answer = explain_with(pod, KNOWN_CONFIGURATION).answer
     assert answer.text.startswith("No RDMA: container trainer uses NIXL with UCX_TLS=tcp,")
     assert answer.text.endswith(". Libraries: NIXL.")
 
@@ -551,7 +556,7 @@ def test_a_pod_of_another_cluster() -> None:
 def test_any_shape(spec: object) -> None:
     """A file may contain anything; the status then is all that is known."""
     pod = equipped() | {"spec": spec}
-    assert changes(compared(pod, KNOWN)) == []
+    assert changes(explain_with(pod, KNOWN_CONFIGURATION)) == []
 
 
 @each_knowledge
@@ -561,12 +566,12 @@ def test_a_command_that_changes_the_user(
     """The remedy is in the command, not to run the container as root, as it does."""
     trainer = gpu("trainer", command=["gosu", "1000", "torchrun", "a"])
     pod = equipped(trainer, securityContext={"runAsUser": 0})
-    explanation = compared(pod, cluster_configuration)
+    explanation = explain_with(pod, cluster_configuration)
     assert explanation.answer.code == "MemlockUnknown"
     if cluster_configuration is not None:
         assert "loses IPC_LOCK (gosu 1000 in its command)" in explanation.answer.text
         assert explanation.answer.remedy.startswith("Remove what changes the user, or drops")
-    user = compared(
+    user = explain_with(
         equipped(gpu("trainer", securityContext={"runAsUser": 1})), cluster_configuration
     )
     assert user.answer.remedy.startswith("Run the container as root")

@@ -12,7 +12,13 @@ from tests.builders import V100, decide_on, decision_input, env, gpu
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.pods import CREATED, EARLIER, LATER, explain, pod_in_cluster, status
 from tests.unit.diagnose.why.test_answer import RDMA, log
-from tests.unit.diagnose.why.test_comparison import KNOWN, changes, compared, equipped, main
+from tests.unit.diagnose.why.test_comparison import (
+    KNOWN_CONFIGURATION,
+    changes,
+    equipped,
+    explain_with,
+    main,
+)
 from webhook.decide.analysis import DecisionInput
 from webhook.diagnose.why.config_map_values import changed_config_maps, config_maps_of
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights
@@ -41,8 +47,8 @@ def from_config_map(**fields: Any) -> dict[str, Any]:
 
 def test_a_value_that_turns_rdma_off() -> None:
     """It decides, whether the configuration of the admission is known or not."""
-    for cluster_configuration in (KNOWN, None):
-        explanation = compared(from_config_map(), cluster_configuration, config_maps=OFF)
+    for cluster_configuration in (KNOWN_CONFIGURATION, None):
+        explanation = explain_with(from_config_map(), cluster_configuration, config_maps=OFF)
         assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
         assert (explanation.answer.text, explanation.answer.level) == (DISABLED, "error")
         assert explanation.answer.remedy == (
@@ -54,7 +60,7 @@ def test_a_value_that_turns_rdma_off() -> None:
 
 def test_values_that_turn_nothing_off() -> None:
     """Then the pod is equipped, if the rest is known."""
-    explanation = compared(from_config_map(), KNOWN, config_maps=ON)
+    explanation = explain_with(from_config_map(), KNOWN_CONFIGURATION, config_maps=ON)
     assert (explanation.rdma, explanation.answer.level) == ("yes", "ok")
     assert explanation.answer.text == (
         "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
@@ -62,7 +68,7 @@ def test_values_that_turn_nothing_off() -> None:
         "turn RDMA off."
     )
     assert explanation.answer.remedy == ""
-    unknown = compared(from_config_map(), None, config_maps=ON)
+    unknown = explain_with(from_config_map(), None, config_maps=ON)
     assert (unknown.rdma, unknown.answer.code) == ("unsure", "EnvUnseen")
 
 
@@ -72,7 +78,7 @@ def test_one_value() -> None:
     item = {"name": "NCCL_IB_DISABLE", "valueFrom": reference}
     pod = equipped(gpu("trainer", env=[item]))
     for value, rdma in (("1", "no"), ("0", "yes")):
-        explanation = compared(pod, KNOWN, config_maps={"tuning": {"off": value}})
+        explanation = explain_with(pod, KNOWN_CONFIGURATION, config_maps={"tuning": {"off": value}})
         assert explanation.rdma == rdma
 
 
@@ -81,32 +87,40 @@ def test_one_value() -> None:
 )
 def test_config_maps_that_are_not_known(config_maps: dict[str, Any]) -> None:
     """The verdict stays."""
-    explanation = compared(from_config_map(), KNOWN, config_maps=config_maps)
+    explanation = explain_with(from_config_map(), KNOWN_CONFIGURATION, config_maps=config_maps)
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "EnvUnseen")
 
 
 def test_a_secret_beside_it() -> None:
     """It stays unknown, unless the ConfigMap alone turns RDMA off."""
     pod = from_config_map(envFrom=[*ALL["envFrom"], SECRET])
-    assert compared(pod, KNOWN, config_maps=ON).rdma == "unsure"
-    assert compared(pod, KNOWN, config_maps=OFF).rdma == "no"
+    assert explain_with(pod, KNOWN_CONFIGURATION, config_maps=ON).rdma == "unsure"
+    assert explain_with(pod, KNOWN_CONFIGURATION, config_maps=OFF).rdma == "no"
 
 
 def test_other_reasons_stay() -> None:
     """A ConfigMap does not remove another reason for `unsure`, nor a verdict that was certain."""
     pod = equipped(gpu("trainer", env=env(NCCL_NET_PLUGIN="own")))
-    assert compared(pod, KNOWN, config_maps=ON).answer.code == "NcclNetPlugin"
+    assert explain_with(pod, KNOWN_CONFIGURATION, config_maps=ON).answer.code == "NcclNetPlugin"
     assert explain(pod_in_cluster(status()), config_maps=OFF).rdma == "yes"
 
 
 def test_stronger_evidence() -> None:
     """The log decides before ConfigMaps, and so does what was changed afterwards."""
-    assert compared(from_config_map(), KNOWN, config_maps=OFF, logs=(log(RDMA),)).rdma == "yes"
+    assert (
+        explain_with(
+            from_config_map(), KNOWN_CONFIGURATION, config_maps=OFF, logs=(log(RDMA),)
+        ).rdma
+        == "yes"
+    )
     maps = scripts("export NCCL_IB_DISABLE=1\n")
-    assert compared(with_script(), KNOWN, config_maps=maps, logs=(log(RDMA),)).rdma == "yes"
+    assert (
+        explain_with(with_script(), KNOWN_CONFIGURATION, config_maps=maps, logs=(log(RDMA),)).rdma
+        == "yes"
+    )
     pod = from_config_map()
     main(pod)["securityContext"] = {}
-    assert compared(pod, KNOWN, config_maps=ON).rdma == "unsure"
+    assert explain_with(pod, KNOWN_CONFIGURATION, config_maps=ON).rdma == "unsure"
 
 
 def test_a_pod_of_no_shape() -> None:
@@ -118,7 +132,7 @@ def test_a_pod_of_no_shape() -> None:
 def test_what_is_still_unseen() -> None:
     """The answer names it, not what was read."""
     pod = from_config_map(envFrom=[*ALL["envFrom"], SECRET])
-    answer = compared(pod, KNOWN, config_maps=ON).answer
+    answer = explain_with(pod, KNOWN_CONFIGURATION, config_maps=ON).answer
     assert "may set variables that turn RDMA off (Secret tuning)" in answer.text
 
 
@@ -134,13 +148,13 @@ def with_conf() -> dict[str, Any]:
 def test_the_file_of_nccl() -> None:
     """It decides: off, or the doubt ends."""
     maps = {"nccl": {"nccl.conf": "NCCL_DEBUG=INFO\nNCCL_IB_DISABLE=1\n"}}
-    explanation = compared(with_conf(), KNOWN, config_maps=maps)
+    explanation = explain_with(with_conf(), KNOWN_CONFIGURATION, config_maps=maps)
     assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
     assert explanation.answer.text.startswith("No RDMA, because of ConfigMap nccl: container")
     assert explanation.answer.remedy.startswith("Correct nccl.conf in ConfigMap nccl, or set the ")
     maps["nccl"]["nccl.conf"] = "NCCL_DEBUG=INFO\n"
-    assert compared(with_conf(), KNOWN, config_maps=maps).rdma == "yes"
-    unknown = compared(with_conf(), KNOWN)
+    assert explain_with(with_conf(), KNOWN_CONFIGURATION, config_maps=maps).rdma == "yes"
+    unknown = explain_with(with_conf(), KNOWN_CONFIGURATION)
     assert (unknown.rdma, unknown.answer.code) == ("unsure", "FileUnseen")
     assert "envFrom" not in f"{unknown.answer.text}{unknown.answer.remedy}"
 
@@ -179,9 +193,9 @@ NOT_READ = "that key entry.sh of ConfigMap entry, which was not read, does not t
 
 def test_a_script_that_turns_rdma_off() -> None:
     """It decides against a verdict that assumed it to be harmless."""
-    for cluster_configuration in (KNOWN, None):
+    for cluster_configuration in (KNOWN_CONFIGURATION, None):
         maps = scripts("export NCCL_IB_DISABLE=1\ntorchrun train.py\n")
-        explanation = compared(with_script(), cluster_configuration, config_maps=maps)
+        explanation = explain_with(with_script(), cluster_configuration, config_maps=maps)
         assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
         assert explanation.answer.text == (
             "No RDMA, because of ConfigMap entry: container trainer sets NCCL_IB_DISABLE=1 "
@@ -195,7 +209,7 @@ def test_a_script_that_turns_rdma_off() -> None:
 def test_a_script_that_may_turn_rdma_off() -> None:
     """The doubt is that of the script."""
     maps = scripts("[ $X ] && export NCCL_IB_DISABLE=1\ntorchrun train.py\n")
-    answer = compared(with_script(), KNOWN, config_maps=maps).answer
+    answer = explain_with(with_script(), KNOWN_CONFIGURATION, config_maps=maps).answer
     assert (answer.level, answer.code) == ("unsure", "SettingPossible")
     assert answer.text.startswith("RDMA over v100-ib is not certain, because of ConfigMap entry: ")
     assert answer.remedy == "Correct entry.sh in ConfigMap entry. Then create the pod again."
@@ -203,12 +217,14 @@ def test_a_script_that_may_turn_rdma_off() -> None:
 
 def test_a_harmless_script() -> None:
     """The assumption ends; a script that could not be read is named."""
-    harmless = compared(with_script(), KNOWN, config_maps=scripts("torchrun train.py\n"))
+    harmless = explain_with(
+        with_script(), KNOWN_CONFIGURATION, config_maps=scripts("torchrun train.py\n")
+    )
     assert harmless.rdma == "yes"
     assert harmless.answer.text.endswith(", assuming that the image runs as root.")
     unknown: list[dict[str, Any]] = [{}, {"other": {}}]
     for config_maps in unknown:
-        unread = compared(with_script(), KNOWN, config_maps=config_maps)
+        unread = explain_with(with_script(), KNOWN_CONFIGURATION, config_maps=config_maps)
         assert (unread.rdma, unread.answer.level) == ("yes", "ok")
         assert unread.answer.text.endswith(f" assuming that the image runs as root and {NOT_READ}")
 
@@ -219,7 +235,9 @@ def test_an_assumption_alone() -> None:
     pod["spec"]["securityContext"] = {"runAsUser": 0}
     written = pod["metadata"]["annotations"]["rdma.lab/status"]
     pod["metadata"]["annotations"]["rdma.lab/status"] = written.replace("RootAssumed", "")
-    assert compared(pod, KNOWN).answer.text.endswith(f"right for RDMA, assuming {NOT_READ}")
+    assert explain_with(pod, KNOWN_CONFIGURATION).answer.text.endswith(
+        f"right for RDMA, assuming {NOT_READ}"
+    )
 
 
 def test_a_launcher_with_a_script() -> None:
@@ -231,9 +249,12 @@ def test_a_launcher_with_a_script() -> None:
     pod = equipped(launcher, labels=labels, volumes=volumes, annotations=annotations)
     assert '"rdma":"none"' in pod["metadata"]["annotations"]["rdma.lab/status"]
     maps = scripts("mpirun -x NCCL_IB_DISABLE=1 -H a,b ./train\n")
-    explanation = compared(pod, KNOWN, config_maps=maps)
+    explanation = explain_with(pod, KNOWN_CONFIGURATION, config_maps=maps)
     assert (explanation.rdma, explanation.answer.code) == ("no", "RanksWithoutRdma")
-    assert compared(pod, KNOWN, config_maps=scripts("mpirun -H a,b ./train\n")).rdma == "none"
+    assert (
+        explain_with(pod, KNOWN_CONFIGURATION, config_maps=scripts("mpirun -H a,b ./train\n")).rdma
+        == "none"
+    )
 
 
 def test_what_another_thing_makes_worse() -> None:
@@ -243,7 +264,7 @@ def test_what_another_thing_makes_worse() -> None:
     pod = with_script(cluster=site)
     main(pod)["env"] += env(NCCL_NET_PLUGIN="own")
     for configuration in (site.configuration, None):
-        explanation = compared(pod, configuration, config_maps=scripts("torchrun train.py\n"))
+        explanation = explain_with(pod, configuration, config_maps=scripts("torchrun train.py\n"))
         assert (explanation.rdma, explanation.answer.code) == ("yes", "Equipped")
 
 
@@ -252,7 +273,9 @@ POSSIBLE = ["sh", "-c", "[ $X ] && export NCCL_IB_DISABLE=1; torchrun train.py"]
 
 def test_a_doubt_behind_a_config_map() -> None:
     """The ConfigMap turns nothing off, so it is not blamed for what the command may do."""
-    answer = compared(from_config_map(command=POSSIBLE), KNOWN, config_maps=ON).answer
+    answer = explain_with(
+        from_config_map(command=POSSIBLE), KNOWN_CONFIGURATION, config_maps=ON
+    ).answer
     assert (answer.level, answer.code) == ("unsure", "SettingPossible")
     assert "ConfigMap" not in answer.text
     assert answer.text.startswith(
@@ -263,8 +286,10 @@ def test_a_doubt_behind_a_config_map() -> None:
 
 def test_a_script_that_chooses_a_library() -> None:
     """No single value decides, so the answer is the verdict with its own remedy."""
-    explanation = compared(
-        with_script(), KNOWN, config_maps=scripts("torchrun train.py --backend=gloo\n")
+    explanation = explain_with(
+        with_script(),
+        KNOWN_CONFIGURATION,
+        config_maps=scripts("torchrun train.py --backend=gloo\n"),
     )
     assert (explanation.rdma, explanation.answer.code) == ("no", "GlooOverTcp")
     assert explanation.answer.text.startswith("No RDMA: container trainer chooses PyTorch's")
@@ -274,7 +299,7 @@ def test_a_script_that_chooses_a_library() -> None:
 def test_a_default_in_a_script() -> None:
     """The container's env overrides it."""
     maps = scripts("export NCCL_IB_DISABLE=${NCCL_IB_DISABLE:-1}\ntorchrun train.py\n")
-    answer = compared(with_script(), KNOWN, config_maps=maps).answer
+    answer = explain_with(with_script(), KNOWN_CONFIGURATION, config_maps=maps).answer
     assert answer.remedy == (
         "Correct entry.sh in ConfigMap entry, or set the variable in the container's env, which "
         "overrides it. Then create the pod again."
@@ -285,11 +310,15 @@ def test_rights_that_a_config_map_leaves_open() -> None:
     """A shell settles what the verdict with the ConfigMaps assumes."""
     for rights, rdma in ((MemoryRights(7, False, 64), "no"), (MemoryRights(0, True, 0), "yes")):
         shell = ContainerProcesses("trainer", rights=rights)
-        explanation = compared(from_config_map(), KNOWN, config_maps=ON, processes=(shell,))
+        explanation = explain_with(
+            from_config_map(), KNOWN_CONFIGURATION, config_maps=ON, processes=(shell,)
+        )
         assert explanation.rdma == rdma
         assert "assuming" not in explanation.answer.text
     limited = ContainerProcesses("trainer", rights=MemoryRights(7, False, 64))
-    off = compared(from_config_map(), KNOWN, config_maps=OFF, processes=(limited,))
+    off = explain_with(
+        from_config_map(), KNOWN_CONFIGURATION, config_maps=OFF, processes=(limited,)
+    )
     assert off.answer.text == DISABLED
 
 
@@ -298,8 +327,11 @@ def test_a_node_of_no_fabric() -> None:
     facts = {"node-1": NODE_OF_NONE}
     pod = from_config_map()
     pod["spec"]["nodeName"] = "node-1"
-    assert compared(pod, KNOWN, config_maps=ON, node_facts=facts).answer.code == "NodeOutsideFabric"
-    off = compared(pod, KNOWN, config_maps=OFF, node_facts=facts)
+    assert (
+        explain_with(pod, KNOWN_CONFIGURATION, config_maps=ON, node_facts=facts).answer.code
+        == "NodeOutsideFabric"
+    )
+    off = explain_with(pod, KNOWN_CONFIGURATION, config_maps=OFF, node_facts=facts)
     assert off.answer.code == "NcclIbDisabled"
 
 
@@ -310,7 +342,9 @@ def changed(
     objects = [{**config_map(name), "data": data} for name, data in present.items()]
     facts = Facts().with_objects(objects, "lab")
     times = dict.fromkeys(present, LATER)
-    explanation = compared(pod, KNOWN, facts=facts, changed_config_maps=times, **evidence)
+    explanation = explain_with(
+        pod, KNOWN_CONFIGURATION, facts=facts, changed_config_maps=times, **evidence
+    )
     return explanation.answer.level, explanation.answer.text, explanation.answer.remedy
 
 

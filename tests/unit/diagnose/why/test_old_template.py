@@ -23,7 +23,7 @@ from tests.unit.diagnose.why.pods import (
 )
 from tests.unit.diagnose.why.test_additions import OFF, WITHOUT, admitted
 from tests.unit.diagnose.why.test_bound_node import V100_NODE
-from tests.unit.diagnose.why.test_comparison import KNOWN, compared
+from tests.unit.diagnose.why.test_comparison import KNOWN_CONFIGURATION, explain_with
 from webhook.diagnose.why.additions import added_selectors, depends_on_mutators
 from webhook.diagnose.why.comparison import compare
 from webhook.diagnose.why.evidence import PodEvidence
@@ -53,14 +53,18 @@ def stateful_set(
 
 def of_old_template(pod: Item, template: Item, **evidence: Any) -> Explanation:
     """Explain a pod of an older revision of a StatefulSet."""
-    fields = {"cluster_configuration": KNOWN, "other_mutators": ("webhook x",), **evidence}
+    fields = {
+        "cluster_configuration": KNOWN_CONFIGURATION,
+        "other_mutators": ("webhook x",),
+        **evidence,
+    }
     revision = fields.pop("revision", "train-2")
     controller = stateful_set(template, fields.pop("strategy", None), revision)
     reference = {**REFERENCE, "apiVersion": "apps/v1", "kind": "StatefulSet"}
     labels = {**pod["metadata"].get("labels", {}), "controller-revision-hash": "train-1"}
     pod["metadata"].update(name="train-0", ownerReferences=[reference], labels=labels)
     pod["metadata"]["namespace"] = "lab"
-    return compared(pod, fields.pop("cluster_configuration"), owners=[controller], **fields)
+    return explain_with(pod, fields.pop("cluster_configuration"), owners=[controller], **fields)
 
 
 def test_a_variable_that_was_removed_from_the_template() -> None:
@@ -110,7 +114,7 @@ def test_webhooks_are_read_only_where_they_may_be_to_blame(revision: str, depend
     pod = admitted(new_pod(OFF, nodeSelector={"pool": "cpu"}))
     pod["metadata"].update(OWNED, labels={"controller-revision-hash": "train-1"})
     evidence = PodEvidence(
-        pod=PodRecord.read(pod), owners=(controller,), cluster_configuration=KNOWN
+        pod=PodRecord.read(pod), owners=(controller,), cluster_configuration=KNOWN_CONFIGURATION
     )
     assert depends_on_mutators(evidence, compare(evidence)) is depends
     assert added_selectors(evidence) == (["pool"] if depends else [])
@@ -145,7 +149,7 @@ def test_an_answer_for_another_reason() -> None:
 
 def test_a_nodeselector_that_was_changed_in_the_template() -> None:
     """A label with another value counts, too; the webhooks are not to blame."""
-    nodes = build_fabric_index({"node-1": V100_NODE}, KNOWN)
+    nodes = build_fabric_index({"node-1": V100_NODE}, KNOWN_CONFIGURATION)
     manifest = new_pod(nodeSelector={"team": "a", "pool": "cpu", "zone": "z"})
     pod = deepcopy(decide_on(manifest, decision_input(fabric_index=nodes)).pod) | {"kind": "Pod"}
     assert '"FabricNotSelected"' in pod["metadata"]["annotations"]["rdma.lab/status"]
@@ -179,13 +183,15 @@ def test_labels_that_the_webhook_may_have_added(applied: object, is_named: bool)
 def test_today_from_the_present_template() -> None:
     """A partition must be changed before the pod is created again."""
     pod = admitted(new_pod(OFF))
-    explanation = of_old_template(pod, WITHOUT, configuration=KNOWN, strategy=PARTITIONED)
+    explanation = of_old_template(
+        pod, WITHOUT, configuration=KNOWN_CONFIGURATION, strategy=PARTITIONED
+    )
     (finding,) = chapter_findings(explanation, "redecision")
     assert finding.code == "OtherToday"
     assert finding.text.startswith("Unlike at admission, a pod from the template of StatefulSet")
     assert finding.remedy.startswith("Set the partition to 0: kubectl patch statefulset train")
     explanation = of_old_template(
-        pod, WITHOUT, configuration=KNOWN, strategy=PARTITIONED, revision="train-1"
+        pod, WITHOUT, configuration=KNOWN_CONFIGURATION, strategy=PARTITIONED, revision="train-1"
     )
     (finding,) = chapter_findings(explanation, "redecision")
     assert finding.remedy.startswith("Create the pod again to get today's decision.")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import gpu
 from tests.unit.diagnose.why.pods import chapter_findings, explain, pod_in_cluster, status
-from tests.unit.diagnose.why.test_comparison import KNOWN, compared, equipped
+from tests.unit.diagnose.why.test_comparison import KNOWN_CONFIGURATION, equipped, explain_with
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights, RdmaProcess
 from webhook.diagnose.why.explanation import Explanation
 from webhook.diagnose.why.process_reads import PROCESS_SCRIPT, read_processes
@@ -159,14 +159,14 @@ def test_the_containers_that_count() -> None:
     )
     limited = [ContainerProcesses(name, rights=LIMITED) for name in ("proxy", "c")]
     able = [ContainerProcesses(name, rights=MemoryRights(0, True, 0)) for name in ("a", "b")]
-    for configuration in (KNOWN, None):
-        explanation = compared(pod, configuration, processes=(*limited, *able))
+    for configuration in (KNOWN_CONFIGURATION, None):
+        explanation = explain_with(pod, configuration, processes=(*limited, *able))
         assert (explanation.rdma, explanation.answer.code) == ("yes", "Equipped")
         assert "assuming" not in explanation.answer.text
-        some = compared(pod, configuration, processes=(*limited, able[0]))
+        some = explain_with(pod, configuration, processes=(*limited, able[0]))
         assert "assuming that the image runs as root" in some.answer.text
         unable = ContainerProcesses("b", rights=LIMITED)
-        answer = compared(pod, configuration, processes=(able[0], unable)).answer
+        answer = explain_with(pod, configuration, processes=(able[0], unable)).answer
         assert answer.code == "CannotLockMemory"
         assert "in container b, a new process runs as user 65532" in answer.text
 

@@ -78,15 +78,15 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
 
 def test_a_code_of_several_mutations() -> None:
     """Only mutations that were not applied can have been skipped; unreportable rows are omitted."""
-    whens = {row.part: row.reason.when for row in REASONS["EnvFrom"]}
-    everywhere = f"{whens['env']} Or: {whens['hcoll']} Or: {whens['nvlink']}"
+    meanings = {row.part: row.reason.meaning for row in REASONS["EnvFrom"]}
+    everywhere = f"{meanings['env']} Or: {meanings['hcoll']} Or: {meanings['nvlink']}"
     assert done(skipped=["EnvFrom"])[1][2] == everywhere
     applied = ["env", "nvlink"]
-    assert done(applied=applied, skipped=["EnvFrom"])[2][2] == whens["hcoll"]
-    whens = {row.part: row.reason.when for row in REASONS["Present"]}
+    assert done(applied=applied, skipped=["EnvFrom"])[2][2] == meanings["hcoll"]
+    meanings = {row.part: row.reason.meaning for row in REASONS["Present"]}
     listed = done(skipped=["Present"])[1][2]
-    assert whens["networks"] in listed
-    assert whens["hcoll"] not in listed
+    assert meanings["networks"] in listed
+    assert meanings["hcoll"] not in listed
 
 
 def test_a_status_of_another_version() -> None:

@@ -12,7 +12,7 @@ from tests.unit.diagnose.why.pods import (
     pod_without_call,
     status,
 )
-from tests.unit.diagnose.why.test_comparison import KNOWN, compared, equipped
+from tests.unit.diagnose.why.test_comparison import KNOWN_CONFIGURATION, equipped, explain_with
 from webhook.diagnose.why.output import why_form
 from webhook.model.fabric import CompiledConfiguration
 
@@ -20,10 +20,12 @@ NIXL = env(VLLM_NIXL_SIDE_CHANNEL_PORT="5600", NCCL_IB_DISABLE="1")
 OFF = "NCCL's RDMA is switched off by NCCL_IB_DISABLE=1"
 
 
-@pytest.mark.parametrize("cluster_configuration", [KNOWN, None], ids=["known", "unknown"])
+@pytest.mark.parametrize(
+    "cluster_configuration", [KNOWN_CONFIGURATION, None], ids=["known", "unknown"]
+)
 def test_another_library(cluster_configuration: CompiledConfiguration | None) -> None:
     """It is named with what the verdict assumes, before what keeps NCCL off RDMA."""
-    explanation = compared(equipped(gpu("trainer", env=NIXL)), cluster_configuration)
+    explanation = explain_with(equipped(gpu("trainer", env=NIXL)), cluster_configuration)
     assert explanation.libraries == ("NIXL",)
     assert explanation.answer.text == (
         "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
@@ -34,7 +36,7 @@ def test_another_library(cluster_configuration: CompiledConfiguration | None) ->
 
 def test_nccl_alone() -> None:
     """JSON names it, the text does not."""
-    explanation = compared(equipped(), KNOWN)
+    explanation = explain_with(equipped(), KNOWN_CONFIGURATION)
     assert explanation.libraries == ("NCCL",)
     assert "NCCL" not in explanation.answer.text
 

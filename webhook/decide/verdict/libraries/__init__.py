@@ -106,11 +106,11 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         verdict = min(verdicts.values(), key=lambda verdict: verdict.rdma)  # "no" before "unsure"
         able = [name for name in patched.carriers if name not in verdicts]
         return verdict._replace(message=f"{verdict.message}{_able(able)}")
-    unseen = patched.declared.unseen
+    unseen = patched.declared_env.unseen
     if unseen:
         subject = f"envFrom of container {patched.target.name}"
         message = f"{subject} may set variables that turn RDMA off ({unseen.title})"
-        return Verdict.of(ENV_UNSEEN, message).by_key(unseen.key)
+        return Verdict.of(ENV_UNSEEN, message).with_key(unseen.key)
     return _judge_unseen_file(pod, patched) if "NCCL" in patched.carriers else None
 
 
@@ -126,7 +126,7 @@ def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | Non
     subject = f"{path:.60} in container {patched.target.name}"
     place = f" ({key.title})" if key else ""
     message = f"{subject} may set variables that turn RDMA off{place}"
-    return Verdict.of(FILE_UNSEEN, message).by_key(key)
+    return Verdict.of(FILE_UNSEEN, message).with_key(key)
 
 
 def _scripts(pod: PatchedPod, patched: PatchedTarget) -> list[str]:
@@ -166,7 +166,7 @@ def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
         if message:
             message = f"container {patched.target.name} sets {name} {message}: its value"
             verdict = Verdict.of(VALUE_UNSEEN, f"{message} may keep {library} from using RDMA")
-            return verdict.by_key(keys_in_env(patched.original).get(name))
+            return verdict.with_key(keys_in_env(patched.original).get(name))
     return None
 
 

@@ -46,7 +46,7 @@ class _Switch(NamedTuple):
     reason: Reason
     name: str  #: NCCL_NET
     value: str  #: Socket
-    remedy: str  #: what follows the setting: its place, and a clause
+    message_end: str  #: what follows the setting: its place, and a clause
 
     @property
     def setting(self) -> str:
@@ -57,7 +57,7 @@ def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA in a target's variables for NCCL, or None."""
     subject, switch = f"container {patched.target.name}", _switch(pod, patched)
     if switch is not None:
-        message = f"{subject} sets {switch.setting}{switch.remedy}"
+        message = f"{subject} sets {switch.setting}{switch.message_end}"
         return patched.verdict(switch.reason, message, switch.name)
     plugin = _plugin(patched)
     if plugin:
@@ -92,8 +92,8 @@ def _of_other_transports(patched: PatchedTarget) -> Iterator[_Switch]:
     provider = transport_variables.provider_without_rdma(patched.user_env, "FI_PROVIDER")
     if provider and any(map(_plugin(patched).lower().__contains__, _LIBFABRIC)):
         place, removal = patched.place("FI_PROVIDER"), patched.removal("FI_PROVIDER")
-        remedy = f"{place} for NCCL's plugin: {removal}"
-        yield _Switch(OFI_OVER_TCP, "FI_PROVIDER", f"{provider:.40}", remedy)
+        message_end = f"{place} for NCCL's plugin: {removal}"
+        yield _Switch(OFI_OVER_TCP, "FI_PROVIDER", f"{provider:.40}", message_end)
 
 
 def _of_own_transport(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Switch]:
@@ -104,8 +104,8 @@ def _of_own_transport(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Swit
     devices, _ = device_lists(pod)
     hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.user_env, devices)
     if hca_list:
-        remedy = f"{patched.place(IB_HCA)}, but the fabric's value is {devices}"
-        yield _Switch(HCA_NOT_OF_FABRIC, IB_HCA, f"{hca_list:.60}", remedy)
+        message_end = f"{patched.place(IB_HCA)}, but the fabric's value is {devices}"
+        yield _Switch(HCA_NOT_OF_FABRIC, IB_HCA, f"{hca_list:.60}", message_end)
 
 
 def _removal(patched: PatchedTarget, name: str) -> str:
