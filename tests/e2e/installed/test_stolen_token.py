@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -511,34 +512,49 @@ MISUSED: dict[str, tuple[Callable[[Document], None], str]] = {
 }
 
 
+def _put_lease(thief: Thief, change: Callable[[Document], object]) -> Response:
+    """Write the Lease with a change; again if its holder has renewed it since it was read."""
+    while True:
+        lease = thief.send("GET", LEASE).object
+        change(lease)
+        response = thief.send("PUT", LEASE, lease)
+        if response.code != HTTPStatus.CONFLICT:
+            return response
+
+
 @pytest.mark.parametrize("change", MISUSED)
 def test_the_lease_can_be_taken_over(thief: Thief, change: str) -> None:
     """It is held for 15 s, in the pod's own name; it is not filled, nor deleted with an owner."""
     do, message = MISUSED[change]
-    stored = thief.send("GET", LEASE).object
-    stored["spec"]["holderIdentity"] = thief.pod
-    do(stored)
-    response = thief.send("PUT", LEASE, stored)
+
+    def misuse(lease: Document) -> None:
+        lease["spec"]["holderIdentity"] = thief.pod
+        do(lease)
+
+    response = _put_lease(thief, misuse)
     assert (response.code, message in response.refusal) == (403, True), response.refusal
 
 
 @pytest.mark.parametrize("field", ["preferredHolder", "strategy"])
 def test_the_lease_has_no_fields_of_a_coordinated_election(thief: Thief, field: str) -> None:
     """An API server without that feature drops them before the policy sees the Lease."""
-    stored = thief.send("GET", LEASE).object
-    stored["spec"] |= {"holderIdentity": thief.pod, field: "another"}
-    response = thief.send("PUT", LEASE, stored)
+    coordinated = {"holderIdentity": thief.pod, field: "another"}
+    response = _put_lease(thief, lambda lease: lease["spec"].update(coordinated))
     assert response.code == 403 or field not in response.object["spec"]
 
 
 def test_a_replica_may_hold_the_lease(thief: Thief) -> None:
     """Renewals as the process writes them are accepted; the Lease is never deleted."""
-    stored = thief.send("GET", LEASE).object
-    stored["spec"] |= {"holderIdentity": thief.pod, "leaseDurationSeconds": 15}
-    assert thief.send("PUT", LEASE, stored).code == 200
+    hold = {"holderIdentity": thief.pod, "leaseDurationSeconds": 15}
+    assert _put_lease(thief, lambda lease: lease["spec"].update(hold)).code == 200
     for entry in (_filled("coordination.k8s.io/v1"), _odd_entry("coordination.k8s.io/v1")):
-        stored["metadata"]["managedFields"] = [entry]
-        response = thief.send("PUT", LEASE, stored)
+        managed = {"managedFields": [entry]}
+
+        def fill(lease: Document, managed: Document = managed) -> None:
+            lease["spec"] |= hold
+            lease["metadata"] |= managed
+
+        response = _put_lease(thief, fill)
         assert (response.code, _MANAGERS in response.refusal) == (403, True), response.refusal
     assert thief.send("DELETE", LEASE).code == 403
 

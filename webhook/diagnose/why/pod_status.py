@@ -102,7 +102,8 @@ _FORBIDDEN_SYSCTL = (
 _REPEATED = frozenset(
     {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED, PREEMPTED_EVENT}
 )
-_EVENTS = {"NoRDMA": NO_RDMA_EVENT, "FailedCreate": FAILED_CREATE}
+_NO_RDMA = "NoRDMA"
+_EVENTS = {_NO_RDMA: NO_RDMA_EVENT, "FailedCreate": FAILED_CREATE}
 #: The number of events to show, the newest ones.
 _MAX_EVENTS = 6
 
@@ -249,15 +250,16 @@ def _events(evidence: PodEvidence, verdict_remedy: str) -> Iterator[Finding]:
 
 
 def _is_over(event: Event, evidence: PodEvidence) -> bool:
-    """Return whether an Event is about the time before this pod, or before its start.
+    """Return whether an Event is about another pod, or about the time before this one started.
 
     While the pod starts, `setup_findings` reports what keeps its node from setting it up.
     """
     pod = evidence.pod
     if event.about.kind == "Pod":
         return event.reason in SETUP_EVENTS and pod.status.phase != "Failed"
-    created = pod.metadata.creation_timestamp
-    return event.reason in _EVENTS and event.time < created
+    if event.reason == _NO_RDMA:  # the webhook creates it only for a pod whose verdict is no
+        return evidence.status is not None and evidence.status.rdma != "no"
+    return event.reason in _EVENTS and event.time < pod.metadata.creation_timestamp
 
 
 def _event_remedy(code: Code, evidence: PodEvidence) -> str:

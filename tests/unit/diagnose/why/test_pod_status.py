@@ -798,16 +798,19 @@ def test_events() -> None:
         event("FailedCreate", "denied", "Job", "train"),
         event("NoRDMA", "no fabric", "Job", "train"),
     )
-    _, *findings = now(pod_in_cluster(), events=events)
+    without_rdma = pod_in_cluster(status("no", "NcclIbDisabled"))
+    _, *findings = now(without_rdma, events=events)
     assert [finding.text for finding in findings] == [
         "Event FailedKillPod about the pod: new",
         "Event FailedCreate about Job train: denied",
         "Event NoRDMA about Job train: no fabric",
     ]
     assert [finding.remedy[:10] for finding in findings] == ["", "Correct wh", "Change the"]
-    old = event("NoRDMA", "of an older pod", "Job", "train", lastTimestamp=EARLIER)
-    assert codes(explain(pod_in_cluster(), events=[old]), "podStatus") == ["Running"]
-    (finding,) = now(pod_in_cluster(metadata=OWNED), events=events[-1:])[1:]
+    assert codes(explain(pod_in_cluster(), events=events[-1:]), "podStatus") == ["Running"]
+    denied = event("FailedCreate", "before the pod", "Job", "train", lastTimestamp=EARLIER)
+    assert codes(explain(without_rdma, events=[denied]), "podStatus") == ["Running"]
+    owned = pod_in_cluster(status("no", "NcclIbDisabled"), metadata=OWNED)
+    (finding,) = now(owned, events=events[-1:])[1:]
     assert finding.remedy == (
         "Change the pod template of Job train as the message says, and create the pod again."
     )
