@@ -32,15 +32,15 @@ _NAMES = frozenset(row.name for row in VARIABLES if row.source in _DECISIVE)
 def changed_fabric_finding(evidence: PodEvidence, status: StatusAnnotation) -> Finding | None:
     """Return the finding on a value that the cluster's configuration has otherwise now, or None."""
     present = evidence.cluster_configuration
-    if present is None or present.config_hash == status.config:
+    if present is None:
         return None
     facts = NamespaceFacts(name=evidence.namespace_name)
     inspection = inspect_on_fabric(evidence, status, facts, configuration=present)
     if inspection is None:
         return None
     fabric = inspection.analysis.fabric
-    # UCX_NET_DEVICES goes on with the interfaces.
-    same_devices = f"{fabric.env.ucx_devices}," if fabric else ","
+    assert fabric is not None
+    same_devices = f"{fabric.env.ucx_devices},"  # UCX_NET_DEVICES goes on with the interfaces
     for container, change in other_values(inspection, status):
         name = change.name.removeprefix("env ")
         if name in _NAMES and not change.pod_value.startswith(same_devices):

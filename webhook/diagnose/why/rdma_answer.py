@@ -117,7 +117,7 @@ class _Judged(NamedTuple):
     verdict: Verdict | None
     #: A sentence on what has settled a doubt of admission, or "".
     settled_by: str = ""
-    #: Whether ConfigMaps decide against RDMA.
+    #: Whether ConfigMaps decide the verdict.
     by_config_maps: bool = False
 
     def with_verdict(self, verdict: Verdict, settled_by: str = "") -> _Judged:
@@ -158,7 +158,7 @@ def _with_later_facts(pod: _Judged) -> _Judged:
     if verdict is not None:
         is_well = verdict.rdma == "yes"
         settled_by = "The values in its ConfigMaps do not turn RDMA off." if is_well else ""
-        return pod.with_verdict(verdict, settled_by)._replace(by_config_maps=not is_well)
+        return pod.with_verdict(verdict, settled_by)._replace(by_config_maps=True)
     if node is None or not (node.is_in_doubt and node.is_of_fabric):
         return pod
     settled_by = f"The pod is on node {node.name}, which belongs to the fabric."

@@ -63,6 +63,15 @@ def test_a_variable(cluster_configuration: CompiledConfiguration | None) -> None
     assert (reported.code, reported.remedy) == ("NoRdma", remedy)
 
 
+def test_a_variable_beside_config_maps() -> None:
+    """What they have changes nothing: the message to remove the variable stays out."""
+    answers = [
+        of_job(new_pod(OFF), WITHOUT, config_maps=config_maps).answer
+        for config_maps in ({}, {"tuning": {"NCCL_DEBUG": "INFO"}})
+    ]
+    assert answers[0] == answers[1]
+
+
 def test_a_runtime_class_adds_no_variable() -> None:
     """The API server takes only labels, tolerations and the overhead from it."""
     isolated = new_pod(OFF, runtimeClassName="kata")

@@ -261,6 +261,16 @@ def test_a_pod_that_cannot_be_judged_any_more() -> None:
     assert explanation.answer.text.endswith("is on node node-1, which belongs to the fabric.")
 
 
+def test_a_no_on_static_nodes_for_a_pod_that_cannot_be_judged() -> None:
+    """Its node disproves the `no`, but the rest is unknown."""
+    static = fabrics(defaults={"nodes": "static"})
+    pod = admitted(H100_NODE, configuration=static)
+    pod["metadata"]["annotations"]["rdma.lab/fabric"] = "h100-roce"
+    explanation = bound(pod, static)
+    assert (explanation.rdma, explanation.answer.level) == ("unsure", "unsure")
+    assert explanation.answer.text.endswith("is on node node-1, which belongs to the fabric.")
+
+
 @pytest.mark.parametrize(
     ("rights", "rdma", "code"),
     [
@@ -277,6 +287,15 @@ def test_rights_on_a_node_of_the_fabric(rights: MemoryRights, rdma: str, code: s
     )
     assert (explanation.rdma, explanation.answer.code) == (rdma, code)
     assert "assuming" not in explanation.answer.text
+
+
+def test_rights_on_a_node_elsewhere() -> None:
+    """Of two equally bad answers, that on the rights counts."""
+    limited = ContainerProcesses("trainer", rights=MemoryRights(65532, False, 64))
+    facts = {"node-1": H100_NODE}
+    pod = admitted(V100_NODE)
+    answer = explain_with(pod, KNOWN_CONFIGURATION, node_facts=facts, processes=(limited,)).answer
+    assert answer.code == "CannotLockMemory"
 
 
 def test_an_unread_script_on_a_node_of_the_fabric() -> None:

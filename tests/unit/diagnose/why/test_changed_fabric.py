@@ -11,7 +11,12 @@ import pytest
 from tests.builders import H100, V100, decide_on, decision_input, env, fabrics, gpu
 from tests.builders import pod as new_pod
 from tests.unit.diagnose.why.test_answer import RDMA, log
-from tests.unit.diagnose.why.test_comparison import KNOWN_CONFIGURATION, equipped, explain_with
+from tests.unit.diagnose.why.test_comparison import (
+    KNOWN_CONFIGURATION,
+    equipped,
+    explain_with,
+    main,
+)
 from webhook.model.fabric import CompiledConfiguration, Fabric, FabricEnv
 from webhook.model.finding import Finding
 
@@ -81,6 +86,14 @@ def test_changes_that_do_not_matter(member: Fabric) -> None:
     assert answer(equipped(), member).code == "Equipped"
 
 
+def test_an_interface_that_the_user_chose_by_its_prefix() -> None:
+    """UCX_NET_DEVICES has the fabric's of that time, but the devices are the same."""
+    pod = equipped(gpu("trainer", env=env(NCCL_SOCKET_IFNAME="eth")))
+    devices = next(pair for pair in main(pod)["env"] if pair["name"] == "UCX_NET_DEVICES")
+    assert devices["value"].endswith(",eth0")
+    assert answer(pod, replace(V100, socket_interface="eth1")).code == "Equipped"
+
+
 def test_values_of_the_user() -> None:
     """They are the user's choice, whatever the fabric has."""
     pod = equipped(gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_1")))
@@ -109,3 +122,11 @@ def test_configurations_that_show_nothing() -> None:
         == explain_with(pod, KNOWN_CONFIGURATION).answer.code
         == "Equipped"
     )
+
+
+@pytest.mark.parametrize("configuration", [now(CORRECTED), None], ids=["changed", "unknown"])
+def test_a_pod_of_no_shape(configuration: CompiledConfiguration | None) -> None:
+    """Nothing is said about it."""
+    pod = equipped()
+    pod["spec"] = {"containers": "x"}
+    assert explain_with(pod, configuration).answer.code == "Equipped"

@@ -162,6 +162,13 @@ def test_the_file_of_nccl() -> None:
 SCRIPTS = {"name": "v", "mountPath": "/scripts"}
 COMMAND_REASON = REASONS["SettingPossible"][0].reason
 NODE_OF_NONE = node_of({"metadata": {"labels": {}}, "spec": {}, "status": {}})
+NODE_OF_H100 = node_of(
+    {
+        "metadata": {"labels": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}},
+        "spec": {},
+        "status": {"allocatable": {"nvidia.com/h100": "8", "nvidia.com/rail0": "8"}},
+    }
+)
 
 
 def by_reference(config_map: str) -> dict[str, Any]:
@@ -238,6 +245,12 @@ def test_an_assumption_alone() -> None:
     assert explain_with(pod, KNOWN_CONFIGURATION).answer.text.endswith(
         f"right for RDMA, assuming {NOT_READ}"
     )
+
+
+def test_use_settles_every_assumption() -> None:
+    """A pod that uses RDMA has a harmless script, read or not."""
+    text = explain_with(with_script(), KNOWN_CONFIGURATION, logs=(log(RDMA),)).answer.text
+    assert text.endswith("right for RDMA.")
 
 
 def test_a_launcher_with_a_script() -> None:
@@ -333,6 +346,17 @@ def test_a_node_of_no_fabric() -> None:
     )
     off = explain_with(pod, KNOWN_CONFIGURATION, config_maps=OFF, node_facts=facts)
     assert off.answer.code == "NcclIbDisabled"
+
+
+def test_a_node_of_another_fabric() -> None:
+    """It is worse than the doubt about a script."""
+    maps = scripts("[ $X ] && export NCCL_IB_DISABLE=1\ntorchrun train.py\n")
+    pod = with_script()
+    pod["spec"]["nodeName"] = "node-1"
+    explanation = explain_with(
+        pod, KNOWN_CONFIGURATION, config_maps=maps, node_facts={"node-1": NODE_OF_H100}
+    )
+    assert (explanation.rdma, explanation.answer.code) == ("no", "NodeOutsideFabric")
 
 
 def changed(
