@@ -37,9 +37,9 @@ RAISE_MEMLOCK = (
     "ulimit-adjuster, and to record that in the configuration (`memlock`)."
 )
 _AS_ROOT = (
-    "the container as root, remove hostUsers: false if it is set, and make sure that its "
-    "command stays root (no gosu, su or runuser to another user). If that is not possible, "
-    f"{RAISE_MEMLOCK}"
+    "the container as root (runAsUser: 0, without runAsNonRoot: true), remove hostUsers: false if "
+    "it is set, and make sure that its command stays root (no gosu, su or runuser to another "
+    f"user). If that is not possible, {RAISE_MEMLOCK}"
 )
 #: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
 RUN_AS_ROOT = f"Run {_AS_ROOT}"

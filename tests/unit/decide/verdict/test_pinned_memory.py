@@ -57,7 +57,10 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
     ("manifest", "remedy"),
     [
         (secured({"runAsUser": 1000}), "Run the container as root"),
-        (pod(hostUsers=False), "Run the container as root, remove hostUsers: false if it is set"),
+        (
+            pod(hostUsers=False),
+            "Run the container as root (runAsUser: 0,",
+        ),
         (pod(gpu(command=["gosu", "1000", "a"])), "Remove what changes the user, or drops"),
         (secured({"capabilities": {"drop": ["IPC_LOCK"]}}), "Remove IPC_LOCK from securityContext"),
         (pod(annotations={"rdma.lab/skip": "ipc-lock"}), "Remove ipc-lock from the annotation"),
