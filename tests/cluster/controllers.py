@@ -1,6 +1,6 @@
 """Controllers of other projects, run as programs next to the cluster.
 
-Each also installs its project's kinds. Those for LWS, JobSet and cert-manager wait until the
+Each also installs its project's kinds, and is started once for a cluster. Those for LWS, JobSet and cert-manager wait until the
 controller works.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from tests.cluster import own_webhooks
 from tests.cluster.binaries import binary, module_dir
@@ -16,6 +17,7 @@ from tests.cluster.kinds import install_kinds
 from tests.cluster.processes import ClusterError, Process
 
 
+@cache
 def start_mpi_operator(cluster: Cluster) -> Process:
     """Run mpi-operator: MPIJob (kubeflow.org/v2beta1)."""
     install_kinds(
@@ -25,6 +27,7 @@ def start_mpi_operator(cluster: Cluster) -> Process:
     return cluster.start("mpi-operator", [binary("mpi-operator"), flag])
 
 
+@cache
 def start_kuberay(cluster: Cluster) -> Process:
     """Run KubeRay's operator: RayCluster, RayJob, RayService (ray.io/v1)."""
     install_kinds(cluster, str(module_dir("kuberay") / "config/crd/bases"))
@@ -33,6 +36,7 @@ def start_kuberay(cluster: Cluster) -> Process:
     return cluster.start("ray-operator", [binary("ray-operator"), *flags], environ)
 
 
+@cache
 def start_lws(cluster: Cluster) -> Process:
     """Run LeaderWorkerSet's controller, with its webhooks for pods and LeaderWorkerSets."""
     install_kinds(cluster, str(module_dir("lws") / "config/crd/bases"))
@@ -41,6 +45,7 @@ def start_lws(cluster: Cluster) -> Process:
     )
 
 
+@cache
 def start_jobset(cluster: Cluster) -> Process:
     """Run JobSet's controller, with its webhooks for pods and JobSets."""
     install_kinds(cluster, str(module_dir("jobset") / "config/components/crd/bases"))
