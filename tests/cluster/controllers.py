@@ -1,7 +1,7 @@
 """Controllers of other projects, run as programs next to the cluster.
 
-Each also installs its project's kinds, and is started once for a cluster. Those for LWS, JobSet and cert-manager wait until the
-controller works.
+Each also installs its project's kinds; all but cert-manager are started once for a cluster. Those
+for LWS, JobSet and cert-manager wait until the controller works.
 """
 
 from __future__ import annotations
