@@ -30,7 +30,7 @@ class Informers:
     ) -> None:
         """Prepare; a thread calls `connect`, which may be slow, until it succeeds once.
 
-        `pauses` begins the seconds to wait between attempts, anew after a long one.
+        `pauses` returns the seconds to wait after each attempt; a long one calls it anew.
         """
         self._connect = connect
         self._reads: ListerWatcher | None = None

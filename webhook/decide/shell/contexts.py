@@ -95,7 +95,7 @@ class ShellContext:
         #: `time` or `coproc`; else "".
         self.pending_operator = ""
         self.has_command = False  #: whether this part contains a command
-        self.list_ended = False  #: whether the words or the `(( ))` of this `for` have ended
+        self.list_ended = False  #: whether a separator has ended what this `for` loops over
         self.quoted = ""  #: STRING or DOCUMENT if this is text within either, else ""
         self.mode_after_word = mode  #: the mode that follows SINGLE_WORD
         self.depth = 0  #: the depth of parentheses in arithmetic
