@@ -23,7 +23,6 @@ from tests.fuzz.targets import mutate
 from tests.fuzz.workers import Selection, run
 from webhook import decide as decide_package
 from webhook.admission.configuration_review import configuration_answer
-from webhook.admission.response import answer
 from webhook.admission.review import read_review
 from webhook.config.custom_resource import JsonData
 from webhook.decide.draft import Draft
@@ -34,6 +33,7 @@ from webhook.errors import DocumentError
 from webhook.model.pod import Container, Pod, pointer
 from webhook.model.pod.reading import Field, as_mappings
 from webhook.model.quantity import is_zero
+from webhook.serve.http.decision_cache import Answered
 from webhook.text.yaml.splice import splice
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -99,9 +99,8 @@ def _renamed(_: Draft, __: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _wrong_uid(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        "webhook.serve.http.mutate.answer", lambda uid, decision: answer(uid + "0", decision)
-    )
+    body = Answered.body
+    patch.setattr(Answered, "body", lambda self, uid: body(self, uid + "0"))
 
 
 def _rare_quantity(patch: pytest.MonkeyPatch) -> None:
@@ -304,7 +303,7 @@ _OF_MUTATE: dict[str, tuple[Plant, str]] = {
     "a quadratic loop": (_quadratic, "costs_little_time"),
     "raw letters": (_raw_letters, "the_answer_is_well_formed"),
     "appending again": (_again_and_again, "a_second_call_changes_nothing"),
-    "replicas that differ": (_replicas_differ, "a_changed_pod_has_a_status"),
+    "replicas that differ": (_replicas_differ, "pods_of_one_workload_share_a_decision"),
     "a wrong index": (_wrong_index, "the_patch_applies"),
     "another order": (_other_order, "keys_keep_their_order"),
     "a pod that did not ask": (_uninvited, "a_pod_without_opt_in_is_untouched"),
