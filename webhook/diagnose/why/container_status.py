@@ -19,7 +19,7 @@ from webhook.diagnose.why.messages import cut
 from webhook.kube.container_states import ContainerStatus, Terminated, Waiting
 from webhook.kube.objects import PodRecord
 from webhook.model.annotations import MEMORY_LIMIT_ANNOTATION
-from webhook.model.finding import Code, Finding
+from webhook.model.finding import Code, Finding, Level
 
 _CHECK_IMAGE = (
     "Check the image's name and tag, whether the node reaches the registry, and whether the "
@@ -160,9 +160,22 @@ def _container(
     if ended and not _is_good_end(ended) and not is_by_deletion(evidence, container.name, ended):
         yield _end(evidence, subject, ended, restarts)
     elif restarts:
-        text = f"{subject.title} has restarted {_times(restarts)}."
-        remedy = log_commands(evidence, subject.name, previous=True)
-        yield RESTARTED.finding("unsure", text, remedy)
+        yield _restarted(evidence, container, subject)
+
+
+def _restarted(evidence: PodEvidence, container: ContainerStatus, subject: _Subject) -> Finding:
+    """Return the finding on a container that was restarted without a failure."""
+    times, before = _times(container.restart_count), container.last_state.terminated
+    commands = log_commands(evidence, subject.name, previous=True)
+    if subject.kind != _CONTAINER or before is None or not _is_good_end(before):
+        return RESTARTED.finding("unsure", f"{subject.title} has restarted {times}.", commands)
+    text = (
+        f"{subject.title} ended with exit code 0, and has restarted {times}: with restartPolicy "
+        "Always, it always does."
+    )
+    remedy = f"If its command is meant to end, run it in a Job. Otherwise, {commands[0].lower()}"
+    level: Level = "unsure" if container.state.is_running else "error"
+    return RESTARTED.finding(level, text, f"{remedy}{commands[1:]}")
 
 
 def _not_started(title: str, waiting: Waiting) -> Finding:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from webhook.diagnose.why.container_kills import DEADLINE, DEADLINE_REMEDY
 from webhook.diagnose.why.controller_record import (
     ENDS,
     ControllerRecord,
@@ -118,7 +119,9 @@ def _ended(start: str, title: str, status: ControllerStatus) -> Iterator[Finding
         state = status.condition(condition)
         if state.status == "True":
             details = f": {cut(state.message)}" if state.message else ""
-            yield ENDED.finding("error", f"{start}: {title} is {condition}{details}.")
+            remedy = f"{DEADLINE_REMEDY} Then create it again." if state.reason == DEADLINE else ""
+            text = f"{start}: {title} is {condition}{details}."
+            yield ENDED.finding("error", text, remedy or ENDED.remedy)
 
 
 def _managed_elsewhere(

@@ -212,7 +212,7 @@ def _too_large(
 def _offered_name(evidence: PodEvidence, name: str) -> str:
     """Return a note on a resource with a similar name that nodes offer, or ""."""
     offered = (resource for node in evidence.nodes or () for resource in node.status.allocatable)
-    return suggestion(name, sorted({other for other in offered if "/" in other}))
+    return suggestion(name, sorted({other for other in offered if "/" in other and other != name}))
 
 
 def _offer(name: str) -> str:

@@ -358,6 +358,15 @@ def test_its_own_state(kind: str, fields: dict[str, Any], code: str, says: str) 
     assert says in finding.text
 
 
+def test_a_job_that_took_too_long() -> None:
+    """Created again, it would end in the same way."""
+    late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
+    (finding,) = now("Job", status={"conditions": [late]})
+    assert finding.remedy == "Raise activeDeadlineSeconds, or remove it. Then create it again."
+    (finding,) = now("Job", status={"conditions": [late | {"reason": "BackoffLimitExceeded"}]})
+    assert finding.remedy.startswith("Create it again.")
+
+
 def test_commands_in_remedies() -> None:
     """They can be copied."""
     (finding,) = now("Deployment", spec={"paused": True})

@@ -69,6 +69,9 @@ def test_a_resource_with_a_similar_name() -> None:
     assert finding.remedy.startswith("Remove the request, or ask the cluster administrator why")
     (finding,) = now(message, node("a", **{"ephemeral-storag": "1"}), limits=stored)
     assert "did you mean" not in finding.text
+    unready = node("a", **{"rdma/none": "0"})
+    finding, *_ = now(SCHEDULER_MESSAGE, unready, limits={"rdma/none": "1"})
+    assert "no node of the cluster offers it." in finding.text
 
 
 def test_a_request_larger_than_any_node() -> None:

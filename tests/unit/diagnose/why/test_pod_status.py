@@ -209,6 +209,25 @@ def test_a_container_that_completed() -> None:
     assert codes(explain(pod), "podStatus") == ["Succeeded"]
 
 
+@pytest.mark.parametrize(
+    ("state", "level"), [({"running": {}}, "unsure"), ({"waiting": {"reason": "x"}}, "error")]
+)
+def test_a_container_that_completes_again_and_again(state: dict[str, Any], level: str) -> None:
+    """A Deployment restarts a command that is meant to end; the remedy is a Job."""
+    _, finding = now(of_main(state=state, lastState=ended(0), restartCount=3))
+    assert (finding.code, finding.level) == ("Restarted", level)
+    assert finding.text == (
+        "Container main ended with exit code 0, and has restarted 3 times: with restartPolicy "
+        "Always, it always does."
+    )
+    assert finding.remedy.startswith(
+        "If its command is meant to end, run it in a Job. Otherwise, read its log: kubectl logs "
+    )
+    init = {"name": "fetch", "lastState": ended(0), "restartCount": 2, "state": ended(0)}
+    _, finding = now(pod_in_cluster(initContainerStatuses=[init]))
+    assert finding.text == "Init container fetch has restarted 2 times."
+
+
 def test_an_init_container() -> None:
     """It is called so, since kubectl logs needs its name."""
     pod = pod_in_cluster(
