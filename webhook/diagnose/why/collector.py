@@ -7,7 +7,7 @@ nothing is read that the explanation does not need.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -44,7 +44,8 @@ from webhook.kube.cluster_reads import (
     best_effort_nodes,
     reason_of,
 )
-from webhook.kube.objects import Event, KubernetesObject, NodeRecord, PodRecord
+from webhook.kube.container_states import ContainerStatus
+from webhook.kube.objects import Event, KubernetesObject, NodeRecord, PodRecord, PodStatus
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node as NodeFacts
@@ -258,7 +259,7 @@ class Collector:
 
     def _logs(self, pod_only: PodEvidence, namespace: str) -> tuple[ContainerLog, ...]:
         logs: list[ContainerLog] = []
-        for status in pod_only.pod.status.container_statuses:
+        for status in _containers_with_logs(pod_only.pod.status):
             runs = (False, True) if status.restart_count else (False,)
             for previous in runs:
                 text = self._log(pod_only, namespace, status.name, previous=previous)
@@ -320,6 +321,18 @@ class _ReadNode(NamedTuple):
 
 def _read_node(node: Mapping[str, object]) -> _ReadNode:
     return _ReadNode(NodeRecord.model_validate(node), node_of(node))
+
+
+def _containers_with_logs(status: PodStatus) -> Iterator[ContainerStatus]:
+    """Yield the init containers that failed, and the others that do not wait for them."""
+    for container in status.init_container_statuses:
+        ended = container.state.terminated or container.last_state.terminated
+        if ended is not None and ended.exit_code:
+            yield container
+    for container in status.container_statuses:
+        waiting = container.state.waiting
+        if waiting is None or waiting.reason != "PodInitializing":
+            yield container
 
 
 def _running_containers(pod: PodRecord) -> list[str]:

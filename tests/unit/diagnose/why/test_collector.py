@@ -617,6 +617,23 @@ def test_logs() -> None:
     ]
 
 
+def test_logs_of_init_containers() -> None:
+    """That of a failed one has the fault; the pod's containers have none yet."""
+    pod = running()
+    failed = {"terminated": {"exitCode": 6, "reason": "Error"}}
+    completed = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    pod["status"]["initContainerStatuses"] = [
+        {"name": "fetch", "state": failed},
+        {"name": "again", "state": {"running": {}}, "lastState": failed},
+        {"name": "prepare", "state": completed},
+    ]
+    for waiting in pod["status"]["containerStatuses"]:
+        waiting["state"] = {"waiting": {"reason": "PodInitializing"}}
+    evidence = collect(FakeCluster(everything(pod), log=lambda _: "x"), logs=True)
+    assert [log.container for log in evidence.logs or ()] == ["fetch", "again"]
+    assert evidence.unread == ()
+
+
 def test_long_logs() -> None:
     """The end of a log is read as well if the log is longer than the limit."""
 
