@@ -83,10 +83,14 @@ def mentions(text: str, known_names: Collection[str]) -> Iterator[Setting]:
     """
     if not any(name in text for name in OFF_VALUES if name not in known_names):
         return
-    for match in _MENTION.finditer(_COMMENT.sub("", text)):
+    uncommented = _COMMENT.sub("", text)
+    known_end = -1
+    for match in _MENTION.finditer(uncommented):
         name, value = match["name"], match["plain"] or match["quoted"]
-        if name in known_names or text.startswith(f"{name}=", match.end() + 1):
+        if name in known_names or uncommented.startswith(f",{name}=", known_end):
+            known_end = match.end()  # `-x A=B,C=D` sets A alone
+        elif uncommented.startswith(f"{name}=", match.end() + 1):
             continue  # sed replaces it by the next mention
-        if not value.startswith(("$" + name, "${" + name)):
+        elif not value.startswith(("$" + name, "${" + name)):
             known = None if "%" in value else literal(value)  # `printf 'A=%s'`
             yield Setting(name, known, "text in its command")

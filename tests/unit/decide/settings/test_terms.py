@@ -51,6 +51,20 @@ def test_a_value_after_that_of_another_variable() -> None:
     }
 
 
+def test_a_value_that_continues_that_of_a_known_variable() -> None:
+    """`-x A=B,C=D` sets A alone; after a blank, a variable is one of its own."""
+    text = "mpirun -x NCCL_NET=Socket,UCX_TLS=tcp,NCCL_IB_DISABLE=1 probe UCX_TLS=self,sm"
+    settings = mentions(text, ("NCCL_NET",))
+    assert [(setting.name, setting.value) for setting in settings] == [("UCX_TLS", "self,sm")]
+
+
+def test_a_comment_is_no_mention() -> None:
+    """Nor does it move what follows it."""
+    script = "# NCCL_NET=Socket\nsed s/UCX_TLS=all/UCX_TLS=tcp/ a"
+    settings = mentions(script, ())
+    assert [(setting.name, setting.value) for setting in settings] == [("UCX_TLS", "tcp")]
+
+
 def test_a_script_of_sed_or_in_a_process_substitution() -> None:
     """As a container's command."""
     for script in (
