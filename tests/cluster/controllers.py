@@ -1,7 +1,8 @@
 """Controllers of other projects, run as programs next to the cluster.
 
-Each also installs its project's kinds; all but cert-manager are started once for a cluster. Those
-for LWS, JobSet and cert-manager wait until the controller works.
+Each also installs its project's kinds. Those for LWS, JobSet and cert-manager wait until the
+controller works. KubeRay, LWS and JobSet are started once for a cluster: two of them would make the
+same pods, or listen at the same port.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from tests.cluster.kinds import install_kinds
 from tests.cluster.processes import ClusterError, Process
 
 
-@cache
 def start_mpi_operator(cluster: Cluster) -> Process:
     """Run mpi-operator: MPIJob (kubeflow.org/v2beta1)."""
     install_kinds(
