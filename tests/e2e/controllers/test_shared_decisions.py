@@ -176,11 +176,14 @@ def test_pods_of_a_role_share_a_decision(cluster: Cluster, server: Webhook, name
         pods[:] = json.loads(listed)["items"]
         return len(pods) == PODS
 
-    apply(cluster, document)
-    until(are_made, lambda: cluster.kubectl("get", "events", "--namespace", LABEL))
-    assert server.metric(_DECISIONS.format("misses")) - misses == roles
-    assert server.metric(_DECISIONS.format("hits")) - hits == PODS - roles
-    assert all("rdma.lab/status" in pod["metadata"]["annotations"] for pod in pods)
-    kind, workload_name = document["kind"].lower(), document["metadata"]["name"]
-    cluster.kubectl("delete", kind, workload_name, "--namespace", LABEL, "--wait=false")
-    cluster.kubectl("delete", "pods", "--all", "--namespace", LABEL, "--wait", "--force")
+    try:
+        apply(cluster, document)
+        until(are_made, lambda: cluster.kubectl("get", "events", "--namespace", LABEL))
+        assert server.metric(_DECISIONS.format("misses")) - misses == roles
+        # A controller may try again to create a pod that exists: each try is a call.
+        assert server.metric(_DECISIONS.format("hits")) - hits >= PODS - roles
+        assert all("rdma.lab/status" in pod["metadata"]["annotations"] for pod in pods)
+    finally:
+        kind, workload_name = document["kind"].lower(), document["metadata"]["name"]
+        cluster.kubectl("delete", kind, workload_name, "--namespace", LABEL, "--wait=false")
+        cluster.kubectl("delete", "pods", "--all", "--namespace", LABEL, "--wait", "--force")
