@@ -26,6 +26,7 @@ from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest
+from webhook.serve.http.review_body import MAX_NAME_LENGTH
 from webhook.serve.log import Log
 from webhook.serve.metrics import DecisionCacheMetrics
 
@@ -165,9 +166,9 @@ class DecisionCache:
         self._log.write(
             "error",
             "a cached decision differs from a new one; nothing is cached until the next start",
-            uid=request.uid,
-            namespace=request.namespace,
-            name=request.name,
+            uid=request.uid[:MAX_NAME_LENGTH],
+            namespace=request.namespace[:MAX_NAME_LENGTH],
+            name=request.name[:MAX_NAME_LENGTH],
         )
         return new
 
