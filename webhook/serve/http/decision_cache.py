@@ -29,11 +29,12 @@ from webhook.model.pod import PodManifest
 from webhook.serve.http.review_body import MAX_NAME_LENGTH
 from webhook.serve.log import Log
 from webhook.serve.metrics import DecisionCacheMetrics
+from webhook.serve.options import DEFAULTS
 
 Decide = Callable[[PodManifest, DecisionInput], Decision]
 
 #: The default for the maximum number of decisions; a burst of pods has few workloads.
-MAX_DECISIONS = 256
+MAX_DECISIONS = DEFAULTS.decision_cache
 #: The maximum size in bytes of all answers, and of a pod's common part.
 MAX_BYTES, MAX_PART_BYTES = 2 * 1024 * 1024, 64 * 1024
 #: One hit in so many is compared with a new decision.
