@@ -1,8 +1,8 @@
 """Controllers of other projects, run as programs next to the cluster.
 
 Each also installs its project's kinds. Those for LWS, JobSet and cert-manager wait until the
-controller works. KubeRay, LWS and JobSet are started once for a cluster: two of them would make the
-same pods, or listen at the same port.
+controller works. All but mpi-operator and cert-manager are started once for a cluster: two of them
+would make the same pods, or listen at the same port.
 """
 
 from __future__ import annotations
@@ -25,6 +25,16 @@ def start_mpi_operator(cluster: Cluster) -> Process:
     )
     flag = f"-kubeConfig={cluster.kubeconfig}"
     return cluster.start("mpi-operator", [binary("mpi-operator"), flag])
+
+
+@cache
+def start_training_operator(cluster: Cluster) -> Process:
+    """Run training-operator: PyTorchJob and TFJob (kubeflow.org/v1)."""
+    folder = module_dir("training-operator") / "manifests/base/crds"
+    for kinds in ("pytorchjobs", "tfjobs"):
+        install_kinds(cluster, str(folder / f"kubeflow.org_{kinds}.yaml"))
+    flag = f"-kube-config={cluster.kubeconfig}"
+    return cluster.start("training-operator", [binary("training-operator"), flag])
 
 
 @cache

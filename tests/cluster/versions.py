@@ -114,6 +114,12 @@ _INDEPENDENT = (
         commands={"ray-operator": "github.com/ray-project/kuberay/ray-operator"},
     ),
     Module(
+        name="training-operator",
+        path="github.com/kubeflow/training-operator",
+        version="v1.9.2",
+        commands={"training-operator": "tests/cluster/training-operator"},  # main.go explains why
+    ),
+    Module(
         name="cert-manager",
         path="github.com/cert-manager/cert-manager",
         version="v1.20.2",

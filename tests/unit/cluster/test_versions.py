@@ -101,7 +101,7 @@ def test_libraries_are_the_same_as_in_kubernetes(name: str, newer: set[str]) -> 
     assert {path.rpartition("/")[2] for path in foreign} == newer
 
 
-@pytest.mark.parametrize("name", ["lws", "jobset", "kuberay"])
+@pytest.mark.parametrize("name", ["lws", "jobset", "kuberay", "training-operator"])
 def test_controllers_share_their_libraries(name: str) -> None:
     """Controllers share all libraries, and all but staging ones with Kubernetes."""
     assert not disagreeing("lws", name)
