@@ -1,189 +1,143 @@
-"""The pods that real controllers make for one role share a decision: all but the first are hits.
-
-The pods stay gated, so that none has to run.
-"""
+"""The pods that real controllers make for one role share a decision: all but the first are hits."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.controllers import start_jobset, start_kuberay, start_lws, start_mpi_operator
+from tests.cluster.controllers import (
+    start_jobset,
+    start_kuberay,
+    start_lws,
+    start_mpi_operator,
+    start_training_operator,
+)
+from tests.cluster.install import TOLERATION, V100
 from tests.e2e.admission.by_url import Webhook, register
 from tests.e2e.admission.places import CALLED_BY
-from tests.e2e.documents import Document, apply, workload
+from tests.e2e.controllers.many_pods import (
+    EXCLUSIVE,
+    NAMESPACE,
+    PODS,
+    WORKLOADS,
+    gated,
+    jobset,
+    kubernetes,
+    required,
+    template,
+)
+from tests.e2e.documents import Document, apply
 from tests.waiting import until
 
-LABEL = "shared-decisions"
-#: The pods of a role.
-PODS = 16
-POD_LABELS = {"app": "probe"}
 _DECISIONS = "rdma_webhook_decision_cache_{}_total"
+_OPERATORS: tuple[Callable[[Cluster], object], ...] = (
+    *(start_jobset, start_lws, start_mpi_operator, start_training_operator, start_kuberay),
+)
+#: A label of the fake nodes; each has another value.
+RACK = "rack"
 
 
-def template(**spec: Any) -> Document:
-    """Make the template of pods with a GPU, which the scheduler does not see."""
-    limits = {"nvidia.com/v100": "1", "memory": "256Mi"}
-    trainer = {"name": "trainer", "image": "lab/train", "resources": {"limits": limits}}
-    gates = [{"name": "rdma.lab/test"}]
-    return {
-        "metadata": {"labels": POD_LABELS, "annotations": {"rdma.lab/enable": "true"}},
-        "spec": {"containers": [trainer], "schedulingGates": gates, **spec},
-    }
+class Served(NamedTuple):
+    """The pods of a workload, the decisions that were made for them, and the hits."""
+
+    pods: list[Document]
+    decided: int
+    hits: int
 
 
-def _apps(kind: str, **spec: Any) -> Document:
-    document = workload(kind, LABEL, template(), name=kind.lower())
-    document["spec"] |= spec
-    return document
+class Namespace:
+    """The namespace whose pods one replica serves."""
 
+    def __init__(self, cluster: Cluster, server: Webhook) -> None:
+        self._cluster = cluster
+        self._server = server
 
-def _custom(api_version: str, kind: str, spec: Document) -> Document:
-    metadata = {"name": kind.lower(), "namespace": LABEL}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    def serve(self, document: Document, count: int) -> Served:
+        """Make a workload, wait for this number of pods, and delete it again."""
+        kind, name = document["kind"].lower(), document["metadata"]["name"]
+        before = self._counts()
+        try:
+            apply(self._cluster, document)
+            until(lambda: len(self._pods(name)) == count, lambda: self._kubectl("get", "events"))
+            decided, hits = map(int.__sub__, self._counts(), before)
+            return Served(self._pods(name), decided, hits)
+        finally:
+            self._kubectl("delete", kind, name, "--wait=false")
 
+    def _counts(self) -> list[int]:
+        """Return the number of decisions that were made and kept, and of hits."""
+        return [int(self._server.metric(_DECISIONS.format(event))) for event in ("misses", "hits")]
 
-_JOB: Document = {"parallelism": PODS, "completions": PODS}
-_CLAIMS = [
-    {
-        "metadata": {"name": "data"},
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }
-]
-_ONCE = template(restartPolicy="Never")
-#: Each with the number of its roles: pods of two roles differ.
-_WORKLOADS: dict[str, tuple[Document, int]] = {
-    "Deployment": (_apps("Deployment", replicas=PODS), 1),
-    "StatefulSet": (
-        _apps(
-            "StatefulSet",
-            replicas=PODS,
-            podManagementPolicy="Parallel",
-            volumeClaimTemplates=_CLAIMS,
-        ),
-        1,
-    ),
-    "Job": (_apps("Job", **_JOB), 1),
-    "Indexed Job": (
-        {**_apps("Job", **_JOB, completionMode="Indexed"), "metadata": {"name": "indexed"}},
-        1,
-    ),
-    "JobSet": (
-        _custom(
-            "jobset.x-k8s.io/v1alpha2",
-            "JobSet",
-            {
-                "replicatedJobs": [
-                    {
-                        "name": "workers",
-                        "replicas": 2,
-                        "template": {
-                            "spec": {
-                                "parallelism": PODS // 2,
-                                "completions": PODS // 2,
-                                "template": _ONCE,
-                            }
-                        },
-                    }
-                ]
-            },
-        ),
-        1,
-    ),
-    "LeaderWorkerSet": (
-        _custom(
-            "leaderworkerset.x-k8s.io/v1",
-            "LeaderWorkerSet",
-            {
-                "replicas": 2,
-                "leaderWorkerTemplate": {"size": PODS // 2, "workerTemplate": template()},
-            },
-        ),
-        2,
-    ),
-    "MPIJob": (
-        _custom(
-            "kubeflow.org/v2beta1",
-            "MPIJob",
-            {
-                "launcherCreationPolicy": "WaitForWorkersReady",
-                "mpiReplicaSpecs": {
-                    "Launcher": {"replicas": 1, "template": template()},
-                    "Worker": {"replicas": PODS, "template": template()},
-                },
-            },
-        ),
-        1,
-    ),
-    "RayCluster": (
-        _custom(
-            "ray.io/v1",
-            "RayCluster",
-            {
-                "headGroupSpec": {"rayStartParams": {}, "template": template()},
-                "workerGroupSpecs": [
-                    {
-                        "groupName": "gpus",
-                        "replicas": PODS - 1,
-                        "minReplicas": PODS - 1,
-                        "maxReplicas": PODS - 1,
-                        "rayStartParams": {},
-                        "template": template(),
-                    }
-                ],
-            },
-        ),
-        2,
-    ),
-}
+    def _pods(self, name: str) -> list[Document]:
+        """Return the pods of a workload; those of an earlier one may still be there."""
+        pods: list[Document] = json.loads(self._kubectl("get", "pods", "--output=json"))["items"]
+        return [pod for pod in pods if pod["metadata"]["name"].startswith(f"{name}-")]
+
+    def _kubectl(self, *arguments: str) -> str:
+        return self._cluster.kubectl(*arguments, "--namespace", NAMESPACE)
 
 
 @pytest.fixture(scope="module")
-def server(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhook]:
+def namespace(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Namespace]:
     """Run one replica, which the API server calls for one namespace, and the controllers."""
     cluster.skip_if_existing("a process of this checkout beside the API server")
-    started = Webhook(cluster, LABEL, tmp_path_factory.mktemp(LABEL) / "webhook")
-    started.wait_for_ports()
-    labels = {CALLED_BY: LABEL}
-    metadata = {"name": LABEL, "labels": labels}
+    server = Webhook(cluster, NAMESPACE, tmp_path_factory.mktemp(NAMESPACE) / "webhook")
+    server.wait_for_ports()
+    metadata = {"name": NAMESPACE, "labels": {CALLED_BY: NAMESPACE}}
     apply(cluster, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    configuration = register(cluster, LABEL, started)
-    for start in (start_jobset, start_lws, start_mpi_operator, start_kuberay):
+    configuration = register(cluster, NAMESPACE, server)
+    for start in _OPERATORS:
         start(cluster)
-    yield started
+    yield Namespace(cluster, server)
     cluster.kubectl("delete", "mutatingwebhookconfiguration", configuration)
-    cluster.kubectl("delete", "namespace", LABEL, "--wait=false")
-    started.stop()
+    cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+    server.stop()
 
 
-@pytest.mark.parametrize("name", _WORKLOADS)
-def test_pods_of_a_role_share_a_decision(cluster: Cluster, server: Webhook, name: str) -> None:
+@pytest.fixture
+def racks(cluster: Cluster) -> Iterator[tuple[str, ...]]:
+    """Add two fake nodes, each in a rack of its own."""
+    labels = ({RACK: "x"}, {RACK: "y"})
+    names = [name for label in labels for name in cluster.fake_nodes(1, label, V100)]
+    yield tuple(names)
+    cluster.kubectl("delete", "nodes", *names, "--wait=false")
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_pods_of_a_role_share_a_decision(namespace: Namespace, name: str) -> None:
     """Each role costs one decision, whatever its pods are called; every pod gets its patch."""
-    document, roles = _WORKLOADS[name]
-    document["metadata"]["namespace"] = LABEL
-    hits, misses = (server.metric(_DECISIONS.format(event)) for event in ("hits", "misses"))
-    pods: list[Document] = []
+    document, roles = WORKLOADS[name]
+    pods, decided, hits = namespace.serve(document, PODS)
+    assert decided == roles
+    # A controller may try again to create a pod that exists: each try is a call.
+    assert hits >= PODS - roles
+    assert all("rdma.lab/status" in pod["metadata"]["annotations"] for pod in pods)
 
-    def are_made() -> bool:
-        listed = cluster.kubectl("get", "pods", "--namespace", LABEL, "--output=json")
-        pods[:] = json.loads(listed)["items"]
-        return len(pods) == PODS
 
-    try:
-        apply(cluster, document)
-        until(are_made, lambda: cluster.kubectl("get", "events", "--namespace", LABEL))
-        assert server.metric(_DECISIONS.format("misses")) - misses == roles
-        # A controller may try again to create a pod that exists: each try is a call.
-        assert server.metric(_DECISIONS.format("hits")) - hits >= PODS - roles
-        assert all("rdma.lab/status" in pod["metadata"]["annotations"] for pod in pods)
-    finally:
-        kind, workload_name = document["kind"].lower(), document["metadata"]["name"]
-        cluster.kubectl("delete", kind, workload_name, "--namespace", LABEL, "--wait=false")
-        cluster.kubectl("delete", "pods", "--all", "--namespace", LABEL, "--wait", "--force")
+def test_pods_of_a_daemonset_do_not_share(namespace: Namespace, racks: tuple[str, ...]) -> None:
+    """Each requires its node by name, and a decision depends on the node."""
+    on_racks = {"matchExpressions": [{"key": RACK, "operator": "Exists"}]}
+    document = kubernetes("DaemonSet", gated(affinity=required(on_racks), tolerations=[TOLERATION]))
+    _, decided, hits = namespace.serve(document, len(racks))
+    assert (decided, hits) == (len(racks), 0)
+
+
+def test_jobs_of_an_exclusive_jobset_do_not_share(
+    namespace: Namespace, racks: tuple[str, ...]
+) -> None:
+    """Each Job costs a decision for its first pod, and one for the others.
+
+    The first pod has a rule that keeps other Jobs away, and the others select its rack. JobSet
+    rejects these others until the first pod has a node; such pods, which select no rack yet, may
+    cost one more decision.
+    """
+    runnable = template(restartPolicy="Never", tolerations=[TOLERATION])
+    document = jobset(len(racks), 8, runnable, **{EXCLUSIVE: RACK})
+    document["metadata"]["name"] = "exclusive"
+    pods, decided, hits = namespace.serve(document, 8 * len(racks))
+    assert decided in (2 * len(racks), 2 * len(racks) + 1)
+    assert hits >= len(pods) - decided
