@@ -1,4 +1,4 @@
-"""Edited commands, run for real by Open MPI, MPICH and two shells.
+"""Edited commands, run for real by Open MPI, MPICH and two shells; and Open MPI's own files.
 
 Each command runs as the kubelet would run it: the words of `command` and `args`, with the
 environment that the decision wrote, on one machine and without a network.
@@ -16,6 +16,9 @@ import pytest
 
 from tests.builders import container, decide_on, pod
 from tests.integration.programs import require_program
+from webhook.decide.settings.library_files import with_library_files
+from webhook.decide.settings.setting import NO_SETTINGS
+from webhook.model.pod import Pod
 
 LABEL = {"training.kubeflow.org/job-role": "launcher"}
 #: The program that is launched, in its own file: a command that mentions hcoll is not edited.
@@ -220,3 +223,51 @@ def test_a_missing_part(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setenv("CI", ci)
         with pytest.raises(outcome.Exception, match="apt-get install nothing"):  # type: ignore[attr-defined]
             require_program("no-such-program", "nothing")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# pml = cm\n",
+        "pml = cm\npml = ob1\n",
+        "btl=tcp,self",
+        'btl = "tcp,self" # x\n',
+        "btl = 'tcp,self'\nmtl=\n",
+        "\t mtl = ofi \nx\n#btl = tcp\n",
+    ],
+)
+def test_files_are_read_as_open_mpi_reads_them(tmp_path: Path, text: str) -> None:
+    """`ompi_info` shows the parameters that the decision reads in the file, and no others."""
+    file = tmp_path / ".openmpi" / "mca-params.conf"
+    file.parent.mkdir()
+    file.write_text(text)
+    shown = {
+        name: value
+        for name in ("pml", "btl", "mtl")
+        for value in [_shown(name, file)]
+        if value is not None
+    }
+    mount = {"name": "v", "mountPath": "/root/.openmpi"}
+    manifest = pod(
+        container(volumeMounts=[mount]), volumes=[{"name": "v", "configMap": {"name": "m"}}]
+    )
+    reading, path = Pod(manifest), ("spec", "containers", 0)
+    config_maps = {"m": {file.name: text}}
+    settings = with_library_files(NO_SETTINGS, reading, reading.container(path), config_maps)
+    read = {name: setting.value for name, setting in settings.certain.items()}
+    assert read == {f"OMPI_MCA_{name}": value for name, value in shown.items()}
+
+
+def _shown(name: str, file: Path) -> str | None:
+    """Return a parameter's value from a file, as `ompi_info` shows it; None from elsewhere."""
+    info = require_program("ompi_info", "openmpi-bin")
+    words = [info, "--all", "--parsable"]
+    env = {"HOME": str(file.parent.parent), "PATH": os.environ["PATH"]}
+    lines = subprocess.run(words, env=env, check=True, capture_output=True, text=True).stdout
+    prefix = f"mca:{name}:base:param:{name}:"
+    fields = dict(
+        line.removeprefix(prefix).split(":", 1)
+        for line in lines.splitlines()
+        if line.startswith((f"{prefix}value:", f"{prefix}source:"))
+    )
+    return fields["value"] if str(file) in fields["source"] else None

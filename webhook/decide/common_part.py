@@ -174,7 +174,10 @@ def _unread(container: JsonObject, env: list[JsonObject], names: frozenset[str])
     indexed = names.intersection([item["name"] for item in env])
     if not indexed:
         return set()
-    written = orjson.dumps(container)
+    try:
+        written = orjson.dumps(container)
+    except orjson.JSONEncodeError:  # it is nested too deeply
+        return set()
     return {name for name in indexed if len(_AS_WORD[name].findall(written)) == 1}
 
 

@@ -193,6 +193,16 @@ def may_use_nccl(command: str, user_env: UserEnv) -> bool:
     return _NCCL_USERS.search(_uncommented(command.lower())) is not None
 
 
+def shows_no_library(command: str, user_env: UserEnv) -> bool:
+    """Return whether nothing shows which library moves a container's data: NCCL or MPI may."""
+    return not (
+        may_use_nccl(command, user_env)
+        or moves_data_by_mpi(command)
+        or libraries_in(command, user_env)
+        or torch_backend(command)
+    )
+
+
 def _connectors(user_env: UserEnv) -> Iterator[str]:
     return (value for name, value in user_env.items() if value and _CONNECTORS.search(name))
 

@@ -230,6 +230,15 @@ def test_variables_of_a_wrong_type_stay(env: Any) -> None:
     assert part_of(manifest)["spec"]["containers"] == manifest["spec"]["containers"]
 
 
+def test_a_container_that_is_nested_too_deeply_stays() -> None:
+    """No JSON can be written of it, so whether a command refers to the variable is not known."""
+    deep: dict[str, Any] = {}
+    for _ in range(300):
+        deep = {"a": deep}
+    manifest = indexed("0", trainer({"name": "NODE_RANK", "value": "0"}, x=deep))
+    assert part_of(manifest)["spec"] == manifest["spec"]
+
+
 def test_labels_and_volumes_of_a_wrong_type_stay() -> None:
     """A value that is no string stays as well."""
     manifest = pod(container(), volumes={})

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.launches import mca_parameters, parameters_of_launches
-from webhook.decide.launchers.openmpi import shows_intel_mpi
+from webhook.decide.launchers.openmpi import MCA_PREFIX, shows_intel_mpi
 from webhook.decide.shell.argv import Word
 from webhook.model.fabric import Fabric
 from webhook.model.libraries import VARIABLE_NAMES
@@ -42,8 +42,7 @@ _RDMA = frozenset({"openib", "uct", "ofi"})
 _CHOOSING = frozenset({"pml", "btl", "mtl"})
 _PROVIDER, _INTELS_PROVIDER, _FABRICS = "FI_PROVIDER", "I_MPI_OFI_PROVIDER", "I_MPI_FABRICS"
 _TLS = "UCX_TLS"
-#: The variables that can certainly keep MPI on TCP.
-MPI_VARIABLES = frozenset({"OMPI_MCA_pml", _PROVIDER, _INTELS_PROVIDER})
+PML_VARIABLE = f"{MCA_PREFIX}pml"
 
 
 class TcpSetting(NamedTuple):
@@ -51,7 +50,8 @@ class TcpSetting(NamedTuple):
 
     text: str  #: such as "pml ob1 and btl tcp,self" or "FI_PROVIDER=tcp"
     certain: bool  #: whether MPI certainly has no RDMA
-    variable: str = ""  #: "" for parameters of Open MPI, such as pml
+    #: The variable that sets it; "" for options of mpirun, such as `-mca pml ob1`.
+    variable: str = ""
 
 
 def worst_tcp_setting(
@@ -64,16 +64,6 @@ def worst_tcp_setting(
     if tls:
         settings.append(_variable(_TLS, tls, certain=True))
     return min(settings, key=lambda setting: not setting.certain, default=None)
-
-
-def tcp_settings(
-    commands: Commands, path: Path, user_env: Mapping[str, Word], fabric: Fabric | None
-) -> Iterator[TcpSetting]:
-    """Yield the settings of the container at `path`, except for UCX_TLS.
-
-    `user_env` are its variables. Those that an earlier call may have set for `fabric` do not count.
-    """
-    return _tcp_settings(commands, path, _of_user(user_env, fabric))
 
 
 def _of_user(user_env: Mapping[str, Word], fabric: Fabric | None) -> Mapping[str, Word]:
@@ -91,20 +81,25 @@ def _tcp_settings(
     inherited = mca_parameters(user_env.items())
     provider = provider_without_rdma(user_env, _PROVIDER)
     launches = [*parameters_of_launches(commands, path, user_env)] or [None]
-    for parameters in launches:
-        yield from _of_open_mpi(inherited if parameters is None else parameters, provider)
+    for launch in launches:
+        parameters = inherited if launch is None else launch
+        yield from _of_open_mpi(parameters, inherited, provider)
     if None in launches:
         is_intel = shows_intel_mpi(commands.text(path), user_env)
         may_obey = is_intel or _CHOOSING.isdisjoint(inherited)
         yield from _of_other_mpi(user_env, provider if may_obey else "", is_intel=is_intel)
 
 
-def _of_open_mpi(parameters: Mapping[str, Word], provider: str) -> Iterator[TcpSetting]:
+def _of_open_mpi(
+    parameters: Mapping[str, Word], inherited: Mapping[str, Word], provider: str
+) -> Iterator[TcpSetting]:
+    """Yield the settings of a launch with these parameters, some inherited from variables."""
     pml, btl = parameters.get("pml"), parameters.get("btl")
+    variable = PML_VARIABLE if pml == inherited.get("pml") else ""
     if pml == "ob1" and btl and btl[0] != "^" and _RDMA.isdisjoint(btl.split(",")):
-        yield TcpSetting(f"pml ob1 and btl {btl:.40}", certain=True)
+        yield TcpSetting(f"pml ob1 and btl {btl:.40}", certain=True, variable=variable)
     elif pml in ("ob1", "^ucx"):
-        yield TcpSetting(f"pml {pml}", certain=False)
+        yield TcpSetting(f"pml {pml}", certain=False, variable=variable)
     elif provider and pml == "cm":
         yield _variable(_PROVIDER, provider, certain=True)
     elif provider and pml != "ucx" and parameters.get("mtl") == "ofi":

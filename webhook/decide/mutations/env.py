@@ -21,19 +21,13 @@ from webhook.decide.fabric_variables import (
     plan_for,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
-from webhook.decide.launchers.mpi_transport import MPI_VARIABLES, tcp_settings
 from webhook.decide.settings.effective import effective_env
 from webhook.model import transport_variables
 from webhook.model.decision import Reason
 from webhook.model.fabric import EnvPairs
-from webhook.model.libraries import LIBRARIES, VARIABLE_NAMES
+from webhook.model.libraries import LIBRARIES
 from webhook.model.pod.container import env_item
-from webhook.model.traffic_libraries import (
-    libraries_in,
-    may_use_nccl,
-    moves_data_by_mpi,
-    torch_backend,
-)
+from webhook.model.traffic_libraries import libraries_in
 from webhook.model.transport_variables import IB_HCA
 
 # Warn about the user's variables that stay, and that keep traffic off the fabric.
@@ -87,14 +81,6 @@ NIXL = Reason(
     remedy="Remove UCX_TLS, or add an RDMA transport to it, such as rc.",
     rdma="no",
 )
-MPI_MESSAGES = Reason(
-    "MpiMessagesOverTcp",
-    "The container's settings keep MPI's own messages on TCP; NCCL does not depend on them.",
-    remedy=(
-        "If MPI moves the program's data, remove pml and btl from mpirun's options and from "
-        "OMPI_MCA_*, and FI_PROVIDER and I_MPI_OFI_PROVIDER. If NCCL does, no action is needed."
-    ),
-)
 #: The names that the functions below read, besides the fabric's.
 _SWITCHES = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "UCX_TLS"})
 USER_VALUE_REASONS = (
@@ -105,7 +91,6 @@ USER_VALUE_REASONS = (
     NET_SOCKET,
     UCX_TLS,
     NIXL,
-    MPI_MESSAGES,
 )
 
 
@@ -174,43 +159,6 @@ def _warn_transports(
         draft.warned(container.name, UCX_TLS, message)
 
 
-def _warn_mpi(
-    draft: Draft,
-    analysis: PodAnalysis,
-    container: Target | Launcher,
-    user_env: Mapping[str, str | None],
-) -> None:
-    """Warn of MPI over TCP where nothing shows which library moves the data.
-
-    In other containers, the verdict is about MPI, or MPI only starts processes.
-    """
-    if not _may_carry(analysis, container, user_env):
-        return
-    for setting in tcp_settings(analysis.commands, container.path, user_env, analysis.fabric):
-        if setting.certain:
-            message = f"{setting.text} keeps MPI's own messages on TCP: remove it if they matter"
-            draft.warned(container.name, MPI_MESSAGES, message)
-            return
-
-
-def _may_carry(
-    analysis: PodAnalysis, container: Target | Launcher, user_env: Mapping[str, str | None]
-) -> bool:
-    """Return whether MPI may move a container's data, since nothing shows what else does."""
-    assert analysis.fabric is not None
-    command = analysis.commands.text(container.path)
-    ignored = ignored_variables(analysis.fabric) | VARIABLE_NAMES
-    own_env = {name: value for name, value in user_env.items() if name not in ignored}
-    verdict_is_mpis = isinstance(container, Target) and not analysis.has_gpu
-    return not (
-        verdict_is_mpis
-        or moves_data_by_mpi(command)
-        or may_use_nccl(command, own_env)
-        or libraries_in(command, own_env)
-        or torch_backend(command)
-    )
-
-
 def _origin(analysis: PodAnalysis, name: str, value: str | None) -> tuple[str, Reason]:
     """Describe a value and its origin: the user, or a fabric, if an earlier preview was applied."""
     if value is None:
@@ -275,8 +223,6 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
     effective = effective_env(user_env, settings, draft.container(container.path).env)
     if effective:
         warn_user_values(draft, analysis, container, effective, variables)
-    if "ob1" in original.command_text or not MPI_VARIABLES.isdisjoint(effective):
-        _warn_mpi(draft, analysis, container, effective)
     return variables
 
 

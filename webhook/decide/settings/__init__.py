@@ -10,7 +10,7 @@ here raises, and the scanner's limits bound the work on a pod.
 `reader` has all results for a pod; `reading` reads a command. `process` has the state of a
 process, and `builtins`, `front_words`, `users`, `launch_options` and `engine_options` change it as
 words do; `terms` searches the text of what is not read. `mounted_files` finds the files of
-ConfigMaps, for `script_files` and `nccl_files`; `written_files` are those that a command writes.
+ConfigMaps, for `script_files` and `library_files`; `written_files` are those that a command writes.
 `ranks` are started by launchers. `effective` applies the result in the order of real programs.
 Start with `reader`.
 """

@@ -10,7 +10,7 @@ from webhook.decide.analysis import PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.examine import Applicability, Examination
 from webhook.decide.settings.effective import effective_env, settings_in_effect, uncertain
-from webhook.decide.settings.nccl_files import with_nccl_files
+from webhook.decide.settings.library_files import with_library_files
 from webhook.decide.settings.ranks import with_workload
 from webhook.decide.settings.setting import (
     NO_SETTINGS,
@@ -50,6 +50,8 @@ class PatchedTarget(NamedTuple):
     settings: CommandSettings = NO_SETTINGS
     #: The libraries that move its data between nodes, as `libraries.usage` finds them.
     carriers: tuple[TrafficLibrary, ...] = ()
+    #: Whether MPI starts its program, and may move the data in place of NCCL.
+    may_use_mpi: bool = False
 
     @classmethod
     def of(
@@ -167,7 +169,7 @@ def _settings(analysis: PodAnalysis, path: Path) -> CommandSettings:
     reader, original = analysis.command_reader, analysis.containers[path]
     by_command = with_possible(reader.settings_with_files(path), reader.written_by_hooks(path))
     settings = with_workload(by_command, analysis.workload_settings)
-    return with_nccl_files(settings, analysis.original, original, analysis.namespace.config_maps)
+    return with_library_files(settings, analysis.original, original, analysis.namespace.config_maps)
 
 
 def _claims(pod: Pod, analysis: PodAnalysis) -> Claims:

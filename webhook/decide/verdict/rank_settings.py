@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decide.analysis import Launcher, PodAnalysis
+from webhook.decide.fabric_variables import ignored_variables
 from webhook.decide.launchers.mpi_transport import worst_tcp_setting
 from webhook.decide.launchers.openmpi import MCA_PREFIX
 from webhook.decide.settings.effective import effective_env
 from webhook.decide.settings.ranks import passes_all_on, rank_settings
 from webhook.decide.settings.setting import Setting
+from webhook.decide.verdict.libraries.mpi import unless_nccl
 from webhook.model.config_maps import ReadEnv
 from webhook.model.decision import Reason, Verdict
+from webhook.model.libraries import VARIABLE_NAMES
 from webhook.model.pod import Path
-from webhook.model.traffic_libraries import moves_data_by_mpi
+from webhook.model.traffic_libraries import moves_data_by_mpi, shows_no_library
 from webhook.model.transport_variables import nccl_ib_disabled, nccl_net_socket
 
 RANKS_OFF = Reason(
@@ -72,9 +75,13 @@ def _of_env(env: ReadEnv, name: str) -> Setting:
 def _mpi_verdict(
     analysis: PodAnalysis, launcher: Launcher, settings: Mapping[str, Setting]
 ) -> Verdict | None:
-    """Return the verdict on MPI's own benchmarks; Open MPI's ranks get the launcher's OMPI_*."""
+    """Return the verdict on ranks whose data MPI moves, or may move.
+
+    Open MPI's ranks get the launcher's OMPI_*.
+    """
     path, reader = launcher.path, analysis.command_reader
-    if not moves_data_by_mpi(reader.text_with_files(path)):
+    is_certain = moves_data_by_mpi(reader.text_with_files(path))
+    if not is_certain and not _may_use_mpi(analysis, path):
         return None
     own_env = reader.env(path).variables
     of_launcher = effective_env(own_env, reader.settings_with_files(path), own_env)
@@ -86,7 +93,19 @@ def _mpi_verdict(
     setting = settings.get(tcp.variable)
     text = f"{tcp.text} ({setting.source})" if setting else tcp.text
     message = f"container {launcher.name} starts MPI's ranks with {text}: remove it"
-    return _verdict_by(setting, message)
+    verdict = _verdict_by(setting, message)
+    return verdict if is_certain else unless_nccl(verdict)
+
+
+def _may_use_mpi(analysis: PodAnalysis, path: Path) -> bool:
+    """Return whether MPI starts a program that shows no library."""
+    reader, fabric = analysis.command_reader, analysis.fabric
+    ignored = VARIABLE_NAMES | (ignored_variables(fabric) if fabric else frozenset())
+    variables = reader.env(path).variables
+    own_env = {name: value for name, value in variables.items() if name not in ignored}
+    return bool(analysis.commands.launches(path)) and shows_no_library(
+        reader.text_with_files(path), own_env
+    )
 
 
 def _verdict_by(setting: Setting | None, message: str) -> Verdict:

@@ -218,8 +218,6 @@ def test_a_file_that_a_command_or_a_hook_copies() -> None:
     for manifest in (hooked(copy), running(f"{copy}; torchrun a")):
         verdict = verdict_on(manifest)
         assert (verdict.rdma, verdict.because.code) == ("unsure", "FileUnseen")
-        assert verdict.message == (
-            "/etc/nccl.conf in container trainer may set variables that turn RDMA off"
-        )
+        assert verdict.message == ("/etc/nccl.conf in container trainer may turn RDMA off")
     args = pod(gpu(command=["cp"], args=["/a/nccl.conf", "/etc"]))
     assert judged(args) == ("unsure", "FileUnseen")

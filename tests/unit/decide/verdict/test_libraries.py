@@ -411,8 +411,7 @@ def test_a_file_of_nccl_counts_behind_env() -> None:
     unseen = verdict_on(manifest)
     assert (unseen.rdma, unseen.because.code) == ("unsure", "FileUnseen")
     assert unseen.message == (
-        "/etc/nccl.conf in container trainer may set variables that turn RDMA off "
-        "(key nccl.conf of ConfigMap nccl)"
+        "/etc/nccl.conf in container trainer may turn RDMA off (key nccl.conf of ConfigMap nccl)"
     )
     facts = NamespaceFacts(config_maps={"nccl": {"nccl.conf": "NCCL_IB_DISABLE=1\n"}})
     site = decision_input(V100)._replace(namespace=facts)

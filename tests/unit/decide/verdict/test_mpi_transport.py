@@ -16,6 +16,7 @@ from tests.builders import (
 )
 from tests.case_names import case_name
 from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.config_maps import DataKey
 from webhook.model.decision import Decision
 from webhook.model.fabric import FabricEnv, RdmaResource
 from webhook.model.facts import NamespaceFacts
@@ -185,16 +186,114 @@ def test_a_script_that_is_not_read_is_not_judged() -> None:
         ("mpirun osu_bw", {"NCCL_IB_DISABLE": "1", "NCCL_DEBUG": "INFO"}, EQUIPPED),
         ("mpirun -mca pml ucx osu_bw", {}, EQUIPPED),
         ("mpirun -mca pml ob1 -mca btl tcp,self all_reduce_perf", {}, EQUIPPED),
-        ("mpirun -mca pml ob1 -mca btl tcp,self ./solver", {}, EQUIPPED),
-        ("mpiexec.hydra ./solver", {"FI_PROVIDER": "tcp"}, EQUIPPED),
     ],
     ids=case_name,
 )
 def test_mpis_own_benchmarks_with_gpus(
     script: str, values: dict[str, str], expected: tuple[str, str]
 ) -> None:
-    """MPI moves their data; that of other programs is NCCL's, as far as nothing shows more."""
+    """MPI moves their data, and NCCL that of its own."""
     assert judged(pod(gpu(command=["sh", "-c", script], env=env(**values)))) == expected
+
+
+UNKNOWN = ("unsure", "MPIUnlessNccl")
+TCP = "-mca pml ob1 -mca btl tcp,self"
+
+
+@pytest.mark.parametrize(
+    ("script", "values", "expected"),
+    [
+        (f"mpirun {TCP} ./solver", {}, UNKNOWN),
+        (f"mpirun {TCP} python -m mpi4py a", {}, UNKNOWN),
+        ("mpirun -mca pml ob1 ./solver", {}, UNKNOWN),
+        ("mpirun ./solver", {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp"}, UNKNOWN),
+        ("mpirun ./solver", {"UCX_TLS": "tcp"}, UNKNOWN),
+        ("export UCX_TLS=tcp; mpirun ./solver", {}, UNKNOWN),
+        ("mpirun -x UCX_TLS=self,sm,tcp ./solver", {}, UNKNOWN),
+        ("mpirun ./solver", {"UCX_NET_DEVICES": "eth0"}, UNKNOWN),
+        ("mpiexec.hydra ./solver", {"FI_PROVIDER": "tcp"}, UNKNOWN),
+        ("mpiexec.hydra ./solver", {"I_MPI_OFI_PROVIDER": "tcp"}, UNKNOWN),
+        ("./solver", {"I_MPI_OFI_PROVIDER": "tcp"}, UNKNOWN),
+        ("mpirun -x UCX_TLS=$X ./solver", {}, ("unsure", "SettingComputed")),
+        ("mpirun ./solver", {}, EQUIPPED),
+        ("mpirun ./solver", {"FI_PROVIDER": "verbs", "UCX_TLS": "rc"}, EQUIPPED),
+        ("./solver", {"UCX_TLS": "tcp"}, EQUIPPED),
+        (f"mpirun {TCP} ./solver", {"NCCL_DEBUG": "INFO"}, EQUIPPED),
+        (f"mpirun {TCP} all_reduce_perf", {}, EQUIPPED),
+        (f"mpirun {TCP} python train.py", {}, EQUIPPED),
+        (f"mpirun {TCP} a --nixl", {}, EQUIPPED),
+        (f"mpirun {TCP} a --backend gloo", {}, ("no", "GlooOverTcp")),
+        (f"mpirun {TCP} a; /usr/sbin/sshd -D", {}, EQUIPPED),
+    ],
+    ids=case_name,
+)
+def test_a_program_with_gpus_that_shows_no_library(
+    script: str, values: dict[str, str], expected: tuple[str, str]
+) -> None:
+    """If MPI starts it, MPI or NCCL may move its data; what sshd starts is not known."""
+    assert judged(pod(gpu(command=["sh", "-c", script], env=env(**values)))) == expected
+
+
+def test_the_message_names_the_other_possibility() -> None:
+    """NCCL's data does not depend on the settings of MPI."""
+    assert verdict_on(pod(gpu(command=f"mpirun {TCP} ./solver".split()))).message == (
+        "container trainer runs Open MPI with pml ob1 and btl tcp,self: remove both; if NCCL moves "
+        "the data, this has no effect"
+    )
+
+
+def test_a_value_that_only_the_container_knows_with_gpus() -> None:
+    """It may keep MPI off RDMA, and MPI may move the data."""
+    source = {"name": "OMPI_MCA_pml", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "p"}}}
+    verdict = verdict_on(pod(gpu(command=["mpirun", "./solver"], env=[source])))
+    assert (verdict.rdma, verdict.because.code) == UNKNOWN
+    assert verdict.key == DataKey("m", "p")
+
+
+PARAMETERS = {"name": "etc", "mountPath": "/etc/openmpi"}
+PARAMETERS_VOLUME = {"name": "etc", "configMap": {"name": "mpi"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "expected"),
+    [
+        ("pml = ob1\nbtl = tcp,self\n", "mpirun a", OVER_TCP),
+        ("pml = ob1\nbtl = tcp,self\n", "mpirun -mca pml ucx a", EQUIPPED),
+        ("pml = ucx\n", "mpirun a", EQUIPPED),
+        (None, "mpirun a", ("unsure", "FileUnseen")),
+        (None, "ucx_perftest", EQUIPPED),
+    ],
+    ids=case_name,
+)
+def test_a_file_with_open_mpis_parameters(
+    text: str | None, command: str, expected: tuple[str, str]
+) -> None:
+    """It counts behind options and variables; admission does not see it."""
+    data = {} if text is None else {"mpi": {"openmpi-mca-params.conf": text}}
+    cluster = decision_input(namespace=NamespaceFacts(name="lab", config_maps=data))
+    main = container(command=command.split(), volumeMounts=[PARAMETERS])
+    manifest = pod(main, volumes=[PARAMETERS_VOLUME], annotations={"rdma.lab/fabric": "v100-ib"})
+    assert judged(manifest, cluster) == expected
+    with_gpu = pod(
+        gpu(command=command.split(), volumeMounts=[PARAMETERS]), volumes=[PARAMETERS_VOLUME]
+    )
+    unless = UNKNOWN if expected == OVER_TCP else expected
+    assert judged(with_gpu, cluster) == unless
+
+
+def test_the_message_names_the_file() -> None:
+    """With the key of the ConfigMap that has it."""
+    data = {"mpi": {"openmpi-mca-params.conf": "pml = ob1\nbtl = tcp,self\n"}}
+    cluster = decision_input(namespace=NamespaceFacts(name="lab", config_maps=data))
+    main = container(command=["mpirun", "a"], volumeMounts=[PARAMETERS])
+    manifest = pod(main, volumes=[PARAMETERS_VOLUME], annotations={"rdma.lab/fabric": "v100-ib"})
+    verdict = verdict_on(manifest, cluster)
+    assert verdict.message == (
+        "container trainer runs Open MPI with pml ob1 and btl tcp,self "
+        "(/etc/openmpi/openmpi-mca-params.conf, key openmpi-mca-params.conf of ConfigMap mpi): "
+        "remove both"
+    )
+    assert verdict.key == DataKey("mpi", "openmpi-mca-params.conf")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import container, decision_input, env, pod
+from tests.builders import container, decision_input, env, fabric, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.model.fabric import FabricEnv
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest
 
@@ -37,7 +38,7 @@ def test_a_launcher_that_turns_rdma_off(script: str, setting: str, source: str) 
     [
         "mpirun -x NCCL_NET=IB a",
         "mpirun -x NCCL_IB_DISABLE=0 a",
-        "mpirun -x UCX_TLS=tcp a",
+        "mpirun -x UCX_TLS=tcp all_reduce_perf",
         "export NCCL_NET=Socket; mpirun a",
         "mpirun -x NCCL_NET=$X a",
     ],
@@ -147,6 +148,44 @@ def test_launchers_of_mpis_benchmarks_with_rdma(script: str) -> None:
     assert judged(launcher(script)) == ("none", "Launcher")
 
 
-def test_a_launcher_of_a_program_that_may_use_nccl() -> None:
-    """What MPI uses does not matter then."""
-    assert judged(launcher("mpirun -mca pml ob1 -mca btl tcp a")) == ("none", "Launcher")
+@pytest.mark.parametrize(
+    ("script", "setting"),
+    [
+        ("mpirun -H a,b -mca pml ob1 -mca btl tcp ./a", "pml ob1 and btl tcp"),
+        ("mpirun -H a,b -x UCX_TLS=tcp ./a", "UCX_TLS=tcp (mpirun -x in its command)"),
+        (
+            "export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp; mpirun -H a,b ./a",
+            "pml ob1 and btl tcp",
+        ),
+    ],
+)
+def test_a_launcher_of_a_program_that_shows_no_library(script: str, setting: str) -> None:
+    """MPI may move its data."""
+    verdict = verdict_on(launcher(script))
+    assert (verdict.rdma, verdict.because.code) == ("unsure", "MPIUnlessNccl")
+    assert verdict.message == (
+        f"container trainer starts MPI's ranks with {setting}: remove it; if NCCL moves the data, "
+        "this has no effect"
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "mpirun -H a,b -mca pml ob1 -mca btl tcp all_reduce_perf",
+        "mpirun -H a,b -mca pml ob1 -mca btl tcp -x NCCL_DEBUG=INFO ./a",
+        "mpirun -H a,b -mca pml ob1 ./a",
+        "OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp ray start --head",
+    ],
+)
+def test_launchers_whose_mpi_does_not_matter(script: str) -> None:
+    """NCCL moves the data, or it is not certain that MPI uses TCP, or no MPI starts a program."""
+    assert judged(launcher(script)) == ("none", "Launcher")
+
+
+def test_what_a_fabric_sets_does_not_show_nccl() -> None:
+    """A second call finds it in the launcher's env."""
+    site = fabric(env=FabricEnv(site_variables=(("NCCL_DEBUG", "WARN"),)))
+    manifest = launcher("mpirun -H a,b -mca pml ob1 -mca btl tcp ./a")
+    manifest["metadata"]["annotations"]["rdma.lab/fabric"] = site.name
+    assert judged(manifest, decision_input(site)) == ("unsure", "MPIUnlessNccl")

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from webhook.decide.settings.nccl_files import unseen_nccl_file
+from webhook.decide.settings.library_files import nccl_files, openmpi_files, unseen_file
+from webhook.decide.settings.mounted_files import MountedFile
 from webhook.decide.settings.terms import SWITCHES
 from webhook.decide.settings.written_files import file_filled_from_elsewhere
 from webhook.decide.verdict.libraries.gloo import GLOO_OVER_TCP, judge_gloo
-from webhook.decide.verdict.libraries.mpi import MPI_REASONS, judge_mpi_transport
+from webhook.decide.verdict.libraries.mpi import (
+    MPI_REASONS,
+    judge_mpi_transport,
+    unless_nccl,
+)
 from webhook.decide.verdict.libraries.nccl import (
     NCCL_REASONS,
     judge_nccl,
@@ -54,10 +59,12 @@ ENV_UNSEEN = Reason(
 )
 FILE_UNSEEN = Reason(
     "FileUnseen",
-    "A file with NCCL's variables may turn RDMA off, but admission cannot see its content.",
+    "A file with NCCL's variables or Open MPI's parameters may turn RDMA off, but admission cannot "
+    "see its content.",
     remedy=(
-        "Check that the file sets no NCCL_IB_DISABLE, NCCL_NET or NCCL_IB_HCA, or set NCCL's "
-        f"variables in env instead. {_WHO_READS_THEM}"
+        "Check that the file sets no NCCL_IB_DISABLE, NCCL_NET or NCCL_IB_HCA, and of Open MPI's "
+        "parameters no pml and btl, or set the variables (for Open MPI OMPI_MCA_pml=ucx) in env "
+        f"instead. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
@@ -106,27 +113,38 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         verdict = min(verdicts.values(), key=lambda verdict: verdict.rdma)  # "no" before "unsure"
         able = [name for name in patched.carriers if name not in verdicts]
         return verdict._replace(message=f"{verdict.message}{_able(able)}")
+    possible = _verdict_if_mpi(pod, patched)
+    if possible is not None:
+        return possible
     unseen = patched.declared_env.unseen
     if unseen:
         subject = f"envFrom of container {patched.target.name}"
         message = f"{subject} may set variables that turn RDMA off ({unseen.title})"
         return Verdict.of(ENV_UNSEEN, message).with_key(unseen.key)
-    return _judge_unseen_file(pod, patched) if "NCCL" in patched.carriers else None
+    return _judge_unseen_file(pod, patched)
 
 
 def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
-    """Return the verdict on a file with NCCL's variables that admission cannot see, or None."""
-    analysis = pod.analysis
-    container = analysis.containers[patched.target.path]
-    file = unseen_nccl_file(analysis.original, container, analysis.namespace.config_maps)
-    path = file.path if file else _file_from_elsewhere(container, _scripts(pod, patched))
+    """Return the verdict on a library's file that admission cannot see, or None."""
+    config_maps, file = pod.analysis.namespace.config_maps, _unseen_file(pod, patched)
+    path = file.path if file else ""
+    if not path and "NCCL" in patched.carriers:
+        path = _file_from_elsewhere(patched.original, _scripts(pod, patched))
     if not path:
         return None
-    key = file.read(analysis.namespace.config_maps).key if file else None
+    key = file.read(config_maps).key if file else None
     subject = f"{path:.60} in container {patched.target.name}"
     place = f" ({key.title})" if key else ""
-    message = f"{subject} may set variables that turn RDMA off{place}"
+    message = f"{subject} may turn RDMA off{place}"
     return Verdict.of(FILE_UNSEEN, message).with_key(key)
+
+
+def _unseen_file(pod: PatchedPod, patched: PatchedTarget) -> MountedFile | None:
+    pod_view, container = pod.analysis.original, patched.original
+    files = [*nccl_files(pod_view, container)] if "NCCL" in patched.carriers else []
+    if "MPI" in patched.carriers or patched.may_use_mpi:
+        files += openmpi_files(pod_view, container)
+    return unseen_file(files, pod.analysis.namespace.config_maps)
 
 
 def _scripts(pod: PatchedPod, patched: PatchedTarget) -> list[str]:
@@ -152,6 +170,14 @@ def _verdicts(pod: PatchedPod, patched: PatchedTarget) -> Iterator[tuple[Traffic
             verdict = judge(pod, patched) or _unseen(patched, library)
             if verdict is not None:
                 yield library, verdict
+
+
+def _verdict_if_mpi(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
+    """Return the verdict on a program whose data MPI may move, and then not by RDMA; or None."""
+    if not patched.may_use_mpi:
+        return None
+    verdict = judge_mpi_transport(pod, patched) or _unseen(patched, "MPI")
+    return verdict and unless_nccl(verdict)
 
 
 def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:

@@ -1,12 +1,13 @@
 """MPI's transport: whether ranks whose data MPI moves may use RDMA.
 
 MPI moves the data of ranks without GPUs, of MPI's own benchmarks, and of PyTorch with the backend
-mpi. Elsewhere NCCL moves the data, whatever MPI uses: Horovod's own mpirun sets pml ob1.
+mpi. Where something shows NCCL, it moves the data, whatever MPI uses: Horovod's own mpirun sets pml
+ob1. A program with GPUs that shows neither, such as `mpirun ./solver`, may use either.
 """
 
 from __future__ import annotations
 
-from webhook.decide.launchers.mpi_transport import worst_tcp_setting
+from webhook.decide.launchers.mpi_transport import PML_VARIABLE, worst_tcp_setting
 from webhook.decide.verdict.libraries.fabric_devices import judge_devices
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
@@ -56,11 +57,26 @@ MPI_UCX_TLS = Reason(
     remedy="Add rc to UCX_TLS, or remove the variable.",
     rdma="no",
 )
-MPI_REASONS = (MPI_OVER_TCP, MPI_OB1, MPI_PROVIDER, MPI_PERHAPS_TCP, MPI_UCX_TLS)
-#: The variable, or "" for parameters of Open MPI, and whether it is certain → what the target runs.
+MPI_UNLESS_NCCL = Reason(
+    "MPIUnlessNccl",
+    "MPI starts the program, and a setting keeps MPI off RDMA: whether MPI or NCCL moves the "
+    "program's data is unknown.",
+    remedy=(
+        "If MPI moves the program's data, remove the setting. If NCCL does, no action is needed."
+    ),
+    rdma="unsure",
+)
+MPI_REASONS = (
+    *(MPI_OVER_TCP, MPI_OB1, MPI_PROVIDER, MPI_PERHAPS_TCP, MPI_UCX_TLS),
+    MPI_UNLESS_NCCL,
+)
+_OB1 = {
+    True: (MPI_OVER_TCP, "Open MPI with {setting}: remove both"),
+    False: (MPI_OB1, "Open MPI with {setting}, which may lack RDMA: remove pml"),
+}
+#: The variable, "" for options of mpirun, and whether it is certain → what the target runs.
 _VERDICTS = {
-    ("", True): (MPI_OVER_TCP, "Open MPI with {setting}: remove both"),
-    ("", False): (MPI_OB1, "Open MPI with {setting}, which may lack RDMA: remove pml"),
+    **{(name, certain): _OB1[certain] for name in ("", PML_VARIABLE) for certain in _OB1},
     ("UCX_TLS", True): (MPI_UCX_TLS, "MPI over UCX with {setting}: {removal}"),
 }
 _OF_PROVIDERS = {
@@ -79,3 +95,11 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     setting, removal = f"{tcp.text}{patched.place(tcp.variable)}", patched.removal(tcp.variable)
     message = text.format(setting=setting, removal=removal)
     return patched.verdict(reason, f"container {patched.target.name} runs {message}", tcp.variable)
+
+
+def unless_nccl(verdict: Verdict) -> Verdict:
+    """Return the verdict on MPI for a program whose data NCCL may move instead."""
+    message = f"{verdict.message}; if NCCL moves the data, this has no effect"
+    return Verdict.of(MPI_UNLESS_NCCL, message).with_key(
+        verdict.key, overrides_env=verdict.overrides_env
+    )

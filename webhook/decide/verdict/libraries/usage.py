@@ -3,8 +3,8 @@
 NCCL moves it in a pod with GPUs, unless the target shows that another library does; in a group over
 several nodes, both move it, except with ps-lite: BytePS uses NCCL only within a node (its
 docs/architecture.md), and MXNet's kvstore not at all. MPI moves the data of ranks without GPUs and
-of its own benchmarks, and the backend that a command chooses for PyTorch moves the data of that
-command.
+of its own benchmarks, and may move that of a program that it starts and that shows no library. The
+backend that a command chooses for PyTorch moves the data of that command.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
-from webhook.decide.launchers.roles import mentions_mpi
+from webhook.decide.launchers.roles import may_lack_env, mentions_mpi
 from webhook.decide.verdict.libraries.transfers import NVSHMEM_TRANSPORT
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.libraries import VARIABLE_NAMES
@@ -20,6 +20,7 @@ from webhook.model.traffic_libraries import (
     TrafficLibrary,
     libraries_in,
     moves_data_by_mpi,
+    shows_no_library,
     spans_nodes,
     torch_backend,
 )
@@ -33,13 +34,22 @@ def with_user_env(
 ) -> PatchedTarget:
     """Return a target with other variables, and with the libraries that they show."""
     changed = patched._replace(user_env=user_env)
-    return changed._replace(carriers=_carriers(pod, changed))
+    own_env = _without_ours(pod, user_env)
+    return changed._replace(
+        carriers=_carriers(pod, changed, own_env), may_use_mpi=_may_use_mpi(pod, changed, own_env)
+    )
 
 
-def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, ...]:
+def _without_ours(pod: PatchedPod, user_env: Mapping[str, str | None]) -> Mapping[str, str | None]:
+    """Return the variables that no earlier call may have set."""
     site_variables = pod.used_fabric.env.site_variables if pod.used_fabric else ()
     ignored = _OWN.union(name for name, _ in site_variables)
-    user_env = {name: value for name, value in patched.user_env.items() if name not in ignored}
+    return {name: value for name, value in user_env.items() if name not in ignored}
+
+
+def _carriers(
+    pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
+) -> tuple[TrafficLibrary, ...]:
     command = patched.command
     libraries = [
         library
@@ -59,12 +69,27 @@ def _carriers(pod: PatchedPod, patched: PatchedTarget) -> tuple[TrafficLibrary, 
     return (*libraries, "MPI") if mpi else tuple(libraries)
 
 
+def _may_use_mpi(
+    pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
+) -> bool:
+    """Return whether MPI starts a program with GPUs that shows no library; workers show nothing."""
+    analysis, path = pod.analysis, patched.target.path
+    return (
+        pod.has_gpu
+        and _mentions_mpi(pod, patched, user_env)
+        and not may_lack_env(analysis.original, path, analysis.commands, user_env)
+        and shows_no_library(patched.command, user_env)
+    )
+
+
 def _stays_in_node(patched: PatchedTarget) -> bool:
     """Return whether NVSHMEM moves nothing between nodes."""
     return (patched.user_env.get(NVSHMEM_TRANSPORT) or "").lower() == "none"
 
 
-def _mentions_mpi(pod: PatchedPod, patched: PatchedTarget, user_env: dict[str, str | None]) -> bool:
+def _mentions_mpi(
+    pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
+) -> bool:
     analysis = pod.analysis
     return mentions_mpi(analysis.original, patched.target.path, analysis.commands, user_env)
 

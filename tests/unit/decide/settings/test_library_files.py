@@ -1,4 +1,4 @@
-"""The files with NCCL's variables: which are read, and what they set."""
+"""The files of NCCL and Open MPI: which are read, and what they set."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import pytest
 from tests.builders import env
 from tests.builders import pod as pod_of
 from tests.case_names import case_name
-from webhook.decide.settings.mounted_files import MountedFile
-from webhook.decide.settings.nccl_files import (
-    config_maps_with_nccl_files,
+from webhook.decide.settings.library_files import (
+    config_maps_with_library_files,
     nccl_files,
-    unseen_nccl_file,
-    with_nccl_files,
+    openmpi_files,
+    unseen_file,
+    with_library_files,
 )
+from webhook.decide.settings.mounted_files import MountedFile
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 from webhook.model.config_maps import ConfigMaps, DataKey
 from webhook.model.pod import Container, Pod
@@ -123,7 +124,7 @@ def test_what_the_files_set() -> None:
     """The first line with a name counts, behind the command; a removed variable is not set."""
     parts = mounting(mount(SYSTEM), mount(ROOT, "b"))
     maps = {"m": {"conf": TEXT, "b": "NCCL_IB_HCA==b\n"}}
-    settings = with_nccl_files(NO_SETTINGS, *parts, maps)
+    settings = with_library_files(NO_SETTINGS, *parts, maps)
     assert {
         name: (setting.value, setting.source) for name, setting in settings.certain.items()
     } == {
@@ -132,9 +133,9 @@ def test_what_the_files_set() -> None:
     }
     assert all(setting.default for setting in settings.certain.values())
     removed = CommandSettings({"NCCL_NET": Setting("NCCL_NET", None, "unset", removed=True)})
-    assert with_nccl_files(removed, *parts, maps).certain["NCCL_NET"].value == "Socket"
+    assert with_library_files(removed, *parts, maps).certain["NCCL_NET"].value == "Socket"
     given = CommandSettings({"NCCL_NET": Setting("NCCL_NET", "IB", "export")})
-    assert with_nccl_files(given, *parts, maps).certain["NCCL_NET"].value == "IB"
+    assert with_library_files(given, *parts, maps).certain["NCCL_NET"].value == "IB"
 
 
 def test_files_without_variables_change_nothing() -> None:
@@ -142,22 +143,85 @@ def test_files_without_variables_change_nothing() -> None:
     parts = mounting(mount(SYSTEM))
     unknown: ConfigMaps = {}
     for maps in (unknown, {"m": {}}, {"m": {"conf": "# x\n"}}, {"": {"": TEXT}}):
-        assert with_nccl_files(NO_SETTINGS, *parts, maps) is NO_SETTINGS
+        assert with_library_files(NO_SETTINGS, *parts, maps) is NO_SETTINGS
 
 
 def test_files_whose_content_is_not_known() -> None:
     """A ConfigMap that is known may lack the key: then the file is not there."""
     parts = mounting(mount(SYSTEM), mount(ROOT, "b"))
-    assert unseen_nccl_file(*parts, {}) == file_of(ROOT, "b")
-    assert unseen_nccl_file(*parts, {"m": {}}) is None
+    assert unseen_file(nccl_files(*parts), {}) == file_of(ROOT, "b")
+    assert unseen_file(nccl_files(*parts), {"m": {}}) is None
     secret = mounting(mount(SYSTEM), source={"secret": {}})
-    assert unseen_nccl_file(*secret, {"m": {}}) == MountedFile(SYSTEM)
+    assert unseen_file(nccl_files(*secret), {"m": {}}) == MountedFile(SYSTEM)
+
+
+USER, INSTALLED = "mca-params.conf", "openmpi-mca-params.conf"
+
+
+@pytest.mark.parametrize(
+    ("mounts", "expected"),
+    [
+        ([mount("/etc/openmpi", None)], [file_of(f"/etc/openmpi/{INSTALLED}", INSTALLED)]),
+        (
+            [mount("/opt/hpcx/ompi/etc", "d")],
+            [file_of(f"/opt/hpcx/ompi/etc/{INSTALLED}", f"d/{INSTALLED}")],
+        ),
+        (
+            [mount(f"/usr/local/etc/{INSTALLED}", "c")],
+            [file_of(f"/usr/local/etc/{INSTALLED}", "c")],
+        ),
+        (
+            [mount(f"/opt/openmpi/etc/{INSTALLED}", "c"), mount("/root/.openmpi", None)],
+            [
+                file_of(f"/root/.openmpi/{USER}", USER),
+                file_of(f"/opt/openmpi/etc/{INSTALLED}", "c"),
+            ],
+        ),
+        ([mount(f"/root/.openmpi/{USER}", "c")], [file_of(f"/root/.openmpi/{USER}", "c")]),
+        ([mount("/opt/openmpi", None), mount("/etc", None), mount("/etc/openmpi/x", "c")], []),
+        ([mount(f"/etc/openmpi/{INSTALLED}", None)], []),
+        ([mount("/etc/openmpi", None, "absent")], []),
+    ],
+    ids=case_name,
+)
+def test_the_files_that_open_mpi_reads(mounts: Mounts, expected: list[MountedFile]) -> None:
+    """That of the user goes before that of the installation."""
+    assert list(openmpi_files(*mounting(*mounts))) == expected
+
+
+#: Lines, and what ompi_info of Open MPI 4.1.4 shows for them (tests/integration/test_mpi.py).
+PARAMETER_LINES = {
+    "# pml = cm": {},
+    "pml = cm\npml = ob1\n": {"pml": "ob1"},
+    "btl=tcp,self": {"btl": "tcp,self"},
+    'btl = "tcp,self" # x': {"btl": '"tcp,self" # x'},
+    " mtl = ofi ": {"mtl": "ofi"},
+}
+
+
+@pytest.mark.parametrize("text", PARAMETER_LINES)
+def test_what_open_mpis_files_set(text: str) -> None:
+    """The last line with a parameter counts, behind a variable and the user's file."""
+    parts = mounting(mount("/etc/openmpi", None), mount(f"/root/.openmpi/{USER}", "own"))
+    maps = {"m": {INSTALLED: text}}
+    settings = with_library_files(NO_SETTINGS, *parts, maps)
+    assert {name: setting.value for name, setting in settings.certain.items()} == {
+        f"OMPI_MCA_{name}": value for name, value in PARAMETER_LINES[text].items()
+    }
+    own = {
+        "m": {INSTALLED: text, "own": "".join(f"{name} = x\n" for name in ("pml", "btl", "mtl"))}
+    }
+    values = with_library_files(NO_SETTINGS, *parts, own).certain.values()
+    assert {setting.value for setting in values} == {"x"}
+    assert all(setting.default for setting in values)
 
 
 def test_the_config_maps_of_a_pod() -> None:
-    """Those with a file for NCCL, and none of a malformed pod."""
+    """Those with a file of a library, and none of a malformed pod."""
+    pod, _ = mounting(mount("/etc/openmpi", None))
+    assert list(config_maps_with_library_files(pod.manifest)) == ["m"]
     pod, _ = mounting(mount(SYSTEM))
-    assert list(config_maps_with_nccl_files(pod.manifest)) == ["m"]
+    assert list(config_maps_with_library_files(pod.manifest)) == ["m"]
     pod, _ = mounting(mount("/x"))
-    assert list(config_maps_with_nccl_files(pod.manifest)) == []
-    assert list(config_maps_with_nccl_files({"spec": {"containers": "x"}})) == []
+    assert list(config_maps_with_library_files(pod.manifest)) == []
+    assert list(config_maps_with_library_files({"spec": {"containers": "x"}})) == []
