@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from tests.builders import decision_input, gpu, pod
+from tests.server_state import configured
 from tests.siblings import sibling_of
 from tests.unit.serve.client import Lines
 from webhook.admission.response import answer
 from webhook.admission.review import AdmissionRequest
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
+from webhook.model.claims import ClaimFacts
 from webhook.model.decision import Decision, PatchOp
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
@@ -24,6 +26,16 @@ from webhook.serve.metrics import Metrics
 
 INPUT = decision_input()
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+#: Another value of each fact about a namespace.
+OTHER_FACTS: dict[str, Any] = {
+    "name": "other",
+    "is_loaded": False,
+    "labels": RESTRICTED,
+    "annotations": {"rdma.lab/fabric": "x"},
+    "memory_limit_rejection": "a quota",
+    "claim_facts": ClaimFacts(has_all_templates=True),
+    "config_maps": {"site": {"NCCL_IB_DISABLE": "1"}},
+}
 
 
 class Cache:
@@ -93,11 +105,12 @@ def test_the_decision_is_known_at_a_hit() -> None:
     [
         decision_input()._replace(fabric_index=INPUT.fabric_index),
         INPUT._replace(fabric_index=FabricIndex()),
-        INPUT._replace(namespace=NamespaceFacts(name="lab", labels=RESTRICTED)),
-        INPUT._replace(namespace=replace(INPUT.namespace, memory_limit_rejection="a quota")),
-        INPUT._replace(namespace=replace(INPUT.namespace, annotations={"rdma.lab/fabric": "x"})),
+        *(
+            INPUT._replace(namespace=replace(INPUT.namespace, **{fact: value}))
+            for fact, value in OTHER_FACTS.items()
+        ),
     ],
-    ids=["configuration", "nodes", "Pod Security", "quota", "annotation"],
+    ids=["configuration", "nodes", *OTHER_FACTS],
 )
 def test_a_change_between_two_pods_is_obeyed(other: DecisionInput) -> None:
     """Each changed fact leads to a new decision, at once, and so does the change back."""
@@ -106,6 +119,15 @@ def test_a_change_between_two_pods_is_obeyed(other: DecisionInput) -> None:
         expected = json.loads(json.dumps(answer("u", decide(trainer(), cluster))))
         assert cache.body(trainer(), cluster) == expected
         assert cache.made == number
+
+
+def test_every_fact_is_changed() -> None:
+    """A fact that somebody adds needs a row; the server sets nothing else besides the facts."""
+    assert OTHER_FACTS.keys() == {fact.name for fact in fields(NamespaceFacts)}
+    state = configured(INPUT.configuration)
+    served = state.decision_input_for("lab", trainer())
+    assert served
+    assert served[3:] == DecisionInput(*served[:3])[3:]
 
 
 def test_namespaces_do_not_share() -> None:
