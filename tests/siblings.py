@@ -6,7 +6,10 @@ import re
 from typing import Any
 
 _INDEXES = re.compile(r"(job-completion|pod|worker|group|replica|job)-index$|pod-name$")
-_VARIABLES = {"JOB_COMPLETION_INDEX", "NODE_RANK", "RANK", "LWS_WORKER_INDEX"}
+_VARIABLES = {
+    *("JOB_COMPLETION_INDEX", "NODE_RANK", "RANK", "PET_NODE_RANK", "LWS_WORKER_INDEX"),
+    *("VC_TASK_INDEX", "VK_TASK_INDEX"),
+}
 _TOKEN = re.compile(r"kube-api-access-\w{5}")
 
 

@@ -109,6 +109,11 @@ def test_nothing_is_removed_from_lists() -> None:
             '{"task":{"type":"worker","index":12}}',
             '{"task":{"type":"worker","index":0}}',
         ),
+        (
+            "TF_CONFIG",  # with enableDynamicWorker
+            '{"cluster":{"worker":{"7":"a-worker-7"}},"task":{"type":"worker","index":7}}',
+            '{"cluster":{"worker":{"7":"a-worker-7"}},"task":{"type":"worker","index":0}}',
+        ),
         ("WORLD_SIZE", "7", "7"),
     ],
 )
