@@ -84,6 +84,19 @@ def test_free_amounts(runner: CommandRunner) -> None:
     assert second["free"] == {"nvidia.com/a100": 8, "rdma/rdma_a100": 63}
 
 
+def test_amounts_that_cannot_be_counted(runner: CommandRunner) -> None:
+    """The API server accepts them from a kubelet and from users; all others still count."""
+    odd = {**POD, "metadata": {"name": "odd", "namespace": "lab"}}
+    limits = {"nvidia.com/v100": "1e30"}
+    odd["spec"] = {"nodeName": "v1", "containers": [{"name": "a", "resources": {"limits": limits}}]}
+    runner.api.answers["/api/v1/pods"] = listed(odd, POD)
+    runner.api.answers["/api/v1/nodes"] = listed(
+        *V100[:2], node("v2", "Tesla-V100-SXM2", v100="1e30", rdma_v100="63"), *A100
+    )
+    first, _ = form(runner, "--free")["fabrics"]
+    assert first["free"] == {"nvidia.com/v100": 12, "rdma/rdma_v100": 188}
+
+
 def test_without_the_right_to_read_pods(runner: CommandRunner) -> None:
     """Everything else is shown; free amounts are unknown."""
     del runner.api.answers["/api/v1/pods"]

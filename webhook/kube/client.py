@@ -8,7 +8,6 @@ retry after growing pauses, and can be stopped.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -23,6 +22,7 @@ from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
 from webhook.kube.api import message_of, single_line
 from webhook.kube.credentials import official_client
+from webhook.kube.deep_json import read_json
 from webhook.model.json import JsonObject
 
 #: An object as returned by the API server, in JSON's types.
@@ -191,7 +191,7 @@ def _impersonation(overrides: Overrides, headers: dict[str, str]) -> HTTPHeaderD
 def parsed(body: bytes) -> Object:
     """Return the object in an answer; {} for anything else."""
     try:
-        document: object = json.loads(body)
+        document = read_json(body)
     except ValueError:
         return {}
     return document if isinstance(document, dict) else {}

@@ -24,7 +24,7 @@ from webhook.kube.reflector import read_list
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, NODES, Item, WatchedResource
 from webhook.model.claims import CLAIM_KIND, TEMPLATE_KIND, is_made_for_pod
 from webhook.model.facts import Facts, key_of
-from webhook.model.inventory import reservation_of, reserved_on_nodes
+from webhook.model.inventory import Reservation, reservation_of, reserved_on_nodes
 from webhook.model.nodes import Node
 from webhook.model.pod import MAX_OWNERS
 
@@ -93,8 +93,21 @@ def reason_of(error: ClusterError) -> str:
 #
 # No other request waits for these lists, so their pages are large.
 
-_PODS = WatchedResource(resource="pods", project=reservation_of)
 _Projection = TypeVar("_Projection")
+
+
+def _countable_reservation(pod: Item) -> Reservation | None:
+    """Return a pod's reservation; None also if it cannot be counted.
+
+    Users decide on it, and the API server accepts 1e30: one pod must not hide all others.
+    """
+    try:
+        return reservation_of(pod)
+    except ShapeError:
+        return None
+
+
+_PODS = WatchedResource(resource="pods", project=_countable_reservation)
 
 
 def nodes_of_cluster(reads: ObjectReads) -> dict[str, Node]:

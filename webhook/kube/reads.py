@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-import orjson
 from kubernetes.client.rest import RESTResponse
 
 from webhook.errors import ClusterError
 from webhook.kube.api import LargePageError, Query, StatusError, message_of
 from webhook.kube.client import BROKEN, Client
+from webhook.kube.deep_json import read_json
 
 #: Timeouts for connecting, and for a page, which a busy API server may send slowly.
 CONNECT, READ = 3.0, 30.0
@@ -75,7 +75,7 @@ class HttpWatchStream:
             for chunk in self._response.stream(amt=None, decode_content=False):
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in filter(None, lines):
-                    yield orjson.loads(line)
+                    yield read_json(line)
         except BROKEN as error:
             raise self._client.unreachable(error) from error
 
@@ -97,7 +97,7 @@ def _seconds(retry_after: str | None) -> float:
 
 def _object(body: bytes) -> dict[str, object] | None:
     try:
-        document: object = orjson.loads(body)
+        document = read_json(body)
     except ValueError:
         return None
     return document if isinstance(document, dict) else None

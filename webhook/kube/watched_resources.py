@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Generic, TypeVar, overload
 from weakref import WeakValueDictionary
 
+from webhook.errors import ShapeError
 from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.claims import RequestedClasses, is_made_for_pod, requested_classes
 from webhook.model.facts import (
@@ -26,7 +27,9 @@ from webhook.model.facts import (
 )
 from webhook.model.node_availability import Availability
 from webhook.model.nodes import Node, node_of
-from webhook.model.objects import ClusterObject
+from webhook.model.objects import ClusterNode, ClusterObject
+from webhook.model.pod import fields_or_empty
+from webhook.model.quantity import to_integer
 
 #: An object as sent by the API server.
 Item = Mapping[str, object]
@@ -123,9 +126,33 @@ def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _node(manifest: Item) -> Node:
-    node = node_of(manifest)
+    """Return a node without the amounts that cannot be counted.
+
+    Its kubelet decides on them, and the API server accepts 1e30: one node must not end the watch.
+    """
+    try:
+        node = node_of(manifest)
+    except ShapeError:
+        node = node_of(_with_countable_amounts(manifest))
     shared = _shared(node.availability)
     return replace(node, labels=SharedLabels.of(node.labels), availability=shared)
+
+
+def _with_countable_amounts(manifest: Item) -> Item:
+    node = ClusterNode(manifest)
+    amounts = {
+        field: {name: amount for name, amount in offered.items() if _is_countable(amount)}
+        for field, offered in (("allocatable", node.allocatable), ("capacity", node.capacity))
+    }
+    return {**manifest, "status": {**fields_or_empty(manifest.get("status")), **amounts}}
+
+
+def _is_countable(amount: object) -> bool:
+    try:
+        to_integer(amount)
+    except ValueError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=1024)

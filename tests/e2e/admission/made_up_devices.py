@@ -6,6 +6,7 @@ starts: the tests see only the scheduler's allocations, and its reasons for none
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -146,6 +147,14 @@ class Place:
     def claim(self, name: str, *requests: tuple[str, str]) -> None:
         """Create a ResourceClaim whose requests have these names and device classes."""
         apply(self.cluster, _claim(name, requests))
+
+    def deep_claim(self, name: str, levels: int) -> None:
+        """Create a ResourceClaim with parameters for a driver that have so many levels."""
+        claim = _claim(name, [("nic", "rdma.dra.test")])
+        opaque = {"driver": "rdma.dra.test", "parameters": {"deep": "PARAMETERS"}}
+        claim["spec"]["devices"]["config"] = [{"opaque": opaque}]
+        text = json.dumps(claim).replace('"PARAMETERS"', "[" * levels + "]" * levels)
+        self.cluster.kubectl("create", "--filename=-", input=text)
 
     def forbid_claims(self) -> None:
         """Set a quota of no ResourceClaim."""

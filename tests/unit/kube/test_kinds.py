@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import H100, V100, decide_on, decision_input, gpu, pod, quantities
-from tests.unit.kube.cluster import limit_range, namespace, quota
+from tests.unit.kube.cluster import limit_range, namespace, node, quota
 from webhook.kube.reflector import SILENCE
 from webhook.kube.watched_resources import (
     CLAIM_TEMPLATES,
@@ -14,6 +14,7 @@ from webhook.kube.watched_resources import (
     KINDS,
     LIMIT_RANGES,
     NAMESPACES,
+    NODES,
     QUOTAS,
     WatchedResource,
 )
@@ -123,3 +124,15 @@ def test_watches_of_quiet_kinds_end_before_they_count_as_lost(
     shortest, longest = kind.watch_seconds
     assert 30 < shortest < longest < SILENCE
     assert all(watched.watch_seconds[0] > SILENCE for watched in KINDS)
+
+
+@pytest.mark.parametrize("field", ["allocatable", "capacity"])
+@pytest.mark.parametrize("amount", ["1e30", "1e3000", "100E", str(2**63), "9" * 70])
+def test_amounts_that_cannot_be_counted_are_left_out(amount: str, field: str) -> None:
+    """The API server accepts them from a kubelet; the others, and the other nodes, count."""
+    item = node("n1", v100="8", odd=amount)
+    offered = item["status"].pop("allocatable")
+    expected = node("n1", v100="8")
+    item["status"] |= {"allocatable": {}, field: {**offered, "memory": "1e30"}}
+    assert NODES.project(item) == NODES.project(expected)
+    assert NODES.project({**item, "spec": {"unschedulable": True}}) != NODES.project(expected)

@@ -1,0 +1,103 @@
+"""An object of any depth, which the API server accepts, can be read and written again."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from webhook.kube.client import parsed
+from webhook.kube.deep_json import MAX_DEPTH, read_json
+from webhook.kube.reads import HttpReads
+
+#: The depths that orjson writes and reads, and the API server's own limit.
+WRITTEN, READ, ACCEPTED = 254, 1024, 9_990
+
+
+def nested(levels: int, opening: str = '{"a":', closing: str = "}") -> str:
+    """Return JSON with so many levels."""
+    return opening * levels + "1" + closing * levels
+
+
+def depth_of(document: Any) -> int:
+    """Return the levels of a document with one branch."""
+    depth = 0
+    while document.__class__ in {dict, list}:
+        depth += 1
+        document = next(iter(document.values() if document.__class__ is dict else document), None)
+    return depth
+
+
+@pytest.mark.parametrize("brackets", [('{"a":', "}"), ("[", "]"), ('[{"a":', "}]")])
+@pytest.mark.parametrize("levels", [WRITTEN // 2, WRITTEN + 1, READ + 1, ACCEPTED // 2])
+def test_a_deep_object_is_read_up_to_a_level(levels: int, brackets: tuple[str, str]) -> None:
+    """What is beside it stays, in front and behind; the deepest level that is kept is empty."""
+    deep = nested(levels, *brackets)
+    body = f'{{"before":[{{}},"x"],"deep":{deep},"after":{{"b":[1,{{"c":"d"}}]}}}}'
+    read = read_json(body.encode())
+    assert (read["before"], read["after"]) == ([{}, "x"], {"b": [1, {"c": "d"}]})
+    written = json.loads(json.dumps(read))
+    assert written == read
+    assert orjson.loads(orjson.dumps(read)) == read
+    total = levels * len(brackets[0].strip('"a:')) + 1
+    assert depth_of({"deep": read["deep"]}) == (total if total <= WRITTEN else MAX_DEPTH)
+
+
+@pytest.mark.parametrize("levels", [1, MAX_DEPTH, WRITTEN])
+def test_what_can_be_written_is_kept(levels: int) -> None:
+    """Nothing is left out of it."""
+    body = nested(levels)
+    assert read_json(body.encode()) == json.loads(body)
+
+
+def test_brackets_in_texts_do_not_count() -> None:
+    """A text keeps its brackets, and its escaped quotes and backslashes."""
+    texts = ["}" * 300, "[" * 300, '\\"{', "\\", 'é"]', ""]
+    body = f'{{"texts":{json.dumps(texts)},"deep":{nested(READ + 1)},"{{":"\\\\"}}'
+    read = read_json(body.encode())
+    assert (read["texts"], read["{"]) == (texts, "\\")
+
+
+def test_two_deep_objects() -> None:
+    """Each is cut at the same level."""
+    body = f'{{"a":{nested(READ)},"b":{{}},"c":{nested(READ, "[", "]")}}}'
+    read = read_json(body.encode())
+    assert [depth_of(read[key]) for key in "abc"] == [MAX_DEPTH - 1, 1, MAX_DEPTH - 1]
+
+
+@pytest.mark.parametrize(
+    "body", ["", "{", "}", nested(READ + 1)[:-1], nested(READ + 1) + "}", '{"a', "nan", "]" * 300]
+)
+def test_what_is_no_json_is_refused(body: str) -> None:
+    """Also if it is deep."""
+    with pytest.raises(ValueError, match="line 1"):
+        read_json(body.encode())
+    assert parsed(body.encode()) == {}
+
+
+def test_a_client_reads_a_deep_object() -> None:
+    """Somebody with the token writes its `managedFields`; the replicas must go on."""
+    body = f'{{"metadata":{{"managedFields":[{nested(READ * 2)}]}},"spec":{{"holder":"a"}}}}'
+    read = parsed(body.encode())
+    assert read["spec"] == {"holder": "a"}
+    assert depth_of(read["metadata"]) == MAX_DEPTH - 1
+
+
+def test_lists_and_watches_go_on_after_a_deep_object() -> None:
+    """A user of one namespace may create it, and the webhook reads those of all namespaces."""
+    deep = f'{{"metadata":{{"name":"deep"}},"spec":{nested(READ + 1)}}}'
+    lines = f'{{"object":{deep}}}\n{{"object":{{}}}}\n'.encode()
+    body = f'{{"items":[{deep},{{"metadata":{{"name":"next"}}}}]}}'.encode()
+    response = SimpleNamespace(
+        read=lambda _: body, stream=lambda **_: [lines[:50], lines[50:]], close=lambda: None
+    )
+    answer = SimpleNamespace(status=200, response=response)
+    client: Any = SimpleNamespace(open=lambda *_, **__: answer)
+    reads = HttpReads(client)
+    page: Any = reads.get("/x", {})
+    assert [item["metadata"]["name"] for item in page["items"]] == ["deep", "next"]
+    events: Any = list(reads.stream("/x", {}, 1.0))
+    assert (events[0]["object"]["metadata"], events[1]) == ({"name": "deep"}, {"object": {}})
