@@ -34,7 +34,7 @@ def depth_of(document: Any) -> int:
 @pytest.mark.parametrize("brackets", [('{"a":', "}"), ("[", "]"), ('[{"a":', "}]")])
 @pytest.mark.parametrize("levels", [WRITTEN // 2, WRITTEN + 1, READ + 1, ACCEPTED // 2])
 def test_a_deep_object_is_read_up_to_a_level(levels: int, brackets: tuple[str, str]) -> None:
-    """What is beside it stays, in front and behind; the deepest level that is kept is empty."""
+    """Everything beside it stays; the deepest level that remains is empty."""
     deep = nested(levels, *brackets)
     body = f'{{"before":[{{}},"x"],"deep":{deep},"after":{{"b":[1,{{"c":"d"}}]}}}}'
     read = read_json(body.encode())
@@ -55,7 +55,7 @@ def test_what_can_be_written_is_kept(levels: int) -> None:
 
 def test_brackets_in_texts_do_not_count() -> None:
     """A text keeps its brackets, and its escaped quotes and backslashes."""
-    texts = ["}" * 300, "[" * 300, '\\"{', "\\", 'é"]', ""]
+    texts = ["}" * 300, "[" * 500, '\\"{', "\\", 'é"]', ""]
     body = f'{{"texts":{json.dumps(texts)},"deep":{nested(READ + 1)},"{{":"\\\\"}}'
     read = read_json(body.encode())
     assert (read["texts"], read["{"]) == (texts, "\\")
