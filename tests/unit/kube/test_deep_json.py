@@ -34,7 +34,7 @@ def depth_of(document: Any) -> int:
 @pytest.mark.parametrize("brackets", [('{"a":', "}"), ("[", "]"), ('[{"a":', "}]")])
 @pytest.mark.parametrize("levels", [WRITTEN // 2, WRITTEN + 1, READ + 1, ACCEPTED // 2])
 def test_a_deep_object_is_read_up_to_a_level(levels: int, brackets: tuple[str, str]) -> None:
-    """Everything beside it stays; the deepest level that remains is empty."""
+    """Everything around it stays; the deepest level that remains is empty."""
     deep = nested(levels, *brackets)
     body = f'{{"before":[{{}},"x"],"deep":{deep},"after":{{"b":[1,{{"c":"d"}}]}}}}'
     read = read_json(body.encode())
