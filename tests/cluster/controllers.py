@@ -1,8 +1,9 @@
 """Controllers of other projects, run as programs next to the cluster.
 
 Each also installs its project's kinds. Those for LWS, JobSet and cert-manager wait until the
-controller works. All but mpi-operator and cert-manager are started once for a cluster: two of them
-would make the same pods, or listen at the same port.
+controller works. None runs twice at a time: two would make the same pods, or listen at the same
+port. So mpi-operator, whose kind a test removes, ends with the block that started it, as cert-manager
+does, and the others are started once for a cluster.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ from tests.cluster.kinds import install_kinds
 from tests.cluster.processes import ClusterError, Process
 
 
-def start_mpi_operator(cluster: Cluster) -> Process:
-    """Run mpi-operator: MPIJob (kubeflow.org/v2beta1)."""
+@contextmanager
+def mpi_operator(cluster: Cluster) -> Iterator[None]:
+    """Run mpi-operator during the block: MPIJob (kubeflow.org/v2beta1)."""
     install_kinds(
         cluster, str(module_dir("mpi-operator") / "manifests/base/kubeflow.org_mpijobs.yaml")
     )
     flag = f"-kubeConfig={cluster.kubeconfig}"
-    return cluster.start("mpi-operator", [binary("mpi-operator"), flag])
+    process = cluster.start("mpi-operator", [binary("mpi-operator"), flag])
+    try:
+        yield
+    finally:
+        process.stop()
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.controllers import start_mpi_operator
+from tests.cluster.controllers import mpi_operator
 from tests.e2e.controllers.compared import check_preview, previews_of
 from tests.e2e.controllers.lab import (
     TARGET,
@@ -38,13 +39,14 @@ class Run(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def run(cluster: Cluster, lab: WorkloadNamespace) -> Run:
-    """Run the job to completion."""
-    start_mpi_operator(cluster)
-    lab.create("mpijob")
-    lab.wait("wait", "--for=condition=Succeeded", "mpijob/ranks")
-    (launcher,) = lab.pods(f"{ROLE}=launcher")
-    return Run(launcher, lab.pods(f"{ROLE}=worker"), lab.ranks(launcher))
+def run(cluster: Cluster, lab: WorkloadNamespace) -> Iterator[Run]:
+    """Run the job to completion; the launcher may fail first, and is then made again."""
+    with mpi_operator(cluster):
+        lab.create("mpijob")
+        lab.wait("wait", "--for=condition=Succeeded", "mpijob/ranks")
+        launchers = lab.pods(f"{ROLE}=launcher")
+        (launcher,) = (pod for pod in launchers if pod["status"]["phase"] == "Succeeded")
+        yield Run(launcher, lab.pods(f"{ROLE}=worker"), lab.ranks(launcher))
 
 
 def test_each_worker_runs_a_rank(run: Run) -> None:

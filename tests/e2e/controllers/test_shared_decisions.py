@@ -10,10 +10,10 @@ import pytest
 
 from tests.cluster.cluster import Cluster
 from tests.cluster.controllers import (
+    mpi_operator,
     start_jobset,
     start_kuberay,
     start_lws,
-    start_mpi_operator,
     start_training_operator,
 )
 from tests.cluster.install import TOLERATION, V100
@@ -35,7 +35,7 @@ from tests.waiting import until
 
 _DECISIONS = "rdma_webhook_decision_cache_{}_total"
 _OPERATORS: tuple[Callable[[Cluster], object], ...] = (
-    *(start_jobset, start_lws, start_mpi_operator, start_training_operator, start_kuberay),
+    *(start_jobset, start_lws, start_training_operator, start_kuberay),
 )
 #: A label of the fake nodes; each has another value.
 RACK = "rack"
@@ -92,7 +92,8 @@ def namespace(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
     configuration = register(cluster, NAMESPACE, server)
     for start in _OPERATORS:
         start(cluster)
-    yield Namespace(cluster, server)
+    with mpi_operator(cluster):
+        yield Namespace(cluster, server)
     cluster.kubectl("delete", "mutatingwebhookconfiguration", configuration)
     cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
     server.stop()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.controllers import start_mpi_operator
+from tests.cluster.controllers import mpi_operator
 from tests.e2e.documents import apply
 from tests.e2e.verify.conftest import RunNamespace
 from tests.e2e.verify.running import Running, verify
@@ -59,9 +59,8 @@ def test_without_mpi_operator(lab: RunNamespace, start: Start) -> None:
 @pytest.fixture(scope="module")
 def operator(lab: RunNamespace) -> Iterator[None]:
     """Run mpi-operator."""
-    process = start_mpi_operator(lab.cluster)
-    yield
-    process.stop()
+    with mpi_operator(lab.cluster):
+        yield
 
 
 @pytest.mark.usefixtures("operator")
@@ -93,7 +92,7 @@ def worker(lab: RunNamespace) -> Iterator[str]:
     pod["metadata"] |= {"name": plan.name, "namespace": lab.name}
     apply(lab.cluster, pod)
     here = f"--namespace={lab.name}"
-    lab.cluster.kubectl(here, "wait", "--for=condition=Ready", f"pod/{plan.name}", "--timeout=120s")
+    lab.cluster.kubectl(here, "wait", "--for=condition=Ready", f"pod/{plan.name}", "--timeout=300s")
     key = "mkdir -p ~/.ssh; cd ~/.ssh; ssh-keygen -qN '' -f id_rsa; cp id_rsa.pub authorized_keys"
     lab.cluster.kubectl(here, "exec", plan.name, "--", "sh", "-c", key)
     yield plan.name
@@ -135,7 +134,8 @@ def test_images_that_lack_something(lab: RunNamespace, start: Start) -> None:
 @pytest.mark.usefixtures("operator")
 def test_gpus_that_no_node_has(lab: RunNamespace, start: Start) -> None:
     """Workers that fit nowhere are explained as `why` explains them."""
-    options = ("--gpu-resource", "lab.invalid/gpu", "--timeout", "9s")
+    # Long enough for operator and scheduler to have looked at the workers.
+    options = ("--gpu-resource", "lab.invalid/gpu", "--timeout", "20s")
     run = start("--image", lab.mpi, *STAND_IN, "-o", "json", *options)
     code, out = run.wait()
     assert code == 3, run.printed
