@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tests.cluster import bringup, kwok, lifetime, state
 from tests.cluster.access import Access, by_certificate
@@ -148,14 +149,9 @@ class Cluster:
         return names
 
     def _ready(self) -> set[str]:
-        """Return the fake nodes that are ready; `kubectl wait` would ask for each separately."""
+        """Return the fake nodes that take pods; `kubectl wait` would ask for each separately."""
         text = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=json")
-        return {
-            node["metadata"]["name"]
-            for node in json.loads(text)["items"]
-            for condition in node["status"].get("conditions") or ()
-            if (condition["type"], condition["status"]) == ("Ready", "True")
-        }
+        return {node["metadata"]["name"] for node in json.loads(text)["items"] if _takes_pods(node)}
 
     def start(
         self,
@@ -176,6 +172,14 @@ class Cluster:
         lifetime.remove(self.directory)
         if self._owned is not None:
             self._owned.release()
+
+
+def _takes_pods(node: dict[str, Any]) -> bool:
+    """Return whether a node is ready, and its controller has removed the taint of new nodes."""
+    conditions = node["status"].get("conditions") or ()
+    return ("Ready", "True") in {
+        (condition["type"], condition["status"]) for condition in conditions
+    } and not any("not-ready" in taint["key"] for taint in node["spec"].get("taints", ()))
 
 
 def attach(directory: Path) -> Cluster | None:

@@ -27,6 +27,7 @@ from tests.cluster.fabrics import apply_fabrics, define, remove, wait_until_in_u
 from tests.cluster.images import ROOT, webhook_image
 from tests.cluster.node import NAME as REAL
 from tests.cluster.processes import ClusterError
+from tests.waiting import PATIENCE
 from webhook.config import EXAMPLE
 
 OVERLAYS = ROOT / "manifests" / "overlays"
@@ -48,8 +49,13 @@ PRODUCT = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
 V100_PRODUCT = "nvidia.com/gpu.product=Tesla-V100-SXM2-32GB"
 #: The toleration of pods for the fake node, which has the A100s.
 TOLERATION = {"key": kwok.FAKE, "operator": "Exists"}
-#: Seconds until two replicas are ready, even if one core has to do everything.
-READY = 120
+
+
+class NoAnswerError(ClusterError, ConnectionError):
+    """The API server, or the replica behind its proxy, gave no answer, or an error.
+
+    `until` then tries again: a replica may have ended since it was listed.
+    """
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Webhook:
         api = Api(self.cluster.access, seconds=30.0)
         answer = api.text(path)
         if answer is None:
-            raise ClusterError(f"the API server has no answer for {path}")
+            raise NoAnswerError(f"the API server has no answer for {path}")
         return answer
 
     def kubectl(self, *arguments: str, **how: Any) -> str:
@@ -249,10 +255,10 @@ def _label(cluster: Cluster) -> None:
 
 def _wait(webhook: Webhook) -> None:
     """Wait until all replicas have this version and are ready."""
-    deadline = time.monotonic() + READY
+    deadline = time.monotonic() + PATIENCE
     while not _rolled_out(webhook):
         if time.monotonic() > deadline:
-            raise ClusterError(f"not ready after {READY} s\n{_diagnosis(webhook)}")
+            raise ClusterError(f"not ready after {PATIENCE:g} s\n{_diagnosis(webhook)}")
         time.sleep(0.2)
     for replica in webhook.replicas():
         answer = webhook.ask(replica, "/readyz")
@@ -275,7 +281,7 @@ def _rolled_out(webhook: Webhook) -> bool:
     )
 
 
-def called(cluster: Cluster, seconds: float = 60.0) -> None:
+def called(cluster: Cluster, seconds: float = PATIENCE) -> None:
     """Wait until an opted-in pod is changed: API server and kube-proxy need time to notice us."""
     pod = _created(cluster)
     deadline = time.monotonic() + seconds
@@ -286,7 +292,7 @@ def called(cluster: Cluster, seconds: float = 60.0) -> None:
         pod = _created(cluster)
 
 
-def uncalled(cluster: Cluster, seconds: float = 60.0) -> None:
+def uncalled(cluster: Cluster, seconds: float = PATIENCE) -> None:
     """Wait until an opted-in pod is created unchanged: the API server needs time to notice."""
     pod = _created(cluster)
     deadline = time.monotonic() + seconds

@@ -16,8 +16,7 @@ from tests.cluster.binaries import binary, module_dir
 from tests.cluster.cluster import Cluster
 from tests.cluster.pki import Authority
 from tests.cluster.processes import ClusterError, Process
-
-_SECONDS = 60.0
+from tests.waiting import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def _configuration(manager: Manager, certificates: Path) -> dict[str, Any]:
 
 
 def _wait(process: Process, address: tuple[str, int]) -> None:
-    deadline = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             return socket.create_connection(address, 1).close()
