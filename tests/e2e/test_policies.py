@@ -25,6 +25,7 @@ from tests.e2e.documents import (
     workload,
 )
 from tests.e2e.renderings import with_namespace
+from tests.e2e.rights import is_allowed, service_account, wait_for_right
 from tests.e2e.wire import send
 from tests.waiting import until
 from webhook.admission.match import predict_call as previewed
@@ -43,7 +44,6 @@ MANIFESTS = Path(__file__).parents[2] / "manifests"
 CONFIGURATION = "mutatingwebhookconfiguration/zz-rdma-webhook"
 VALIDATION = "validatingwebhookconfiguration/rdma-webhook"
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-_REVIEWS = "authorization.k8s.io/v1"
 CONFIGURATIONS = f"{_ADMISSION}/mutatingwebhookconfigurations"
 VALIDATIONS = f"{_ADMISSION}/validatingwebhookconfigurations"
 #: The two objects whose `caBundle` our ServiceAccount may change.
@@ -92,6 +92,7 @@ def namespaces(cluster: Cluster, shipped: Installation) -> Iterator[None]:
     make_namespaces(cluster, *(namespace(name, value) for name, value in LABELS.items()))
     # Wait until the API server has the policies.
     until(lambda: bool(ask(cluster, pod("policies-plain", {ENABLE: "true"})).advice))
+    wait_for_right(cluster, ACCOUNT, "watch", "nodes")
     yield
     cluster.kubectl("delete", "--wait=false", "namespace", *LABELS)
 
@@ -113,7 +114,14 @@ def deaf(cluster: Cluster, shipped: Installation) -> Iterator[Deaf]:
         hook["failurePolicy"] = failure_policy
         apply(cluster, document)
         probe = pod("policies-on", {ENABLE: "true"})
-        until(lambda: ask(cluster, probe).created == (failure_policy == "Ignore"))
+        # Under Ignore the pod is created unchanged, which the detector sees.
+        expected = (True, [UNCHANGED]) if failure_policy == "Ignore" else (False, [])
+
+        def has_come() -> bool:
+            answer = ask(cluster, probe)
+            return (answer.created, answer.detector) == expected
+
+        until(has_come, lambda: ask(cluster, probe))
 
     yield deafen
     cluster.kubectl("delete", CONFIGURATION)
@@ -511,14 +519,9 @@ def may(cluster: Cluster, user: str, verb: str, target: str, space: str = "rdma-
     resource, _, name = target.partition("/")
     resource, _, group = resource.partition(".")
     group = group or ("admissionregistration.k8s.io" if "configuration" in resource else "")
-    attributes = {"verb": verb, "group": group, "resource": f"{resource.rstrip('s')}s"}
+    kind = f"{resource.rstrip('s')}s{f'.{group}' if group else ''}"
     cluster_scoped = resource == "nodes" or "configuration" in resource
-    attributes |= {"name": name, "namespace": "" if cluster_scoped else space, "version": "*"}
-    spec = {"user": user, "groups": ["system:authenticated"], "resourceAttributes": attributes}
-    review = {"apiVersion": _REVIEWS, "kind": "SubjectAccessReview", "spec": spec}
-    response = send(cluster, "POST", f"/apis/{_REVIEWS}/subjectaccessreviews", review)
-    assert response.code == 201, response.refusal
-    return bool(response.object["status"]["allowed"])
+    return is_allowed(cluster, user, verb, kind, space="" if cluster_scoped else space, name=name)
 
 
 # The guard.
@@ -543,6 +546,8 @@ def mighty(cluster: Cluster, deaf: Deaf, validation: None) -> Iterator[Cluster]:
     accounts = ("rdma-webhook:rdma-webhook", "elsewhere:rdma-webhook")
     role = ("--clusterrole=cluster-admin", *(f"--serviceaccount={account}" for account in accounts))
     cluster.kubectl("create", "clusterrolebinding", "policies-mighty", *role)
+    for account in accounts:
+        wait_for_right(cluster, service_account(*account.split(":")), "delete", "secrets")
     yield cluster
     cluster.kubectl("delete", "clusterrolebinding", "policies-mighty")
 

@@ -12,6 +12,7 @@ import yaml
 from tests.cluster.cluster import Cluster
 from tests.e2e.certs.lab import CONFIGURATION, FLAGS, NAME, RBAC, Installation
 from tests.e2e.documents import namespace
+from tests.e2e.rights import service_account, wait_for_right
 from tests.integration.replica import Replica
 
 #: Starts a number of replicas at once, with these flags, and makes them the Service's endpoints.
@@ -27,6 +28,8 @@ def account(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
     lab.apply(namespace(NAME, None), namespace(f"{NAME}-lab", None), account)
     rights = RBAC.read_text().replace("rdma-webhook", NAME)
     cluster.kubectl("apply", "-f", "-", input=rights)
+    resource = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+    wait_for_right(cluster, service_account(NAME, NAME), "patch", resource, name=NAME)
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     token = cluster.kubectl("create", "token", NAME, "-n", NAME).strip()
     for user in config["users"]:

@@ -12,6 +12,7 @@ from tests.cluster.node import NAME as REAL
 from tests.e2e.discover.running import discover
 from tests.e2e.installed.identity import kubeconfig_of
 from tests.e2e.installed.space import Space
+from tests.e2e.rights import service_account, wait_for_right
 from webhook.diagnose.discover.cluster import OBJECTS_COMMAND
 
 PORT = """\
@@ -54,6 +55,7 @@ def reader(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     given = f"--serviceaccount={space.name}:reader"
     binding = ("clusterrolebinding", "discover-reader", "--clusterrole=discover-reader")
     space.cluster.kubectl("create", *binding, given)
+    wait_for_right(space.cluster, service_account(space.name, "reader"), "list", "nodes")
     yield file
     for kind in ("clusterrole", "clusterrolebinding"):
         space.cluster.kubectl("delete", kind, "discover-reader")

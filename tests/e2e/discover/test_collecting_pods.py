@@ -17,6 +17,7 @@ from tests.cluster.node import NAME as REAL
 from tests.e2e.discover.running import discover
 from tests.e2e.documents import apply
 from tests.e2e.installed.space import Space
+from tests.e2e.rights import service_account, wait_for_right
 from tests.waiting import until
 from webhook.diagnose.discover.inputs import NodeText, read_texts
 from webhook.diagnose.tools.observations import InterfaceObservation, PropertyObservation
@@ -62,7 +63,9 @@ def account(space: Space) -> list[str]:
             "subjects": [{"kind": "ServiceAccount", **meta}],
         },
     )
-    return [f"--as=system:serviceaccount:{space.name}:{ACCOUNT}"]
+    user = service_account(space.name, ACCOUNT)
+    wait_for_right(space.cluster, user, "get", "pods/log", space=space.name)
+    return [f"--as={user}"]
 
 
 def commands(manifest: Path) -> list[list[str]]:

@@ -7,6 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 
 from tests.e2e.installed.space import Space
+from tests.e2e.rights import service_account, wait_for_right
 
 
 def kubeconfig_of(space: Space, account: str, folder: Path) -> Path:
@@ -29,8 +30,10 @@ def kubeconfig_of(space: Space, account: str, folder: Path) -> Path:
 
 
 def allow(space: Space, account: str, verb: str, resource: str) -> None:
-    """Let an account do something in the namespace."""
+    """Let an account do something in the namespace, and wait until it may."""
     name = f"{account}-{verb}-{resource}"
     space.kubectl("create", "role", name, f"--verb={verb}", f"--resource={resource}")
     given = f"--serviceaccount={space.name}:{account}"
     space.kubectl("create", "rolebinding", name, f"--role={name}", given)
+    user = service_account(space.name, account)
+    wait_for_right(space.cluster, user, verb, resource, space=space.name)
