@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
@@ -67,13 +68,17 @@ class Neighbor:
     takes: float = 0.0
     #: Seconds between two moments at which all calls that wait are answered; 0: each by itself.
     period: float = 0.0
-    #: For each call, in order: the number of operations in the answer.
+    #: For each call of the present registration, in order: the number of operations in the answer.
     answered: list[int] = field(default_factory=list)
+    #: The number of registrations so far. Each has its own path, since the API server may call an
+    #: earlier one for a while after it was deleted.
+    registrations: int = 0
 
     @contextmanager
     def moved_in(self, name: str, habit: Habit, reinvocation: str) -> Iterator[None]:
         """Register it under this name during the block."""
         self.habit = habit
+        self.registrations += 1
         self.answered.clear()
         document = self._configuration(name, reinvocation)
         self.cluster.kubectl("create", "--filename=-", input=json.dumps(document))
@@ -82,11 +87,17 @@ class Neighbor:
         finally:
             self.cluster.kubectl("delete", "mutatingwebhookconfiguration", name)
 
-    def answer(self, review: Document) -> Document:
-        """Answer an AdmissionReview."""
+    @property
+    def path(self) -> str:
+        """The path at which the API server calls the present registration."""
+        return f"/{self.registrations}"
+
+    def answer(self, review: Document, path: str) -> Document:
+        """Answer an AdmissionReview that was posted to a path."""
         time.sleep(self.takes + _until_next(self.period))
-        ops = self.habit(review["request"]["object"])
-        self.answered.append(len(ops))
+        ops = self.habit(review["request"]["object"]) if path == self.path else []
+        if path == self.path:
+            self.answered.append(len(ops))
         response = {"uid": review["request"]["uid"], "allowed": True}
         if ops:
             patch = base64.b64encode(json.dumps(ops).encode()).decode()
@@ -101,7 +112,7 @@ class Neighbor:
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "clientConfig": {
-                "url": f"https://{self.cluster.network.machine}:{self.port}/",
+                "url": f"https://{self.cluster.network.machine}:{self.port}{self.path}",
                 "caBundle": base64.b64encode(self.ca.certificate).decode(),
             },
             "rules": [{**rule, "resources": ["pods"]}],
@@ -156,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        body = json.dumps(self.neighbor.answer(review)).encode()
+        body = json.dumps(self.neighbor.answer(review, urlsplit(self.path).path)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
