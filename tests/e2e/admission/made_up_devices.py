@@ -132,6 +132,9 @@ class Place:
 
     def reserve(self, claim: str) -> None:
         """Fill a claim's list of users up to the number that Kubernetes allows."""
+        until(lambda: self._is_reserved(claim))
+
+    def _is_reserved(self, claim: str) -> bool:
         document = self.read("resourceclaims", claim, _CLAIMS)
         users = document["status"]["reservedFor"]
         numbers = range(_MAX_USERS - len(users))
@@ -142,7 +145,9 @@ class Place:
         ]
         path = f"/{_CLAIMS}/namespaces/{SPACE}/resourceclaims/{claim}/status"
         response = send(self.cluster, "PUT", path, document)
-        assert response.code == 200, response.object
+        # 409: the scheduler or a controller has just changed it.
+        assert response.code in {200, 409}, response.object
+        return response.code == 200
 
     def claim(self, name: str, *requests: tuple[str, str]) -> None:
         """Create a ResourceClaim whose requests have these names and device classes."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.cluster.cluster import Cluster
+from tests.e2e.admission.by_url import Webhook
 from tests.e2e.admission.conftest import Webhooks
 from tests.e2e.admission.pods import create, pod, trainer
+from tests.waiting import until
 
 
 def test_a_pod_without_a_name_is_patched(cluster: Cluster, webhooks: Webhooks) -> None:
@@ -14,9 +16,12 @@ def test_a_pod_without_a_name_is_patched(cluster: Cluster, webhooks: Webhooks) -
     answer = create(cluster, manifest)
     assert answer.added_capabilities() == ["IPC_LOCK"]
     assert answer.object["metadata"]["name"].startswith("probe-unnamed-")
-    decided = webhooks["informed"].logged("decided")[-1]
-    assert decided["name"] == "probe-unnamed-*"
-    assert decided["namespace"] == "admission-plain"
+    until(lambda: _is_logged(webhooks["informed"]))  # a moment after the answer
+
+
+def _is_logged(webhook: Webhook) -> bool:
+    decided = {(line["name"], line["namespace"]) for line in webhook.logged("decided")}
+    return ("probe-unnamed-*", "admission-plain") in decided
 
 
 def test_devices_are_requested_and_limited(cluster: Cluster, webhooks: Webhooks) -> None:

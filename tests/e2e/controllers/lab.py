@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 
 from tests.cluster.cluster import Cluster, KubectlError
 from tests.e2e.documents import make_namespaces, namespace
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 WORKLOADS = Path(__file__).parent / "workloads"
 #: The mutations applied to a container with a GPU of the v100 fabric, except for files.
@@ -46,10 +45,10 @@ class WorkloadNamespace:
         text = self.kubectl("get", "pods", f"--selector={selector}", "--output=json")
         return sorted(json.loads(text)["items"], key=lambda pod: str(pod["metadata"]["name"]))
 
-    def wait(self, *arguments: str, seconds: int = 90) -> None:
+    def wait(self, *arguments: str) -> None:
         """Run a kubectl command that waits; if it fails, show pods and events."""
         try:
-            self.kubectl(*arguments, f"--timeout={seconds}s")
+            self.kubectl(*arguments, f"--timeout={PATIENCE:g}s")
         except KubectlError as error:
             commands = (("get", "pods", "--output=wide"), ("get", "events"))
             outputs = (self.kubectl(*command, check=False) for command in commands)
@@ -63,10 +62,10 @@ class WorkloadNamespace:
         printed = (json.loads(line) for line in lines if line.startswith("{"))
         return sorted(printed, key=lambda rank: int(rank["rank"]))
 
-    def calls(self, log: str) -> Counter[str]:
-        """Count the decisions on this namespace in the webhook's log, by pod name."""
+    def decisions(self, log: str) -> list[Document]:
+        """Return the lines about decisions on this namespace in the webhook's log."""
         lines = (json.loads(line) for line in log.splitlines() if '"decided"' in line)
-        return Counter(line["name"] for line in lines if line["namespace"] == self.namespace)
+        return [line for line in lines if line["namespace"] == self.namespace]
 
 
 @contextmanager

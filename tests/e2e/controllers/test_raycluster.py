@@ -25,8 +25,14 @@ def pods(cluster: Cluster, lab: WorkloadNamespace) -> dict[str, Document]:
     """Let the operator make the pods of a cluster; return them by their type."""
     start_kuberay(cluster)
     lab.create("raycluster")
-    until(lambda: len(lab.pods()) == 2)
-    return {pod["metadata"]["labels"][TYPE]: pod for pod in lab.pods()}
+    pods: dict[str, Document] = {}
+
+    def are_made() -> bool:
+        pods.update((pod["metadata"]["labels"][TYPE], pod) for pod in lab.pods())
+        return pods.keys() == {"head", "worker"}
+
+    until(are_made)
+    return pods
 
 
 def test_head_gets_variables_only(lab: WorkloadNamespace, pods: dict[str, Document]) -> None:
