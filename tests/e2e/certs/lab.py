@@ -6,7 +6,7 @@ The processes are the endpoints of its Service, and its ServiceAccount has only 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -77,13 +77,15 @@ class Installation:
 
     def trust(self, pem: bytes | None) -> None:
         """Replace `caBundle` in both configurations; None removes it."""
-        for path in PATHS:
-            configuration = self._read(path)
+        bundle = {} if pem is None else {"caBundle": b64encode(pem).decode()}
+
+        def change(configuration: Document) -> None:
             client = configuration["webhooks"][0]["clientConfig"]
             client.pop("caBundle", None)
-            if pem is not None:
-                client["caBundle"] = b64encode(pem).decode()
-            assert self._api.replace(path, configuration)
+            client |= bundle
+
+        for path in PATHS:
+            self._change(path, change)
 
     def delete(self, kind: str) -> None:
         """Delete the Secret or the configuration."""
@@ -92,13 +94,24 @@ class Installation:
 
     def overwrite(self) -> None:
         """Write garbage into the Secret."""
-        secret = self.secret
-        secret["data"] = {key: b64encode(b"garbage").decode() for key in secret["data"]}
-        assert self._api.replace(_SECRET, secret)
+        garbage = b64encode(b"garbage").decode()
+        self._change(
+            _SECRET, lambda secret: secret["data"].update(dict.fromkeys(secret["data"], garbage))
+        )
 
     def freeze(self) -> None:
         """Make the Secret immutable."""
-        assert self._api.replace(_SECRET, {**self.secret, "immutable": True})
+        self._change(_SECRET, lambda secret: secret.update(immutable=True))
+
+    def _change(self, path: str, change: Callable[[Document], None]) -> None:
+        """Change an object; try again if a replica has written it since it was read."""
+
+        def is_changed() -> bool:
+            document = self._read(path)
+            change(document)
+            return self._api.replace(path, document)
+
+        until(is_changed)
 
     def patched(self) -> bool:
         """Dry-run a pod; return False if the API server could not reach the webhook."""

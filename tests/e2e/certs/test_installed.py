@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.cluster.install import DEPLOYMENT, NAME, Webhook
 from tests.e2e.certs.command import certs
+from tests.waiting import until
 
 
 def test_from_outside(webhook: Webhook) -> None:
     """With an administrator's kubeconfig it shows the Secret, `caBundle` and each replica."""
-    code, report = certs("status", "--kubeconfig", str(webhook.cluster.kubeconfig))
+    report: dict[str, Any] = {}
 
-    assert (code, report["healthy"], report["phase"]) == (0, True, "settled"), report
-    assert len(report["handshakes"]) == len(webhook.replicas())
+    def shows_each_replica() -> bool:
+        # The Service's endpoints follow the replicas after a moment.
+        code, now = certs("status", "--kubeconfig", str(webhook.cluster.kubeconfig))
+        report.update(now, code=code)
+        return len(now["handshakes"]) == len(webhook.replicas())
+
+    until(shows_each_replica, lambda: report)
+    assert (report["code"], report["healthy"], report["phase"]) == (0, True, "settled"), report
     name = f"{NAME}.{NAME}.svc"
     assert {(handshake["issuer"], handshake["names"][0]) for handshake in report["handshakes"]} == {
         ("current", name)
