@@ -29,7 +29,7 @@ class Replica:
 
     def get(self, path: str) -> tuple[int, str]:
         """Get a page of its health port; return status and answer."""
-        with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection(self.address, 8080, timeout=60)) as connection:
             connection.request("GET", path)
             answer = connection.getresponse()
             return answer.status, answer.read().decode()

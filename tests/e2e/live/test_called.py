@@ -13,9 +13,6 @@ from tests.cluster.install import CONFIGURATION, VALIDATION, Webhook, called, si
 from tests.e2e.configuration_events import delete_events, event_created
 from tests.waiting import until
 
-#: Seconds within which the status must show that nobody calls the webhook.
-SECONDS = 90.0
-
 
 def condition(webhook: Webhook) -> tuple[str, str]:
     """Return status and reason of the condition."""
@@ -29,7 +26,6 @@ def becomes(webhook: Webhook, status: str, reason: str) -> None:
     """Wait for the condition, and say how long it took."""
     took = until(lambda: condition(webhook) == (status, reason))
     progress.say(f"{reason} after {took:.1f} s")
-    assert took < SECONDS
 
 
 @pytest.fixture

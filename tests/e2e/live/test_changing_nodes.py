@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api import Api
 from tests.cluster.install import A100, NAME, V100, Webhook
 from tests.cluster.kwok import FAKE
 from tests.e2e.admission.pods import Answer, create
@@ -79,6 +78,15 @@ def current_nodes(webhook: Webhook) -> dict[str, Any]:
     return {item["metadata"]["name"]: item for item in items}
 
 
+def _knows_the_nodes(webhook: Webhook, replica: str) -> bool:
+    """Return whether a replica has the same nodes as the API server now."""
+    objects = ({**item, "kind": "Node"} for item in current_nodes(webhook).values())
+    configuration = load_fabrics(webhook.fabrics).compiled
+    expected = anonymous_form(build_inventory(Facts.from_objects(objects).nodes, configuration))
+    path = f"/api/v1/namespaces/{NAME}/pods/https:{replica}:8444/proxy/fabrics"
+    return bool(json.loads(webhook.read(path)) == expected)
+
+
 def test_no_decision_is_missed_while_nodes_change(lab: ChangingNamespace, nodes: list[str]) -> None:
     """All pods are created, and in the end each replica has the same nodes as the API server.
 
@@ -93,13 +101,9 @@ def test_no_decision_is_missed_while_nodes_change(lab: ChangingNamespace, nodes:
     assert [answer.refusal for answer in answers] == [""] * PODS
     assert {answer.status["fabric"] for answer in answers} <= set(HOMES.values())
 
-    configuration, now = load_fabrics(webhook.fabrics).compiled, current_nodes(webhook)
-    node_facts = Facts.from_objects({**item, "kind": "Node"} for item in now.values()).nodes
-    expected = anonymous_form(build_inventory(node_facts, configuration))
-    api = Api(webhook.cluster.access, seconds=30.0)
     for replica in webhook.replicas():
-        path = f"/api/v1/namespaces/{NAME}/pods/https:{replica}:8444/proxy/fabrics"
-        until(lambda path=path: json.loads(api.text(path) or "{}") == expected)  # type: ignore[misc]
+        until(lambda replica=replica: _knows_the_nodes(webhook, replica))  # type: ignore[misc]
+    now = current_nodes(webhook)
     for name in nodes:
         home = HOMES[now[name]["metadata"]["labels"][PRODUCT]]
         assert ask(lab, name).status["fabric"] == home, name

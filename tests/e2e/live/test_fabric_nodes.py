@@ -36,14 +36,16 @@ def row(webhook: Webhook) -> dict[str, Any]:
 
 def expect(webhook: Webhook, nodes: int, unavailable: int, *problems: str) -> dict[str, Any]:
     """Wait until the status has these numbers of nodes and these problems; return its row."""
+    current: dict[str, Any] = {}
 
     def has_come() -> bool:
-        current = row(webhook)
+        current.clear()
+        current.update(row(webhook))
         counts = (current.get("nodes"), current.get("unavailableNodes"))
         return counts == (nodes, unavailable) and current["problems"] == [*problems]
 
-    until(has_come)
-    return row(webhook)
+    until(has_come, lambda: current)
+    return current
 
 
 def printed(webhook: Webhook) -> tuple[int, str]:

@@ -34,7 +34,7 @@ def test_the_status_follows_the_object(webhook: Webhook) -> None:
     """Valid and in use; then one that cannot be used, with the place; then valid again."""
     usable = webhook.fabrics.read_text(encoding="utf-8")
     apply_fabrics(webhook.cluster, usable)
-    until(lambda: holds(webhook, Valid="True", Active="True"))
+    until(lambda: holds(webhook, Valid="True", Active="True", Ready="True"))
     actual = status(webhook)
     names = [fabric["name"] for fabric in yaml.safe_load(usable)["spec"]["fabrics"]]
     assert actual["fabricNames"] == ", ".join(names)
@@ -72,5 +72,9 @@ def test_the_status_follows_the_object(webhook: Webhook) -> None:
 def test_a_single_replica_writes_it(webhook: Webhook) -> None:
     """The holder of the Lease writes it, and is one of the replicas."""
     read = ("get", "lease", NAME, f"--namespace={NAME}", "--output=json")
-    lease = json.loads(webhook.cluster.kubectl(*read))
-    assert lease["spec"]["holderIdentity"] in webhook.replicas()
+
+    def holder() -> str:
+        lease = json.loads(webhook.cluster.kubectl(*read))
+        return str(lease["spec"].get("holderIdentity", ""))
+
+    until(lambda: holder() in webhook.replicas(), holder)

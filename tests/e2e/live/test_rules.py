@@ -27,7 +27,7 @@ def test_a_rule_that_is_added_keeps_the_limit(lab: ChangingNamespace, kind: str,
 
 def test_a_level_that_is_enforced_leaves_the_capability_out(lab: ChangingNamespace) -> None:
     """A label set on a namespace in use leaves the capability out; its removal adds it again."""
-    assert lab.ask().added_capabilities() == ["IPC_LOCK"]
+    lab.wait_for_answers(lambda answer: answer.added_capabilities() == ["IPC_LOCK"])
     lab.label(LEVEL, "baseline")
     added = lab.wait_for_answers(
         lambda answer: bool(answer.object) and not answer.added_capabilities()
