@@ -17,7 +17,7 @@ from tests.cluster.binaries import binary
 from tests.cluster.vegeta import Target
 from tests.e2e.documents import Document
 from tests.e2e.installed.space import Space
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 #: Pods a second by default.
 RATE = 25
@@ -79,7 +79,7 @@ def creating(
             yield creations
         finally:
             attack.send_signal(signal.SIGINT)  # it waits for requests under way
-            attack.wait(60)
+            attack.wait(PATIENCE)
     _read(results, creations)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.cluster.cluster import Cluster
 from tests.cluster.install import TOLERATION
 from tests.e2e.documents import ENABLE, Document
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,12 @@ class Space:
         document: Document = json.loads(self.kubectl("get", "pod", pod, "--output=json"))
         return document
 
-    def wait_until_started(self, pod: str, seconds: int = 60) -> Document:
+    def wait_until_started(self, pod: str) -> Document:
         """Wait until a pod runs; if it does not, fail with the events."""
         self.cluster.skip_if_existing("an image for workloads on its nodes")
         try:
-            self.kubectl("wait", "--for=condition=Ready", f"pod/{pod}", f"--timeout={seconds}s")
+            wait = ("wait", "--for=condition=Ready", f"--timeout={PATIENCE:g}s")
+            self.kubectl(*wait, f"pod/{pod}")
         except Exception as error:
             raise AssertionError(self.kubectl("get", "events", "--output=wide")) from error
         return self.get(pod)

@@ -49,7 +49,7 @@ def test_live_workloads_are_compared_by_their_templates(
 ) -> None:
     """The pod is patched already; the templates of its Job and of an idle Deployment are not."""
     space.create(*workloads(space))
-    space.kubectl("wait", "--for=jsonpath={.status.active}=1", "job/compared-job", "--timeout=60s")
+    space.kubectl("wait", "--for=jsonpath={.status.active}=1", "job/compared-job", "--timeout=300s")
     access = ("--kubeconfig", space.cluster.kubeconfig, "-n", space.name)
     old = Path(webhook.fabrics).read_text(encoding="utf-8")
     unchanged = tmp_path / "same.yaml"

@@ -18,7 +18,7 @@ from tests.cluster.install import (
     changed_by_apply,
     site,
 )
-from tests.e2e.installed.calls import answers, calls
+from tests.e2e.installed.calls import answers, settled_calls
 from tests.e2e.installed.space import Space
 from tests.faults.replicas import settled
 from tests.waiting import until
@@ -35,8 +35,8 @@ def test_two_replicas_run_the_image_of_this_checkout(webhook: Webhook) -> None:
     assert container["image"] == webhook.image
     status = deployment["status"]
     assert [status["replicas"], status["updatedReplicas"], status["availableReplicas"]] == [2, 2, 2]
-    budget = json.loads(webhook.kubectl("get", "poddisruptionbudget", NAME, "--output=json"))
-    assert budget["status"]["disruptionsAllowed"] == 1
+    allowed = "--output=jsonpath={.status.disruptionsAllowed}"
+    until(lambda: webhook.kubectl("get", "poddisruptionbudget", NAME, allowed) == "1")
     for replica in webhook.replicas():
         assert webhook.ask(replica, "/readyz").endswith("\nready\n")
 
@@ -84,10 +84,10 @@ def test_nothing_is_read_all_the_time(webhook: Webhook) -> None:
 
 def test_the_api_server_calls_it_through_its_service(webhook: Webhook, space: Space) -> None:
     """A pod that opts in is counted by the API server, answered with 200, and by a replica."""
-    before, codes = calls(webhook), answers(webhook)
+    before, codes = settled_calls(webhook), answers(webhook)
     proposed = space.proposed(space.pod("asks", "nvidia.com/v100"))
     assert proposed["spec"]["containers"][0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
-    after = calls(webhook)
+    after = settled_calls(webhook)
     assert after.api_server - before.api_server == after.ours - before.ours > 0
     new = answers(webhook) - codes
     assert set(new) == {("200", "false")}

@@ -72,7 +72,7 @@ class Replica:
 
     def ready(self) -> tuple[int, str]:
         """Get `/readyz`; return status and answer."""
-        with closing(http.client.HTTPConnection(self.address, 8080, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection(self.address, 8080, timeout=60)) as connection:
             connection.request("GET", "/readyz")
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
@@ -88,7 +88,7 @@ class Replica:
         """Open a connection, verified for the Service's name."""
         name = f"{NAME}.{NAME}.svc"
         connection = http.client.HTTPConnection(name)
-        raw = socket.create_connection((self.address, 8443), 5)
+        raw = socket.create_connection((self.address, 8443), 60)
         connection.sock = self._trusted.wrap_socket(raw, server_hostname=name)
         return connection
 

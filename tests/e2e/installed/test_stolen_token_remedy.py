@@ -10,7 +10,7 @@ from tests.cluster.install import CONFIGURATION, DEPLOYMENT, NAME, Webhook, call
 from tests.e2e.documents import Document
 from tests.e2e.installed.test_stolen_token import SECRETS, Thief
 from tests.e2e.wire import JSON
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 SECRET = f"{SECRETS}/{NAME}-ca"
 ACCOUNT = "manifests/base/serviceaccount.yaml"
@@ -39,7 +39,7 @@ def test_the_remedy_ends_what_a_thief_has_left(webhook: Webhook) -> None:
     spoiling = threading.Thread(target=spoil, daemon=True)
     spoiling.start()
     webhook.kubectl("delete", "serviceaccount", NAME)
-    spoiling.join(timeout=REMEMBERED * 6)
+    spoiling.join(timeout=PATIENCE)
     assert not spoiling.is_alive()
     time.sleep(REMEMBERED)
     webhook.kubectl("delete", "secret", f"{NAME}-ca")

@@ -77,7 +77,7 @@ def test_a_wrong_configuration_is_rejected(kind: Webhook, options: tuple[str, ..
     )
     assert re.search(r"\* spec\.fabrics\[\d]\.resources\[0]\.name: 'rdma/a-b' is not a ", message)
     counted = kind.counted("rdma_webhook_validations_total", "allowed") - before
-    assert counted["false",] == 1
+    assert counted["false",] >= 1  # the API server may ask again if the object has changed
 
 
 def test_a_warning_is_shown(kind: Webhook) -> None:

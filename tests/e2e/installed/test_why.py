@@ -313,9 +313,15 @@ def test_a_denied_pod(space: Space) -> None:
     assert "nowhere" in answer.err
 
 
+def has_written(space: Space, pod: str) -> None:
+    """Wait until the last line of what NCCL writes is in the log of a pod."""
+    space.wait_until_started(pod)
+    until(lambda: "NCCL INFO Channel" in space.kubectl("logs", pod))
+
+
 def test_a_healthy_pod(space: Space, planted: dict[str, str]) -> None:
     """The log shows RDMA, and a shell in the container finds no device, since there is none."""
-    space.wait_until_started(planted["well"])
+    has_written(space, planted["well"])
     explanation = explained(space, planted["well"], "--logs", "--exec")
     assert (explanation["rdma"], explanation["well"]) == ("yes", True)
     assert "The pod is equipped for RDMA over v100-ib" in texts(explanation)
@@ -327,7 +333,7 @@ def test_a_healthy_pod(space: Space, planted: dict[str, str]) -> None:
 
 def test_a_job_that_fell_back(space: Space, planted: dict[str, str]) -> None:
     """Admission could not know; the log does, and names the cause."""
-    space.wait_until_started(planted["fell-back"])
+    has_written(space, planted["fell-back"])
     assert explained(space, planted["fell-back"])["rdma"] == "yes"
     explanation = explained(space, planted["fell-back"], "--logs")
     assert explanation["rdma"] == "no"

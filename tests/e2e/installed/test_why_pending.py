@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.node import NAME as REAL
-from tests.e2e.documents import Document, once, workload
+from tests.e2e.documents import Document, ask, once, workload
 from tests.e2e.installed.space import Space
 from tests.e2e.installed.test_why import V100, explained, job, pod_of, run_why, texts
 from tests.waiting import until
@@ -91,7 +91,9 @@ def test_the_pods_that_hold_a_resource(space: Space) -> None:
     """The pod that has all of it is named."""
     size = int(space.cluster.kubectl("get", "node", REAL, f"--output=jsonpath={_ALLOCATABLE}"))
     every = {"resources": {"limits": {V100: str(size), "memory": "64Mi"}}}
-    space.create(job(space, "holder", space.pod("x", V100, container=every)))
+    # It ends at once, so that later tests have room.
+    held = space.pod("x", V100, container=every, terminationGracePeriodSeconds=0)
+    space.create(job(space, "holder", held))
     holder = pod_of(space, "holder")
     until(lambda: bool(space.get(holder)["spec"].get("nodeName")))
     space.create(job(space, "waiting", space.pod("x", V100)))
@@ -99,7 +101,7 @@ def test_the_pods_that_hold_a_resource(space: Space) -> None:
     until(lambda: "Insufficient: " in texts(explained(space, pod), "podStatus"))
     report = texts(explained(space, pod), "podStatus")
     assert f"It is held by {space.name}/{holder} ({size} on {REAL})." in report
-    space.kubectl("delete", "job", "holder", "waiting", "--wait=false")
+    space.kubectl("delete", "job", "holder", "waiting", "--cascade=foreground")
 
 
 _ALLOCATABLE = "{.status.allocatable.nvidia\\.com/v100}"
@@ -129,6 +131,7 @@ def test_a_quota_on_the_rdma_resource(space: Space) -> None:
         "spec": {"hard": {"requests.rdma/rdma_v100": "0"}},
     }
     space.create(quota)
+    until(lambda: "exceeded quota: nics" in ask(space.cluster, space.pod("x", V100)).refusal)
     try:
         space.create(deployment(space, "server"))
 

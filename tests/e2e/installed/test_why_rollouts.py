@@ -50,7 +50,8 @@ def patched(space: Space, subject: str, patch: Any) -> None:
 
     def is_observed() -> bool:
         document = json.loads(space.kubectl("get", subject, "--output=json"))
-        return bool(document["status"]["observedGeneration"] == document["metadata"]["generation"])
+        observed = document["status"].get("observedGeneration")
+        return bool(observed == document["metadata"]["generation"])
 
     until(is_observed)
 
