@@ -15,14 +15,15 @@ import yaml
 
 from tests.cluster.images import ROOT
 from tests.e2e.documents import apply, make_namespaces, namespace
+from tests.e2e.rights import wait_for_right
 from tests.e2e.verify.conftest import RunNamespace
 from tests.e2e.verify.running import Running, Runs, measured, verify
 
 #: A run's message at a step → options that keep the run at this step, if that is possible.
 STEPS = {
-    "server created": (),
+    "server created": ("--seconds", "3600"),
     "is waiting: ": ("--image", "lab.invalid/none:1"),
-    "client created": (),
+    "client created": ("--seconds", "3600"),
     "measuring": ("--seconds", "3600"),
     "reading both logs": ("--seconds", "5"),
 }
@@ -50,13 +51,16 @@ def runs(
     text = PAGE.partition("<!-- rights -->")[2].partition("```yaml\n")[2].partition("```")[0]
     rights = yaml.safe_load_all(text.replace("namespace: lab", f"namespace: {lab.name}"))
     apply(lab.cluster, *rights)
+    wait_for_right(lab.cluster, "alice", "create", "pods", space=lab.name)
+    wait_for_right(lab.cluster, "alice", "list", "nodes")
     logs = tmp_path_factory.mktemp("logs")
     started = {
         "no device": Running(lab, "--image", lab.real, "-o", "json", "--logs", logs),
         "rights": Running(
             lab, "--image", lab.stand_in, "-o", "json", "--seconds", "5", "--as", "alice"
         ),
-        "no room": Running(lab, "--devices", "64", "--timeout", "2s", "-o", "json"),
+        # Long enough for the scheduler to have looked at the pod.
+        "no room": Running(lab, "--devices", "64", "--timeout", "20s", "-o", "json"),
         "not called": Running(unlabeled, "-o", "json"),
     }
     yield Runs(started, logs)
@@ -92,7 +96,7 @@ def test_a_pod_that_does_not_start(runs: Runs) -> None:
     """The scheduler's reason is explained; it is no evidence about the network."""
     form = runs.form("no room", 3)
     assert (form["level"], form["code"]) == ("unsure", "TooLarge")
-    assert "did not start within 2 s. " in form["text"]
+    assert "did not start within 20 s. " in form["text"]
     assert "rdma/rdma_v100" in form["text"]
 
 
