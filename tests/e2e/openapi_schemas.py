@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,31 @@ LOCATION = "{{.ResourceKind}}{{.KindSuffix}}.json"
 _REFERENCES = "#/components/schemas/"
 
 
-def write_schemas(raw: Callable[[str], str], versions: Iterable[str], folder: Path) -> None:
-    """Write the schemas of these apiVersions; `raw` fetches a path of the API server."""
+def write_schemas(
+    raw: Callable[[str], str], documents: Sequence[dict[str, Any]], folder: Path
+) -> bool:
+    """Write the schemas of all kinds in these documents' apiVersions; `raw` fetches a path.
+
+    Return whether every document has one: the API server publishes those of a new kind after a
+    moment.
+    """
     index = json.loads(raw("/openapi/v3"))["paths"]
-    for version in versions:
+    for version in {document["apiVersion"] for document in documents}:
         path = f"apis/{version}" if "/" in version else f"api/{version}"
+        if path not in index:
+            return False
         schemas = json.loads(raw(index[path]["serverRelativeURL"]))["components"]["schemas"]
         definitions = {name: _closed(schema) for name, schema in schemas.items()}
         for name, schema in schemas.items():
             for kind in schema.get("x-kubernetes-group-version-kind", ()):
                 kind_schema = {"$ref": f"#/definitions/{name}", "definitions": definitions}
                 _file(folder, kind).write_text(json.dumps(kind_schema), encoding="utf-8")
+    return all(_file(folder, _kind_of(document)).exists() for document in documents)
+
+
+def _kind_of(document: dict[str, Any]) -> dict[str, str]:
+    group, _, version = document["apiVersion"].rpartition("/")
+    return {"group": group, "version": version, "kind": document["kind"]}
 
 
 def _file(folder: Path, kind: dict[str, str]) -> Path:

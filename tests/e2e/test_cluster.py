@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,8 @@ def _ready(cluster: Cluster, pod: str) -> None:
 
 
 def _python(cluster: Cluster, pod: str, program: str) -> str:
-    return cluster.kubectl("exec", pod, "--", "/app/bin/python", "-c", program)
+    """Run a program in a pod; return its output, with its error if it fails."""
+    return cluster.kubectl("exec", pod, "--", "/app/bin/python", "-c", program, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -135,11 +135,11 @@ def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> N
     addresses: list[str] = []
 
     def all_resolved() -> bool:
-        with suppress(KubectlError):  # CoreDNS may not know a name yet
-            addresses[:] = _python(cluster, server, program).split()
-        return bool(addresses)
+        printed = _python(cluster, server, program)  # CoreDNS may not know a name yet
+        addresses[:] = printed.split()
+        return len(addresses) == len(names) and "Error" not in printed
 
-    until(all_resolved)
+    until(all_resolved, lambda: addresses)
     service, headless, pod = addresses
     assert service == _field(cluster, f"service/{server}", "{.spec.clusterIP}")
     assert headless == pod == _field(cluster, f"pod/{server}", "{.status.podIP}")
@@ -147,30 +147,40 @@ def test_pod_finds_services_and_pods_by_name(cluster: Cluster, server: str) -> N
 
 def test_pod_reaches_the_api_server_as_its_service_account(cluster: Cluster, server: str) -> None:
     """It uses the Service kubernetes.default, whose certificate is valid, with its token."""
-    printed = _python(cluster, server, _ASK_API_SERVER)
+    printed = [""]
 
-    assert printed.startswith("403 ")
-    assert "system:serviceaccount:default:default" in printed
+    def is_answered() -> bool:
+        printed[0] = _python(cluster, server, _ASK_API_SERVER)
+        return "URLError" not in printed[0]  # CoreDNS may not know the name yet
+
+    until(is_answered)
+    assert printed[0].startswith("403 ")
+    assert "system:serviceaccount:default:default" in printed[0]
 
 
 def test_service_is_reached_from_everywhere(cluster: Cluster, server: str) -> None:
     """It is reached from the machine, from the API server's proxy and from the pod behind it."""
     address = _field(cluster, f"service/{server}", "{.spec.clusterIP}")
 
-    with socket.create_connection((address, 80), timeout=5):
-        pass
+    # Endpoints and kube-proxy's rules follow the pod's readiness after a moment.
+    until(lambda: _connects(address))
     proxy = f"--raw=/api/v1/namespaces/default/services/{server}:80/proxy/"
-    assert "Directory listing" in cluster.kubectl("get", proxy)
+    until(lambda: "Directory listing" in cluster.kubectl("get", proxy, check=False))
     program = f"import urllib.request; print(urllib.request.urlopen('http://{server}/').status)"
-    assert _python(cluster, server, program) == "200\n"
+    until(lambda: _python(cluster, server, program) == "200\n")
+
+
+def _connects(address: str) -> bool:
+    with socket.create_connection((address, 80), timeout=60):
+        return True
 
 
 def test_pod_reaches_the_machine(cluster: Cluster, server: str) -> None:
     """Pods can call test servers on the machine."""
     with socket.create_server((cluster.network.machine, 0)) as listener:
         port = listener.getsockname()[1]
-        call = f"socket.create_connection(('{cluster.network.machine}', {port}), timeout=5)"
-        _python(cluster, server, f"import socket; {call}")
+        call = f"socket.create_connection(('{cluster.network.machine}', {port}), timeout=60)"
+        assert _python(cluster, server, f"import socket; {call}") == ""
 
 
 def test_node_has_the_resources_that_it_advertises(cluster: Cluster, image: str) -> None:

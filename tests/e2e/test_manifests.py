@@ -17,6 +17,7 @@ from tests.cluster.cluster import Cluster
 from tests.cluster.kinds import install_kinds
 from tests.e2e.openapi_schemas import LOCATION, write_schemas
 from tests.e2e.renderings import MANIFESTS, elsewhere, with_namespace, wrapped
+from tests.waiting import until
 
 SHIPPED = ("overlays/self-managed", "overlays/cert-manager", "overlays/url", "monitoring", "crd")
 EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
@@ -129,8 +130,10 @@ def schemas(
 ) -> Path:
     """Write the running API server's schemas for all these documents."""
     folder = tmp_path_factory.mktemp("schemas")
-    versions = {document["apiVersion"] for documents in shipped.values() for document in documents}
-    write_schemas(lambda path: foreign.kubectl("get", "--raw", path), versions, folder)
+    documents = [document for documents in shipped.values() for document in documents]
+    until(
+        lambda: write_schemas(lambda path: foreign.kubectl("get", "--raw", path), documents, folder)
+    )
     return folder
 
 
