@@ -53,7 +53,7 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def remove(name: str, seconds: float = 10.0) -> None:
+def remove(name: str, seconds: float = 60.0) -> None:
     """Remove the cgroup and the cgroups below it.
 
     Raises OSError if processes keep it for too long.

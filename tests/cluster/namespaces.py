@@ -69,7 +69,7 @@ class Namespaces:
         printed: str = ran.stdout
         return printed
 
-    def end(self, seconds: float = 20.0) -> None:
+    def end(self, seconds: float = 120.0) -> None:
         """Kill the first process, and wait until the kernel has ended all others."""
         deadline = time.monotonic() + seconds
         while self.init.alive():

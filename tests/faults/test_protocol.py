@@ -75,7 +75,7 @@ def test_unusual_http_is_answered(webhook: Webhook, figure: Figure) -> None:
 def _answers(address: str, case: Case) -> bytes:
     """Send the case in one piece, and read until the replica closes the connection."""
     with shaken(address) as connection:
-        connection.settimeout(10)
+        connection.settimeout(60)
         connection.sendall(case.sent)
         return b"".join(iter(lambda: connection.recv(1 << 16), b""))
 
@@ -86,7 +86,7 @@ def _codes(answers: bytes) -> list[int]:
 
 def _plain(address: str) -> bytes:
     """Send HTTP without TLS, and return what arrives before the end."""
-    with socket.create_connection((address, PORT), 10) as raw:
+    with socket.create_connection((address, PORT), 60) as raw:
         raw.sendall(b"GET /mutate HTTP/1.1\r\nHost: a\r\n\r\n")
         try:
             return b"".join(iter(lambda: raw.recv(1 << 16), b""))
