@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.integration.serving import fabrics
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 _ROOT = Path(__file__).parents[2]
+#: Seconds for an answer, which an idle machine gives in a fraction of one.
+_SECONDS = 60.0
 #: The webhook, with the clock of its certificates set wrong.
 WRONG_CLOCK = """\
 import sys
@@ -66,7 +68,7 @@ class Replica:
         """Stop it as the kubelet does."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            assert self.process.wait(20) == 0, self._log.read_text()
+            assert self.process.wait(PATIENCE) == 0, self._log.read_text()
         finally:
             self.process.kill()
 
@@ -90,7 +92,7 @@ class Replica:
 
     def get(self, path: str) -> tuple[int, str]:
         """Get a path as the kubelet does; return status and answer."""
-        with socket.create_connection((self._host, self.ports["health"]), 10) as raw:
+        with socket.create_connection((self._host, self.ports["health"]), _SECONDS) as raw:
             raw.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
             answer = b"".join(iter(lambda: raw.recv(4096), b"")).decode()
         return int(answer.split()[1]), answer
@@ -103,7 +105,7 @@ class Replica:
         client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         client.load_verify_locations(cadata=b64decode(bundle).decode())
         with (
-            socket.create_connection((self._host, self.ports["mutate"]), 10) as raw,
+            socket.create_connection((self._host, self.ports["mutate"]), _SECONDS) as raw,
             client.wrap_socket(raw, server_hostname=name) as tls,
         ):
             certificate: Any = tls.getpeercert()

@@ -22,7 +22,7 @@ import uvloop
 
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from webhook.serve.server import ServeOptions, WebhookServer
 from webhook.serve.worker import supervisor
 
@@ -233,7 +233,7 @@ class Running(_Server):
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        self._thread.join(20)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
 
     def stop(self) -> None:
@@ -282,11 +282,12 @@ class Process(_Server):
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal, and return the exit code."""
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE)
 
     def lines(self) -> list[dict[str, Any]]:
-        """Read the log; every line must be JSON."""
-        return [json.loads(line) for line in self._log.read_text().splitlines()]
+        """Read the log; every line must be JSON, except one that is being written."""
+        lines = self._log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def memory(self) -> float:
         """Return the resident memory in MiB."""

@@ -28,7 +28,7 @@ from tests.integration.serving import (
     pod,
     review,
 )
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
@@ -81,7 +81,7 @@ def _requesting(process: Process, body: bytes = POD) -> Iterator[Callable[[], Re
             replies.append(process.post(body, "/preview"))
 
     def reply() -> Reply:
-        thread.join(60)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
         return replies[0]
 
@@ -90,7 +90,7 @@ def _requesting(process: Process, body: bytes = POD) -> Iterator[Callable[[], Re
     try:
         yield reply
     finally:
-        thread.join(60)
+        thread.join(PATIENCE)
 
 
 def _stopped(process: Process) -> int:
@@ -183,7 +183,7 @@ def _connected(process: Process, port: str) -> Iterator[ssl.SSLSocket]:
     address = ("127.0.0.1", process.ports[port])
     context = process.tls.client
     with (
-        socket.create_connection(address, 20) as raw,
+        socket.create_connection(address, 60) as raw,
         context.wrap_socket(raw, server_hostname="localhost") as client,
     ):
         yield client

@@ -132,7 +132,7 @@ def test_plain_http_on_a_tls_port_does_no_harm(server: Running) -> None:
     """Plain HTTP only ends its own connection; other clients get their answers."""
     with socket.create_connection(("127.0.0.1", server.ports["mutate"])) as raw:
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        raw.settimeout(10)
+        raw.settimeout(60)
         try:
             while raw.recv(1000):
                 pass

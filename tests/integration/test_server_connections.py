@@ -38,7 +38,7 @@ def small(tls: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _dial(running: Running | Process, name: str) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", running.ports[name]), 20)
+    return socket.create_connection(("127.0.0.1", running.ports[name]), 60)
 
 
 def _closed(connection: socket.socket) -> bool:

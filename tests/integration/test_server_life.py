@@ -28,7 +28,7 @@ from tests.integration.serving import (
     review,
     send,
 )
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
@@ -85,7 +85,7 @@ def test_idle_connections_outlast_the_drain(tls: Certificates, tmp_path: Path) -
         assert [(answer.status, answer.headers["connection"]) for answer in answers] == [
             (200, "close")
         ] * 2
-        assert process.process.wait(60) == 0
+        assert process.process.wait(PATIENCE) == 0
 
 
 def test_a_client_cannot_keep_it_from_stopping(tls: Certificates, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_client_cannot_keep_it_from_stopping(tls: Certificates, tmp_path: Path
     ):
         silent.connect()
         process.process.send_signal(signal.SIGTERM)
-        assert process.process.wait(60) == 0
+        assert process.process.wait(PATIENCE) == 0
 
 
 def _refuses(port: int) -> bool:
@@ -255,7 +255,7 @@ def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
             )
         finally:
             server.send_signal(signal.SIGINT)
-            assert server.wait(20) == 0
+            assert server.wait(PATIENCE) == 0
     assert "ipc-lock" in done.stdout
     port = re.search(r":([0-9]+)/mutate$", printed, re.MULTILINE)
     assert port is not None

@@ -30,13 +30,13 @@ class RecordWriter:
         """Connect to the port of this name, with the key log in `folder`."""
         context = server.tls.client
         context.keylog_filename = str(folder / "keys")
-        dialed = socket.create_connection(("127.0.0.1", server.ports[name]), 20)
+        dialed = socket.create_connection(("127.0.0.1", server.ports[name]), 60)
         with context.wrap_socket(dialed, server_hostname="localhost") as tls:
             suite = tls.cipher()
             assert suite is not None
             #: The socket under TLS.
             self.socket = socket.socket(fileno=tls.detach())
-            self.socket.settimeout(20)
+            self.socket.settimeout(60)
         self._hash, self._key_size = _SUITES[suite[0]]
         lines = map(str.split, (folder / "keys").read_text().splitlines())
         (secret,) = (line[2] for line in lines if line[0] == "CLIENT_TRAFFIC_SECRET_0")

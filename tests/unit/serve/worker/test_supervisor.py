@@ -241,7 +241,7 @@ def test_a_crash_between_requests_costs_none(run: Callable[[Test], None]) -> Non
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    for _ in range(2000):
+    for _ in range(30_000):
         if condition():
             return
         await asyncio.sleep(0.01)
