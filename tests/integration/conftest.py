@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from tests.integration.serving import Certificates, Process, Running, certificat
 
 @pytest.fixture(scope="session")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    """Issue certificates for the loopback, for this run."""
-    return certificates(tmp_path_factory.mktemp("tls"))
+    """Issue certificates for the loopback, for this run, however long it takes."""
+    return certificates(tmp_path_factory.mktemp("tls"), timedelta(days=1))
 
 
 @pytest.fixture(scope="module")
