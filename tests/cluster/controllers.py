@@ -2,8 +2,8 @@
 
 Each also installs its project's kinds. Those for LWS, JobSet and cert-manager wait until the
 controller works. None runs twice at a time: two would make the same pods, or listen at the same
-port. So mpi-operator, whose kind a test removes, ends with the block that started it, as cert-manager
-does, and the others are started once for a cluster.
+port. So mpi-operator, whose kind a test removes, and cert-manager end with the block that started
+them, and the others are started once for a cluster.
 """
 
 from __future__ import annotations
