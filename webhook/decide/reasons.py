@@ -13,6 +13,7 @@ from webhook.decide.examine.gpu_conflict import GPU_NOT_ON_FABRIC
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.decide.examine.targets import (
     CONTAINERS_REQUIRED,
+    DEVICE_NOT_LISTED,
     GPU_BY_CLAIM,
     NO_TARGET,
     NODE_DEVICES,
@@ -70,6 +71,7 @@ DECISION_REASONS = (
     NOT_OPTED_IN,
     MIRROR_POD,
     WINDOWS_POD,
+    DEVICE_NOT_LISTED,
     NO_TARGET,
     NODE_DEVICES,
     PRIVILEGED_WITH_GPU,

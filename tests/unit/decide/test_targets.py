@@ -8,6 +8,7 @@ from tests.builders import container, fabric, fabrics, gpu, pod, quantities
 from tests.case_names import case_name
 from webhook.decide.analysis import Launcher, Target
 from webhook.decide.examine.targets import (
+    DEVICE_NOT_LISTED,
     GPU_BY_CLAIM,
     NO_TARGET,
     NODE_DEVICES,
@@ -71,7 +72,6 @@ def rdma(name: str = "reader", amount: Any = "1") -> dict[str, Any]:
         pod(container(), container("other")),
         pod(gpu(count="0")),
         pod(rdma(amount=0)),
-        pod(container(resources=quantities({"vpc.amazonaws.com/efa": "1"}))),
         pod(container(), initContainers=[gpu("setup")]),
         {"metadata": {}, "spec": {}},
     ],
@@ -268,14 +268,14 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
         "container b requests example.com/npu, which no fabric lists: if example.com/npu is a GPU, "
         "add it to gpuResources of the fabric that has it"
     )
-    assert chosen(manifest) == Selection(reason=NO_TARGET, message=message)
+    assert chosen(manifest) == Selection(reason=DEVICE_NOT_LISTED, message=message)
 
 
 def test_accelerators_of_other_vendors() -> None:
     """They are GPUs for sure, or certainly none."""
     amd = pod(container(resources=quantities({"amd.com/gpu": "1"})))
     assert chosen(amd) == Selection(
-        reason=NO_TARGET,
+        reason=DEVICE_NOT_LISTED,
         message=(
             "container trainer requests amd.com/gpu, which no fabric lists: add it to gpuResources "
             "of the fabric that has it"
@@ -302,7 +302,21 @@ def test_a_privileged_container_with_a_gpu_of_no_fabric_may_have_rdma() -> None:
         ),
     )
     for other in (privileged("amd.com/gpu", runAsUser=1000), privileged("example.com/npu")):
-        assert chosen(other).reason is NO_TARGET
+        assert chosen(other).reason is DEVICE_NOT_LISTED
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("nvidia.com/V100", " (did you mean nvidia.com/v100?)"),
+        ("nvidia.com/v10", " (did you mean nvidia.com/v100?)"),
+        ("example.com/npu", ""),
+    ],
+)
+def test_a_device_whose_name_is_misspelled(name: str, hint: str) -> None:
+    """The nearest GPU of a fabric is named."""
+    message = chosen(pod(container(resources=quantities({name: "1"})))).message
+    assert message.startswith(f"container trainer requests {name}, which no fabric lists{hint}: ")
 
 
 def test_a_device_beside_a_claim_is_not_to_be_listed() -> None:
@@ -408,16 +422,18 @@ def test_a_tool_of_the_node_has_rdma_as_it_stands() -> None:
         node_tool(securityContext={"privileged": False}),
         node_tool(securityContext={"runAsUser": 1000}),
         node_tool(image="rayproject/ray"),
-        node_tool(resources=quantities({"example.com/device": "1"})),
     ],
-    ids=(
-        *("pod network", "not mounted", "unprivileged", "another user", "image of another user"),
-        "unlisted device",
-    ),
+    ids=("pod network", "not mounted", "unprivileged", "another user", "image of another user"),
 )
 def test_a_tool_that_lacks_any_of_it_has_no_target(manifest: PodManifest) -> None:
     """It is asked for a GPU or a resource, as any other pod."""
     assert chosen(manifest).reason is NO_TARGET
+
+
+def test_a_tool_with_a_device_that_no_fabric_lists() -> None:
+    """The device may be a GPU."""
+    manifest = node_tool(resources=quantities({"example.com/device": "1"}))
+    assert chosen(manifest).reason is DEVICE_NOT_LISTED
 
 
 def test_a_claim_of_unknown_kind_comes_before_the_nodes_devices() -> None:

@@ -39,8 +39,8 @@ FOREIGN_NIC = Reason(
     remedy=(
         "If the NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
         'rdma.lab/devices: "0". If the pod is meant to use this NIC instead of a fabric\'s, no '
-        "action is needed. Otherwise, remove the resource, claim or annotation that requests the "
-        "NIC."
+        "action is needed. Otherwise, remove what the message names: a resource, a claim, an "
+        "annotation or a variable."
     ),
     rdma="unsure",
 )

@@ -18,6 +18,7 @@ from webhook.diagnose.why.redecide import redecision_findings, with_changed_conf
 from webhook.diagnose.why.replacement import has_old_template
 from webhook.diagnose.why.request import applied_findings, request_findings
 from webhook.diagnose.why.runtime_evidence import log_findings, process_findings
+from webhook.diagnose.why.socket_interfaces import interface_findings
 from webhook.diagnose.why.traffic import traffic_of
 from webhook.diagnose.why.webhook_call import CALLED, call_finding
 from webhook.model.decision import Rdma
@@ -57,6 +58,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         "podStatus": state,
         "processes": (
             *memory_rights_findings(evidence, comparison.targets),
+            *interface_findings(evidence, comparison.targets),
             *process_findings(evidence),
         ),
         "log": tuple(log_findings(evidence)),

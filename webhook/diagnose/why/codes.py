@@ -29,6 +29,7 @@ from webhook.diagnose.why import (
     refusals,
     request,
     runtime_evidence,
+    socket_interfaces,
     webhook_call,
 )
 from webhook.model.finding import Code
@@ -54,6 +55,7 @@ _MODULES = (
     pending_scheduler,
     pending_volumes,
     runtime_evidence,
+    socket_interfaces,
     memory_rights,
     redecide,
     bound_node,

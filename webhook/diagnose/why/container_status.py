@@ -122,6 +122,10 @@ _REMOVE_NON_ROOT = (
     "Remove runAsNonRoot from the securityContext of the pod or the container: IPC_LOCK has an "
     "effect for root only."
 )
+_CORRECT_MOUNT = (
+    "Correct the volumeMount that the message names. With subPath, a file can be mounted only at "
+    "the path of a file, and a directory only at that of a directory."
+)
 _SIGSEGV = 139
 
 
@@ -221,6 +225,12 @@ def has_completed(container: ContainerStatus) -> bool:
     return ended is not None and _is_good_end(ended)
 
 
+def has_failed(container: ContainerStatus) -> bool:
+    """Return whether the last end of a container was a failure."""
+    ended = _end_of(container)
+    return ended is not None and not _is_good_end(ended)
+
+
 def _is_good_end(ended: Terminated) -> bool:
     return ended.exit_code == 0 and ended.reason != "OOMKilled"
 
@@ -236,7 +246,8 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
         return _oom(evidence, subject, times)
     if _has_not_started(ended):
         text = f"{subject.title} could not be started{times}: {cut(ended.message)}"
-        return START_ERROR.finding("error", text)
+        remedy = _CORRECT_MOUNT if "mount" in ended.message else START_ERROR.remedy
+        return START_ERROR.finding("error", text, remedy)
     cause, remedy = cause_of_kill(evidence, subject.name, ended)
     if cause or exit_code == SIGKILL:
         text = f"{subject.title} was killed (exit code {exit_code}){cause}{times}."

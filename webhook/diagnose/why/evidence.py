@@ -90,6 +90,8 @@ class ContainerProcesses(NamedTuple):
     rdma_processes: tuple[RdmaProcess, ...] = ()
     problem: str = ""
     rights: MemoryRights | None = None
+    #: The names of its network interfaces; () if they are not known.
+    interfaces: tuple[str, ...] = ()
 
 
 class ContainerLog(NamedTuple):

@@ -13,12 +13,12 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from webhook.diagnose.why.evidence import PodEvidence, UnfinishedPod
+from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.messages import cut
+from webhook.diagnose.why.pending_holders import INSUFFICIENT, held_finding
 from webhook.diagnose.why.pending_placement import Candidates, message_findings, placement_findings
 from webhook.errors import ShapeError
 from webhook.model.finding import Code, Finding
-from webhook.model.names import first_names, natural_key, shortened_list
 from webhook.model.nearest import suggestion
 from webhook.model.pod import Pod
 from webhook.model.quantity import BILLIONTHS, format_quantity, parse
@@ -28,11 +28,6 @@ UNSCHEDULABLE = Code(
     "Unschedulable",
     "The pod is pending for a reason other than resources, claims, taints or node selection.",
     "Correct what the scheduler's message names: kubectl describe pod shows all of it.",
-)
-INSUFFICIENT = Code(
-    "Insufficient",
-    "The pod is pending: no node that it may use has enough of a resource free.",
-    "Wait until a pod that holds it ends, or request a smaller amount.",
 )
 OFFERED_NOWHERE = Code(
     "OfferedNowhere",
@@ -54,7 +49,6 @@ NEVER_TOGETHER = Code(
 CODES = (UNSCHEDULABLE, INSUFFICIENT, OFFERED_NOWHERE, TOO_LARGE, NEVER_TOGETHER)
 
 _INSUFFICIENT = re.compile(r"Insufficient ([^\s,.]+(?:\.[^\s,.]+)*)")
-_MAX_HOLDERS = 4
 
 
 def node_findings(evidence: PodEvidence, message: str, *, has_cause: bool) -> Iterator[Finding]:
@@ -146,7 +140,7 @@ def _judged(evidence: PodEvidence, lacking: list[str], report: str) -> Iterator[
         return
     candidates = Candidates.of(evidence, names)
     if candidates.open:
-        yield from (_full(evidence, name, candidates.open, report) for name in lacking)
+        yield from (held_finding(evidence, name, candidates.open, report) for name in lacking)
     yield from placement_findings(evidence, candidates, report)
 
 
@@ -274,61 +268,3 @@ def _nearest(offers: Mapping[str, _Amounts], requested: _Amounts) -> tuple[str, 
         if len(scarce) == 1 and offered[scarce[0]]:
             nearest.append((offered[scarce[0]] / requested[scarce[0]], node, scarce[0]))
     return max(nearest)[1:] if nearest else None
-
-
-def _full(evidence: PodEvidence, name: str, nodes: Collection[str], report: str) -> Finding:
-    """Return the finding on a resource that is in use, with the pods that hold most of it."""
-    listed = shortened_list(sorted(nodes, key=natural_key))
-    start = f"The pod is waiting for {name}: no node that the pod may use"
-    text = f"{start} ({listed}) has enough of it free."
-    holders = _holders(evidence, name, nodes)
-    if not holders:
-        return INSUFFICIENT.finding("error", f"{text}{report}")
-    holdings = [f"{pod.name} ({pod.amounts[name]} on {pod.node})" for pod in holders]
-    remedy = _without_surge(evidence, holders) or (
-        f"Wait until one of these pods ends, request less, or give the pod a PriorityClass above "
-        f"theirs: {shortened_list([pod.name for pod in holders])}."
-    )
-    text = f"{text} It is held by {first_names(holdings, max_names=_MAX_HOLDERS)}.{report}"
-    return INSUFFICIENT.finding("error", text, remedy)
-
-
-def _without_surge(evidence: PodEvidence, holders: Iterable[UnfinishedPod]) -> str:
-    """Return the remedy for a pod that waits for older ones of its Deployment; "" for others.
-
-    A Deployment keeps those until newer ones are ready, as far as its strategy says.
-    """
-    if [owner.kind for owner in evidence.owners] != ["ReplicaSet", "Deployment"]:
-        return ""
-    replicas, deployment = evidence.owners
-    name, namespace = deployment.metadata.name, evidence.namespace_name
-    # A Deployment names its ReplicaSets after itself, with a hash of the template.
-    of_deployment = re.compile(rf"{re.escape(f'{namespace}/ReplicaSet {name}')}-[a-z0-9]+")
-    older = [
-        pod.name
-        for pod in holders
-        if pod.controller != replicas.title
-        and of_deployment.fullmatch(f"{pod.name.partition('/')[0]}/{pod.controller}")
-    ]
-    if not older:
-        return ""
-    arguments = shlex.join([name, "-n", namespace, "--patch", _NO_SURGE])
-    return (
-        f"{deployment.title} keeps its older pods ({shortened_list(older)}) until newer ones are "
-        "ready. If its rollout stands still, let it end an older pod first: kubectl patch "
-        f"deployment {arguments}."
-    )
-
-
-_NO_SURGE = (
-    '{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":'
-    '{"maxSurge":0,"maxUnavailable":1}}}}'
-)
-
-
-def _holders(evidence: PodEvidence, name: str, nodes: Collection[str]) -> list[UnfinishedPod]:
-    """Return the pods that hold a resource on these nodes, the largest amounts first."""
-    holders = [
-        pod for pod in evidence.unfinished_pods or () if pod.node in nodes and pod.amounts.get(name)
-    ]
-    return sorted(holders, key=lambda pod: (-pod.amounts[name], pod.name))

@@ -94,10 +94,19 @@ CODES = (
     OTHER_EVENT,
 )
 
-_FORBIDDEN_SYSCTL = (
-    "Remove the sysctl from securityContext.sysctls of the pod, or ask the cluster administrator "
-    "to list it in allowedUnsafeSysctls of the kubelet. Then create the pod again."
-)
+#: Reason of the kubelet → remedy (kubernetes, pkg/kubelet/sysctl/allowlist.go and
+#: pkg/kubelet/lifecycle/predicate.go).
+_REJECTION_REMEDIES = {
+    "SysctlForbidden": (
+        "Remove the sysctl from securityContext.sysctls of the pod, or ask the cluster "
+        "administrator to list it in allowedUnsafeSysctls of the kubelet. Then create the pod "
+        "again."
+    ),
+    "NodeAffinity": (
+        "The node does not have the labels that the pod's nodeSelector or affinity requires: "
+        "correct these, or nodeName if the pod sets it. Then create the pod again."
+    ),
+}
 #: Events that only repeat the pod's status, its claims or the log.
 _REPEATED = frozenset(
     {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED, PREEMPTED_EVENT}
@@ -204,8 +213,8 @@ def _failed(evidence: PodEvidence, on_node: str) -> Finding:
     status = evidence.pod.status
     if status.reason and status.message and not status.container_statuses:
         text = f"The pod was refused{on_node} ({status.reason}): {cut(status.message)}"
-        remedy = _FORBIDDEN_SYSCTL if status.reason == "SysctlForbidden" else ""
-        return REJECTED_BY_NODE.finding("error", text, remedy or REJECTED_BY_NODE.remedy)
+        remedy = _REJECTION_REMEDIES.get(status.reason, REJECTED_BY_NODE.remedy)
+        return REJECTED_BY_NODE.finding("error", text, remedy)
     if status.reason == DEADLINE:
         text = f"The pod has failed{on_node} ({status.reason}): {cut(status.message)}"
         return FAILED.finding("error", text, DEADLINE_REMEDY)

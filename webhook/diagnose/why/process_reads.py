@@ -1,4 +1,4 @@
-"""What a shell in a container shows: its own right to lock memory, and processes with RDMA."""
+"""What a shell in a container shows: its right to lock memory, interfaces, processes with RDMA."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights, RdmaProcess
 
-#: Prints the user, the capabilities and the limit of locked memory of a new process, then the
-#: processes that have an RDMA device open. Only `ls` is not built into the shell.
+#: Prints the user, the capabilities and the limit of locked memory of a new process, the network
+#: interfaces, then the processes that have an RDMA device open. Only `ls` is not built into the
+#: shell.
 PROCESS_SCRIPT = """\
 while read -r key value rest; do
   case $key in Uid:) user=$value ;; CapEff:) capabilities=$value ;; esac
@@ -16,6 +17,7 @@ while read -r first second third soft rest; do
   [ "$first $second $third" = "Max locked memory" ] && limit=$soft
 done </proc/self/limits
 echo "memory $user $capabilities $limit"
+for p in /sys/class/net/*; do echo "interface ${p##*/}"; done
 command -v ls >/dev/null || { echo no-ls; exit 0; }
 hidden=0
 for p in /proc/[0-9]*; do
@@ -35,6 +37,7 @@ echo "hidden $hidden"
 """
 
 _PROCESS = re.compile(r"^process (\d{1,10}) (\d{1,15}) (.+)$", re.ASCII | re.MULTILINE)
+_INTERFACE = re.compile(r"^interface ([^\s*]{1,15})$", re.MULTILINE)
 _HIDDEN = re.compile(r"^hidden (\S+)$", re.MULTILINE)
 _MEMORY = re.compile(r"^memory (\d{1,10}) ([0-9a-f]{1,16}) (\d{1,20}|unlimited)$", re.MULTILINE)
 #: The bit of CAP_IPC_LOCK in CapEff. Source: linux, include/uapi/linux/capability.h.
@@ -51,7 +54,8 @@ def read_processes(container: str, output: str) -> ContainerProcesses:
     hidden = next(iter(_HIDDEN.findall(output)), None)
     problem = _problem(output, hidden, has_processes=bool(rdma_processes))
     processes = () if problem else tuple(rdma_processes)
-    return ContainerProcesses(container, processes, problem, rights)
+    interfaces = tuple(_INTERFACE.findall(output))
+    return ContainerProcesses(container, processes, problem, rights, interfaces)
 
 
 def _problem(output: str, hidden: str | None, *, has_processes: bool) -> str:

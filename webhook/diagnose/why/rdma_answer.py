@@ -3,7 +3,7 @@
     the run        registered memory, NCCL's channels, or a failure before any traffic
     the call       whether the webhook was called for the pod
     changes        what was changed after the call
-    later facts    what admission could not know: the user, ConfigMaps, the node
+    later facts    what admission could not know: the user, interfaces, ConfigMaps, the node
     the status     the view of admission
 
 So evidence of use outweighs all that can only show why RDMA may not work.
@@ -39,6 +39,7 @@ from webhook.diagnose.why.runtime_evidence import (
     transport_evidence,
     verdict_clause,
 )
+from webhook.diagnose.why.socket_interfaces import interface_findings
 from webhook.diagnose.why.traffic import traffic_of
 from webhook.diagnose.why.webhook_call import CALLED, STATUS_NOT_OURS, STATUS_UNREADABLE
 from webhook.model.config_maps import DataKey
@@ -197,6 +198,16 @@ def _by_rights(pod: _Judged) -> Answer | None:
     return "no", cannot._replace(text=f"{start}: {uncapitalized(cannot.text)}")
 
 
+def _by_interface(pod: _Judged) -> Answer | None:
+    """Return the answer for a pod whose NCCL finds no interface for its connections, or None."""
+    libraries = traffic_of(pod.status, pod.verdict).libraries
+    findings = interface_findings(pod.evidence, pod.targets)
+    missing = next(findings, None) if not libraries or "NCCL" in libraries else None
+    if missing is None:
+        return None
+    return "no", missing._replace(text=f"{_START_OF_NO}: {uncapitalized(missing.text)}")
+
+
 def _by_config_map(pod: _Judged) -> Answer | None:
     """Return the answer for a pod with a value in a ConfigMap that decides against RDMA, or None.
 
@@ -250,6 +261,7 @@ def _by_changed_config_map(pod: _Judged) -> Answer | None:
 #: Each gives an answer other than that of the verdict, or None; of equally bad ones, the first.
 _LATER: tuple[Callable[[_Judged], Answer | None], ...] = (
     _by_rights,
+    _by_interface,
     _by_config_map,
     _by_node,
     _by_changed_fabric,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from webhook.diagnose.tools.known_lines import LAYERS, KnownLine, LineKind
 from webhook.diagnose.tools.logs import LogReport
-from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER
+from webhook.diagnose.why.container_status import SEE_LOG_CHAPTER, has_failed
 from webhook.diagnose.why.evidence import (
     ContainerLog,
     ContainerProcesses,
@@ -22,6 +22,7 @@ from webhook.model.decision import Rdma
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.names import shortened_list
 
+_CORRECT_FAILURE = "If the last line of the log names the cause, correct that."
 _RUN_AGAIN = (
     "Run this command again while the job communicates. If nothing changes, search the log: "
     "rdma-webhook why POD --logs."
@@ -127,16 +128,20 @@ def _memory_text(kibibytes: int) -> str:
 
 def log_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the known lines of NCCL, UCX and others in the logs."""
+    statuses = evidence.pod.status.container_statuses
+    failed = {status.name for status in statuses if has_failed(status)}
     for log in evidence.logs or ():
-        yield from _findings_on_log(log)
+        yield from _findings_on_log(log, is_failed=log.container in failed)
 
 
-def _findings_on_log(log: ContainerLog) -> Iterator[Finding]:
+def _findings_on_log(log: ContainerLog, *, is_failed: bool) -> Iterator[Finding]:
     report = log.report
     suffix = " from before its last restart" if log.previous else ""
     title = f"The log of container {log.container}{suffix}"
-    if report.over_rdma or report.nccl or not report.line_counts:
+    if report.over_rdma or report.nccl:
         yield _finding_on_transport(report, title)
+    elif not report.line_counts:
+        yield _finding_without_lines(report, title, is_failed=is_failed)
     for line in report.line_counts:
         known_line = line.known_line
         times = f" ({line.times} times)" if line.times > 1 else ""
@@ -164,10 +169,17 @@ def _finding_on_transport(report: LogReport, title: str) -> Finding:
     if report.nccl and not report.info:
         text = f"{title} does not show which network NCCL uses, since NCCL_DEBUG is not INFO."
         return TRANSPORT_UNKNOWN.finding("unsure", text)
-    if report.nccl:
-        return NO_CHANNEL.finding("unsure", f"{title} shows no NCCL channel to another node.")
-    last = f" Its last line is: {report.last_line:.{_MAX_LINE}}" if report.last_line else ""
-    return NOTHING_LOGGED.finding("unsure", f"{title} has no lines from NCCL or UCX.{last}")
+    return NO_CHANNEL.finding("unsure", f"{title} shows no NCCL channel to another node.")
+
+
+def _finding_without_lines(report: LogReport, title: str, *, is_failed: bool) -> Finding:
+    """Return the finding on a log without known lines; the last may be the cause of a failure."""
+    text = f"{title} has no lines from NCCL or UCX."
+    if not report.last_line:
+        return NOTHING_LOGGED.finding("unsure", text)
+    text = f"{text} Its last line is: {report.last_line:.{_MAX_LINE}}"
+    remedy = _CORRECT_FAILURE if is_failed else NOTHING_LOGGED.remedy
+    return NOTHING_LOGGED.finding("unsure", text, remedy)
 
 
 def transport_evidence(evidence: PodEvidence) -> tuple[Rdma, Code] | None:

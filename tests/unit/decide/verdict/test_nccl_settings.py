@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import V100, decision_input, env, fabric, gpu, pod
+from tests.builders import V100, container, decision_input, env, fabric, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.fabric import FabricEnv
 
@@ -176,6 +176,28 @@ def test_nixl_needs_an_rdma_transport() -> None:
         "remove the variable"
     )
     assert judged(pod(gpu(env=tcp))) == EQUIPPED
+
+
+SETTINGS = {"NCCL_IB_DISABLE": "0", "NCCL_NET": "IB", "NCCL_NET_PLUGIN": "none"}
+
+
+@pytest.mark.parametrize("missing", [None, "NCCL_IB_DISABLE", "NCCL_NET_PLUGIN", "NCCL_IB_HCA"])
+def test_env_overrides_env_from(missing: str | None) -> None:
+    """If env has all variables that may decide, envFrom cannot turn RDMA off."""
+    values = {**SETTINGS, "NCCL_IB_HCA": "=mlx5_0,mlx5_1"}
+    values.pop(missing or "", None)
+    manifest = pod(gpu(envFrom=[{"secretRef": {"name": "s"}}], env=env(**values)))
+    assert judged(manifest) == (("unsure", "EnvUnseen") if missing else EQUIPPED)
+
+
+def test_env_of_a_program_that_may_use_mpi() -> None:
+    """UCX's variables may decide as well."""
+    values = {**SETTINGS, "NCCL_IB_HCA": "=mlx5_0,mlx5_1"}
+    source = [{"secretRef": {"name": "s"}}]
+    main = gpu(command=["mpirun", "./solver"], envFrom=source, env=env(**values))
+    assert judged(pod(main)) == EQUIPPED  # NCCL_NET shows that NCCL moves the data
+    ranks = container(command=["mpirun", "./solver"], envFrom=source, env=env(**values))
+    assert judged(pod(ranks, annotations={"rdma.lab/fabric": "v100-ib"})) == ("unsure", "EnvUnseen")
 
 
 def test_what_env_from_holds_is_not_seen() -> None:

@@ -18,6 +18,7 @@ from tests.unit.diagnose.why.pods import (
     pod_without_call,
     status,
 )
+from tests.unit.diagnose.why.test_pod_status import ended, of_main
 from webhook.diagnose.tools.known_lines import TRANSPORTS
 from webhook.diagnose.tools.logs import read_log
 from webhook.diagnose.why.evidence import ContainerLog, ContainerProcesses, RdmaProcess
@@ -239,6 +240,23 @@ def test_transports_of_a_log(lines: list[str], code: str, says: str) -> None:
     assert finding.code == code
     assert says in finding.text
     assert finding.remedy or code == "RdmaInUse"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "lines", "remedy"),
+    [
+        (1, ["ImportError: x"], "If the last line of the log names the cause, correct that."),
+        (1, [""], "Set NCCL_DEBUG=INFO"),
+        (0, ["done"], "Set NCCL_DEBUG=INFO"),
+    ],
+)
+def test_the_last_line_of_a_container_that_failed(
+    exit_code: int, lines: list[str], remedy: str
+) -> None:
+    """More lines of NCCL would not explain a program that failed before it used NCCL."""
+    pod = of_main(state=ended(exit_code, "Error"))
+    finding = chapter_findings(explain(pod, logs=(log(*lines),)), "log")[0]
+    assert finding.remedy.startswith(remedy)
 
 
 def test_causes_in_a_log() -> None:

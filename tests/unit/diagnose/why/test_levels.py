@@ -34,6 +34,7 @@ from tests.unit.diagnose.why.test_pending_scheduler import unseen_by_scheduler
 from tests.unit.diagnose.why.test_pending_volumes import UNBOUND
 from tests.unit.diagnose.why.test_pod_status import ended, node, of_main, pending
 from tests.unit.diagnose.why.test_redecide import CHANGED
+from tests.unit.diagnose.why.test_socket_interfaces import with_interfaces
 from webhook.diagnose.why.codes import CODES
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights, MissingClaim
 from webhook.diagnose.why.explanation import Explanation
@@ -59,7 +60,8 @@ LEVELS = {
     "NeverTogether BlockedBySelection BlockedByCordon BlockedByUnreadiness BlockedByTaint NoPods "
     "QuotaExceeded Suspended ScaledToZero Ended WaitsToRetry PodSecurityRefused WebhookSilent "
     "LimitRangeExceeded RejectedByNode NotSetUp NotSelected NodeNotReady WaitsForSidecar Paused "
-    "CannotLockMemory NetworksNotAttached WaitsForBinding WaitsForInitContainer NotDue "
+    "CannotLockMemory SocketInterfaceMissing NetworksNotAttached WaitsForBinding NotDue "
+    "WaitsForInitContainer "
     "PostStartHookError ManagedElsewhere BeingDeleted KeptByFinalizers",
 }
 OF_A_VERDICT = {
@@ -120,6 +122,7 @@ def _of_call() -> Iterator[Explanation]:
 def _of_status() -> Iterator[Explanation]:
     """Explain pods in each state."""
     yield explain(pod_in_cluster(), unread=("x",))
+    yield with_interfaces("bond0")
     yield explain(pod_in_cluster({"k8s.v1.cni.cncf.io/networks": "a"}))
     capable = {"name": "main", "securityContext": {"privileged": True}}
     named = status(applied=["ipc-lock"], skipped=["Sorcery"], warned=2)

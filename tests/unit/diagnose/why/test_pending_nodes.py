@@ -183,10 +183,27 @@ def test_a_rollout_that_waits_for_its_own_pods(
             'serve -n lab --patch \'{"spec":{"strategy":{"type":"RollingUpdate",'
             '"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}\'.'
         )
+    elif (older, namespace) == ("ReplicaSet serve-2", "lab"):
+        assert finding.remedy == (
+            "Other pods of Deployment serve hold it (lab/serve-1-x): let each pod request less, "
+            "let there be fewer, or add nodes with the resource."
+        )
     else:
         assert finding.remedy.startswith("Wait until one of these pods ends")
-    (alone,) = chapter_findings(explain(pod, owners=owners[:1], **evidence), "podStatus")
-    assert alone.remedy.startswith("Wait until one of these pods ends")
+    if older != "ReplicaSet serve-2":
+        (alone,) = chapter_findings(explain(pod, owners=owners[:1], **evidence), "podStatus")
+        assert alone.remedy.startswith("Wait until one of these pods ends")
+
+
+def test_a_job_whose_other_pods_hold_the_resource() -> None:
+    """They end by themselves."""
+    holder = UnfinishedPod("lab/train-x", node="a", amounts={V100: 8}, controller="Job train")
+    owners = [{"kind": "Job", "metadata": {"name": "train"}}]
+    resources = {"limits": {V100: "8"}, "requests": {V100: "8"}}
+    pod = pending(FULL, containers=[{"name": "main", "resources": resources}])
+    evidence: dict[str, Any] = {"nodes": [node("a", gpus="8")], "unfinished_pods": (holder,)}
+    (finding,) = chapter_findings(explain(pod, owners=owners, **evidence), "podStatus")
+    assert finding.remedy.startswith("Wait until one of these pods ends")
 
 
 def test_many_nodes_are_counted() -> None:

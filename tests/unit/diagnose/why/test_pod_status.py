@@ -719,6 +719,14 @@ def test_a_sysctl_that_the_kubelet_forbids() -> None:
     assert findings[0].remedy.startswith("Create the pod again")
 
 
+def test_a_node_without_the_labels_that_the_pod_requires() -> None:
+    """A pod with nodeName has no scheduler that would choose another node."""
+    pod = pod_in_cluster(phase="Failed", reason="NodeAffinity", message="Pod was rejected")
+    (finding,) = now(pod)
+    assert finding.code == "RejectedByNode"
+    assert finding.remedy.startswith("The node does not have the labels that")
+
+
 def test_a_failed_pod_with_a_failed_container() -> None:
     """The answer names the container: how it ended says more than that the pod has failed."""
     failed = of_main(state=ended(1))

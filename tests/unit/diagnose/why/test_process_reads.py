@@ -68,6 +68,17 @@ def test_the_script_finds_who_has_a_device_open(tmp_path: Path) -> None:
     assert inspection.rdma_processes[0].name
 
 
+def test_the_network_interfaces() -> None:
+    """Those of the container's network namespace; none where /sys is not mounted."""
+    process = subprocess.run(
+        ["/bin/sh", "-c", PROCESS_SCRIPT], capture_output=True, text=True, check=True
+    )
+    present = {path.name for path in Path("/sys/class/net").iterdir()}
+    assert set(read_processes("main", process.stdout).interfaces) == present
+    shown = read_processes("main", "interface *\ninterface eth0\ninterface a b\nno-ls")
+    assert shown.interfaces == ("eth0",)
+
+
 @pytest.mark.parametrize(
     ("line", "rights"),
     [

@@ -52,8 +52,10 @@ ENV_UNSEEN = Reason(
     "EnvUnseen",
     "The variables of envFrom may turn RDMA off, but admission cannot see them.",
     remedy=(
-        "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET or "
-        f"NCCL_IB_HCA. {_WHO_READS_THEM}"
+        "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET, "
+        "NCCL_NET_PLUGIN or NCCL_IB_HCA, or set all four in env, which overrides envFrom: "
+        "NCCL_IB_DISABLE=0, NCCL_NET=IB, NCCL_NET_PLUGIN=none and the fabric's NCCL_IB_HCA. "
+        f"{_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
@@ -117,11 +119,18 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     if possible is not None:
         return possible
     unseen = patched.declared_env.unseen
-    if unseen:
+    if unseen and not _sets_all_switches(patched):
         subject = f"envFrom of container {patched.target.name}"
         message = f"{subject} may set variables that turn RDMA off ({unseen.title})"
         return Verdict.of(ENV_UNSEEN, message).with_key(unseen.key)
     return _judge_unseen_file(pod, patched)
+
+
+def _sets_all_switches(patched: PatchedTarget) -> bool:
+    """Return whether `env` has each variable that may keep its libraries off RDMA."""
+    libraries = (*patched.carriers, *(("MPI",) if patched.may_use_mpi else ()))
+    names = {name for library in libraries for name in SWITCHES[library]}
+    return bool(names) and names <= patched.original.env.keys()
 
 
 def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
