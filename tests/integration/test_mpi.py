@@ -241,12 +241,7 @@ def test_files_are_read_as_open_mpi_reads_them(tmp_path: Path, text: str) -> Non
     file = tmp_path / ".openmpi" / "mca-params.conf"
     file.parent.mkdir()
     file.write_text(text)
-    shown = {
-        name: value
-        for name in ("pml", "btl", "mtl")
-        for value in [_shown(name, file)]
-        if value is not None
-    }
+    values = {name: _shown(name, file) for name in ("pml", "btl", "mtl")}
     mount = {"name": "v", "mountPath": "/root/.openmpi"}
     manifest = pod(
         container(volumeMounts=[mount]), volumes=[{"name": "v", "configMap": {"name": "m"}}]
@@ -254,8 +249,9 @@ def test_files_are_read_as_open_mpi_reads_them(tmp_path: Path, text: str) -> Non
     reading, path = Pod(manifest), ("spec", "containers", 0)
     config_maps = {"m": {file.name: text}}
     settings = with_library_files(NO_SETTINGS, reading, reading.container(path), config_maps)
-    read = {name: setting.value for name, setting in settings.certain.items()}
-    assert read == {f"OMPI_MCA_{name}": value for name, value in shown.items()}
+    assert {name: setting.value for name, setting in settings.certain.items()} == {
+        f"OMPI_MCA_{name}": value for name, value in values.items() if value is not None
+    }
 
 
 def _shown(name: str, file: Path) -> str | None:

@@ -19,7 +19,7 @@ from webhook.admission.review import read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
-from webhook.decide.examine.targets import NO_TARGET
+from webhook.decide.examine.targets import DEVICE_NOT_LISTED, NO_TARGET
 from webhook.decide.reasons import INVALID_POD
 from webhook.decide.settings.ranks import settings_of_launchers, with_workload
 from webhook.decide.settings.setting import CommandSettings
@@ -158,7 +158,7 @@ def _decide_document(
         )
         for template, pods in templates_with_pods
     ]
-    without_target = [decided.template for decided in decisions if decided.has_reason(NO_TARGET)]
+    without_target = [decided.template for decided in decisions if _lacks_target(decided)]
     fragments = fragments_of(document.value, without_target)
     kept = [
         decided
@@ -201,9 +201,11 @@ def _is_void(decided: DecidedTemplate) -> bool:
 
     A part that resembles a pod may have fields of another shape, and the operator may add devices.
     """
-    return decided.template.derived and (
-        decided.has_reason(NO_TARGET) or decided.has_reason(INVALID_POD)
-    )
+    return decided.template.derived and (_lacks_target(decided) or decided.has_reason(INVALID_POD))
+
+
+def _lacks_target(decided: DecidedTemplate) -> bool:
+    return decided.has_reason(NO_TARGET) or decided.has_reason(DEVICE_NOT_LISTED)
 
 
 def _example_fabrics(options: PreviewOptions) -> str:

@@ -92,7 +92,7 @@ def test_a_pod_that_loses_its_fabric() -> None:
     assert (change.before.fabric, change.after.fabric) == ("v100-ib", None)
     text = changes_text(comparison, width=200)
     assert (
-        "  RDMA yes (Equipped) → no (NoTarget)\n  container trainer requests nvidia.com/v100"
+        "  RDMA yes (Equipped) → no (DeviceNotListed)\n  container trainer requests nvidia.com/v100"
         in text
     )
     assert "  fabric v100-ib → none\n" in text

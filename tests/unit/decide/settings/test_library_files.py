@@ -208,10 +208,10 @@ def test_what_open_mpis_files_set(text: str) -> None:
     assert {name: setting.value for name, setting in settings.certain.items()} == {
         f"OMPI_MCA_{name}": value for name, value in PARAMETER_LINES[text].items()
     }
-    own = {
+    config_maps = {
         "m": {INSTALLED: text, "own": "".join(f"{name} = x\n" for name in ("pml", "btl", "mtl"))}
     }
-    values = with_library_files(NO_SETTINGS, *parts, own).certain.values()
+    values = with_library_files(NO_SETTINGS, *parts, config_maps).certain.values()
     assert {setting.value for setting in values} == {"x"}
     assert all(setting.default for setting in values)
 
