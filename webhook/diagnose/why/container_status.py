@@ -193,9 +193,9 @@ def _not_started(title: str, waiting: Waiting) -> Finding:
 
 def log_remedy(evidence: PodEvidence) -> str:
     """Return where to search the log for the cause, or what to do if there is no log."""
-    statuses = evidence.pod.status.container_statuses
-    if any(map(_has_not_started, map(_end_of, statuses))):
-        return START_ERROR.remedy
+    for ended in map(_end_of, evidence.pod.status.container_statuses):
+        if ended is not None and _has_not_started(ended):
+            return _start_remedy(ended)
     if evidence.logs is None:
         pod = shlex.join(_arguments(evidence))
         return f"Search the log for known errors: rdma-webhook why {pod} --logs."
@@ -211,12 +211,16 @@ def _end_of(container: ContainerStatus) -> Terminated | None:
     return container.state.terminated or container.last_state.terminated
 
 
-def _has_not_started(ended: Terminated | None) -> bool:
+def _has_not_started(ended: Terminated) -> bool:
     """Return whether the end of a container was that its command could not be started.
 
     The kubelet passes on containerd's reason; Docker's is ContainerCannotRun.
     """
-    return ended is not None and ended.reason in ("StartError", "ContainerCannotRun")
+    return ended.reason in ("StartError", "ContainerCannotRun")
+
+
+def _start_remedy(ended: Terminated) -> str:
+    return _CORRECT_MOUNT if "mount" in ended.message else START_ERROR.remedy
 
 
 def has_completed(container: ContainerStatus) -> bool:
@@ -246,8 +250,7 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
         return _oom(evidence, subject, times)
     if _has_not_started(ended):
         text = f"{subject.title} could not be started{times}: {cut(ended.message)}"
-        remedy = _CORRECT_MOUNT if "mount" in ended.message else START_ERROR.remedy
-        return START_ERROR.finding("error", text, remedy)
+        return START_ERROR.finding("error", text, _start_remedy(ended))
     cause, remedy = cause_of_kill(evidence, subject.name, ended)
     if cause or exit_code == SIGKILL:
         text = f"{subject.title} was killed (exit code {exit_code}){cause}{times}."
