@@ -128,11 +128,11 @@ def _templates_of(
 
 
 class _DocumentDecisions(NamedTuple):
-    """The decisions on the templates of a document that pods are made of."""
+    """The decisions on the pod templates of a document."""
 
     document: Document
     templates: list[DecidedTemplate]
-    #: A note on each template of which no pod is made by itself.
+    #: A note on each template that makes no pod by itself.
     fragment_notes: tuple[str, ...]
 
 

@@ -91,8 +91,8 @@ class ShellContext:
         self.mode = mode
         self.start = start  #: the offset at which it begins
         self.command = -1  #: the offset of the current simple command; -1 if there is none
-        #: The last word if a command must follow it: an operator such as `&&`, or "!" for `!`,
-        #: `time` or `coproc`; else "".
+        #: The last word, if a command must follow it: an operator such as `&&`, and "!" for each of
+        #: `!`, `time` and `coproc`. "" for any other word.
         self.pending_operator = ""
         self.has_command = False  #: whether this part contains a command
         self.list_ended = False  #: whether a separator has ended what this `for` loops over

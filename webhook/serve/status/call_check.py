@@ -73,7 +73,7 @@ class CallCheck:
         chain: Callable[[], bytes],
         replica: str,
     ) -> None:
-        """Prepare; the thread calls `connect`, which may be slow.
+        """Keep what the thread needs: only the thread calls `connect`, which may be slow.
 
         `chain` returns the served certificate with its chain, in PEM; empty while there is none.
         `replica`: the name of this pod.

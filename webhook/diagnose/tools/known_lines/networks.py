@@ -22,7 +22,7 @@ TRANSPORTS = (
         "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
         "NCCL's channels to other nodes use TCP sockets, not RDMA.",
-        "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
+        "Look earlier in the log for the reason (NET/IB : No device found, NCCL_IB_DISABLE, "
         "libibverbs). If there is none, run the job again with NCCL_DEBUG=INFO.",
         "nccl, src/transport/net.cc", rdma=False,
     ),
@@ -37,7 +37,7 @@ TRANSPORTS = (
         "NetworkIsSocket", "transport", "nccl", "Using network Socket", None,
         "node-0:152:386 [0] NCCL INFO Using network Socket",
         "NCCL chose TCP sockets for its traffic to other nodes.",
-        "Look for the reason earlier in the log (NET/IB : No device found, NCCL_IB_DISABLE, "
+        "Look earlier in the log for the reason (NET/IB : No device found, NCCL_IB_DISABLE, "
         "libibverbs).",
         "nccl, src/plugin/net.cc", rdma=False,
     ),
