@@ -212,6 +212,16 @@ def test_resources_of_the_nodes_are_in_the_status() -> None:
     assert without.fields.keys() == {"fabricNames"}
 
 
+def test_amounts_fit_into_the_kind() -> None:
+    """Its fields are int64: a kubelet that reports the largest amount must not end all writes."""
+    largest = 2**63 - 1
+    amounts = [(largest, largest, largest), (largest, 1, largest), (largest - 1, 1, largest)]
+    for first, second, expected in amounts:
+        known_nodes = {"n1": node(v100=first, rdma=first), "n2": node(v100=second, rdma=second)}
+        row = NodeSummary().of(prepared(fabrics(), known_nodes))["fabrics"][0]
+        assert (row["gpus"], row["resources"][0]["allocatable"]) == (expected, expected)
+
+
 def test_nodes_that_take_no_pods_are_apart_in_the_status() -> None:
     """They are counted and named, but add nothing; a pool's own taint is a note, no problem."""
     used = fabrics()

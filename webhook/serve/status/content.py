@@ -13,6 +13,7 @@ from webhook.model.fabric import CompiledConfiguration
 from webhook.model.inventory import FabricCapacity, build_inventory
 from webhook.model.json import JsonObject
 from webhook.model.names import counted, shortened_list
+from webhook.model.quantity import MAX_QUANTITY
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.state import Nodes, PreparedConfiguration
 from webhook.text.escape import visible, visible_lines
@@ -185,15 +186,16 @@ def _fitting(rows: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 
 def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
+    """Return the row of a fabric; its amounts fit into the kind's fields, whatever nodes report."""
     return {
         "name": capacity.name,
         "nodes": len(capacity.nodes),
         "unavailableNodes": len(capacity.unavailable_nodes),
-        "gpus": sum(capacity.gpus.values()),
+        "gpus": min(sum(capacity.gpus.values()), MAX_QUANTITY),
         "resources": [
             {
                 "name": name,
-                "allocatable": amount,
+                "allocatable": min(amount, MAX_QUANTITY),
                 "nodes": sum(name in nodes[node].resources for node in capacity.nodes),
             }
             for name, amount in capacity.resources.items()
