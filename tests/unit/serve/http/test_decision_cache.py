@@ -21,7 +21,13 @@ from webhook.model.decision import Decision, PatchOp
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import at
-from webhook.serve.http.decision_cache import CHECKED, MAX_BYTES, MAX_PART_BYTES, DecisionCache
+from webhook.serve.http.decision_cache import (
+    CHECKED,
+    MAX_BYTES,
+    MAX_PART_BYTES,
+    OUTCOME_BYTES,
+    DecisionCache,
+)
 from webhook.serve.metrics import Metrics
 
 INPUT = decision_input()
@@ -211,7 +217,7 @@ def by_long_message(manifest: Any, cluster: DecisionInput) -> Decision:
 def test_all_answers_together_are_limited_in_bytes() -> None:
     """An answer that is replaced does not count any more."""
     cache = Cache(1000, by_long_message)
-    fitting = MAX_BYTES // 101_000
+    fitting = MAX_BYTES // 104_000
     for number in range(fitting):
         cache.body(trainer(name=f"c{number}"))
     assert cache.count("evictions") == 0
@@ -224,6 +230,19 @@ def test_all_answers_together_are_limited_in_bytes() -> None:
     for number in range(fitting):
         cache.body(trainer(name=f"e{number}"), namespace="third")
     assert cache.count("evictions") == fitting
+
+
+def test_outcomes_count_as_well() -> None:
+    """A pod that lacks nothing has a short answer, but an outcome of each mutation."""
+    outcomes = decide(trainer(), INPUT).outcomes
+    many = outcomes * (2 * MAX_BYTES // (5 * OUTCOME_BYTES * len(outcomes)))
+    cache = Cache(1000, lambda manifest, cluster: decide(manifest, cluster)._replace(outcomes=many))
+    for number in range(2):
+        cache.body(trainer(name=f"c{number}"))
+    assert cache.count("evictions") == 0
+    for number in range(2, 5):
+        cache.body(trainer(name=f"c{number}"))
+    assert cache.count("evictions") == 3
 
 
 def test_the_pods_of_users_are_not_kept() -> None:
