@@ -235,8 +235,10 @@ def test_all_answers_together_are_limited_in_bytes() -> None:
 def test_outcomes_count_as_well() -> None:
     """A pod that lacks nothing has a short answer, but an outcome of each mutation."""
     outcomes = decide(trainer(), INPUT).outcomes
-    many = outcomes * (2 * MAX_BYTES // (5 * OUTCOME_BYTES * len(outcomes)))
-    cache = Cache(1000, lambda manifest, cluster: decide(manifest, cluster)._replace(outcomes=many))
+    repeated = outcomes * (2 * MAX_BYTES // (5 * OUTCOME_BYTES * len(outcomes)))
+    cache = Cache(
+        1000, lambda manifest, cluster: decide(manifest, cluster)._replace(outcomes=repeated)
+    )
     for number in range(2):
         cache.body(trainer(name=f"c{number}"))
     assert cache.count("evictions") == 0
