@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count as numbers
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +140,9 @@ class Cluster:
         """Add fake nodes, which are ready and tainted; return their names."""
         if not (self.logs / "kwok.log").exists():
             kwok.start_kwok(self.processes)
-        there = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=name").split()
-        names = [f"fake-{number}" for number in range(len(there), len(there) + count)]
+        taken = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=name").split()
+        free = (name for name in map("fake-{}".format, numbers()) if f"node/{name}" not in taken)
+        names = [*islice(free, count)]
         self.kubectl(
             "create",
             "--filename=-",

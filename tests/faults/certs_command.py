@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.cluster.images import ROOT
 from tests.cluster.install import NAME, Webhook
+from tests.waiting import until
 
 
 def certs(webhook: Webhook, *arguments: str) -> Any:
@@ -27,7 +28,14 @@ def certs(webhook: Webhook, *arguments: str) -> Any:
 
 
 def served(webhook: Webhook, count: int) -> int:
-    """Check that the Service has `count` endpoints that pass a handshake; return the count."""
-    handshakes = certs(webhook, "verify")["handshakes"]
+    """Wait until the Service has `count` endpoints, check their handshakes; return the count."""
+    handshakes: list[Any] = []
+
+    def are_listed() -> bool:
+        # Endpoints follow the readiness of pods after a moment.
+        handshakes[:] = certs(webhook, "verify")["handshakes"]
+        return len(handshakes) == count
+
+    until(are_listed, lambda: handshakes)
     assert [handshake["problem"] for handshake in handshakes] == [""] * count, handshakes
     return len(handshakes)
