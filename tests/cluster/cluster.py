@@ -140,8 +140,8 @@ class Cluster:
         """Add fake nodes, which are ready and tainted; return their names."""
         if not (self.logs / "kwok.log").exists():
             kwok.start_kwok(self.processes)
-        taken = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=name").split()
-        free = (name for name in map("fake-{}".format, numbers()) if f"node/{name}" not in taken)
+        existing = self.kubectl("get", "nodes", "--selector", kwok.FAKE, "--output=name").split()
+        free = (name for name in map("fake-{}".format, numbers()) if f"node/{name}" not in existing)
         names = [*islice(free, count)]
         self.kubectl(
             "create",

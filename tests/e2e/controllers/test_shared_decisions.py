@@ -103,9 +103,9 @@ def namespace(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 def _probe() -> Document:
     """Write a pod with a decision of its own."""
-    made = template("probe")
-    made["metadata"] |= {"name": "probe", "namespace": NAMESPACE}
-    return {"apiVersion": "v1", "kind": "Pod", **made}
+    pod = template("probe")
+    pod["metadata"] |= {"name": "probe", "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "Pod", **pod}
 
 
 @pytest.fixture

@@ -92,8 +92,8 @@ def test_the_pods_that_hold_a_resource(space: Space) -> None:
     size = int(space.cluster.kubectl("get", "node", REAL, f"--output=jsonpath={_ALLOCATABLE}"))
     every = {"resources": {"limits": {V100: str(size), "memory": "64Mi"}}}
     # It ends at once, so that later tests have room.
-    held = space.pod("x", V100, container=every, terminationGracePeriodSeconds=0)
-    space.create(job(space, "holder", held))
+    greedy = space.pod("x", V100, container=every, terminationGracePeriodSeconds=0)
+    space.create(job(space, "holder", greedy))
     holder = pod_of(space, "holder")
     until(lambda: bool(space.get(holder)["spec"].get("nodeName")))
     space.create(job(space, "waiting", space.pod("x", V100)))
