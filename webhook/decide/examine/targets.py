@@ -286,8 +286,7 @@ def _unlisted_device(
     subject = f"container {container.name} requests {name}"
     if name == TPU:
         return Selection(reason=NO_TARGET, message=f"{subject}: TPUs do not use RDMA NICs")
-    listed = (resource for resource in configuration.by_gpu if "*" not in resource)
-    hint = suggestion(name, listed, compared=_COMPARED)
+    hint = suggestion(name, configuration.by_gpu, compared=_COMPARED)
     condition = "" if name in OTHER_ACCELERATORS else f"if {name} is a GPU, "
     remedy = f"{condition}add it to gpuResources of the fabric that has it"
     if not condition and container.privileged and _is_root(pod, container, configuration):

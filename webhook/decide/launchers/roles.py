@@ -68,10 +68,13 @@ def may_lack_env(
 
 
 def mentions_mpi(
-    pod: Pod, path: Path, commands: Commands, user_env: Mapping[str, str | None]
+    pod: Pod, path: Path, commands: Commands, text: str, user_env: Mapping[str, str | None]
 ) -> bool:
-    """Return whether a container, whose `env` is `user_env`, or its pod's labels mention MPI."""
-    text, names = commands.text(path), "\n".join(("", *user_env))
+    """Return whether a container or its pod's labels mention MPI.
+
+    `text` has the container's command, and perhaps its scripts; `user_env` is its `env`.
+    """
+    names = "\n".join(("", *user_env))
     return (
         may_launch(text)
         or any(map(text.__contains__, _MPI_WORDS))

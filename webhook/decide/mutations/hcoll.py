@@ -128,7 +128,8 @@ def _leave(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) ->
 
 
 def _mentions_mpi(analysis: PodAnalysis, path: Path) -> bool:
-    return mentions_mpi(analysis.original, path, analysis.commands, analysis.containers[path].env)
+    commands, env = analysis.commands, analysis.containers[path].env
+    return mentions_mpi(analysis.original, path, commands, commands.text(path), env)
 
 
 def _env_may_configure_hcoll(analysis: PodAnalysis, path: Path) -> bool:

@@ -66,7 +66,7 @@ def openmpi_files(pod: Pod, container: Container) -> Iterator[MountedFile]:
         for mount in mounts:
             path = clean(str(mount.get("mountPath")))
             file = None
-            if isinstance(mount.get("subPath"), str) and basename(path) == name:
+            if basename(path) == name:  # without subPath, a directory is there
                 file = file_of_mount(pod, path, mount, "")
             elif path.endswith(directories):
                 file = file_of_mount(pod, f"{path}/{name}", mount, name)

@@ -249,4 +249,5 @@ def test_what_speaks_of_mpi(labels: Any, fields: dict[str, Any], speaks: bool) -
     """Words, variables and the role of a worker do; letters within other words do not."""
     pod = Pod({"metadata": {"labels": labels}, "spec": {"containers": [container(**fields)]}})
     path = ("spec", "containers", 0)
-    assert mentions_mpi(pod, path, Commands(pod), pod.container(path).env) is speaks
+    commands, env = Commands(pod), pod.container(path).env
+    assert mentions_mpi(pod, path, commands, commands.text(path), env) is speaks

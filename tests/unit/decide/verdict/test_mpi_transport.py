@@ -281,6 +281,43 @@ def test_a_file_with_open_mpis_parameters(
     assert judged(with_gpu, cluster) == unless
 
 
+def test_an_option_is_not_said_to_be_in_the_file() -> None:
+    """The message names what decides."""
+    data = {"mpi": {"openmpi-mca-params.conf": "pml = ucx\nbtl = ofi\n"}}
+    cluster = decision_input(namespace=NamespaceFacts(name="lab", config_maps=data))
+    main = container(command=f"mpirun {TCP} a".split(), volumeMounts=[PARAMETERS])
+    manifest = pod(main, volumes=[PARAMETERS_VOLUME], annotations={"rdma.lab/fabric": "v100-ib"})
+    verdict = verdict_on(manifest, cluster)
+    assert verdict.message == (
+        "container trainer runs Open MPI with pml ob1 and btl tcp,self: remove both"
+    )
+    assert verdict.key is None
+
+
+def test_a_script_in_a_config_map_with_gpus() -> None:
+    """The container's env does not override what the script sets."""
+    scripts = {"run.sh": "export UCX_TLS=tcp; mpirun ./solver"}
+    cluster = decision_input(namespace=NamespaceFacts(name="lab", config_maps={"s": scripts}))
+    trainer = gpu(
+        command=["sh", "/scripts/run.sh"],
+        volumeMounts=[{"name": "s", "mountPath": "/scripts"}],
+    )
+    volumes = [{"name": "s", "configMap": {"name": "s"}}]
+    verdict = verdict_on(pod(trainer, volumes=volumes), cluster)
+    assert (verdict.rdma, verdict.because.code) == UNKNOWN
+    assert (verdict.key, verdict.overrides_env) == (DataKey("s", "run.sh"), True)
+    del trainer["resources"]
+    ranks = pod(trainer, volumes=volumes, annotations={"rdma.lab/fabric": "v100-ib"})
+    assert judged(ranks, cluster) == UCX_TLS
+
+
+def test_a_file_of_nccl_does_not_matter_to_mpi() -> None:
+    """Ranks without GPUs do not read it."""
+    script = "cp /x/nccl.conf /etc/nccl.conf; mpirun a"
+    main = container(command=["sh", "-c", script])
+    assert judged(pod(main, annotations={"rdma.lab/fabric": "v100-ib"})) == EQUIPPED
+
+
 def test_the_message_names_the_file() -> None:
     """With the key of the ConfigMap that has it."""
     data = {"mpi": {"openmpi-mca-params.conf": "pml = ob1\nbtl = tcp,self\n"}}

@@ -190,6 +190,13 @@ def test_env_overrides_env_from(missing: str | None) -> None:
     assert judged(manifest) == (("unsure", "EnvUnseen") if missing else EQUIPPED)
 
 
+def test_env_from_of_a_container_that_shows_no_library() -> None:
+    """It may use any."""
+    main = container(command=["ucx_perftest"], envFrom=[{"secretRef": {"name": "s"}}])
+    manifest = pod(main, annotations={"rdma.lab/fabric": "v100-ib"})
+    assert judged(manifest) == ("unsure", "EnvUnseen")
+
+
 def test_env_of_a_program_that_may_use_mpi() -> None:
     """UCX's variables may decide as well."""
     values = {**SETTINGS, "NCCL_IB_HCA": "=mlx5_0,mlx5_1"}

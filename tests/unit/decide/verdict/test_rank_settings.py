@@ -185,7 +185,9 @@ def test_launchers_whose_mpi_does_not_matter(script: str) -> None:
 
 def test_what_a_fabric_sets_does_not_show_nccl() -> None:
     """A second call finds it in the launcher's env."""
-    site = fabric(env=FabricEnv(site_variables=(("NCCL_DEBUG", "WARN"),)))
+    variables = (("NCCL_IB_HCA", "=mlx5_0"),)
+    env = FabricEnv(library_variables=variables, site_variables=(("NCCL_DEBUG", "WARN"),))
+    site = fabric(env=env)
     manifest = launcher("mpirun -H a,b -mca pml ob1 -mca btl tcp ./a")
     manifest["metadata"]["annotations"]["rdma.lab/fabric"] = site.name
     assert judged(manifest, decision_input(site)) == ("unsure", "MPIUnlessNccl")

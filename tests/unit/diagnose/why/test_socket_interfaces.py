@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders import env
-from tests.unit.diagnose.why.pods import chapter_findings, explain, pod_in_cluster, status
+from tests.builders import env, gpu
+from tests.unit.diagnose.why.pods import chapter_findings, codes, explain, pod_in_cluster, status
+from tests.unit.diagnose.why.test_comparison import KNOWN_CONFIGURATION, equipped, explain_with
 from webhook.diagnose.why.evidence import ContainerProcesses
 from webhook.diagnose.why.explanation import Explanation
 
@@ -73,3 +74,14 @@ def test_the_libraries_that_the_variable_is_for() -> None:
     assert explanation.rdma == "yes"
     assert with_interfaces("bond0", libraries="NIXL,NCCL").rdma == "no"
     assert chapter_findings(explanation, "processes")[0].code == "SocketInterfaceMissing"
+
+
+def test_the_containers_that_count() -> None:
+    """They are those of the verdict."""
+    socket = {"env": env(NCCL_SOCKET_IFNAME="bond0")}
+    pod = equipped(gpu("a"), {"name": "proxy", "image": "x", **socket})
+    shells = [ContainerProcesses(name, interfaces=PRESENT) for name in ("a", "proxy")]
+    explanation = explain_with(pod, KNOWN_CONFIGURATION, processes=shells)
+    assert "SocketInterfaceMissing" not in codes(explanation, "processes")
+    chosen = equipped(gpu("a", **socket))
+    assert explain_with(chosen, KNOWN_CONFIGURATION, processes=shells[:1]).rdma == "no"

@@ -128,8 +128,7 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
 
 def _sets_all_switches(patched: PatchedTarget) -> bool:
     """Return whether `env` has each variable that may keep its libraries off RDMA."""
-    libraries = (*patched.carriers, *(("MPI",) if patched.may_use_mpi else ()))
-    names = {name for library in libraries for name in SWITCHES[library]}
+    names = {name for library in patched.carriers for name in SWITCHES[library]}
     return bool(names) and names <= patched.original.env.keys()
 
 

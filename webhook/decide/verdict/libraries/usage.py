@@ -72,11 +72,10 @@ def _carriers(
 def _may_use_mpi(
     pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
 ) -> bool:
-    """Return whether MPI starts a program with GPUs that shows no library; workers show nothing."""
+    """Return whether MPI starts a program that shows no library; workers show nothing."""
     analysis, path = pod.analysis, patched.target.path
     return (
-        pod.has_gpu
-        and _mentions_mpi(pod, patched, user_env)
+        _mentions_mpi(pod, patched, user_env)
         and not may_lack_env(analysis.original, path, analysis.commands, user_env)
         and shows_no_library(patched.command, user_env)
     )
@@ -91,7 +90,8 @@ def _mentions_mpi(
     pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
 ) -> bool:
     analysis = pod.analysis
-    return mentions_mpi(analysis.original, patched.target.path, analysis.commands, user_env)
+    path, commands = patched.target.path, analysis.commands
+    return mentions_mpi(analysis.original, path, commands, patched.command, user_env)
 
 
 def _spans_nodes(pod: PatchedPod, patched: PatchedTarget) -> bool:
