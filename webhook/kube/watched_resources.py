@@ -125,15 +125,20 @@ def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
     return {key: values[key]} if key in values else _EMPTY
 
 
-def _node(manifest: Item) -> Node:
+def countable_node(manifest: Item) -> Node:
     """Return a node without the amounts that cannot be counted.
 
-    Its kubelet decides on them, and the API server accepts 1e30: one node must not end the watch.
+    Its kubelet decides on them, and the API server accepts 1e30. Raise ShapeError for any other
+    field that no API server could have written.
     """
     try:
-        node = node_of(manifest)
+        return node_of(manifest)
     except ShapeError:
-        node = node_of(_with_countable_amounts(manifest))
+        return node_of(_with_countable_amounts(manifest))
+
+
+def _node(manifest: Item) -> Node:
+    node = countable_node(manifest)
     shared = _shared(node.availability)
     return replace(node, labels=SharedLabels.of(node.labels), availability=shared)
 

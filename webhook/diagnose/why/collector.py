@@ -46,10 +46,10 @@ from webhook.kube.cluster_reads import (
 )
 from webhook.kube.container_states import ContainerStatus
 from webhook.kube.objects import Event, KubernetesObject, NodeRecord, PodRecord, PodStatus
+from webhook.kube.watched_resources import countable_node
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts
 from webhook.model.nodes import Node as NodeFacts
-from webhook.model.nodes import node_of
 
 #: Of a log, the bytes at its start and the lines at its end that are read: NCCL and UCX write their
 #: transports at the start, and failures at the end.
@@ -234,7 +234,7 @@ class Collector:
         name = node_to_compare(evidence) or node_without_fabric(evidence)
         manifest = self._best_effort.get(f"/api/v1/nodes/{name}", f"node {name}") if name else None
         try:
-            return {} if manifest is None else {name: node_of(manifest)}
+            return {} if manifest is None else {name: countable_node(manifest)}
         except ShapeError:
             return {}  # no API server has such a node
 
@@ -320,7 +320,7 @@ class _ReadNode(NamedTuple):
 
 
 def _read_node(node: Mapping[str, object]) -> _ReadNode:
-    return _ReadNode(NodeRecord.model_validate(node), node_of(node))
+    return _ReadNode(NodeRecord.model_validate(node), countable_node(node))
 
 
 def _containers_with_logs(status: PodStatus) -> Iterator[ContainerStatus]:

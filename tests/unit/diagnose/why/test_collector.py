@@ -391,6 +391,18 @@ def test_many_config_maps() -> None:
     assert len(config_maps_read(api)) == 100
 
 
+def test_an_amount_that_cannot_be_counted() -> None:
+    """A kubelet may report 1e30, which the API server accepts: the pod is explained."""
+    offered = {"rdma/x": "1", "nvidia.com/z": "1e30"}
+    node = {"metadata": {"name": "node-1"}, "status": {"allocatable": offered}}
+    answers = everything(pod_in_cluster(phase="Pending")) | {"/api/v1/nodes": listed(node)}
+    (view,) = collect(FakeCluster(answers)).nodes or ()
+    assert view.status.allocatable == offered
+    answers = everything(pod_in_cluster(IN_DOUBT)) | {"/api/v1/nodes/node-1": node}
+    facts = collect(FakeCluster(answers)).node_facts
+    assert facts["node-1"].resources == {"rdma/x": 1}
+
+
 def test_nodes_of_a_pending_pod() -> None:
     """Only the few fields of nodes that describe their resources are kept."""
     node = {"metadata": {"name": "n", "uid": "u"}, "status": {"allocatable": {"rdma/x": "1"}}}
