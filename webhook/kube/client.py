@@ -22,7 +22,7 @@ from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
 from webhook.kube.api import message_of, single_line
 from webhook.kube.credentials import official_client
-from webhook.kube.deep_json import read_json
+from webhook.kube.tolerant_json import read_json
 from webhook.model.json import JsonObject
 
 #: An object as returned by the API server, in JSON's types.

@@ -10,7 +10,7 @@ from kubernetes.client.rest import RESTResponse
 from webhook.errors import ClusterError
 from webhook.kube.api import LargePageError, Query, StatusError, message_of
 from webhook.kube.client import BROKEN, Client
-from webhook.kube.deep_json import read_json
+from webhook.kube.tolerant_json import read_json
 
 #: Timeouts for connecting, and for a page, which a busy API server may send slowly.
 CONNECT, READ = 3.0, 30.0

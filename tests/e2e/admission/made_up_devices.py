@@ -155,11 +155,15 @@ class Place:
 
     def deep_claim(self, name: str, levels: int) -> None:
         """Create a ResourceClaim with parameters for a driver that have so many levels."""
-        claim = _claim(name, [("nic", "rdma.dra.test")])
-        opaque = {"driver": "rdma.dra.test", "parameters": {"deep": "PARAMETERS"}}
-        claim["spec"]["devices"]["config"] = [{"opaque": opaque}]
+        claim = _claim_with_parameters(name, "PARAMETERS")
         text = json.dumps(claim).replace('"PARAMETERS"', "[" * levels + "]" * levels)
         self.cluster.kubectl("create", "--filename=-", input=text)
+
+    def odd_claim(self, name: str, parameter: str) -> None:
+        """Create a ResourceClaim with any text for a driver; kubectl would correct it."""
+        path = f"/{_CLAIMS}/namespaces/{SPACE}/resourceclaims"
+        response = send(self.cluster, "POST", path, _claim_with_parameters(name, parameter))
+        assert response.code == 201, response.object
 
     def forbid_claims(self) -> None:
         """Set a quota of no ResourceClaim."""
@@ -189,6 +193,13 @@ def _claim(name: str, requests: Iterable[tuple[str, str]]) -> Document:
     devices = {"requests": _requests(requests)}
     metadata = {"name": name, "namespace": SPACE}
     return _object("ResourceClaim", metadata, devices=devices)
+
+
+def _claim_with_parameters(name: str, parameter: str) -> Document:
+    claim = _claim(name, [("nic", "rdma.dra.test")])
+    opaque = {"driver": "rdma.dra.test", "parameters": {"a": parameter}}
+    claim["spec"]["devices"]["config"] = [{"opaque": opaque}]
+    return claim
 
 
 def _requests(requests: Iterable[tuple[str, str]]) -> list[Document]:

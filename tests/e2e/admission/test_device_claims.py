@@ -128,9 +128,10 @@ def test_a_template_that_is_missing_keeps_the_pod_pending_until_it_comes(place: 
     assert place.devices(status["resourceClaimName"]).keys() == {"nic"}
 
 
-def test_a_deep_claim_hides_no_other(place: Place) -> None:
-    """The API server accepts more levels than JSON readers; the watch still brings later claims."""
+def test_a_claim_that_few_programs_read_hides_no_other(place: Place) -> None:
+    """The API server accepts 4,000 levels, and half a character; later claims still count."""
     place.deep_claim("deep", 4_000)
+    place.odd_claim("odd", "\ud800")
     place.claim("later", ("any", "rdma.dra.test"))
     limits = {"dra.test/plugin-gpu": "1"}
     until(lambda: "warned" not in place.create(limits=limits, claim="later", stored=False).status)

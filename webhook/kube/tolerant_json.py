@@ -1,13 +1,15 @@
-"""Read JSON of an API server, however deep it is nested.
+"""Read JSON of an API server that orjson refuses.
 
-An API server accepts 10,000 levels. Clients can write such a depth where it accepts any JSON, as in
-the parameters for a driver in a ResourceClaim, and in `metadata.managedFields`. orjson reads 1,024
-levels and writes 254, and the standard library fails at about 1,000: so nobody could read a list
-with such an object, or replace the object. Nothing that the webhook reads is deeper than MAX_DEPTH.
+An API server stores the parameters for a driver in a ResourceClaim as their writer sent them:
+nested up to 10,000 levels, with halves of surrogate pairs, and with bytes that are no UTF-8. In
+`metadata.managedFields`, too, clients can write such a depth. orjson reads 1,024 levels and writes
+254, and the standard library fails at about 1,000: so nobody could read a list with such an object,
+or replace the object. Nothing that the webhook reads is deeper than MAX_DEPTH.
 """
 
 from __future__ import annotations
 
+import json
 import re
 
 import orjson
@@ -16,6 +18,8 @@ from webhook.model.json import Json
 
 #: The deepest level that is kept; objects and lists at this level become empty.
 MAX_DEPTH = 100
+#: Any integer with fewer digits fits into 64 bits; Python reads none with more than 4,300.
+_LONG = 19
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 
@@ -28,8 +32,12 @@ def read_json(octets: bytes) -> Json:
         document: Json = orjson.loads(octets)
         orjson.dumps(document)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return orjson.loads(_shallow(octets))
+        return json.loads(_shallow(octets).decode(errors="replace"), parse_int=_number)
     return document
+
+
+def _number(digits: str) -> float:
+    return int(digits) if len(digits) < _LONG else float(digits)
 
 
 def _shallow(octets: bytes) -> bytes:

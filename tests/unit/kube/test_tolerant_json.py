@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.case_names import case_name
 from webhook.kube.client import parsed
-from webhook.kube.deep_json import MAX_DEPTH, read_json
+from webhook.kube.tolerant_json import MAX_DEPTH, read_json
 from webhook.kube.reads import HttpReads
 
 #: The depths that orjson writes and reads, and the API server's own limit.
@@ -61,6 +62,26 @@ def test_brackets_in_texts_do_not_count() -> None:
     assert (read["texts"], read["{"]) == (texts, "\\")
 
 
+@pytest.mark.parametrize(
+    ("odd", "expected"),
+    [
+        (rb'"\ud800"', "\ud800"),
+        (rb'"\udc00x"', "\udc00x"),
+        (b'"\xff"', "\ufffd"),
+        (b'"\xed\xa0\x80"', "\ufffd\ufffd\ufffd"),
+        (b"1e999", float("inf")),
+        (b"9" * 5000, float("inf")),
+        (b'["\xff",999999999999999999,9999999999999999999]', ["\ufffd", 10**18 - 1, 1e19]),
+    ],
+    ids=case_name,
+)
+def test_what_orjson_refuses_is_read(odd: bytes, expected: object) -> None:
+    """The API server keeps the parameters for a driver as they were written."""
+    read = read_json(b'{"parameters":%s,"name":"a"}' % odd)
+    assert read == {"parameters": expected, "name": "a"}
+    json.dumps(read)
+
+
 def test_two_deep_objects() -> None:
     """Each is cut at the same level."""
     body = f'{{"a":{nested(READ)},"b":{{}},"c":{nested(READ, "[", "]")}}}'
@@ -69,7 +90,8 @@ def test_two_deep_objects() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["", "{", "}", nested(READ + 1)[:-1], nested(READ + 1) + "}", '{"a', "nan", "]" * 300]
+    "body",
+    ["", "{", "}", nested(READ + 1)[:-1], nested(READ + 1) + "}", '{"a', "nan", "]" * 300, "\xff"],
 )
 def test_what_is_no_json_is_refused(body: str) -> None:
     """Also if it is deep."""
