@@ -1,4 +1,4 @@
-"""An object of any depth, which the API server accepts, can be read and written again."""
+"""What the API server accepts of its clients can be read, and written again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from tests.case_names import case_name
 from webhook.kube.client import parsed
-from webhook.kube.tolerant_json import MAX_DEPTH, read_json
 from webhook.kube.reads import HttpReads
+from webhook.kube.tolerant_json import MAX_DEPTH, read_json
 
 #: The depths that orjson writes and reads, and the API server's own limit.
 WRITTEN, READ, ACCEPTED = 254, 1024, 9_990
