@@ -31,8 +31,8 @@ POD_TOO_LARGE = Reason(
     "PodTooLarge",
     "The pod has more containers or list entries than the webhook reads.",
     remedy=(
-        "Split the pod, or shorten its lists: a pod may have 100 containers, and "
-        "5,000 entries in its lists."
+        "Split the pod, or shorten its lists: a pod may have at most 100 containers, and at "
+        "most 5,000 entries in all its lists together."
     ),
     rdma="no",
 )

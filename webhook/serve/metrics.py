@@ -260,8 +260,9 @@ class LeaseGauges:
         )
         self.successful = Gauge(
             "rdma_webhook_lease_last_check_successful",
-            "1 if this replica could read the Lease, and renew it as its holder; 0 if the Lease "
-            "does not exist, the right to use it is missing, or the API server does not answer.",
+            "1 if this replica could read the Lease and, if it holds the Lease, renew it; 0 if the "
+            "Lease does not exist, the right to use it is missing, or the API server does not "
+            "answer.",
             registry=registry,
         )
 

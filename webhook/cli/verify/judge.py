@@ -100,13 +100,19 @@ def _files(name: str) -> list[BenchmarkFile] | None:
     return read_benchmark_files(shown, data.decode("utf-8", "replace"))
 
 
+def _unrecognized(line_count: int) -> str:
+    """Return the clause on a file without recognized lines."""
+    if line_count > 1:
+        return f"none of its {counted(line_count, 'line')} was recognized"
+    return "its only line was not recognized" if line_count else "is empty"
+
+
 def _report_unrecognized(files: list[list[BenchmarkFile]]) -> None:
     """Print an error for each file; its parts of several nodes are one file."""
     for parts in files:
         count = sum(part.line_count for part in parts)
-        problem = f"nothing was recognized in its {counted(count, 'line')}" if count else "is empty"
         print_message(
             "error",
-            f"{parts[0].name}: {problem}; pass the output of "
+            f"{parts[0].name}: {_unrecognized(count)}; pass the output of "
             "perftest (ib_write_bw), nccl-tests, ucx_perftest or rping, or an NCCL log",
         )

@@ -28,7 +28,8 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject RoCE in mode `shared-device` with fewer networks than devices.
 
     An error: without its own interface in the pod's network namespace, a device has an empty GID
-    table there, and connecting fails. host-network and sr-iov do not need one.
+    table there, and connecting fails. In mode `host-network`, pods use the node's interfaces; in
+    mode `sr-iov`, the interface of each device moves into the pod with the device.
     """
     if fabric.mode != "shared-device" or fabric.link_layer != "Ethernet":
         return

@@ -85,8 +85,8 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
 def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about variables in `env` that NCCL documents for debugging only.
 
-    A warning: forced levels and disabled paths make jobs hang or slow, but a site may have measured
-    that they help.
+    A warning: forcing a level or disabling a path can make jobs hang or run slowly, but a site may
+    have measured that it helps.
     """
     for name in fabric.env:
         if name in _DEBUGGING_VARIABLES:

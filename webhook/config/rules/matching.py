@@ -31,7 +31,7 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
     "defaults.fabric.",
 )
 def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about two fabrics with the same GPUs or device class that no label distinguishes.
+    """Warn about two fabrics with the same GPUs or device class, unless a label distinguishes them.
 
     A warning: a pod that only requests those GPUs is ambiguous, but that may be intended. Pairs
     with `defaults.fabric` are not reported.

@@ -144,7 +144,7 @@ def equipped_end(traffic: str, assumed: str) -> str:
     `traffic` has the libraries and that clause, as `Verdict.traffic`.
     """
     libraries, separator, nccl_clause = traffic.partition("; ")
-    return f"{': ' if traffic else ''}{libraries}{assumed}{separator}{nccl_clause}"
+    return f"{' with ' if traffic else ''}{libraries}{assumed}{separator}{nccl_clause}"
 
 
 def unread_clause(unread: DataKey, assumed: str) -> str:

@@ -166,7 +166,7 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
         )
         return BenchmarkResult(ZERO_BANDWIDTH.finding("unsure", text))
     if gbps is None:
-        text = "No row has a bandwidth whose unit the message rate proves."
+        text = "The unit of the bandwidth is uncertain: no row has a message rate that confirms it."
         return BenchmarkResult(UNIT_UNPROVEN.finding("unsure", text))
     if measurement.program == "ucx_perftest" and context.log.over_rdma == "no":
         finding = NOT_RDMA.finding(

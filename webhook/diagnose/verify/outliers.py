@@ -20,8 +20,8 @@ from webhook.model.finding import Code, Finding
 AS_PEERS = Code("AsPeers", "The latency is within the spread of the run's peers.")
 OUTLIER = Code(
     "Outlier",
-    "The run is worse than its peers: the runs of the same test, on the same device name or on "
-    "all devices.",
+    "The run is worse than its peers: the runs of the same test, on devices with the same name "
+    "or on all devices.",
     "Test both nodes of this run with other nodes, to find the slow port or cable.",
 )
 PEER_CODES = (AS_PEERS, OUTLIER)

@@ -18,7 +18,7 @@ from webhook.model.pod import at
 
 NETWORKS_NOT_ATTACHED = Code(
     "NetworksNotAttached",
-    "Nothing reports that it attached the secondary networks of the running pod.",
+    "There is no report that the secondary networks of the running pod were attached.",
     "Ask the cluster administrator whether Multus is installed and running on the pod's node, and "
     "create the pod again once it is.",
 )
@@ -46,7 +46,7 @@ def network_findings(evidence: PodEvidence) -> Iterator[Finding]:
     networks = networks_of(written, evidence.namespace_name)
     if networks:
         text = (
-            f"Nothing reports that it attached the pod's networks ({shortened_list(networks)}): "
-            f"the pod has no annotation {_STATUS}."
+            f"There is no report that the pod's networks ({shortened_list(networks)}) were "
+            f"attached: the pod has no annotation {_STATUS}."
         )
         yield NETWORKS_NOT_ATTACHED.finding("error", text)

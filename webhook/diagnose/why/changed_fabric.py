@@ -15,7 +15,7 @@ from webhook.model.libraries import VARIABLES, ValueSource
 FABRIC_CHANGED = Code(
     "FabricChanged",
     "The fabric has other devices, or another GID index or partition, than when the pod was "
-    "admitted, and the pod has those of that time.",
+    "admitted, and the pod still has the old ones.",
     "Create the pod again, so that it gets the present values of the fabric.",
 )
 CODES = (FABRIC_CHANGED,)

@@ -20,7 +20,7 @@ from webhook.model.finding import Code, Finding
 CONFIG_MAP_CHANGED = Code(
     "ConfigMapChanged",
     "A ConfigMap with variables or a script of the pod was changed after the pod was created, so "
-    "it is unknown what the pod got from it.",
+    "it is unknown which version the pod got.",
     "Create the pod again, so that it gets what the ConfigMap has now.",
 )
 CODES = (CONFIG_MAP_CHANGED,)

@@ -104,7 +104,8 @@ OOM_KILLED = Code(
 )
 START_ERROR = Code(
     "StartError",
-    "The runtime could not start the command of a container. It has never run, so it has no log.",
+    "The runtime could not start the command of a container. The container has never run, so it "
+    "has no log.",
     "Correct what the message names: usually a command or a path that the image does not have.",
 )
 CODES = (

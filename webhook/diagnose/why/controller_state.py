@@ -57,7 +57,8 @@ MANAGED_ELSEWHERE = Code(
     "The field spec.managedBy of the Job names another controller, so the Job controller creates "
     "no pods.",
     "Check that the controller in spec.managedBy is installed and runs: it must create the pods, "
-    "be it in another cluster. Without it, create the Job again without spec.managedBy.",
+    "even if in another cluster. If it is not installed, create the Job again without "
+    "spec.managedBy.",
 )
 CODES = (
     PAUSED,

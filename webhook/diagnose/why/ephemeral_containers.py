@@ -12,8 +12,8 @@ from webhook.model.pod import Container, Pod
 
 EPHEMERAL_WITHOUT_CAPABILITY = Code(
     "EphemeralWithoutIpcLock",
-    "An ephemeral container has no IPC_LOCK, and never a device of its own: the webhook changes "
-    "pods only when they are created.",
+    "An ephemeral container has no IPC_LOCK, and can never get a device of its own: the webhook "
+    "changes pods only when they are created.",
     "Run RDMA tools in the pod's own containers: kubectl exec POD -c CONTAINER -- COMMAND.",
 )
 CODES = (EPHEMERAL_WITHOUT_CAPABILITY,)

@@ -14,8 +14,8 @@ OLD_TEMPLATE = Code(
     "OldTemplate",
     "The pod template of the controller has been changed since the pod was created, and the "
     "controller has not replaced the pod.",
-    "Delete the pod. If it is below updateStrategy.rollingUpdate.partition of its StatefulSet, set "
-    "that to 0 before.",
+    "If the pod's ordinal is below updateStrategy.rollingUpdate.partition of its StatefulSet, "
+    "first set that field to 0. Then delete the pod.",
 )
 CODES = (OLD_TEMPLATE,)
 

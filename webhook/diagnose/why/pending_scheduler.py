@@ -46,8 +46,8 @@ PREEMPTED = Code(
 )
 WAITS_FOR_BINDING = Code(
     "WaitsForBinding",
-    "The pod is pending: the scheduler has chosen a node for it, and waits for a volume or a "
-    "claim.",
+    "The pod is pending: the scheduler has chosen a node for it, and is waiting for a volume or "
+    "a claim.",
     "If this lasts, look at the Events of the pod's PersistentVolumeClaims and ResourceClaims: "
     "kubectl describe pvc, kubectl describe resourceclaims.",
 )
@@ -121,7 +121,7 @@ def is_being_bound(pod: PodRecord) -> bool:
 def _binding_text(pod: PodRecord) -> str:
     return (
         f"The pod is pending: the scheduler has chosen node {pod.status.nominated_node_name} for "
-        "it, and waits for a volume or a claim."
+        "it, and is waiting for a volume or a claim."
     )
 
 

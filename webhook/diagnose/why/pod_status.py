@@ -35,9 +35,10 @@ from webhook.model.pod import at
 TERMINATING = Code("Terminating", "The pod is being deleted.")
 KEPT_BY_FINALIZERS = Code(
     "KeptByFinalizers",
-    "The pod is being deleted, and runs no more, but its finalizers keep it.",
-    "Find out why the controllers that own the finalizers do not remove them. If a controller is "
-    'gone: kubectl patch pod POD --type merge --patch \'{"metadata":{"finalizers":null}}\'.',
+    "The pod is being deleted and no longer runs, but its finalizers keep it from being removed.",
+    "Find out why the controllers that own the finalizers do not remove them. If all of these "
+    "controllers are gone: kubectl patch pod POD --type merge --patch "
+    '\'{"metadata":{"finalizers":null}}\'.',
 )
 EVICTED = Code(
     "Evicted",
@@ -162,8 +163,9 @@ def _deletion(evidence: PodEvidence) -> Finding:
         return TERMINATING.finding("info", text)
     arguments = shlex.join([evidence.name, "-n", evidence.namespace_name])
     remedy = (
-        "Find out why the controllers that own the finalizers do not remove them. If a controller "
-        f"is gone: kubectl patch pod {arguments} --type merge --patch {shlex.quote(_UNHELD)}."
+        "Find out why the controllers that own the finalizers do not remove them. If all of "
+        f"these controllers are gone: kubectl patch pod {arguments} --type merge --patch "
+        f"{shlex.quote(_UNHELD)}."
     )
     return KEPT_BY_FINALIZERS.finding("error", text, remedy)
 
@@ -205,7 +207,9 @@ def finalizers_clause(subject: KubernetesObject) -> str:
     finalizers = at(subject.manifest, ("metadata", "finalizers"))
     written = finalizers if isinstance(finalizers, list) else []
     names = [name for name in written if isinstance(name, str)]
-    return f", and waits for the removal of its finalizers ({', '.join(names)})" if names else ""
+    if not names:
+        return ""
+    return f", and is waiting for the removal of its finalizers ({', '.join(names)})"
 
 
 def _failed(evidence: PodEvidence, on_node: str) -> Finding:

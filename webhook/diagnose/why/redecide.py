@@ -118,7 +118,7 @@ def _outcome_text(decision: Decision) -> str:
     assert verdict is not None
     if verdict.rdma == "yes":
         network = f" over {decision.fabric}" if decision.fabric else ""
-        traffic = f": {verdict.traffic}" if verdict.traffic else ""
+        traffic = f" with {verdict.traffic}" if verdict.traffic else ""
         return f"would be equipped for RDMA{network}{traffic}"
     outcome = _PREDICATES[verdict.rdma] if decision.allowed else "would be denied"
     return f"{outcome}: {verdict.message}"

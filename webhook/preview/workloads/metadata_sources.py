@@ -113,7 +113,7 @@ METADATA_SOURCES: tuple[MetadataSource, ...] = (
         (),
         "kserve/kserve v0.16, pkg/controller/v1alpha1/llmisvc/workload_single_node.go "
         "(propagateDeploymentMetadata)",
-        "let a mutating policy of the cluster set rdma.lab/enable on them",
+        "have a mutating policy of the cluster set rdma.lab/enable on the pods",
     ),
     MetadataSource(
         "Argo",

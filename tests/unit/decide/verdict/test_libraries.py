@@ -91,8 +91,8 @@ def test_nccl_may_be_off_where_another_library_moves_the_data(command: list[str]
         verdict = verdict_on(server(command, **dict([setting.split("=")])))
         assert (verdict.rdma, verdict.because.code) == EQUIPPED
         off = f"; NCCL's RDMA is switched off by {setting}"
-        assert verdict.message == f"{SENTENCE}: {library}{ASSUMED}{off}"
-    assert verdict_on(server(command)).message == f"{SENTENCE}: {library}{ASSUMED}"
+        assert verdict.message == f"{SENTENCE} with {library}{ASSUMED}{off}"
+    assert verdict_on(server(command)).message == f"{SENTENCE} with {library}{ASSUMED}"
 
 
 def test_no_library_is_named_where_none_is_visible() -> None:
@@ -100,7 +100,7 @@ def test_no_library_is_named_where_none_is_visible() -> None:
     tool = container(command=["ib_write_bw"], env=env(NCCL_IB_HCA="mlx5_9"))
     assert verdict_on(pod(tool, annotations=ON_V100)).message == f"{SENTENCE}{ASSUMED}"
     three = [*NIXL, "--all2all-backend", "deepep", "--nnodes", "2"]
-    assert verdict_on(server(three)).message == f"{SENTENCE}: NIXL, NVSHMEM and NCCL{ASSUMED}"
+    assert verdict_on(server(three)).message == f"{SENTENCE} with NIXL, NVSHMEM and NCCL{ASSUMED}"
 
 
 def test_gloo_has_no_rdma() -> None:
@@ -111,7 +111,7 @@ def test_gloo_has_no_rdma() -> None:
         "container trainer chooses PyTorch's backend gloo, which uses TCP: choose nccl"
     )
     by_mpi = verdict_on(server([*TORCH, "--backend=mpi"]))
-    assert by_mpi.message == f"{SENTENCE}: MPI{ASSUMED}"
+    assert by_mpi.message == f"{SENTENCE} with MPI{ASSUMED}"
 
 
 def test_a_group_over_several_nodes_needs_nccl_too() -> None:
@@ -128,7 +128,7 @@ def test_a_group_over_several_nodes_needs_nccl_too() -> None:
     assert (worst.rdma, worst.because.code) == ("no", "NixlWithoutRdma")
     assert worst.message.endswith("no RDMA transport: remove the variable")
     right = verdict_on(pod(gpu(command=NIXL), labels=GROUP))
-    assert right.message == f"{SENTENCE}: NIXL and NCCL{ASSUMED}"
+    assert right.message == f"{SENTENCE} with NIXL and NCCL{ASSUMED}"
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_a_fabric_without_a_rate(judge: Judge, monkeypatch: pytest.MonkeyPatch) 
         (["judge", "."], ".: is a directory; name a file in it"),
         (
             ["judge", "prose"],
-            "prose: nothing was recognized in its 2 lines; pass the output of perftest",
+            "prose: none of its 2 lines was recognized; pass the output of perftest",
         ),
     ],
 )
@@ -160,9 +160,9 @@ def test_errors(judge: Judge, words: list[str], message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("hello\n", "nothing was recognized in its 1 line"),
-        ("hello", "nothing was recognized in its 1 line"),
-        ("hello\n\nworld\n", "nothing was recognized in its 3 lines"),
+        ("hello\n", "its only line was not recognized"),
+        ("hello", "its only line was not recognized"),
+        ("hello\n\nworld\n", "none of its 3 lines was recognized"),
         ("", "is empty"),
     ],
 )
@@ -178,7 +178,7 @@ def test_an_unknown_output_of_several_nodes_is_one_file(judge: Judge) -> None:
     Path("pdsh").write_text("n1: Disk BW Test\nn2: Disk BW Test\nn1: 5\nn2: 5\nn2: ok\n")
     answer = judge("judge", "pdsh")
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
-    assert "pdsh: nothing was recognized in its 5 lines; " in answer.err
+    assert "pdsh: none of its 5 lines was recognized; " in answer.err
 
 
 def test_standard_input_may_stand_behind_options() -> None:

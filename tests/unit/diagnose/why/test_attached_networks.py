@@ -19,13 +19,11 @@ def test_a_running_pod_without_a_report() -> None:
     finding = chapter_findings(explanation, "podStatus")[1]
     assert (finding.code, finding.level) == ("NetworksNotAttached", "error")
     assert finding.text == (
-        "Nothing reports that it attached the pod's networks (rails/rail-0, lab/rail-1): the pod "
-        "has no annotation k8s.v1.cni.cncf.io/network-status."
+        "There is no report that the pod's networks (rails/rail-0, lab/rail-1) were attached: the "
+        "pod has no annotation k8s.v1.cni.cncf.io/network-status."
     )
     assert explanation.answer.level == "warning"
-    assert "as it should: Nothing reports that it attached the pod's networks" in (
-        explanation.answer.text
-    )
+    assert "as it should: There is no report that the pod's networks" in (explanation.answer.text)
     assert not explanation.well
 
 

@@ -589,8 +589,8 @@ def test_a_controller_that_is_being_deleted() -> None:
         "BeingDeleted",
         "error",
         (
-            "Deployment a has no pods, since Deployment a is being deleted, and waits for the "
-            "removal of its finalizers (x/y)."
+            "Deployment a has no pods, since Deployment a is being deleted, and is waiting for "
+            "the removal of its finalizers (x/y)."
         ),
     )
     assert finding.remedy.startswith("Wait until it is gone, and create it again")

@@ -161,8 +161,8 @@ def test_a_pod_that_waits_for_its_volume() -> None:
     (finding,) = chapter_findings(explain(_nominated()), "podStatus")
     assert (finding.code, finding.level) == ("WaitsForBinding", "error")
     assert finding.text == (
-        "The pod is pending: the scheduler has chosen node node-7 for it, and waits for a volume "
-        "or a claim."
+        "The pod is pending: the scheduler has chosen node node-7 for it, and is waiting for a "
+        "volume or a claim."
     )
     full = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: x."}
     preempting = chapter_findings(explain(_nominated(full)), "podStatus")

@@ -486,7 +486,10 @@ def test_events_of_an_earlier_object_in_a_file() -> None:
 @pytest.mark.parametrize(
     ("finalizers", "clause"),
     [
-        (["a.example/x", "b"], ", and waits for the removal of its finalizers (a.example/x, b)."),
+        (
+            ["a.example/x", "b"],
+            ", and is waiting for the removal of its finalizers (a.example/x, b).",
+        ),
         ([], "."),
         ([5], "."),
         (5, "."),
@@ -519,10 +522,12 @@ def test_finalizers_of_a_pod_without_processes(state: dict[str, Any], is_kept: b
         ("KeptByFinalizers", "error") if is_kept else ("Terminating", "info")
     )
     if is_kept:
-        assert "The pod is being deleted, and waits for the removal" in explain(pod).answer.text
+        assert (
+            "The pod is being deleted, and is waiting for the removal" in explain(pod).answer.text
+        )
         assert finding.remedy == (
-            "Find out why the controllers that own the finalizers do not remove them. If a "
-            "controller is gone: kubectl patch pod train-0 -n lab --type merge --patch "
+            "Find out why the controllers that own the finalizers do not remove them. If all "
+            "of these controllers are gone: kubectl patch pod train-0 -n lab --type merge --patch "
             """'{"metadata":{"finalizers":null}}'."""
         )
     unkept = pod_in_cluster(metadata={"deletionTimestamp": LATER}, **state)

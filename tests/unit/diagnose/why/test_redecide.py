@@ -103,7 +103,7 @@ def test_the_libraries_are_named() -> None:
     """As in a preview."""
     env = [{"name": "VLLM_NIXL_SIDE_CHANNEL_PORT", "value": "5600"}]
     finding = today(pod_in_cluster(metadata=OWNED), owners=(job(asked=ASKED, env=env, **GPU),))
-    assert finding.text.endswith("would be equipped for RDMA over v100-ib: NIXL.")
+    assert finding.text.endswith("would be equipped for RDMA over v100-ib with NIXL.")
 
 
 def test_another_decision() -> None:

@@ -29,7 +29,7 @@ def test_another_library(cluster_configuration: CompiledConfiguration | None) ->
     assert explanation.libraries == ("NIXL",)
     assert explanation.answer.text == (
         "The pod is equipped for RDMA over v100-ib: device, memory, network and environment are "
-        f"right for RDMA: NIXL, assuming that the image runs as root; {OFF}."
+        f"right for RDMA with NIXL, assuming that the image runs as root; {OFF}."
     )
     assert why_form([explanation])["pods"][0]["libraries"] == ["NIXL"]
 
@@ -46,7 +46,7 @@ def test_nccl_alone() -> None:
     [
         ("no", "NcclIbDisabled", ". Libraries: MoRI and NCCL."),
         ("unsure", "MemlockUnknown", " is unknown. Libraries: MoRI and NCCL."),
-        ("yes", "Equipped", " are right for RDMA: MoRI and NCCL."),
+        ("yes", "Equipped", " are right for RDMA with MoRI and NCCL."),
     ],
 )
 def test_the_status_alone(rdma: str, because: str, end: str) -> None:

@@ -46,8 +46,8 @@ def test_the_instruction_names_the_fields_or_the_alternative() -> None:
         "spec.templates.*.metadata.annotations"
     )
     assert metadata_source_of_kind("serving.kserve.io LLMInferenceService").instruction == (
-        "KServe copies no annotations to the pods; let a mutating policy of the cluster set "
-        "rdma.lab/enable on them"
+        "KServe copies no annotations to the pods; have a mutating policy of the cluster set "
+        "rdma.lab/enable on the pods"
     )
 
 
