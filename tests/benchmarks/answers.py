@@ -1,9 +1,17 @@
-"""A connection of a load: one request at a time, whose answer is read to its end."""
+"""The connections of a load: one request at a time on each, whose answer is read to its end."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+import ssl
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+_HEAD = (
+    b"POST /mutate?timeout=5s HTTP/1.1\r\nHost: rdma-webhook.rdma-webhook.svc\r\n"
+    b"User-Agent: kube-apiserver-admission\r\nAccept: application/json, */*\r\n"
+    b"Content-Length: %d\r\nContent-Type: application/json\r\n\r\n"
+)
 
 
 class Asking(asyncio.Protocol):
@@ -30,9 +38,9 @@ class Asking(asyncio.Protocol):
         self._received = b""
         self.on_answer()
 
-    def send(self, request: bytes) -> None:
-        """Send a request; the last one must have been answered."""
-        self._transport.write(request)
+    def send(self, body: bytes) -> None:
+        """Send a request to `/mutate`; the last one must have been answered."""
+        self._transport.write(_HEAD % len(body) + body)
 
     def on_connection(self) -> None:
         """Begin: the connection is open."""
@@ -41,3 +49,19 @@ class Asking(asyncio.Protocol):
     def on_answer(self) -> None:
         """Continue: the request was answered."""
         raise NotImplementedError
+
+
+_Client = TypeVar("_Client", bound=Asking)
+
+
+async def connect(make: Callable[[], _Client], number: int, port: int, ca: str) -> list[_Client]:
+    """Open connections to a server whose certificate the CA in a file has signed."""
+    trust = ssl.create_default_context(cafile=ca)
+    loop = asyncio.get_running_loop()
+    pairs = [
+        await loop.create_connection(
+            make, "127.0.0.1", port, ssl=trust, server_hostname="localhost"
+        )
+        for _ in range(number)
+    ]
+    return [client for _, client in pairs]

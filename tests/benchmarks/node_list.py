@@ -3,7 +3,7 @@
 A fake API server in a separate process sends nodes as large as real ones, with the images and
 managedFields that nobody keeps. It holds the first page back until the quiet turn is over, so both
 turns measure the same process. Each turn calls `/mutate` 100 times a second, whether or not answers
-keep up.
+keep up. Memory is measured after the decision cache has been filled.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 import time
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -25,15 +26,20 @@ from urllib.parse import parse_qsl, urlsplit
 from tests.benchmarks import facts
 from tests.benchmarks.decide import FABRICS, Row
 from tests.benchmarks.steady_load import GOAL, PER_SECOND, load
+from tests.benchmarks.workloads import new_pods
 from tests.integration.kubeconfig import KUBECONFIG
-from tests.integration.serving import Process, certificates, fabrics
+from tests.integration.serving import Process, certificates, fabrics, send
 from tests.waiting import until
+from webhook.serve.http.decision_cache import MAX_DECISIONS
 
 NODES = 10_000
+#: The goal for a replica that caches as many decisions as it may, in MB.
+MEMORY = 120.0
 TURNS = 3
 NODES_PATH = "/api/v1/nodes"
 _NAME = "NAME-OF-THE-NODE"
 _STORED_NODES = 'rdma_webhook_facts_objects{resource="nodes"}'
+_HITS = "rdma_webhook_decision_cache_hits_total"
 
 
 class _Turn(NamedTuple):
@@ -54,15 +60,13 @@ def run() -> list[Row]:
     title = f"/mutate at {PER_SECOND}/s, p99, first list of {NODES:,} nodes / at rest"
     figures = f"{listing:.1f} / {quiet:.1f} ms, the list took {seconds:.0f} s"
     megabytes = memory * 1.048576
-    memory_title = f"memory, {NODES:,} nodes, and {facts.NAMESPACES:,} namespaces as above"
+    memory_title = (
+        f"memory, {NODES:,} nodes, {facts.NAMESPACES:,} namespaces as above, "
+        f"and {MAX_DECISIONS} cached decisions"
+    )
     return [
         Row(f"{title} ({figures})", f"{ratio:.2f}", f"<= {GOAL:g}", ratio <= GOAL),
-        Row(
-            memory_title,
-            f"{megabytes:.0f} MB",
-            f"<= {facts.MEMORY:.0f} MB",
-            megabytes <= facts.MEMORY,
-        ),
+        Row(memory_title, f"{megabytes:.0f} MB", f"<= {MEMORY:.0f} MB", megabytes <= MEMORY),
     ]
 
 
@@ -84,7 +88,27 @@ def _turn(folder: Path) -> _Turn:
             listing = load(server, ca).p99
             assert server.metric(_STORED_NODES) == 0, "the list ended before the turn"
             until(lambda: server.metric(_STORED_NODES) == NODES)
-            return _Turn(quiet, listing, time.monotonic() - began, server.memory())
+            seconds = time.monotonic() - began
+            _fill_cache(server)
+            return _Turn(quiet, listing, seconds, server.memory())
+
+
+def _fill_cache(server: Process) -> None:
+    """Ask for as many different decisions as are cached, until all come from the cache.
+
+    An index of the latest nodes may still be on its way, and empties the cache.
+    """
+    pods = list(islice(new_pods(), MAX_DECISIONS))
+    until(lambda: _cached(server, pods) == MAX_DECISIONS)
+
+
+def _cached(server: Process, pods: list[bytes]) -> float:
+    """Ask for the decisions on these pods, and return how many came from the cache."""
+    before, connection = server.metric(_HITS) or 0, server.connect()
+    for body in pods:
+        assert send(connection, body, "/mutate?timeout=5s").status == 200
+    connection.close()
+    return (server.metric(_HITS) or 0) - before
 
 
 def _go(port: int) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+#: The volume that the API server adds, whose name differs from pod to pod.
+TOKEN_VOLUME = "kube-api-access-x7k2p"
 SCRIPT = """set -euo pipefail
 while ! getent hosts worker-0.job; do sleep 1; done
 HOSTS=$(cat /etc/mpi/hostfile | awk '{print $1":8"}' | paste -sd, -)
@@ -126,7 +128,7 @@ def _container(index: int, variables: int, *, script: bool) -> dict[str, Any]:
             {"name": "data", "mountPath": "/data", "readOnly": True},
             {"name": "dshm", "mountPath": "/dev/shm"},
             {
-                "name": "kube-api-access-x7k2p",
+                "name": TOKEN_VOLUME,
                 "readOnly": True,
                 "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
             },
@@ -178,7 +180,7 @@ def _managed(containers: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 _TOKEN = {
-    "name": "kube-api-access-x7k2p",
+    "name": TOKEN_VOLUME,
     "projected": {
         "defaultMode": 420,
         "sources": [

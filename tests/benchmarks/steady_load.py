@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 import subprocess
 import sys
 import time
@@ -18,9 +17,8 @@ from typing import NamedTuple
 
 import uvloop
 
-from tests.benchmarks.answers import Asking
-from tests.benchmarks.decide import TYPICAL
-from tests.benchmarks.reviews import pod, review
+from tests.benchmarks.answers import Asking, connect
+from tests.benchmarks.workloads import WORKLOADS
 from tests.integration.serving import Process
 
 #: The largest growth of the 99th percentile while something else keeps the server busy.
@@ -32,16 +30,20 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Turn(NamedTuple):
-    """The 99th percentile of the answers' times in ms, and the number of answers."""
+    """The result of a load."""
 
+    #: The 99th percentile of the answers' times, in ms.
     p99: float
+    #: The number of answers.
     answers: int
+    #: The server's processor time for each, in microseconds.
+    processor: float
 
 
-def load(server: Process, ca: Path) -> Turn:
-    """Call `/mutate` at a steady pace from a separate process."""
+def load(server: Process, ca: Path, pods: str = "new-pods") -> Turn:
+    """Call `/mutate` at a steady pace with the pods of WORKLOADS that have this name."""
     command = [sys.executable, "-m", "tests.benchmarks.steady_load"]
-    given = [str(server.ports["mutate"]), str(ca)]
+    given = [str(server.ports["mutate"]), str(ca), pods, str(server.process.pid)]
     done = subprocess.run([*command, *given], cwd=_ROOT, check=True, stdout=subprocess.PIPE)
     return Turn(*json.loads(done.stdout))
 
@@ -54,9 +56,9 @@ class _Client(Asking):
         self._idle = idle
         self._took = took
 
-    def ask(self, request: bytes, due: float) -> None:
+    def ask(self, body: bytes, due: float) -> None:
         self._due = due
-        self.send(request)
+        self.send(body)
 
     def on_connection(self) -> None:
         self._idle.put_nowait(self)
@@ -66,29 +68,32 @@ class _Client(Asking):
         self._idle.put_nowait(self)
 
 
-async def _paced(port: int, ca: str) -> Turn:
+async def _paced(port: int, ca: str, pods: str, pid: int) -> Turn:
     """Send requests at a steady pace; an answer's time counts from when its request was due."""
-    body = json.dumps(review(pod(variables=TYPICAL)), separators=(",", ":")).encode()
-    head = f"POST /mutate?timeout=5s HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
-    request = head.encode() + body
-    trust = ssl.create_default_context(cafile=ca)
-    loop = asyncio.get_running_loop()
+    bodies = WORKLOADS[pods]()
     idle: asyncio.Queue[_Client] = asyncio.Queue()
     took: list[float] = []
-    for _ in range(_CLIENTS):
-        await loop.create_connection(
-            lambda: _Client(idle, took), "127.0.0.1", port, ssl=trust, server_hostname="localhost"
-        )
-    started = time.perf_counter()
+    await connect(lambda: _Client(idle, took), _CLIENTS, port, ca)
+    started, before = time.perf_counter(), _processor_time(pid)
     for number in range(int(PER_SECOND * SECONDS)):
         due = started + number / PER_SECOND
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        (await idle.get()).ask(request, due)
+        (await idle.get()).ask(next(bodies), due)
     for _ in range(_CLIENTS):
         await idle.get()  # then all are answered
-    return Turn(quantiles(took, n=100)[98] * 1000, len(took))
+    processor = (_processor_time(pid) - before) / len(took)
+    return Turn(quantiles(took, n=100)[98] * 1000, len(took), processor)
+
+
+def _processor_time(pid: int) -> float:
+    """Return the microseconds that the scheduler gave to all threads of a process.
+
+    Source: Linux, Documentation/scheduler/sched-stats.rst (nanoseconds, the first field).
+    """
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1000
 
 
 if __name__ == "__main__":
-    _, of_port, of_ca = sys.argv
-    print(json.dumps(uvloop.run(_paced(int(of_port), of_ca))))
+    _, of_port, of_ca, of_pods, of_pid = sys.argv
+    print(json.dumps(uvloop.run(_paced(int(of_port), of_ca, of_pods, int(of_pid)))))
