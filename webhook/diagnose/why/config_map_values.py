@@ -138,7 +138,7 @@ def changed_finding(
     name = key.config_map
     clause = f"ConfigMap {name} was changed at {changed[name]}, after the pod was created"
     present, remedy = _with_present_values(evidence)
-    text = f"{clause}, so what the pod got from it is unknown.{present}"
+    text = f"{clause}, so it is unknown which version the pod got.{present}"
     return CONFIG_MAP_CHANGED.finding("unsure", text, remedy)
 
 
