@@ -20,7 +20,9 @@ from webhook.model.json import Json
 MAX_DEPTH = 100
 #: Any integer with fewer digits fits into 64 bits; Python reads none with more than 4,300.
 _LONG = 19
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+#: Everything up to the next bracket outside a string, and the bracket; a quote in its place begins
+#: a string without an end.
+_UP_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}"]|\Z)', re.DOTALL)
 
 
 def read_json(octets: bytes) -> Json:
@@ -44,13 +46,13 @@ def _shallow(octets: bytes) -> bytes:
     """Return JSON whose objects and lists at MAX_DEPTH are empty."""
     depth, begin = 0, 0
     parts: list[bytes] = []
-    for token in _TOKEN.finditer(octets):
-        if token[0] in {b"{", b"["}:
+    for match in _UP_TO_BRACKET.finditer(octets):
+        if match[1] in {b"{", b"["}:
             depth += 1
             if depth == MAX_DEPTH:
-                parts.append(octets[begin : token.end()])
-        elif token[0] in {b"}", b"]"}:
+                parts.append(octets[begin : match.end()])
+        elif match[1] in {b"}", b"]"}:
             if depth == MAX_DEPTH:
-                begin = token.start()
+                begin = match.start(1)
             depth -= 1
     return b"".join((*parts, octets[begin:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import orjson
 import pytest
 
 from tests.case_names import case_name
+from tests.growth import MAX_CPU_RATIO, cpu_ratio
 from webhook.kube.client import parsed
 from webhook.kube.reads import HttpReads
 from webhook.kube.tolerant_json import MAX_DEPTH, read_json
@@ -32,7 +34,9 @@ def depth_of(document: Any) -> int:
     return depth
 
 
-@pytest.mark.parametrize("brackets", [('{"a":', "}"), ("[", "]"), ('[{"a":', "}]")])
+@pytest.mark.parametrize(
+    "brackets", [('{"a":', "}"), ("[", "]"), ('[{"a":', "}]"), ('{"a":', ',"b":1}')]
+)
 @pytest.mark.parametrize("levels", [WRITTEN // 2, WRITTEN + 1, READ + 1, ACCEPTED // 2])
 def test_a_deep_object_is_read_up_to_a_level(levels: int, brackets: tuple[str, str]) -> None:
     """Everything around it stays; the deepest level that remains is empty."""
@@ -123,3 +127,14 @@ def test_lists_and_watches_go_on_after_a_deep_object() -> None:
     assert [item["metadata"]["name"] for item in page["items"]] == ["deep", "next"]
     events: Any = list(reads.stream("/x", {}, 1.0))
     assert (events[0]["object"]["metadata"], events[1]) == ({"name": "deep"}, {"object": {}})
+
+
+@pytest.mark.parametrize("end", [b" ", b'"', b"\\", b"{}", b"["], ids=case_name)
+def test_the_work_grows_linearly(end: bytes) -> None:
+    """Users decide how large such an object is; an end without a bracket is no exception."""
+
+    def read(count: int) -> None:
+        with suppress(ValueError):
+            read_json(b'{"odd":"\xff"}' + end * count)
+
+    assert cpu_ratio(lambda: read(20_000), lambda: read(80_000)) < MAX_CPU_RATIO
