@@ -112,8 +112,8 @@ _SIGNS = (
         unless="horovod",
     ),
 )
-#: The names of variables whose values name a connector or a backend.
-_CONNECTORS = re.compile(r"connector|backend|config|args|transfer|a2a|all2all", re.IGNORECASE)
+#: Parts of the names, in lower case, of variables whose values name a connector or a backend.
+_CONNECTORS = ("connector", "backend", "config", "args", "transfer", "a2a", "all2all")
 _MODE = "--disaggregation-mode"
 _SERVER_ROLE = re.compile(rf"{_MODE}[=\s]+(?:prefill|decode)\b")
 _SGLANG_BACKEND = "--disaggregation-transfer-backend"
@@ -122,6 +122,11 @@ _DYNAMO = ("dynamo.vllm", "dynamo.trtllm")
 _DYNAMO_CONNECTORS = ("--connector", "--kv-transfer-config")
 _DYNAMO_ROLE = re.compile(rf"--is-(?:prefill|decode)-worker\b|{_SERVER_ROLE.pattern}")
 _COMMENT = "#"
+#: Each sign has at least one of these texts.
+_ALL_TERMS = (
+    *("nixl", "mooncake", "mc_", "mori", "nvshmem", "deepep", "deep_ep", "pplx", "dmlc_"),
+    *("bpslaunch", *_MXNET_TERMS, _MODE, *_DYNAMO),
+)
 
 
 def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[TrafficLibrary, ...]:
@@ -129,9 +134,11 @@ def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[Traf
 
     `command` has its words, one per line.
     """
-    names = "\n".join(("", *(name for name in user_env if name not in VARIABLE_NAMES))).lower()
-    values = "\n".join(_connectors(user_env)).lower()
+    names = "\n".join(("", *(user_env.keys() - VARIABLE_NAMES))).lower()
+    values = "\n".join(_connectors(user_env)).lower() if _names_connector(names) else ""
     text, picture = _uncommented(command.lower()), image.lower()
+    if not any(map(f"{names}{values}{text}{picture}".__contains__, _ALL_TERMS)):
+        return ()  # as for most pods, at a quarter of the cost
     return tuple(
         signs.library
         for signs in _SIGNS
@@ -204,7 +211,12 @@ def shows_no_library(command: str, user_env: UserEnv) -> bool:
 
 
 def _connectors(user_env: UserEnv) -> Iterator[str]:
-    return (value for name, value in user_env.items() if value and _CONNECTORS.search(name))
+    named = ((name.lower(), value) for name, value in user_env.items() if value)
+    return (value for name, value in named if _names_connector(name))
+
+
+def _names_connector(names: str) -> bool:
+    return any(map(names.__contains__, _CONNECTORS))
 
 
 def _is_sglang_default(text: str) -> bool:

@@ -44,6 +44,7 @@ from webhook.model.traffic_libraries import (
         ("", {"VLLM_ALL2ALL_BACKEND": "deepep_low_latency"}, "NVSHMEM"),
         ("sglang --moe-a2a-backend deepep", {}, "NVSHMEM"),
         ("sglang --enable-deepep-moe", {}, "NVSHMEM"),
+        ("torchrun -m deep_ep.tests", {}, "NVSHMEM"),
         ("vllm --all2all-backend pplx", {}, "NVSHMEM"),
         ("", {"DMLC_ROLE": "worker"}, "ps-lite"),
         ("", {"DMLC_PS_ROOT_URI": None}, "ps-lite"),
