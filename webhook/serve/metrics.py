@@ -278,8 +278,8 @@ class CertificateGauges:
         )
         self.successful = gauge(
             "rdma_webhook_certificate_last_update_successful",
-            "1 if the certificates are in order, 0 if there is a problem with their files, "
-            "the Secret or caBundle.",
+            "1 if there is no problem with the certificates' files, the Secret or caBundle; "
+            "otherwise 0.",
         )
         self.ca_not_after = gauge(
             "rdma_webhook_ca_not_after_timestamp_seconds",

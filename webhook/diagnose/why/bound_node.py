@@ -108,7 +108,7 @@ def doubt_that_stays(evidence: PodEvidence, node: BoundNode) -> tuple[str, str]:
     if problem := node_problem(evidence):
         return problem.text, problem.remedy
     sentence = (
-        f"The pod is on node {node.name} by now, but whether that belongs to the fabric is "
+        f"The pod is now on node {node.name}, but whether this node belongs to the fabric is "
         f"unknown, since {node.unknown}."
     )
     remedy = (

@@ -39,7 +39,7 @@ _OTHER_NODE = (
 )
 #: The Event of the node controller when it sets the condition Ready of a pod to False.
 _NODE_EVENT = "NodeNotReady"
-_RETRIED = "The kubelet then starts the pod by itself."
+_RETRIED = "The kubelet then starts the pod automatically."
 _MISSING_OBJECT = re.compile(r'(configmap|secret) "([^"]{1,253})" not found')
 _HOST_PATH = re.compile(r"hostPath type check failed: (\S{1,1000}) (?:is|does) not ")
 _HANDLER = re.compile(

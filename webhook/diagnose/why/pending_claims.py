@@ -139,7 +139,7 @@ def _missing_claim(claim: MissingClaim) -> Finding:
     )
     action = "Once the claim is gone, create it again" if claim.is_ending else "Create the claim"
     remedy = (
-        f"{action}; the pod then starts by itself. Or create the pod again with a different "
+        f"{action}; the pod then starts automatically. Or create the pod again with a different "
         "resourceClaimName in its resourceClaims."
     )
     return CLAIM_MISSING.finding("error", text, remedy)

@@ -20,7 +20,8 @@ VOLUME_CLAIM_MISSING = Code(
     "VolumeClaimMissing",
     "The pod is pending: a PersistentVolumeClaim that it mounts does not exist, or is being "
     "deleted.",
-    "Create the claim; the pod then starts by itself. Or correct claimName in the pod template.",
+    "Create the claim; the pod then starts automatically. Or correct claimName in the pod "
+    "template.",
 )
 VOLUME_CLAIM_UNBOUND = Code(
     "VolumeClaimUnbound",
@@ -76,7 +77,9 @@ def _missing(claim: VolumeClaim) -> Finding:
     text = f"The pod is pending: its PersistentVolumeClaim {claim.name} {predicate}."
     is_ending = claim.state == "ending"
     action = "Once the claim is gone, create it again" if is_ending else "Create the claim"
-    remedy = f"{action}; the pod then starts by itself. Or correct claimName in the pod template."
+    remedy = (
+        f"{action}; the pod then starts automatically. Or correct claimName in the pod template."
+    )
     return VOLUME_CLAIM_MISSING.finding("error", text, remedy)
 
 

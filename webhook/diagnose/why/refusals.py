@@ -27,13 +27,13 @@ QUOTA_EXCEEDED = Code(
     "QuotaExceeded",
     "The controller cannot create a pod: a ResourceQuota of the namespace does not allow it.",
     "Ask the cluster administrator to raise the quota, request less, or delete pods that use it: "
-    "kubectl describe quota. The controller then creates the pod by itself.",
+    "kubectl describe quota. The controller then creates the pod automatically.",
 )
 WEBHOOK_SILENT = Code(
     "WebhookSilent",
     "The controller cannot create a pod: the API server got no answer from an admission webhook.",
     "Ask the cluster administrator to check the pods of the webhook that the message names. The "
-    "controller then creates the pod by itself.",
+    "controller then creates the pod automatically.",
 )
 POD_SECURITY_REFUSED = Code(
     "PodSecurityRefused",
@@ -192,6 +192,6 @@ def _retried(workload: Workload) -> str:
     if editable.kind == "Job":
         return (
             f"If that is in the pod template, delete Job {editable.name} and create it again: a "
-            "Job's template cannot be changed. Otherwise, the Job creates the pod by itself."
+            "Job's template cannot be changed. Otherwise, the Job creates the pod automatically."
         )
-    return f"{editable.kind} {editable.name} then creates the pod by itself."
+    return f"{editable.kind} {editable.name} then creates the pod automatically."

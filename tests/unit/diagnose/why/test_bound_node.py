@@ -142,8 +142,8 @@ def test_a_node_that_was_not_read() -> None:
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "NodesUnavailable")
     assert explanation.answer.text == (
         "RDMA over v100-ib is not certain: each node of the fabric that fits the pod is cordoned, "
-        "not ready or tainted by Kubernetes. The pod is on node node-1 by now, but whether that "
-        "belongs to the fabric is unknown, since the node could not be read."
+        "not ready or tainted by Kubernetes. The pod is now on node node-1, but whether this "
+        "node belongs to the fabric is unknown, since the node could not be read."
     )
     assert explanation.answer.remedy == (
         "Ask the cluster administrator whether node node-1 belongs to fabric v100-ib: kubectl get "

@@ -103,11 +103,11 @@ def test_another_refusal() -> None:
         "itself."
     )
     assert refused(DENIED, "StatefulSet").remedy == (
-        "Correct what the message names. StatefulSet a then creates the pod by itself."
+        "Correct what the message names. StatefulSet a then creates the pod automatically."
     )
     of_each_node = refused(DENIED, "DaemonSet").remedy
     assert "If that is the node, select others with nodeSelector" in of_each_node
-    assert of_each_node.endswith("selects. DaemonSet a then creates the pod by itself.")
+    assert of_each_node.endswith("selects. DaemonSet a then creates the pod automatically.")
 
 
 def test_the_template_of_a_copy() -> None:
@@ -116,7 +116,7 @@ def test_the_template_of_a_copy() -> None:
     metadata = {"name": "a", "ownerReferences": [owner]}
     owned = controller("Job", metadata=metadata, status=failing(DENIED))
     finding = explain_without_pods(Workload("lab", owned)).answer
-    assert finding.remedy.endswith("CronJob c then creates the pod by itself.")
+    assert finding.remedy.endswith("CronJob c then creates the pod automatically.")
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def test_claims_that_are_missing() -> None:
         "report this."
     )
     assert findings[0].remedy == (
-        "Create the claim; the pod then starts by itself. Or create the pod again with a different "
-        "resourceClaimName in its resourceClaims."
+        "Create the claim; the pod then starts automatically. Or create the pod again with a "
+        "different resourceClaimName in its resourceClaims."
     )
     assert "its ResourceClaim yours is being deleted." in findings[1].text
     assert findings[1].remedy.startswith("Once the claim is gone, create it again; the pod then ")

@@ -179,7 +179,7 @@ def test_a_rollout_that_waits_for_its_own_pods(
     if is_of_rollout and namespace == "lab":
         assert finding.remedy == (
             "Deployment serve keeps its older pods (lab/serve-1-x) until newer ones are ready. If "
-            "its rollout stands still, let it end an older pod first: kubectl patch deployment "
+            "its rollout is stuck, let it end an older pod first: kubectl patch deployment "
             'serve -n lab --patch \'{"spec":{"strategy":{"type":"RollingUpdate",'
             '"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}\'.'
         )

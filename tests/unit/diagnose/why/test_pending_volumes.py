@@ -32,7 +32,7 @@ def test_a_missing_claim(claims: tuple[VolumeClaim, ...], message: str) -> None:
     (finding,) = now(message, *claims)
     assert (finding.code, finding.level) == ("VolumeClaimMissing", "error")
     assert finding.text == "The pod is pending: its PersistentVolumeClaim data does not exist."
-    assert finding.remedy.startswith("Create the claim; the pod then starts by itself.")
+    assert finding.remedy.startswith("Create the claim; the pod then starts automatically.")
 
 
 def test_a_claim_that_is_being_deleted() -> None:

@@ -379,7 +379,7 @@ def test_a_node_that_a_file_lacks() -> None:
             ", since Secret ssh-keys does not exist",
             (
                 "Create Secret ssh-keys in namespace lab, or correct the volume in the pod. The "
-                "kubelet then starts the pod by itself."
+                "kubelet then starts the pod automatically."
             ),
         ),
         (
@@ -387,7 +387,7 @@ def test_a_node_that_a_file_lacks() -> None:
             ", since its volume needs /mnt/lustre on the node",
             (
                 "Mount or create /mnt/lustre on node node-1, or correct hostPath in the pod. The "
-                "kubelet then starts the pod by itself."
+                "kubelet then starts the pod automatically."
             ),
         ),
         (
@@ -395,8 +395,8 @@ def test_a_node_that_a_file_lacks() -> None:
             ", since its runtime has no handler nvidia",
             (
                 "Ask the cluster administrator to configure the runtime handler nvidia on node "
-                "node-1. The kubelet then starts the pod by itself. Or correct runtimeClassName in "
-                "the pod: kubectl get runtimeclasses."
+                "node-1. The kubelet then starts the pod automatically. Or correct "
+                "runtimeClassName in the pod: kubectl get runtimeclasses."
             ),
         ),
         (
