@@ -99,8 +99,8 @@ def test_another_refusal() -> None:
     assert finding.text == f"Job a has no pods: Job a could not create one: {DENIED}"
     assert finding.remedy == (
         "Correct what the message names. If that is in the pod template, delete Job a and create "
-        "it again: a Job's template cannot be changed. Otherwise, the Job creates the pod by "
-        "itself."
+        "it again: a Job's template cannot be changed. Otherwise, the Job creates the pod "
+        "automatically."
     )
     assert refused(DENIED, "StatefulSet").remedy == (
         "Correct what the message names. StatefulSet a then creates the pod automatically."
