@@ -33,10 +33,11 @@ _NEVER_CRITICAL = (ExtensionOID.SUBJECT_KEY_IDENTIFIER, ExtensionOID.AUTHORITY_K
 #: subject, key and extensions (RFC 5280, 4.1).
 _FIELDS = 8
 _ALGORITHM, _ISSUER, _SUBJECT, _KEY = 2, 3, 5, 6
-#: Tags of DER (X.690), and its first long length.
+#: Tags of DER (X.690), and the bit of a length that marks its long form.
 _UTF8_STRING, _PRINTABLE_STRING, _ASCII_STRING, _LONG = 0x0C, 0x13, 0x16, 0x80
-#: Numbers in the names of attributes and lengths of paths are below; Go parses them as int32.
-_NUMBERS = 1 << 30
+#: The bound for numbers in the identifiers of attributes, for lengths of paths and for exponents of
+#: RSA keys; Go parses numbers as int32.
+_NUMBER_BOUND = 1 << 30
 
 
 def unreadable_part(certificate: x509.Certificate) -> str:
@@ -128,7 +129,7 @@ def _has_usual_extensions(certificate: x509.Certificate) -> bool:
 
 
 def _is_small(number: int) -> bool:
-    return number < _NUMBERS
+    return number < _NUMBER_BOUND
 
 
 #: What has a usual form, in words.

@@ -14,9 +14,9 @@ from webhook.admission.review import (
     API_VERSION,
     KIND,
     ReviewRequest,
-    checked_object,
     invalid_field,
     mapping_at,
+    mapping_or_null,
     read_request,
 )
 from webhook.decide.admission_warnings import MAX_WARNING_LENGTH
@@ -54,8 +54,8 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
         raise invalid_field(
             "request.name", request.name, f"at most {MAX_SUBDOMAIN_LENGTH} characters"
         )
-    new = checked_object(request.new, "object", f"a {kind}")
-    old = checked_object(request.old, "oldObject", f"a {kind}")
+    new = mapping_or_null(request.new, "object", f"a {kind}")
+    old = mapping_or_null(request.old, "oldObject", f"a {kind}")
     ignore_reason = _not_ours(request, new, (group, kind))
     unchecked = "" if ignore_reason or new is None else _reason_to_accept(new, old)
     change = None

@@ -54,7 +54,7 @@ def read_review(document: object) -> AdmissionRequest:
     Raise ReviewError, naming the place, if `document` is not an AdmissionReview v1.
     """
     request = read_request(document)
-    pod = checked_object(request.new, "object", "a Pod")
+    pod = mapping_or_null(request.new, "object", "a Pod")
     return AdmissionRequest(
         request.uid,
         request.namespace,
@@ -95,7 +95,7 @@ def read_request(document: object) -> ReviewRequest:
     )
 
 
-def checked_object(value: object, key: str, expected: str) -> PodManifest | None:
+def mapping_or_null(value: object, key: str, expected: str) -> PodManifest | None:
     """Return the value of `object` or `oldObject` if it is a mapping or null; raise ReviewError."""
     if value is not None and not isinstance(value, dict):
         raise _wrong_type(f"request.{key}", value, expected)

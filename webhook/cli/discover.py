@@ -273,7 +273,7 @@ def _write_plugin(folder: Path, discovery: Discovery, options: DiscoverOptions) 
     """Write the device plugins' files; raise DocumentError for an existing file that differs."""
     if folder.is_file():
         raise DocumentError(f"{folder}: is a file; --plugin requires a directory")
-    plugin = plugin_files(discovery.written_fabrics, options)
+    plugin = plugin_files(discovery.accepted_fabrics, options)
     for note in plugin.notes:
         print_message("warning", note)
     if not plugin.files:

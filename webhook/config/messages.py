@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from webhook.config.model import FabricConfigurationSpec
 from webhook.model.nearest import nearest, suggestion
 from webhook.text.yaml.emit import flow
-from webhook.text.yaml.hints import misread_key
+from webhook.text.yaml.hints import explain_misread_key
 from webhook.text.yaml.values import literal_value
 
 _QUOTED = re.compile("'([^']*)'")
@@ -179,8 +179,8 @@ class KnownField(NamedTuple):
 def _unknown_field(path: tuple[int | str, ...]) -> str:
     word, parent_pattern = str(path[-1]), _field_pattern(path[:-1])
     fields = [field.name for field in known_fields() if _parent(field) == parent_pattern]
-    if written := misread_key(word):
-        return f"unknown field ({written})"
+    if explanation := explain_misread_key(word):
+        return f"unknown field ({explanation})"
     parents = [_parent(field) for field in known_fields() if field.name == word]
     # The name alone may be meant in another sense: only an adjacent place is likely.
     if len(parents) == 1 and (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from webhook.model.annotations import NETWORKS_JSON
-from webhook.model.libraries import VARIABLE_NAMES
+from webhook.model.libraries import WEBHOOK_VARIABLES
 from webhook.model.names import MAX_SUBDOMAIN_LENGTH
 
 # The forms of names that Kubernetes, Multus, the device plugins and Linux accept.
@@ -196,7 +196,7 @@ SHARP_COLL_LOG_LEVEL HCOLL_MAIN_IB
 
 KNOWN_VARIABLES = frozenset(
     (
-        *VARIABLE_NAMES,
+        *WEBHOOK_VARIABLES,
         *(f"NCCL_{name}" for name in _NCCL.split()),
         *(f"UCX_{name}" for name in _UCX.split()),
         *(f"NVSHMEM_{name}" for name in _NVSHMEM.split()),

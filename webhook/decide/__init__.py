@@ -217,7 +217,7 @@ def _mutate(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -
         name = draft.mutation_name = mutation.name
         if name in skip:
             draft.skipped("", SKIPPED_BY_USER, SKIPPED_BY_USER.clause)
-        elif skip_reason is not None and mutation.required_access > access:
+        elif skip_reason is not None and mutation.needs > access:
             draft.skipped("", skip_reason, skip_reason.clause)
         else:
             mutation.mutate(draft, analysis)

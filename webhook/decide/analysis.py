@@ -50,12 +50,12 @@ class Launcher(NamedTuple):
 
 
 class RdmaAccess(IntEnum):
-    """A pod's access to RDMA, as far as it is known; a mutation requires one of these, or more."""
+    """A pod's access to RDMA, as far as it is known; a mutation needs one of these, or more."""
 
     #: No fabric is known, or the pod lacks the hostNetwork that its fabric needs.
     NONE = 0
     #: The pod uses an RDMA NIC; if no more is known, it is a NIC that no fabric lists.
-    NIC = 1
+    ANY_NIC = 1
     #: The pod can use the NIC of its fabric.
     FABRIC = 2
 
@@ -147,7 +147,7 @@ class Mutation:
 
     name: str  #: kebab-case, as in rdma.lab/skip
     summary: str
-    required_access: RdmaAccess
+    needs: RdmaAccess
     reasons: tuple[Reason, ...]
     mutate: Callable[[Draft, PodAnalysis], None]
     #: Whether it applies to launchers too; in a pod without targets only such mutations run.

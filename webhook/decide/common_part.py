@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import orjson
 
-from webhook.decide.fabric_variables import ignored_variables_of_all
+from webhook.decide.fabric_variables import variables_without_evidence_of_all
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.json import Json, JsonObject
 from webhook.model.pod import CONTAINER_FIELDS, PodManifest
@@ -90,8 +90,8 @@ def common_part(pod: PodManifest, configuration: CompiledConfiguration) -> PodMa
 
 @lru_cache(maxsize=2)
 def _names(configuration: CompiledConfiguration) -> frozenset[str]:
-    """Return the variables whose indexes may be replaced: those that no fabric sets."""
-    return frozenset(_INDEXED_VARIABLES) - ignored_variables_of_all(configuration)
+    """Return the variables whose indexes may be replaced: no earlier call can have set them."""
+    return frozenset(_INDEXED_VARIABLES) - variables_without_evidence_of_all(configuration)
 
 
 def _metadata(metadata: JsonObject, read_keys: set[str]) -> JsonObject:

@@ -115,12 +115,12 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
     return not any(name in user_env for name in EXCLUDE_VARIABLES)
 
 
-def ignored_variables_of_all(configuration: CompiledConfiguration) -> frozenset[str]:
+def variables_without_evidence_of_all(configuration: CompiledConfiguration) -> frozenset[str]:
     """Return the ignored variables of all fabrics."""
-    return frozenset[str]().union(*map(ignored_variables, configuration.fabrics.values()))
+    return frozenset[str]().union(*map(variables_without_evidence, configuration.fabrics.values()))
 
 
-def ignored_variables(fabric: Fabric) -> frozenset[str]:
+def variables_without_evidence(fabric: Fabric) -> frozenset[str]:
     """Return the variables that are not evidence of a launcher or of Open MPI.
 
     An earlier call may have added them: those of the site's `env`, and Open MPI's.

@@ -46,7 +46,7 @@ class ReadEnv(NamedTuple):
 
     variables: Mapping[str, str | None]
     #: The first source of envFrom that is not known; None if all are.
-    unseen: EnvSource | None = None
+    unseen_source: EnvSource | None = None
     #: Variable → the key of a ConfigMap that its value comes from.
     keys: Mapping[str, DataKey] = MappingProxyType({})
 
@@ -93,29 +93,29 @@ def read_env(container: Container, config_maps: ConfigMaps) -> ReadEnv:
         return ReadEnv(container.env)
     from_sources = _read_sources(container, config_maps)
     sources = Sources(
-        from_sources.variables,
-        bool(from_sources.unseen),
-        partial(_value_of, container, config_maps),
+        known_from_env_from=from_sources.variables,
+        env_from_has_more=bool(from_sources.unseen_source),
+        read=partial(_value_of, container, config_maps),
     )
     env = variables_of(container.env_items, container.path, sources)
     keys = {name: key for name, key in from_sources.keys.items() if name not in env}
     keys |= {name: key for name, key in keys_in_env(container).items() if env.get(name) is not None}
-    return ReadEnv({**from_sources.variables, **env}, from_sources.unseen, keys)
+    return ReadEnv({**from_sources.variables, **env}, from_sources.unseen_source, keys)
 
 
 def _read_sources(container: Container, config_maps: ConfigMaps) -> ReadEnv:
     """Return the variables of a container's `envFrom`, which has no binary data."""
     variables: dict[str, str | None] = {}
     keys: dict[str, DataKey] = {}
-    unseen: EnvSource | None = None
+    unseen_source: EnvSource | None = None
     for source in map(fields_or_empty, container.env_from):
         name, prefix = _reference(source, "configMapRef"), source.get("prefix") or ""
         if name not in config_maps:
-            unseen = unseen or _env_source(source)
+            unseen_source = unseen_source or _env_source(source)
         for key, value in config_maps.get(name, {}).items():
             if value is not None:
                 variables[f"{prefix}{key}"], keys[f"{prefix}{key}"] = value, DataKey(name, key)
-    return ReadEnv(variables, unseen, keys)
+    return ReadEnv(variables, unseen_source, keys)
 
 
 def _value_of(container: Container, config_maps: ConfigMaps, source: object) -> str | None:

@@ -77,7 +77,7 @@ class Verdict(NamedTuple):
     #: The libraries that move the pod's data between nodes, such as NCCL; () if nothing does.
     libraries: tuple[TrafficLibrary, ...] = ()
     #: A clause on the libraries, "" for NCCL alone: "NIXL; NCCL's RDMA is switched off by …".
-    traffic: str = ""
+    libraries_clause: str = ""
     #: What a `yes` takes for granted, since admission cannot see it; None for nothing.
     assumption: Reason | None = None
     #: A script in a ConfigMap that a `yes` assumes to be harmless, since its text is not known.
@@ -85,7 +85,7 @@ class Verdict(NamedTuple):
     #: The key of a ConfigMap whose value decides it, or whose value is not known; `key` is "" for
     #: all keys of a ConfigMap. None if the pod itself decides.
     key: DataKey | None = None
-    #: Whether the container's env does not override what `key` has: it is a script.
+    #: Whether `key` has a script, whose settings the container's env does not override.
     overrides_env: bool = False
 
     @classmethod

@@ -86,7 +86,7 @@ NON_ROOT_IMAGES = (
 )
 
 
-#: A text that each of their names has: most images have none of these.
+#: Each glob of NON_ROOT_IMAGES has one of these texts; most images have none.
 _MARKS = ("rayproject/", "jupyter", "kubeflow", "bitnami", "ai-dynamo/", "llm-d/")
 #: The number of a name's last parts that are compared: a mirror puts its own in front.
 _MAX_PARTS = 4

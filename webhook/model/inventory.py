@@ -17,7 +17,7 @@ from webhook.model.fabric_findings import (
 )
 from webhook.model.finding import Finding, Location
 from webhook.model.names import counted, natural_key
-from webhook.model.nodes import Node, NodeGroup, groups_of_nodes, product_of
+from webhook.model.nodes import Node, NodeGroup, comparable_value, groups_of_nodes
 from webhook.model.pod import Pod, at
 from webhook.model.resources import is_gpu, is_rdma, scheduler_requests
 
@@ -141,7 +141,7 @@ def _fits_label(
 ) -> bool:
     value = group.labels.get(key)
     return value is not None and configuration.by_label[key][fabric.name].match(
-        product_of(key, value)
+        comparable_value(key, value)
     )
 
 

@@ -73,4 +73,4 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("openmpi", "PRTE_MCA_prte_if_include", "interfaces of mpi"),
 )
 #: The names of the variables that this webhook sets; an earlier call may have set them.
-VARIABLE_NAMES = frozenset(row.name for row in VARIABLES)
+WEBHOOK_VARIABLES = frozenset(row.name for row in VARIABLES)

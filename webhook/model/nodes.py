@@ -212,7 +212,7 @@ def _labels_fit(
 ) -> bool:
     return all(
         key in labels
-        and configuration.by_label[key][fabric.name].match(product_of(key, labels[key]))
+        and configuration.by_label[key][fabric.name].match(comparable_value(key, labels[key]))
         for key in fabric.node_labels
     )
 
@@ -229,8 +229,10 @@ def _matches(
     return bool(fabric.node_labels) or not configuration.unique_rdma_resources[fabric.name]
 
 
-def product_of(key: str, value: str) -> str:
-    """Strip the suffixes that GPU feature discovery appends to a product: `-SHARED`, `-MIG-1g.5gb`.
+def comparable_value(key: str, value: str) -> str:
+    """Return the value of a label without the suffixes of shared GPUs and MIG devices.
+
+    GPU feature discovery appends `-SHARED` or `-MIG-1g.5gb` to a product; other labels have none.
 
     Source: k8s-device-plugin, internal/lm (gpu.product of shared and of MIG devices).
     """

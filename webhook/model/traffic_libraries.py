@@ -29,7 +29,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from webhook.model.libraries import VARIABLE_NAMES
+from webhook.model.libraries import WEBHOOK_VARIABLES
 
 TrafficLibrary = Literal["NCCL", "NIXL", "Mooncake", "MoRI", "NVSHMEM", "MPI", "ps-lite", "Gloo"]
 UserEnv = Mapping[str, str | None]
@@ -134,7 +134,7 @@ def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[Traf
 
     `command` has its words, one per line.
     """
-    names = "\n".join(("", *(user_env.keys() - VARIABLE_NAMES))).lower()
+    names = "\n".join(("", *(user_env.keys() - WEBHOOK_VARIABLES))).lower()
     values = "\n".join(_connectors(user_env)).lower() if _names_connector(names) else ""
     text, picture = _uncommented(command.lower()), image.lower()
     if not any(map(f"{names}{values}{text}{picture}".__contains__, _ALL_TERMS)):

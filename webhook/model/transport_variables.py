@@ -100,7 +100,8 @@ _MOONCAKE_TCP = re.compile(
     r"|\"(?:mooncake_)?protocol\"\s*+:\s*+\"tcp\"|--(?:mooncake-)?protocol[=\s]++tcp\b"
 )
 _NAMES = re.compile(r"[A-Za-z][\w.-]*(?::\d+)*(?:,[A-Za-z][\w.-]*(?::\d+)*)*")
-_AS_NAME = str.maketrans("$()", "X--")
+#: The characters of a reference to a variable, replaced by such as a name may have.
+_REFERENCE_AS_NAME = str.maketrans("$()", "X--")
 #: Words in place of a list of devices.
 _ANY_DEVICE = frozenset({"all", "auto", "auto-discovery"})
 
@@ -113,7 +114,7 @@ def lists_no_device_of(value: str, fabric_value: str | None) -> bool:
     """
     devices = value[:_MAX_HCA_LIST_LENGTH].replace(" ", "")
     if "$(" in devices:  # a reference that the kubelet did not expand: no device has such a name
-        devices = devices.translate(_AS_NAME)
+        devices = devices.translate(_REFERENCE_AS_NAME)
     if not fabric_value or devices.lower() in _ANY_DEVICE or not _NAMES.fullmatch(devices):
         return False
     return selects_none(f"={devices}", fabric_value)

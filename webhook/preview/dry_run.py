@@ -21,7 +21,7 @@ from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.targets import DEVICE_NOT_LISTED, NO_TARGET
 from webhook.decide.reasons import INVALID_POD
-from webhook.decide.settings.ranks import settings_of_launchers, with_workload
+from webhook.decide.settings.ranks import overridden_by, settings_of_launchers
 from webhook.decide.settings.setting import CommandSettings
 from webhook.errors import DocumentError, ReviewError
 from webhook.model.annotations import ENABLE_ANNOTATION
@@ -174,7 +174,7 @@ def _with_environment(
     environment = environments.get(template.enclosing.path) if template.enclosing else None
     if environment is None:
         return shared_input
-    settings = with_workload(shared_input.workload_settings, environment)
+    settings = overridden_by(shared_input.workload_settings, environment)
     return shared_input._replace(workload_settings=settings)
 
 
@@ -277,10 +277,12 @@ def _mistakes(decided: DecidedTemplate, decision: Decision) -> tuple[str, ...]:
     """
     if decided.template.derived:
         return ()
-    is_ordinary = decided.controller is not None or decided.template.enclosing is None
+    allows_only_known_fields = decided.controller is not None or decided.template.enclosing is None
     return tuple(
         mistake
-        for mistake in mistakes_in(decided.template, is_ordinary=is_ordinary)
+        for mistake in mistakes_in(
+            decided.template, allows_only_known_fields=allows_only_known_fields
+        )
         if SEVERAL_VARIABLES in mistake
         or ENVSUBST not in mistake
         or ENVSUBST not in decision.message

@@ -137,14 +137,16 @@ def test_variables_from_config_maps(
     """Env comes before envFrom; Secrets and binary data stay unknown."""
     result = read(*items, from_=from_)
     assert result.variables == variables
-    assert (result.unseen.title if result.unseen else "") == unseen
+    assert (result.unseen_source.title if result.unseen_source else "") == unseen
 
 
 def test_the_key_of_a_source_that_is_not_known() -> None:
     """All keys of a ConfigMap, and none of a Secret."""
-    assert read(from_=("other",)).unseen == EnvSource("ConfigMap other", DataKey("other", ""))
+    assert read(from_=("other",)).unseen_source == EnvSource(
+        "ConfigMap other", DataKey("other", "")
+    )
     secret = {"secretRef": {"name": "other"}}
-    assert read(from_=(secret,)).unseen == EnvSource("Secret other", None)
+    assert read(from_=(secret,)).unseen_source == EnvSource("Secret other", None)
 
 
 def test_the_keys_that_variables_come_from() -> None:

@@ -10,7 +10,7 @@ from tests.case_names import case_name
 from webhook.errors import ShapeError
 from webhook.model.facts import Facts, NamespaceFacts
 from webhook.model.node_classes import NO_CLASSES
-from webhook.model.nodes import FabricIndex, Node, product_of
+from webhook.model.nodes import FabricIndex, Node, comparable_value
 
 
 def namespace(name: str = "lab", **metadata: Any) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def test_an_object_of_another_shape_is_refused(item: dict[str, Any], says: str) 
 )
 def test_a_shared_gpu_is_the_same_product(key: str, value: str, product: str) -> None:
     """GPU feature discovery appends the kind of sharing, on which the fabric does not depend."""
-    assert product_of(key, value) == product
+    assert comparable_value(key, value) == product
 
 
 def rules(name: str, kind: str = "LimitRange", space: str = "") -> dict[str, Any]:

@@ -21,7 +21,13 @@ from webhook.preview.worker.frames import MAX_ANSWER_BYTES
 from webhook.serve import status
 from webhook.serve.http import asgi, validate
 from webhook.serve.http.asgi import MAX_BODY_BYTES
-from webhook.serve.http.preview import BYTES, EACH_BYTES, EACH_PENDING, PENDING, WAIT_SECONDS
+from webhook.serve.http.preview import (
+    BYTES,
+    BYTES_PER_ADDRESS,
+    PENDING,
+    PENDING_PER_ADDRESS,
+    WAIT_SECONDS,
+)
 from webhook.serve.http.query import PARAMETERS
 from webhook.serve.http.review_body import MAX_DEPTH, MAX_OBJECTS, MAX_VALUES
 from webhook.serve.listener import LIMITS
@@ -124,9 +130,12 @@ def test_metrics_are_up_to_date() -> None:
         f"{BESIDE_BODY >> 10} KiB and {FIELDS} fields",
         f"{PIPELINED} that wait",
         f"{MAX_DEPTH} levels",
-        f"{PENDING} at once, {EACH_PENDING} from one address",
-        f"| {validate.PENDING} at once, {validate.EACH_PENDING} from one address; ",
-        f"{validate.BYTES >> 20} MiB of objects, {validate.EACH_BYTES >> 20} MiB from one address",
+        f"{PENDING} at once, {PENDING_PER_ADDRESS} from one address",
+        f"| {validate.PENDING} at once, {validate.PENDING_PER_ADDRESS} from one address; ",
+        (
+            f"{validate.BYTES >> 20} MiB of objects, "
+            f"{validate.BYTES_PER_ADDRESS >> 20} MiB from one address"
+        ),
         f"memory of a validation | {validate.SECONDS:g} s with its wait for others, 192 MiB",
         f"has not answered within {validate.SECONDS:g} s",
         f"(the first {MAX_ERRORS})",
@@ -134,7 +143,7 @@ def test_metrics_are_up_to_date() -> None:
         f"{MAX_ENTRIES:,} entries",
         f"| {ServeOptions().request_seconds:g} s |",
         f"of a preview | {ServeOptions().preview_seconds:g} s, {MAX_ADDRESS_SPACE >> 20} MiB of ",
-        f"{BYTES >> 20} MiB, {EACH_BYTES >> 20} MiB from one address",
+        f"{BYTES >> 20} MiB, {BYTES_PER_ADDRESS >> 20} MiB from one address",
         f"| a preview's wait for others | {WAIT_SECONDS:g} s |",
         f"| a preview's answer | {MAX_ANSWER_BYTES >> 20} MiB; {asgi.SECONDS:g} s to read it |",
         f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",

@@ -180,7 +180,7 @@ def _environment(
         explain=pod_problems(HttpReads(client), PodAccess(client), namespace),
         report_progress=report_progress,
         save_log=save_log,
-        pause=signals.pause,
+        must_end_within=signals.must_end_within,
         now=time.monotonic,
     )
 

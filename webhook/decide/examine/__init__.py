@@ -18,7 +18,7 @@ from webhook.decide.analysis import (
     Target,
 )
 from webhook.decide.examine.annotation_values import check_annotations
-from webhook.decide.examine.earlier_work import fabric_shown_by
+from webhook.decide.examine.earlier_work import fabric_of_earlier_call
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS, Resolution, resolve
 from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, foreign_nic
 from webhook.decide.examine.node_selection import unknown_label_messages
@@ -93,7 +93,7 @@ class Applicability(NamedTuple):
     @property
     def uses_foreign_nic(self) -> bool:
         """Whether the pod uses a NIC that no fabric lists, even if its GPU is on a fabric."""
-        return self.access is RdmaAccess.NIC
+        return self.access is RdmaAccess.ANY_NIC
 
     @property
     def skip_reason(self) -> Reason | None:
@@ -142,9 +142,13 @@ def examine(
     from_other_configuration = earlier.config not in ("", configuration.config_hash)
     resolution = _NOT_RESOLVED
     if not selection.reason:
-        shown = None if from_other_configuration else fabric_shown_by(pod, earlier, configuration)
+        earlier_fabric = (
+            None
+            if from_other_configuration
+            else fabric_of_earlier_call(pod, earlier, configuration)
+        )
         resolution = resolve(
-            pod, container_devices, annotations, decision_input, shown, claims=claims
+            pod, container_devices, annotations, decision_input, earlier_fabric, claims=claims
         )
     reader = CommandReader(pod, decision_input.namespace.config_maps)
     analysis = PodAnalysis(
@@ -229,7 +233,7 @@ def _applicability(
         reason = FOREIGN_NIC if analysis.targets else None
         remedy = f": {FOREIGN_REMEDY}" if reason else ""
         return Applicability(
-            RdmaAccess.NIC,  # of no fabric
+            RdmaAccess.ANY_NIC,  # of no fabric
             reason,
             f"{foreign_nic_message}{remedy}",
             not_needed=reason is None,

@@ -15,7 +15,7 @@ from webhook.model.pod import Container, Pod, at
 from webhook.model.pod.container import env_item
 
 
-def fabric_shown_by(
+def fabric_of_earlier_call(
     pod: Pod, earlier: EarlierCall, configuration: CompiledConfiguration
 ) -> str | None:
     """Return the fabric of the earlier call if the pod shows its work, else None."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webhook.model.decision import Reason
 from webhook.model.fabric import CompiledConfiguration
-from webhook.model.nodes import PRODUCT, FabricIndex, product_of
+from webhook.model.nodes import PRODUCT, FabricIndex, comparable_value
 from webhook.model.pod import NodeTerm, Pod, Requirement
 
 SELECTOR_UNKNOWN = Reason(
@@ -123,7 +123,7 @@ def unknown_label_messages(
 
 def _names_product(values: list[str], configuration: CompiledConfiguration) -> bool:
     globs = configuration.by_label.get(PRODUCT, {}).values()
-    return any(glob.match(product_of(PRODUCT, value)) for value in values for glob in globs)
+    return any(glob.match(comparable_value(PRODUCT, value)) for value in values for glob in globs)
 
 
 def _only(fabric_names: frozenset[str], configuration: CompiledConfiguration) -> FabricConstraint:
@@ -170,12 +170,12 @@ def _label(
     globs_by_fabric = configuration.by_label.get(key)
     if not globs_by_fabric:
         return None
-    products = [product_of(key, str(value)) for value in values]
+    comparable_values = [comparable_value(key, str(value)) for value in values]
     allowed = {
         name
-        for product in products
+        for value in comparable_values
         for name, globs in globs_by_fabric.items()
-        if globs.match(product)
+        if globs.match(value)
     }
     return FabricConstraint(frozenset(allowed), frozenset(globs_by_fabric.keys() - allowed))
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from webhook.decide.analysis import Launcher, Target
-from webhook.decide.fabric_variables import ignored_variables_of_all
+from webhook.decide.fabric_variables import variables_without_evidence_of_all
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
 from webhook.model.annotations import (
@@ -151,7 +151,7 @@ def _launchers(
     pod: Pod, containers: list[Container], commands: Commands, configuration: CompiledConfiguration
 ) -> tuple[Launcher, ...]:
     """List the containers that start ranks, each with the evidence."""
-    starting = launchers_of(pod, commands, ignored_variables_of_all(configuration))
+    starting = launchers_of(pod, commands, variables_without_evidence_of_all(configuration))
     return tuple(
         Launcher(container.name, container.path, *starting[container.path[-1]])
         for container in containers

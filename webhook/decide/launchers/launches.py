@@ -75,14 +75,14 @@ def hosts_option(words: Sequence[Word]) -> str:
         if _names_other_hosts(name, values):
             option = word.partition("=")[0]
             return f"{option} {values[0]:.60}" if name in _PARAMETER_OPTIONS else option
-        count = 0 if equals else value_count_of_any(name, words[index + 1 : index + 2])
+        count = 0 if equals else value_count_of_any_mpi(name, words[index + 1 : index + 2])
         if count is None:
             return _unmistakable(words[index + 1 :])
         index += 1 + count
     return ""
 
 
-def value_count_of_any(name: str, following: Sequence[Word]) -> int | None:
+def value_count_of_any_mpi(name: str, following: Sequence[Word]) -> int | None:
     """Return the number of an option's values, of Open MPI's or Hydra's; None if unclear."""
     return _HYDRA.get(name, value_count(name, following))
 

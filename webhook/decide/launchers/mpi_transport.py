@@ -32,7 +32,7 @@ from webhook.decide.launchers.launches import mca_parameters, parameters_of_laun
 from webhook.decide.launchers.openmpi import MCA_PREFIX, shows_intel_mpi
 from webhook.decide.shell.argv import Word
 from webhook.model.fabric import Fabric
-from webhook.model.libraries import VARIABLE_NAMES
+from webhook.model.libraries import WEBHOOK_VARIABLES
 from webhook.model.pod import Path
 from webhook.model.transport_variables import provider_without_rdma, ucx_tls_without_rdma
 
@@ -71,7 +71,7 @@ def _of_user(user_env: Mapping[str, Word], fabric: Fabric | None) -> Mapping[str
     return {
         name: value
         for name, value in user_env.items()
-        if name not in VARIABLE_NAMES and (name, value) not in of_site
+        if name not in WEBHOOK_VARIABLES and (name, value) not in of_site
     }
 
 
@@ -80,11 +80,12 @@ def _tcp_settings(
 ) -> Iterator[TcpSetting]:
     inherited = mca_parameters(user_env.items())
     provider = provider_without_rdma(user_env, _PROVIDER)
-    launches = [*parameters_of_launches(commands, path, user_env)] or [None]
-    for launch in launches:
-        parameters = inherited if launch is None else launch
+    # None for a launch that may be another MPI's, and for a command without a launch.
+    parameters_of_each = [*parameters_of_launches(commands, path, user_env)] or [None]
+    for parameters_or_none in parameters_of_each:
+        parameters = inherited if parameters_or_none is None else parameters_or_none
         yield from _of_open_mpi(parameters, inherited, provider)
-    if None in launches:
+    if None in parameters_of_each:
         is_intel = shows_intel_mpi(commands.text(path), user_env)
         may_obey = is_intel or _CHOOSING.isdisjoint(inherited)
         yield from _of_other_mpi(user_env, provider if may_obey else "", is_intel=is_intel)

@@ -185,7 +185,7 @@ class _PodClaims:
 MUTATION = Mutation(
     name="claims",
     summary="claims the fabric's NICs where Dynamic Resource Allocation provides them",
-    required_access=RdmaAccess.FABRIC,
+    needs=RdmaAccess.FABRIC,
     reasons=(
         ADDED,
         PRESENT,

@@ -315,7 +315,7 @@ def _obstacle(pod: Pod, conf: str) -> tuple[Reason, str] | tuple[()]:
 MUTATION = Mutation(
     name="config-files",
     summary="mounts the NCCL settings as /etc/nccl.conf for processes that sshd starts",
-    required_access=RdmaAccess.FABRIC,
+    needs=RdmaAccess.FABRIC,
     reasons=(
         *(MOUNTED, PRESENT, NOT_NEEDED, NOT_CONFIGURED, USER_MOUNT, MENTIONED),
         *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, ANNOTATION_KEPT, ENV_DROPPED, UNUSED),

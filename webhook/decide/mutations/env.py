@@ -17,8 +17,8 @@ from webhook.decide.fabric_variables import (
     CHECK_ENV_FROM,
     desired_env,
     fabric_by_setting,
-    ignored_variables,
     plan_for,
+    variables_without_evidence,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
 from webhook.decide.settings.effective import effective_env
@@ -252,7 +252,7 @@ def _files_allowed(analysis: PodAnalysis) -> bool:
 def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher) -> None:
     assert analysis.fabric is not None
     # Variables that an earlier call may have added are not evidence.
-    path, ignored = launcher.path, ignored_variables(analysis.fabric)
+    path, ignored = launcher.path, variables_without_evidence(analysis.fabric)
     names = [name for name in analysis.containers[path].env if name not in ignored]
     forwarded = "UCX_NET_DEVICES" in analysis.commands.text(path)
     if not forwarded and forwards_by_ssh(analysis.commands, path, names):
@@ -264,7 +264,7 @@ def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher)
 MUTATION = Mutation(
     name="env",
     summary=f"sets the fabric's variables, such as those for {', '.join(_LIBRARIES)} and {_LAST}",
-    required_access=RdmaAccess.FABRIC,
+    needs=RdmaAccess.FABRIC,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, ENV_FROM, *USER_VALUE_REASONS, NOT_FORWARDED),
     mutate=mutate,
     on_launchers=True,

@@ -244,7 +244,7 @@ def _circumstance(analysis: PodAnalysis, target: Target, reason: Reason) -> str:
 MUTATION = Mutation(
     name="ipc-lock",
     summary="adds the IPC_LOCK capability, without which registering memory fails",
-    required_access=RdmaAccess.NONE,
+    needs=RdmaAccess.NONE,
     reasons=(
         *(ADDED, PRESENT, PRIVILEGED, RAISED, DROPPED, POD_SECURITY),
         *(MISSPELLED, NON_ROOT, USER_NAMESPACE, NOT_RAISED),

@@ -196,7 +196,7 @@ def _pod_level(
 MUTATION = Mutation(
     name="memory-limit",
     summary="removes the memory limit, since registered memory counts against it",
-    required_access=RdmaAccess.NIC,
+    needs=RdmaAccess.ANY_NIC,
     reasons=(
         *(DROPPED, NO_LIMIT, KEPT, UNKNOWN, REQUIRED, READ, GUARANTEED),
         *(SHARED_GPU, POD_LIMIT_SHARED, BURSTABLE, UNBOUNDED, POOL),

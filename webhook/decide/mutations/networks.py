@@ -114,7 +114,7 @@ def _namespace(analysis: PodAnalysis) -> str:
 MUTATION = Mutation(
     name="networks",
     summary="appends the fabric's Multus networks",
-    required_access=RdmaAccess.FABRIC,
+    needs=RdmaAccess.FABRIC,
     reasons=(APPENDED, PRESENT, NOT_CONFIGURED, HOST_NETWORK, TOO_MANY, UNREADABLE),
     mutate=mutate,
 )

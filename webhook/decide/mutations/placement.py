@@ -47,7 +47,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 MUTATION = Mutation(
     name="placement",
     summary="adds the fabric's nodeSelector where the site pins pods",
-    required_access=RdmaAccess.FABRIC,
+    needs=RdmaAccess.FABRIC,
     reasons=(PINNED, PRESENT, NOT_CONFIGURED, SELECTED),
     mutate=mutate,
 )

@@ -162,7 +162,7 @@ def _warn_partial(draft: Draft, target: Target) -> None:
 MUTATION = Mutation(
     name="rdma-resources",
     summary="requests the RDMA resource of the fabric that the pod's GPUs are on",
-    required_access=RdmaAccess.FABRIC,
+    needs=RdmaAccess.FABRIC,
     reasons=(
         ADDED,
         RENAMED,

@@ -84,7 +84,7 @@ def _mount(draft: Draft, analysis: PodAnalysis, size: str) -> None:
 MUTATION = Mutation(
     name="shared-memory",
     summary="mounts a memory volume of the fabric's size at /dev/shm",
-    required_access=RdmaAccess.NONE,
+    needs=RdmaAccess.NONE,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, OWN_SHARED_MEMORY, HOST_IPC, NVLINK, NAME_TAKEN),
     mutate=mutate,
 )

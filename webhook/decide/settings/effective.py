@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from webhook.decide.settings.setting import CommandSettings, Setting
-from webhook.decide.settings.terms import OFF_VALUES
+from webhook.decide.settings.terms import OFF_VALUE_BY_VARIABLE
 
 #: The most values of an uncertain variable that are judged; if there are more, it may have any.
 _MOST = 2
@@ -77,7 +77,7 @@ def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> I
     )
     by_name: dict[str, list[Setting]] = {}
     for setting in (*computed, *possible):
-        if setting.name in OFF_VALUES:
+        if setting.name in OFF_VALUE_BY_VARIABLE:
             by_name.setdefault(setting.name, []).append(setting)
     for settings_of_name in by_name.values():
         if len(settings_of_name) > _MOST:

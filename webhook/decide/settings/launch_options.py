@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from webhook.decide.launchers.launches import value_count_of_any
+from webhook.decide.launchers.launches import value_count_of_any_mpi
 from webhook.decide.launchers.openmpi import MCA_OPTIONS, MCA_PREFIX
 from webhook.decide.settings.builtins import assignments
 from webhook.decide.shell.argv import Word, basename
@@ -76,7 +76,7 @@ def _read_option(words: Sequence[Word], index: int, launcher: str, options: _Opt
         options.forwarded.append(first)
     if name in _LISTS and first:
         options.forwarded.extend(first.split(","))
-    count = 1 if _is_joined(name, following) else value_count_of_any(name, following)
+    count = 1 if _is_joined(name, following) else value_count_of_any_mpi(name, following)
     return None if count is None else index + 1 + count
 
 

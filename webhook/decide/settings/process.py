@@ -6,8 +6,8 @@ from webhook.decide.settings.setting import (
     IN_COMMAND,
     Memlock,
     Setting,
-    assigned,
     is_recorded,
+    setting_by_assignment,
 )
 from webhook.model.config_maps import DataKey
 
@@ -50,7 +50,7 @@ class Process:
 
     def assign(self, name: str, value: str, source: str) -> None:
         """Set a variable, unless it is not recorded or the words leave it as it is."""
-        setting = assigned(name, value, source) if is_recorded(name) else None
+        setting = setting_by_assignment(name, value, source) if is_recorded(name) else None
         if setting is not None:
             self.put(setting)
 

@@ -66,13 +66,13 @@ def _settings_of_pod(pod: Pod, config_maps: ConfigMaps) -> Iterable[CommandSetti
             yield rank_settings(pod, ("spec", "containers", index), commands, reader)
 
 
-def with_workload(container: CommandSettings, workload: CommandSettings) -> CommandSettings:
-    """Return a container's settings with those of its workload, which override them."""
-    if workload is NO_SETTINGS:
-        return container
-    return container._replace(
-        certain={**container.certain, **workload.certain},
-        possible=container.possible + workload.possible,
+def overridden_by(base: CommandSettings, overriding: CommandSettings) -> CommandSettings:
+    """Return `base` with the `overriding` settings, as a container's with its workload's."""
+    if overriding is NO_SETTINGS:
+        return base
+    return base._replace(
+        certain={**base.certain, **overriding.certain},
+        possible=base.possible + overriding.possible,
     )
 
 

@@ -68,11 +68,11 @@ class CommandReader:
         return settings
 
     def text_with_files(self, path: Path) -> str:
-        """Return the words of the command, one per line, and the text of those scripts."""
+        """Return the words of the command, one per line, and its scripts in ConfigMaps."""
         return "\n".join((self._pod.container(path).command_text, *self.script_texts(path)))
 
     def script_texts(self, path: Path) -> list[str]:
-        """Return the texts of those scripts, without those that exceed the limit on a pod's."""
+        """Return the texts of its scripts in ConfigMaps, up to the limit on those of a pod."""
         texts, room = list[str](), MAX_CHARACTERS
         for text in dict.fromkeys(file.text or "" for file in self._files_of(path).values()):
             if 0 < len(text) <= room:
@@ -120,7 +120,7 @@ class CommandReader:
         text = hook.text
         if may_set(text) and writes_files(text):
             source, default = f"text in its {hook.name}", writes_only_nccl_file(text)
-            for setting in self._run(hook.words, env).mentioned(text):
+            for setting in self._run(hook.words, env).only_mentioned(text):
                 yield setting._replace(source=source, default=default)
 
     def _run(self, argv: Sequence[Word], env: Mapping[str, str | None]) -> Reading:

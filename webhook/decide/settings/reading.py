@@ -85,12 +85,12 @@ class Reading:
             script = None if shell is None else script_of(words, shell, self._files)
             if script is None or not (script.text or "").rstrip().endswith(HANDS_OVER):
                 break
-            words = words[script.arguments :]
+            words = words[script.arguments_start :]
 
     def result(self, text: str) -> CommandSettings:
         """Return the settings; `text` is the container's whole command."""
         process, side = self._process, self._side_processes
-        possible = (*self._possible_settings(), *self.mentioned(text))
+        possible = (*self._possible_settings(), *self.only_mentioned(text))
         droppers = (other.env_dropped_by for other in (process, *side))
         ranks = (other.rank_settings.values() for other in side)
         return CommandSettings(
@@ -105,7 +105,7 @@ class Reading:
             unread=tuple(self._unread),
         )
 
-    def mentioned(self, text: str) -> Iterator[Setting]:
+    def only_mentioned(self, text: str) -> Iterator[Setting]:
         """Yield the settings that a text seems to make, and that no command was seen to make."""
         possible = (setting.name for setting in self._possible_settings())
         of_shells = chain.from_iterable(shell.variables for shell in self._shells)
@@ -130,7 +130,10 @@ class Reading:
         return index is not None and self._run_program(words, index, process, depth)
 
     def _run_program(self, words: Sequence[Word], index: int, process: Process, depth: int) -> bool:
-        """Apply what the program at `index` does before it, or what it starts, carries traffic."""
+        """Apply to a process what its program, the word at `index`, does before any traffic.
+
+        Return whether that program, or another that it starts, may carry traffic.
+        """
         script = script_of(words, index, self._files)
         if script is not None:
             self._run_shell(script, process, depth + 1)

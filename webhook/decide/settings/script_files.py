@@ -63,7 +63,7 @@ class Script(NamedTuple):
     """A script that a shell runs."""
 
     text: Word
-    arguments: int  #: the index of the first word of its arguments
+    arguments_start: int  #: the index of the first word of its arguments
     by_bash: bool  #: whether the shell is bash, not as `sh`
     file: ScriptFile | None = None  #: None for `sh -c`
 

@@ -93,7 +93,7 @@ def literal(value: str) -> str | None:
     return value if _EXPANDING.isdisjoint(value) else None
 
 
-def assigned(name: str, value: str, source: str) -> Setting | None:
+def setting_by_assignment(name: str, value: str, source: str) -> Setting | None:
     """Return the setting for `NAME=VALUE`; None if it leaves the variable as it is, as `A=$A`.
 
     In `A=${A:-1}`, the value is only the default.

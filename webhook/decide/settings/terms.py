@@ -55,8 +55,10 @@ SWITCHES: dict[TrafficLibrary, dict[str, str]] = {
     "Gloo": {},
 }
 #: The same without the libraries.
-OFF_VALUES = {name: value for switches in SWITCHES.values() for name, value in switches.items()}
-_NAMES = "|".join(OFF_VALUES)
+OFF_VALUE_BY_VARIABLE = {
+    name: value for switches in SWITCHES.values() for name, value in switches.items()
+}
+_NAMES = "|".join(OFF_VALUE_BY_VARIABLE)
 #: NAME=VALUE, as in a shell or a file, also in quotes or after an escape such as `printf`'s `\n`,
 #: and "NAME": "VALUE", as in JSON or Python. A character between parts of sed's `s/A=0/A=1/g` is
 #: part of a value elsewhere.
@@ -81,7 +83,7 @@ def mentions(text: str, known_names: Collection[str]) -> Iterator[Setting]:
     Examples are the words of `eval`, `ssh`, `srun` or `python -c`, and a file that the command
     writes.
     """
-    if not any(name in text for name in OFF_VALUES if name not in known_names):
+    if not any(name in text for name in OFF_VALUE_BY_VARIABLE if name not in known_names):
         return
     uncommented = _COMMENT.sub("", text)
     known_end = -1

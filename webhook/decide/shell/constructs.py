@@ -49,7 +49,7 @@ def open_loop(scanner: Scanner, word: str, end: int) -> None:
     if name is None:
         _open_arithmetic_loop(scanner, word, end)
         return
-    inner = open_compound(scanner, contexts.LOOP, name.end(), contexts.LOOP_BODY)
+    inner = open_compound(scanner, contexts.LOOP, name.end(), contexts.BEFORE_LOOP_BODY)
     if scanner.here_documents:
         raise_unclear(scanner)
     scanner.pos = patterns.EMPTY.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
@@ -71,14 +71,14 @@ def _open_arithmetic_loop(scanner: Scanner, word: str, end: int) -> None:
 
 def end_of_list(scanner: Scanner) -> None:
     """End the words of a `for` at a semicolon."""
-    scanner.context.mode = contexts.LOOP_BODY
+    scanner.context.mode = contexts.BEFORE_LOOP_BODY
     scanner.context.list_ended = True
     scanner.pos += 1
 
 
 def end_of_listed_line(scanner: Scanner) -> None:
     """End the words of a `for` at a line break."""
-    scanner.context.mode = contexts.LOOP_BODY
+    scanner.context.mode = contexts.BEFORE_LOOP_BODY
     scanner.context.list_ended = True
     expansions.line_end(scanner)
 

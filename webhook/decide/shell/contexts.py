@@ -56,7 +56,7 @@ REDIRECTED = Mode(patterns.BLANKS)  # after a redirection of one, where no word 
 FUNCTION = Mode(patterns.BLANKS)  # after `name()`, where a compound command must follow
 SINGLE_WORD = Mode(patterns.WORD)  # within a single word; the mode `mode_after_word` follows
 LISTED = Mode(patterns.LISTED)  # after `for NAME in`
-LOOP_BODY = Mode(patterns.BLANKS)  # where `do` or `{` must follow
+BEFORE_LOOP_BODY = Mode(patterns.BLANKS)  # where `do` or `{` must follow
 CASE_IN = Mode(patterns.BLANKS)  # where `in` must follow
 CASE_NEXT = Mode(patterns.BLANKS)  # where a pattern or `esac` follows
 CASE_PATTERNS = Mode(patterns.PATTERNS)
@@ -81,7 +81,7 @@ class ShellContext:
     """One level of nesting."""
 
     __slots__ = (
-        *("alternative", "command", "conditional", "construct", "depth", "has_command"),
+        *("alternative", "command_start", "conditional", "construct", "depth", "has_command"),
         *("here_documents", "isolated", "limit", "list_ended", "mode", "mode_after_word"),
         *("outer_pos", "pending_operator", "piped", "quoted", "start"),
     )
@@ -90,7 +90,7 @@ class ShellContext:
         self.construct = construct
         self.mode = mode
         self.start = start  #: the offset at which it begins
-        self.command = -1  #: the offset of the current simple command; -1 if there is none
+        self.command_start = -1  #: the offset of the current simple command; -1 if there is none
         #: The last word, if a command must follow it: an operator such as `&&`, and "!" for each of
         #: `!`, `time` and `coproc`. "" for any other word.
         self.pending_operator = ""
@@ -198,7 +198,7 @@ class Scanner:
     def begin_command(self, start: int) -> None:
         """Begin a simple command."""
         context = self.context
-        context.command = start
+        context.command_start = start
         context.has_command = True
         context.piped = context.pending_operator == "|"
         context.pending_operator = ""
@@ -207,9 +207,9 @@ class Scanner:
     def end_command(self) -> None:
         """End the simple command, if the scanner is in one."""
         context = self.context
-        start = context.command
+        start = context.command_start
         if start >= 0:
-            context.command = -1
+            context.command_start = -1
             if self._loose or self._next_offset < self.pos:
                 self._claim(start)
 
@@ -234,7 +234,7 @@ class Scanner:
             context.isolated or context.piped or in_own_shell,
         )
 
-    def pass_commands(self) -> bool:
+    def skip_commands(self) -> bool:
         """Skip simple commands without a search term, which are most of a script.
 
         Return whether any were skipped.

@@ -2,8 +2,8 @@
 
 Each handler is called at the place where the scanner has stopped, and opens, ends or skips a
 context. Bash first searches only for the end of backticks and here-documents, and parses their
-content when the command runs; here their content is read only if it has a search term: the name
-of a launcher, or another text of `launchers/commands.py` that the commands to find contain.
+content when the command runs; here their content is read only if it has a search term: a text
+that the commands to find contain, such as the name of a launcher or a variable.
 Sources: POSIX.1-2024, XCU 2.2.3, 2.6 and 2.7.4; bash(1), EXPANSION.
 """
 
@@ -119,7 +119,7 @@ def _leave_arithmetic(scanner: Scanner) -> None:
     scanner.leave_word(scanner.pos + 2)
     if is_command:
         is_loop = scanner.context.construct == contexts.LOOP
-        scanner.context.mode = contexts.LOOP_BODY if is_loop else contexts.AFTER_COMPOUND
+        scanner.context.mode = contexts.BEFORE_LOOP_BODY if is_loop else contexts.AFTER_COMPOUND
         return
     scanner.pos = patterns.HASHES.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 

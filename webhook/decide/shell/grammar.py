@@ -27,14 +27,14 @@ def start_word(scanner: Scanner) -> None:
         if following == "(" and not patterns.ASSIGNMENT.fullmatch(word):
             begin_function(scanner, word, end)
             return
-    if not scanner.pass_commands():
+    if not scanner.skip_commands():
         scanner.begin_command(start)
         scanner.pos = end
         if "[" in word:
-            _pass_subscript(scanner, start)
+            _skip_subscript(scanner, start)
 
 
-def _pass_subscript(scanner: Scanner, start: int) -> None:
+def _skip_subscript(scanner: Scanner, start: int) -> None:
     """Skip `name[…]`: bash reads up to the closing bracket, operators included."""
     name = patterns.SUBSCRIPTED.match(scanner.text, start, scanner.limit)
     if name is not None:
@@ -64,18 +64,18 @@ def argument_parenthesis(scanner: Scanner) -> None:
     if text[scanner.pos - 1] == "=" and _takes_arrays(scanner):
         expansions.open_array(scanner)
         return
-    name = patterns.PLAIN.match(text, context.command, scanner.limit)
+    name = patterns.PLAIN.match(text, context.command_start, scanner.limit)
     assert name is not None
     blanks = patterns.BLANKS.match(text, name.end(), scanner.limit)
     if not name.group() or blanks is None or blanks.end() != scanner.pos:
         raise_unclear(scanner)
-    context.command = -1
+    context.command_start = -1
     begin_function(scanner, name.group(), scanner.pos)
 
 
 def _takes_arrays(scanner: Scanner) -> bool:
     """Return whether the simple command begins with an assignment or declares variables."""
-    start, end = scanner.context.command, scanner.pos
+    start, end = scanner.context.command_start, scanner.pos
     if scanner.text[start] in "<>&0123456789":
         return True
     word = patterns.DECLARING.match(scanner.text, start, end)

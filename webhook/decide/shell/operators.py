@@ -78,7 +78,7 @@ def _operator(scanner: Scanner, length: int, pending_operator: str) -> None:
 
 def _is_test(scanner: Scanner) -> bool:
     """Return whether the current command tests something, or is a compound command."""
-    start = scanner.context.command
+    start = scanner.context.command_start
     return start < 0 or patterns.TEST.match(scanner.text, start, scanner.limit) is not None
 
 

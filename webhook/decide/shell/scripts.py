@@ -142,7 +142,7 @@ _set(
         "#": operators.comment,
     },
 )
-_set(contexts.LOOP_BODY, {**_LINES, ";": constructs.loop_semicolon}, constructs.loop_body)
+_set(contexts.BEFORE_LOOP_BODY, {**_LINES, ";": constructs.loop_semicolon}, constructs.loop_body)
 _set(contexts.CASE_IN, _LINES, constructs.case_in)
 _set(contexts.CASE_NEXT, {**_LINES, "(": constructs.case_parenthesis}, constructs.case_next)
 _set(contexts.CASE_PATTERNS, {**_WITHIN_WORDS, ")": constructs.end_of_patterns})

@@ -39,9 +39,9 @@ from webhook.decide.verdict.gpu_model import (
 )
 from webhook.decide.verdict.libraries import (
     LIBRARY_REASONS,
+    clause_on_libraries,
     judge_libraries,
     libraries_of,
-    traffic_of,
     with_libraries,
 )
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
@@ -116,9 +116,9 @@ def judge(draft: Draft, examination: Examination, hazards: PodHazards) -> Verdic
     analysis, applicability = examination.analysis, examination.applicability
     if analysis.targets:
         pod = with_libraries(PatchedPod.of(draft, examination, hazards))
-        libraries, traffic = libraries_of(pod), traffic_of(pod)
-        verdict = _worst(_problems(pod)) or _equipped(pod, traffic)
-        return verdict._replace(libraries=libraries, traffic=traffic)
+        libraries, libraries_clause = libraries_of(pod), clause_on_libraries(pod)
+        verdict = _worst(_problems(pod)) or _equipped(pod, libraries_clause)
+        return verdict._replace(libraries=libraries, libraries_clause=libraries_clause)
     if analysis.launchers:
         return judge_rank_settings(analysis) or _launcher_verdict(analysis.launchers)
     assert (
@@ -127,29 +127,30 @@ def judge(draft: Draft, examination: Examination, hazards: PodHazards) -> Verdic
     return Verdict.of(applicability.reason, applicability.message)
 
 
-def _equipped(pod: PatchedPod, traffic: str) -> Verdict:
+def _equipped(pod: PatchedPod, libraries_clause: str) -> Verdict:
     """Return a `yes`: the libraries, unless NCCL alone, and the assumptions."""
     root = _root_assumption(pod)
     keys = (key for patched in pod.decisive_targets for key in patched.settings.unread)
     unread = next(keys, None)
     clause = unread_clause(unread, root) if unread else ""
-    message = f"{EQUIPPED.sentence}{equipped_end(traffic, root + clause)}"
+    message = f"{EQUIPPED.sentence}{equipped_end(libraries_clause, root + clause)}"
     assumption = ROOT_ASSUMED if root else None
     return Verdict.of(EQUIPPED, message)._replace(assumption=assumption, unread=unread)
 
 
-def equipped_end(traffic: str, assumed: str) -> str:
-    """Return the end of the sentence of a `yes`: the libraries, `assumed`, and a clause on NCCL.
+def equipped_end(libraries_clause: str, assumption_clause: str) -> str:
+    """Return the end of the sentence of a `yes`: libraries, assumptions, and a clause on NCCL.
 
-    `traffic` has the libraries and that clause, as `Verdict.traffic`.
+    `libraries_clause` is that of a Verdict, which ends with the clause on NCCL.
     """
-    libraries, separator, nccl_clause = traffic.partition("; ")
-    return f"{' with ' if traffic else ''}{libraries}{assumed}{separator}{nccl_clause}"
+    libraries, separator, nccl_clause = libraries_clause.partition("; ")
+    start = " with " if libraries_clause else ""
+    return f"{start}{libraries}{assumption_clause}{separator}{nccl_clause}"
 
 
-def unread_clause(unread: DataKey, assumed: str) -> str:
-    """Return the clause on a script that was not read, after what else is `assumed`."""
-    start = " and" if assumed else ", assuming"
+def unread_clause(unread: DataKey, assumption_clause: str) -> str:
+    """Return the clause on a script that was not read, after the clause on what else is assumed."""
+    start = " and" if assumption_clause else ", assuming"
     return f"{start} that {unread.title}, which was not read, does not turn RDMA off"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from webhook.decide.settings.setting import Setting
-from webhook.decide.settings.terms import OFF_VALUES
+from webhook.decide.settings.terms import OFF_VALUE_BY_VARIABLE
 from webhook.decide.verdict.libraries import judge_libraries
-from webhook.decide.verdict.libraries.usage import with_user_env
+from webhook.decide.verdict.libraries.usage import with_libraries_shown_by
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
 
@@ -39,8 +39,8 @@ def judge_uncertain_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict
     as one that turns RDMA off.
     """
     for setting in patched.uncertain_settings():
-        value = OFF_VALUES[setting.name] if setting.value is None else setting.value
-        patched = with_user_env(pod, patched, {**patched.user_env, setting.name: value})
+        value = OFF_VALUE_BY_VARIABLE[setting.name] if setting.value is None else setting.value
+        patched = with_libraries_shown_by(pod, patched, {**patched.user_env, setting.name: value})
         if judge_libraries(pod, patched):
             return _verdict(patched.target.name, setting)
     return None

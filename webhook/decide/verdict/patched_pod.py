@@ -11,7 +11,7 @@ from webhook.decide.draft import Draft
 from webhook.decide.examine import Applicability, Examination
 from webhook.decide.settings.effective import effective_env, settings_in_effect, uncertain
 from webhook.decide.settings.library_files import with_library_files
-from webhook.decide.settings.ranks import with_workload
+from webhook.decide.settings.ranks import overridden_by
 from webhook.decide.settings.setting import (
     NO_SETTINGS,
     CommandSettings,
@@ -168,7 +168,7 @@ def _settings(analysis: PodAnalysis, path: Path) -> CommandSettings:
     """Return what the command of a container, its hooks, its workload and its files set."""
     reader, original = analysis.command_reader, analysis.containers[path]
     by_command = with_possible(reader.settings_with_files(path), reader.written_by_hooks(path))
-    settings = with_workload(by_command, analysis.workload_settings)
+    settings = overridden_by(by_command, analysis.workload_settings)
     return with_library_files(settings, analysis.original, original, analysis.namespace.config_maps)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decide.analysis import Launcher, PodAnalysis
-from webhook.decide.fabric_variables import ignored_variables
+from webhook.decide.fabric_variables import variables_without_evidence
 from webhook.decide.launchers.mpi_transport import worst_tcp_setting
 from webhook.decide.launchers.openmpi import MCA_PREFIX
 from webhook.decide.settings.effective import effective_env
@@ -14,7 +14,7 @@ from webhook.decide.settings.setting import Setting
 from webhook.decide.verdict.libraries.mpi import unless_nccl
 from webhook.model.config_maps import ReadEnv
 from webhook.model.decision import Reason, Verdict
-from webhook.model.libraries import VARIABLE_NAMES
+from webhook.model.libraries import WEBHOOK_VARIABLES
 from webhook.model.pod import Path
 from webhook.model.traffic_libraries import moves_data_by_mpi, shows_no_library
 from webhook.model.transport_variables import nccl_ib_disabled, nccl_net_socket
@@ -100,7 +100,7 @@ def _mpi_verdict(
 def _may_use_mpi(analysis: PodAnalysis, path: Path) -> bool:
     """Return whether MPI starts a program that shows no library."""
     reader, fabric = analysis.command_reader, analysis.fabric
-    ignored = VARIABLE_NAMES | (ignored_variables(fabric) if fabric else frozenset())
+    ignored = WEBHOOK_VARIABLES | (variables_without_evidence(fabric) if fabric else frozenset())
     variables = reader.env(path).variables
     own_env = {name: value for name, value in variables.items() if name not in ignored}
     return bool(analysis.commands.launches(path)) and shows_no_library(

@@ -120,7 +120,7 @@ def _plugin_resources(item: Item) -> Iterator[str]:
 
 
 def _dra_drivers(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a finding for each driver whose devices no fabric lists."""
+    """Yield a finding for each driver without a DeviceClass, or without known RDMA devices."""
     drivers: dict[str, dict[str, None]] = {}
     for item in items:
         driver = value_at(item, "spec", "driver")

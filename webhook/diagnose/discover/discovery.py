@@ -40,7 +40,7 @@ class Discovery(NamedTuple):
         return tuple(plan for plan in self.plans if isinstance(plan, FabricPlan))
 
     @property
-    def written_fabrics(self) -> tuple[FabricPlan, ...]:
+    def accepted_fabrics(self) -> tuple[FabricPlan, ...]:
         """The fabrics that the file has as entries, not as comments."""
         names = {entry["name"] for entry in self.entries}
         return tuple(plan for plan in self.fabrics if plan.name in names)

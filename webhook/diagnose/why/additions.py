@@ -15,7 +15,7 @@ from typing import NamedTuple
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.decide.mutations.ipc_lock import NON_ROOT, USER_NAMESPACE
 from webhook.decide.mutations.placement import MUTATION as PLACEMENT
-from webhook.decide.settings.terms import OFF_VALUES
+from webhook.decide.settings.terms import OFF_VALUE_BY_VARIABLE
 from webhook.decide.verdict.node_reasons import ALWAYS_EXCLUDED, EXCLUDED
 from webhook.diagnose.why.comparison import Comparison, verdict_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
@@ -37,7 +37,7 @@ CODES = (ADDED_AT_ADMISSION,)
 
 #: Where kubectl apply keeps the manifest that it applied last.
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_NAMES = frozenset(OFF_VALUES)
+_NAMES = frozenset(OFF_VALUE_BY_VARIABLE)
 _CONTAINER_FIELDS = ("initContainers", "containers")
 _USER = ("securityContext", "runAsUser")
 _POD_LEAVES = (("hostUsers",), ("runtimeClassName",), _USER)
@@ -151,7 +151,7 @@ def label_authors(evidence: PodEvidence) -> str:
     return f"its RuntimeClass, {_AUTHORS}" if has_class else _AUTHORS
 
 
-def original_title(evidence: PodEvidence) -> str:
+def creation_source_title(evidence: PodEvidence) -> str:
     """Return the title of what the pod was created from; "" if that is unknown."""
     return _original(evidence)[0]
 

@@ -12,6 +12,7 @@ from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.explanation import VERDICT_LEVELS, Chapter, ChapterName, Explanation
 from webhook.diagnose.why.memory_rights import memory_rights_findings
 from webhook.diagnose.why.old_template import old_template_finding, with_old_template
+from webhook.diagnose.why.pod_libraries import pod_libraries
 from webhook.diagnose.why.pod_status import FAILED, status_findings
 from webhook.diagnose.why.rdma_answer import rdma_answer
 from webhook.diagnose.why.redecide import redecision_findings, with_changed_configuration
@@ -19,7 +20,6 @@ from webhook.diagnose.why.replacement import has_old_template
 from webhook.diagnose.why.request import applied_findings, request_findings
 from webhook.diagnose.why.runtime_evidence import log_findings, process_findings
 from webhook.diagnose.why.socket_interfaces import interface_findings
-from webhook.diagnose.why.traffic import traffic_of
 from webhook.diagnose.why.webhook_call import CALLED, call_finding
 from webhook.model.decision import Rdma
 from webhook.model.finding import Code, Finding
@@ -51,7 +51,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         "requested": tuple(request_findings(evidence, status)),
         "webhookCall": (called,),
         "applied": (
-            *_applied(evidence, called, added, comparison.own_settings),
+            *_applied(evidence, called, added, comparison.remarks_on_settings),
             *changed,
             *filter(None, [added]),
         ),
@@ -70,14 +70,17 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         pod=evidence.name,
         owners=tuple(owner.title for owner in evidence.owners),
         rdma=rdma,
-        libraries=traffic_of(status, comparison.verdict_now).libraries,
+        libraries=pod_libraries(status, comparison.verdict_now).names,
         answer=_with_obstacle(answer, state, is_pending=evidence.pod.status.phase == "Pending"),
         chapters=tuple(Chapter(name, findings) for name, findings in chapters.items() if findings),
     )
 
 
 def _applied(
-    evidence: PodEvidence, called: Finding, added: Finding | None, own_settings: Mapping[str, str]
+    evidence: PodEvidence,
+    called: Finding,
+    added: Finding | None,
+    remarks_on_settings: Mapping[str, str],
 ) -> Iterator[Finding]:
     """Yield the findings on the status, without the remarks that the pod's node disproves.
 
@@ -88,14 +91,14 @@ def _applied(
     for finding in applied_findings(evidence, called):
         if added and finding.code in REMARKS_ON_ADDITIONS:
             yield finding._replace(remedy=added.remedy)
-        elif finding.code in own_settings:
-            yield finding._replace(text=f"{finding.text} {own_settings[finding.code]}")
+        elif finding.code in remarks_on_settings:
+            yield finding._replace(text=f"{finding.text} {remarks_on_settings[finding.code]}")
         elif finding.code not in settled:
             yield finding
 
 
 def _with_obstacle(answer: Finding, state: tuple[Finding, ...], *, is_pending: bool) -> Finding:
-    """Return a good answer with what keeps the pod from running: then it is no tick."""
+    """Return a good answer with what keeps the pod from running, as a warning."""
     errors = [finding for finding in state if finding.level == "error"]
     if answer.level != "ok" or not errors:
         return answer
@@ -108,7 +111,10 @@ def _with_obstacle(answer: Finding, state: tuple[Finding, ...], *, is_pending: b
 
 
 def _without_message(comparison: Comparison, additions: Additions) -> Comparison:
-    """Return a comparison whose verdict has no message, if that asks to remove an addition."""
+    """Return a comparison whose verdict has no message if somebody else added something.
+
+    The message may ask to remove what was added.
+    """
     verdict = comparison.verdict_now
     if verdict is None or not additions.titles:
         return comparison

@@ -30,7 +30,8 @@ OUTSIDE_FABRIC = Code(
 )
 CODES = (OUTSIDE_FABRIC,)
 
-_PLACEMENT = frozenset(reason.code for reason in CAPACITY_REASONS)
+#: The codes of verdicts about nodes.
+_CAPACITY_CODES = frozenset(reason.code for reason in CAPACITY_REASONS)
 #: The remarks on the pod's node selection that a node of the fabric disproves, too.
 SETTLED_REMARKS = (SELECTOR_UNKNOWN.code,)
 
@@ -68,7 +69,7 @@ def node_to_compare(evidence: PodEvidence) -> str:
 
 
 def _is_in_doubt(status: StatusAnnotation) -> bool:
-    return status.verdict_reason in _PLACEMENT
+    return status.verdict_reason in _CAPACITY_CODES
 
 
 def node_without_fabric(evidence: PodEvidence) -> str:

@@ -6,7 +6,7 @@ With another traffic class or socket interface, the devices are the same.
 
 from __future__ import annotations
 
-from webhook.diagnose.why.comparison import inspect_on_fabric, other_values
+from webhook.diagnose.why.comparison import differing_variables, inspect_on_fabric
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.model.facts import NamespaceFacts
 from webhook.model.finding import Code, Finding
@@ -30,7 +30,7 @@ _NAMES = frozenset(row.name for row in VARIABLES if row.source in _DECISIVE)
 
 
 def changed_fabric_finding(evidence: PodEvidence, status: StatusAnnotation) -> Finding | None:
-    """Return the finding on a value that the cluster's configuration has otherwise now, or None."""
+    """Return the finding on a value that differs in the present configuration, or None."""
     present = evidence.cluster_configuration
     if present is None:
         return None
@@ -41,7 +41,7 @@ def changed_fabric_finding(evidence: PodEvidence, status: StatusAnnotation) -> F
     fabric = inspection.analysis.fabric
     assert fabric is not None
     same_devices = f"{fabric.env.ucx_devices},"  # UCX_NET_DEVICES goes on with the interfaces
-    for container, change in other_values(inspection, status):
+    for container, change in differing_variables(inspection, status):
         name = change.name.removeprefix("env ")
         if name in _NAMES and not change.pod_value.startswith(same_devices):
             text = (

@@ -69,7 +69,7 @@ class Comparison(NamedTuple):
     #: Whether nothing is left of what the status names, so that no call can have changed this pod.
     nothing_left: bool = False
     #: Code of a remark on the container's own settings → a sentence with their names and values.
-    own_settings: Mapping[str, str] = MappingProxyType({})
+    remarks_on_settings: Mapping[str, str] = MappingProxyType({})
     #: The containers that the verdict is about; () if they are unknown.
     targets: tuple[str, ...] = ()
 
@@ -118,19 +118,19 @@ def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Compa
         changes += [_without_trace(name) for name in gone if name not in changed]
     verdict_now = verdict_of(evidence, status) if inspection else None
     nothing_left = bool(applied) and gone == applied
-    own_settings = dict(_own_settings(inspection.outcomes)) if inspection else {}
+    remarks_on_settings = dict(_remarks_on_settings(inspection.outcomes)) if inspection else {}
     targets = decisive_targets(inspection.analysis) if inspection else ()
     return Comparison(
         tuple(changes),
         worse_verdict,
         verdict_now,
         nothing_left=nothing_left,
-        own_settings=own_settings,
+        remarks_on_settings=remarks_on_settings,
         targets=tuple(target.name for target in targets),
     )
 
 
-def _own_settings(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str]]:
+def _remarks_on_settings(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str]]:
     """Yield the codes of remarks on settings, each with all that a call would say now."""
     by_code: dict[str, list[str]] = {}
     for outcome in outcomes:
@@ -238,13 +238,14 @@ def _names(status: StatusAnnotation) -> tuple[str, ...]:
 def _undone(
     inspection: Inspection, status: StatusAnnotation, *, configuration_known: bool
 ) -> Iterator[Change]:
-    """Yield the outcomes that a call now would apply, although it or its like was applied."""
+    """Yield the changes since the call that a call now would reverse."""
     names = _names(status)
     for outcome in inspection.outcomes:
         name = outcome.mutation
         if outcome.status != "applied" or not (configuration_known or name in _OF_EVERY_SITE):
             continue
-        # Neither applied nor skipped: at admission the pod had it, or had no limit.
+        # Neither applied nor skipped: at admission the pod had the mutation's fields, or for the
+        # memory limit no limit at all.
         had = configuration_known and names and _CODES[name].isdisjoint(status.codes)
         if name in names or had:
             yield from _changes(inspection, outcome)
@@ -260,11 +261,11 @@ def _changes(inspection: Inspection, outcome: Outcome) -> Iterator[Change]:
 
 
 def _values_changed(inspection: Inspection, status: StatusAnnotation) -> Iterator[Change]:
-    for container, change in other_values(inspection, status):
+    for container, change in differing_variables(inspection, status):
         yield Change(ENV.name, f"In container {container}, {change}")
 
 
-def other_values(
+def differing_variables(
     inspection: Inspection, status: StatusAnnotation
 ) -> Iterator[tuple[str, FieldChange]]:
     """Yield the fabric's variables whose values differ now, and did not at admission.

@@ -18,9 +18,10 @@ DEADLINE_REMEDY = "Raise activeDeadlineSeconds, or remove it."
 #: The message of the Event Killing. Source: kubernetes, pkg/kubelet/kuberuntime,
 #: computePodActions.
 _FAILED_PROBE = re.compile(r"failed (liveness|startup) probe")
-SIGKILL, _SIGTERM = 137, 143
+#: The exit codes of a container that a signal ended: 128 and the number of the signal.
+EXIT_BY_SIGKILL, _EXIT_BY_SIGTERM = 137, 143
 #: The exit codes of a container that the kubelet stopped.
-_SIGNALED = (SIGKILL, _SIGTERM)
+_SIGNALED = (EXIT_BY_SIGKILL, _EXIT_BY_SIGTERM)
 
 
 def event_messages(

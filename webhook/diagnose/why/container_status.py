@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from webhook.decide.mutations.memory_limit import REQUIRED
 from webhook.diagnose.why.container_kills import (
+    EXIT_BY_SIGKILL,
     POST_START_REMEDY,
-    SIGKILL,
     cause_of_kill,
     is_by_deletion,
 )
@@ -127,7 +127,7 @@ _CORRECT_MOUNT = (
     "Correct the volumeMount that the message names. With subPath, a file can be mounted only at "
     "the path of a file, and a directory only at that of a directory."
 )
-_SIGSEGV = 139
+_EXIT_BY_SIGSEGV = 139
 
 
 _CONTAINER = "Container"
@@ -253,10 +253,10 @@ def _end(evidence: PodEvidence, subject: _Subject, ended: Terminated, restarts: 
         text = f"{subject.title} could not be started{times}: {cut(ended.message)}"
         return START_ERROR.finding("error", text, _start_remedy(ended))
     cause, remedy = cause_of_kill(evidence, subject.name, ended)
-    if cause or exit_code == SIGKILL:
+    if cause or exit_code == EXIT_BY_SIGKILL:
         text = f"{subject.title} was killed (exit code {exit_code}){cause}{times}."
         return KILLED.finding("error", text, remedy or KILLED.remedy)
-    crash = " (a segmentation fault)" if exit_code == _SIGSEGV else ""
+    crash = " (a segmentation fault)" if exit_code == _EXIT_BY_SIGSEGV else ""
     message = cut(ended.message)
     text = f"{subject.title} ended with exit code {exit_code}{crash}{times}."
     text = f"{text} {message}" if message else text

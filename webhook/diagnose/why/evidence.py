@@ -195,7 +195,7 @@ class StatusAnnotation(LenientObject):
 
     rdma: Literal["yes", "no", "unsure", "none"]
     verdict_reason: Text = Field("", alias="because")
-    assumed: Text = ""
+    assumption_reason: Text = Field("", alias="assumed")
     fabric: Text = ""
     #: The names, separated by commas; "" for NCCL alone, and for none.
     libraries: Text = ""

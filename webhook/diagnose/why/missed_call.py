@@ -9,7 +9,7 @@ from webhook.admission.match import CallPrediction, predict_call
 from webhook.admission.selection import ca_bundle_of
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.pod_status import NO_STATUS
-from webhook.diagnose.why.pod_template import template_title, with_effect
+from webhook.diagnose.why.pod_template import template_title, with_rollout
 from webhook.kube.objects import KubernetesObject
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.decision import Reason
@@ -202,7 +202,7 @@ def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
             f"No: the annotation {ENABLE_ANNOTATION} was set at {annotated}, after the pod was "
             f"created at {created}; the webhook changes pods only when they are created."
         )
-        remedy = with_effect(f"Set it in {template_title(evidence)}", evidence)
+        remedy = with_rollout(f"Set it in {template_title(evidence)}", evidence)
         yield not_called(ANNOTATED_LATER, text, remedy)
     if labeled > created:
         text = (

@@ -6,7 +6,7 @@ What such a pod was created from is unknown: only the present template can be re
 from __future__ import annotations
 
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.replacement import hold_of, replacement_remedy
+from webhook.diagnose.why.replacement import replacement_obstacle, replacement_remedy
 from webhook.kube.objects import KubernetesObject
 from webhook.model.finding import Code, Finding, Level
 
@@ -41,8 +41,8 @@ def old_template_finding(
 
 def not_replaced(controller: KubernetesObject, evidence: PodEvidence) -> str:
     """Return the predicate on a controller that has not replaced the pod, with the cause."""
-    hold = hold_of(controller, evidence)
-    return f"has not replaced the pod{f', since {hold.cause}' if hold else ''}"
+    obstacle = replacement_obstacle(controller, evidence)
+    return f"has not replaced the pod{f', since {obstacle.cause}' if obstacle else ''}"
 
 
 def with_old_template(answer: Finding, evidence: PodEvidence) -> Finding:

@@ -21,7 +21,7 @@ from webhook.kube.objects import PodRecord
 from webhook.model.finding import Code, Finding
 
 #: The reason of the controller's Event about a pod whose claim it could not create.
-NOT_CREATED = "FailedResourceClaimCreation"
+CLAIM_NOT_CREATED_EVENT = "FailedResourceClaimCreation"
 _MAX_MESSAGE = 300
 #: `PodResourceClaim NAME: resource claim template "T": …"T" not found`
 _OF_TEMPLATE = re.compile(
@@ -149,7 +149,7 @@ def _failed_creations(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield each claim that Kubernetes could not create, from the newest Event about it."""
     newest: dict[str, str] = {}
     for event in evidence.events or ():
-        if event.reason == NOT_CREATED and event.about.kind == "Pod":
+        if event.reason == CLAIM_NOT_CREATED_EVENT and event.about.kind == "Pod":
             claim = event.text.partition(": ")[0]
             newest[claim] = " ".join(event.text.split())[:_MAX_MESSAGE]
     yield from map(_failed_creation, newest.values())

@@ -9,13 +9,13 @@ from typing import NamedTuple, Self
 
 from webhook.diagnose.why.additions import (
     added_selectors,
+    creation_source_title,
     label_authors,
     mutators_remedy,
-    original_title,
 )
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.messages import cut
-from webhook.diagnose.why.pod_template import template_title, with_effect
+from webhook.diagnose.why.pod_template import template_title, with_rollout
 from webhook.errors import ShapeError
 from webhook.model.finding import Code, Finding
 from webhook.model.names import capitalized, natural_key, shortened_list
@@ -64,7 +64,8 @@ class Candidates(NamedTuple):
     selected: tuple[str, ...] = ()
     #: The selected nodes without an untolerated taint: they lack free resources, or another thing.
     open: frozenset[str] = frozenset()
-    #: Taint → the selected nodes that have it, and whose other taints are tolerated or later.
+    #: Taint → the selected nodes on which it is the first untolerated taint, in the order of
+    #: `_first`.
     by_taint: tuple[tuple[Taint, tuple[str, ...]], ...] = ()
     #: A label that the pod requires and no candidate has: key and value, "" for the affinity.
     unmet: tuple[str, str] | None = None
@@ -148,16 +149,16 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
     start = f"The pod is pending: the nodes that offer what it requests ({names})"
     if candidates.unmet is None:
         text = f"{start} do not match its node affinity, nodeSelector or nodeName.{report}"
-        remedy = with_effect(f"Correct them in {template}", evidence)
+        remedy = with_rollout(f"Correct them in {template}", evidence)
         return NOT_SELECTED.finding("error", text, remedy)
     key, value = candidates.unmet
     values = sorted({nodes.labels[key] for nodes in candidates.classes if key in nodes.labels})
     actual = f"they have {key}: {shortened_list(values, _MAX_VALUES)}" if values else "none has it"
     if value:
         text = f"{start} do not have the label {key}={value} of its nodeSelector; {actual}.{report}"
-        correction = with_effect(f"Correct nodeSelector in {template}", evidence)
+        correction = with_rollout(f"Correct nodeSelector in {template}", evidence)
         if key in added_selectors(evidence):
-            added = f"{original_title(evidence)} does not have it: {label_authors(evidence)}"
+            added = f"{creation_source_title(evidence)} does not have it: {label_authors(evidence)}"
             added = f"{capitalized(added)} added it."
             correction = f"{added} {mutators_remedy(evidence, are_labels=True)}"
         remedy = (
@@ -166,7 +167,7 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
         )
         return NOT_SELECTED.finding("error", text, remedy)
     text = f"{start} do not match its affinity for the label {key}; {actual}.{report}"
-    remedy = with_effect(f"Correct the affinity for {key} in {template}", evidence)
+    remedy = with_rollout(f"Correct the affinity for {key} in {template}", evidence)
     return NOT_SELECTED.finding("error", text, remedy)
 
 

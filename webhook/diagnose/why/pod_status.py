@@ -18,7 +18,7 @@ from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.init_containers import init_container_findings
 from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.node_setup import SETUP_EVENTS, node_problem, setup_findings
-from webhook.diagnose.why.pending_claims import NOT_CREATED, claim_findings
+from webhook.diagnose.why.pending_claims import CLAIM_NOT_CREATED_EVENT, claim_findings
 from webhook.diagnose.why.pending_nodes import node_findings
 from webhook.diagnose.why.pending_scheduler import (
     PREEMPTED_EVENT,
@@ -27,7 +27,7 @@ from webhook.diagnose.why.pending_scheduler import (
     scheduler_findings,
 )
 from webhook.diagnose.why.pending_volumes import volume_findings
-from webhook.diagnose.why.pod_template import template_title, with_effect
+from webhook.diagnose.why.pod_template import template_title, with_rollout
 from webhook.kube.objects import Event, KubernetesObject
 from webhook.model.finding import Code, Finding
 from webhook.model.pod import at
@@ -110,7 +110,15 @@ _REJECTION_REMEDIES = {
 }
 #: Events that only repeat the pod's status, its claims or the log.
 _REPEATED = frozenset(
-    {"FailedScheduling", "BackOff", "Failed", "Killing", "Unhealthy", NOT_CREATED, PREEMPTED_EVENT}
+    {
+        "FailedScheduling",
+        "BackOff",
+        "Failed",
+        "Killing",
+        "Unhealthy",
+        CLAIM_NOT_CREATED_EVENT,
+        PREEMPTED_EVENT,
+    }
 )
 _NO_RDMA = "NoRDMA"
 _EVENTS = {_NO_RDMA: NO_RDMA_EVENT, "FailedCreate": FAILED_CREATE}
@@ -277,7 +285,7 @@ def _is_over(event: Event, evidence: PodEvidence) -> bool:
 
 def _event_remedy(code: Code, evidence: PodEvidence) -> str:
     if code is NO_RDMA_EVENT:
-        return with_effect(f"Change {template_title(evidence)} as the message says", evidence)
+        return with_rollout(f"Change {template_title(evidence)} as the message says", evidence)
     return code.remedy
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.replacement import effect_of_change, hold_of
+from webhook.diagnose.why.replacement import effect_of_change, replacement_obstacle
 from webhook.kube.objects import KubernetesObject
 from webhook.preview.workloads.templates import templates_of
 
@@ -53,12 +53,14 @@ def template_title(evidence: PodEvidence) -> str:
     return f"the pod template of {controller.title}{alternative}"
 
 
-def with_effect(change: str, evidence: PodEvidence) -> str:
-    """Return a clause on a change of the template as sentences, with how it takes effect."""
+def with_rollout(change: str, evidence: PodEvidence) -> str:
+    """Return a clause on a change of the template as sentences, with how it is rolled out."""
     owner = controller_with_template(evidence)
     if owner is None:
         return f"{change}{_OF_A_POD}"
-    if hold := hold_of(owner, evidence):
-        return f"{change}. Then, since {hold.cause}, {hold.step}. {hold.effect}".rstrip()
+    if obstacle := replacement_obstacle(owner, evidence):
+        return (
+            f"{change}. Then, since {obstacle.cause}, {obstacle.step}. {obstacle.effect}".rstrip()
+        )
     kind, name = editable_controller(owner)
     return f"{change}{effect_of_change(kind, name, evidence)}"

@@ -31,6 +31,7 @@ from webhook.diagnose.why.config_map_values import (
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.explanation import VERDICT_LEVELS
 from webhook.diagnose.why.memory_rights import cannot_lock_memory, proves_memory_rights
+from webhook.diagnose.why.pod_libraries import pod_libraries
 from webhook.diagnose.why.reasons import REASONS
 from webhook.diagnose.why.request import UNKNOWN_CODE, rdma_requests
 from webhook.diagnose.why.runtime_evidence import (
@@ -40,7 +41,6 @@ from webhook.diagnose.why.runtime_evidence import (
     verdict_clause,
 )
 from webhook.diagnose.why.socket_interfaces import interface_findings
-from webhook.diagnose.why.traffic import traffic_of
 from webhook.diagnose.why.webhook_call import CALLED, STATUS_NOT_OURS, STATUS_UNREADABLE
 from webhook.model.config_maps import DataKey
 from webhook.model.decision import Rdma, Verdict
@@ -123,15 +123,15 @@ class _Judged(NamedTuple):
 
     def with_verdict(self, verdict: Verdict, settled_by: str = "") -> _Judged:
         """Return the pod with a verdict that admission could not give."""
-        assumed = verdict.assumption.code if verdict.assumption else ""
+        assumption = verdict.assumption.code if verdict.assumption else ""
         reason = verdict.because.code
-        update = {"rdma": verdict.rdma, "verdict_reason": reason, "assumed": assumed}
+        update = {"rdma": verdict.rdma, "verdict_reason": reason, "assumption_reason": assumption}
         status = self.status.model_copy(update=update)
         return self._replace(status=status, verdict=verdict, settled_by=settled_by)
 
     def without_root(self) -> _Judged:
         """Return the pod with a verdict that does not assume its images to run as root."""
-        return self._replace(status=self.status.model_copy(update={"assumed": ""}))
+        return self._replace(status=self.status.model_copy(update={"assumption_reason": ""}))
 
     def without_assumptions(self) -> _Judged:
         """Return the pod with a verdict that takes nothing for granted."""
@@ -191,7 +191,7 @@ def _by_later_facts(pod: _Judged) -> Answer:
 
 def _by_rights(pod: _Judged) -> Answer | None:
     """Return the answer for an image that does not run as root, against the assumption; or None."""
-    cannot = cannot_lock_memory(pod.evidence, pod.targets) if pod.status.assumed else None
+    cannot = cannot_lock_memory(pod.evidence, pod.targets) if pod.status.assumption_reason else None
     if cannot is None:
         return None
     start = f"No RDMA, although rdma.lab/status says {pod.written.rdma}"
@@ -200,9 +200,9 @@ def _by_rights(pod: _Judged) -> Answer | None:
 
 def _by_interface(pod: _Judged) -> Answer | None:
     """Return the answer for a pod whose NCCL finds no interface for its connections, or None."""
-    libraries = traffic_of(pod.status, pod.verdict).libraries
+    names = pod_libraries(pod.status, pod.verdict).names
     findings = interface_findings(pod.evidence, pod.targets)
-    missing = next(findings, None) if not libraries or "NCCL" in libraries else None
+    missing = next(findings, None) if not names or "NCCL" in names else None
     if missing is None:
         return None
     return "no", missing._replace(text=f"{_START_OF_NO}: {uncapitalized(missing.text)}")
@@ -299,7 +299,7 @@ def _by_verdict(pod: _Judged) -> Answer:
         text = f"{start}: this version of rdma-webhook does not know the reason{suffix}."
         return status.rdma, UNKNOWN_CODE.finding(level, text)
     reason = rows[0].reason
-    details = _details(status, traffic_of(status, verdict).clause, verdict)
+    details = _details(status, pod_libraries(status, verdict).clause, verdict)
     sentence, remedy = f"{uncapitalized(reason.sentence)}{details}", reason.remedy
     if status.rdma in ("no", "unsure") and verdict and verdict.because.code == reason.code:
         if verdict.message not in ("", reason.sentence, reason.clause):
@@ -309,11 +309,11 @@ def _by_verdict(pod: _Judged) -> Answer:
     return status.rdma, Finding(level, reason.code, text, remedy)
 
 
-def _details(status: StatusAnnotation, traffic: str, verdict: Verdict | None) -> str:
+def _details(status: StatusAnnotation, libraries_clause: str, verdict: Verdict | None) -> str:
     """Return the end of the answer: the libraries, and what a `yes` assumes."""
     if status.rdma != "yes":
-        return f". Libraries: {traffic}." if traffic else "."
-    assumed = f", {IMAGE_RUNS_AS_ROOT}" if status.assumed == ROOT_ASSUMED.code else ""
+        return f". Libraries: {libraries_clause}." if libraries_clause else "."
+    root_clause = f", {IMAGE_RUNS_AS_ROOT}" if status.assumption_reason == ROOT_ASSUMED.code else ""
     unread: DataKey | None = verdict.unread if verdict else None
-    clause = unread_clause(unread, assumed) if unread else ""
-    return f"{equipped_end(traffic, assumed + clause)}."
+    clause = unread_clause(unread, root_clause) if unread else ""
+    return f"{equipped_end(libraries_clause, root_clause + clause)}."

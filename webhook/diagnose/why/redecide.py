@@ -118,8 +118,8 @@ def _outcome_text(decision: Decision) -> str:
     assert verdict is not None
     if verdict.rdma == "yes":
         network = f" over {decision.fabric}" if decision.fabric else ""
-        traffic = f" with {verdict.traffic}" if verdict.traffic else ""
-        return f"would be equipped for RDMA{network}{traffic}"
+        libraries = f" with {verdict.libraries_clause}" if verdict.libraries_clause else ""
+        return f"would be equipped for RDMA{network}{libraries}"
     outcome = _PREDICATES[verdict.rdma] if decision.allowed else "would be denied"
     return f"{outcome}: {verdict.message}"
 

@@ -28,7 +28,7 @@ _ORDINAL = re.compile(r"-([0-9]{1,9})\Z")
 _TO_ZERO = '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'
 
 
-class Hold(NamedTuple):
+class ReplacementObstacle(NamedTuple):
     """What keeps a controller from replacing a pod."""
 
     #: A clause.
@@ -70,25 +70,31 @@ def _is_rolled_out(daemon_set: ControllerRecord) -> bool:
     return 0 < status.current_number_scheduled <= status.updated_number_scheduled
 
 
-def hold_of(controller: KubernetesObject, evidence: PodEvidence) -> Hold | None:
+def replacement_obstacle(
+    controller: KubernetesObject, evidence: PodEvidence
+) -> ReplacementObstacle | None:
     """Return what keeps a controller from replacing the pod; None if nothing is known to."""
     record = ControllerRecord.read(controller.manifest)
     match record.kind:
         case "StatefulSet" | "DaemonSet" if record.spec.update_strategy.type == "OnDelete":
             effect = f"The {record.kind} then creates it from its present template."
             cause = f"the updateStrategy of {record.title} is OnDelete"
-            return Hold(cause, _deletion(evidence), effect)
+            return ReplacementObstacle(cause, _deletion(evidence), effect)
         case "StatefulSet" if _is_below_partition(record, evidence.pod):
             return _partition(record, evidence)
         case "Deployment" if record.spec.paused:
             subject = f"deployment/{record.metadata.name}"
             arguments = shlex.join([subject, "-n", evidence.namespace_name])
             step = f"resume it: kubectl rollout resume {arguments}"
-            return Hold(f"{record.title} is paused", step, "The Deployment then replaces the pod.")
+            return ReplacementObstacle(
+                f"{record.title} is paused", step, "The Deployment then replaces the pod."
+            )
         case "CronJob" if record.spec.suspend:
             command = start_job(record, f"{record.metadata.name}-again", evidence.namespace_name)
             effect = "It has the present template."
-            return Hold(f"{record.title} is suspended", f"start a Job: {command}", effect)
+            return ReplacementObstacle(
+                f"{record.title} is suspended", f"start a Job: {command}", effect
+            )
         case "CronJob" if record.spec.concurrency_policy == "Forbid":
             return _running_job(record, evidence)
         case _:
@@ -107,28 +113,30 @@ def _is_below_partition(stateful_set: ControllerRecord, pod: PodRecord) -> bool:
     return ordinal is not None and int(ordinal[1]) < spec.ordinals.start + partition
 
 
-def _partition(stateful_set: ControllerRecord, evidence: PodEvidence) -> Hold:
-    """Return the hold of a partition: even a deleted pod is created from the old template."""
+def _partition(stateful_set: ControllerRecord, evidence: PodEvidence) -> ReplacementObstacle:
+    """Return the obstacle of a partition: even a deleted pod is created from the old template."""
     partition = stateful_set.spec.update_strategy.rolling_update.partition
     cause = f"updateStrategy.rollingUpdate.partition of {stateful_set.title} is {partition}"
     above = stateful_set.metadata.controller
     if above is not None:
         step = f"wait until {above.title}, which sets the partition, has rolled out its template"
-        return Hold(cause, step, "")
+        return ReplacementObstacle(cause, step, "")
     name = stateful_set.metadata.name
     arguments = shlex.join([name, "-n", evidence.namespace_name, "--patch", _TO_ZERO])
     step = f"set the partition to 0: kubectl patch statefulset {arguments}"
     if not evidence.pod.status.is_ready:
         step = f"{step}. Then {_deletion(evidence)}"
-    return Hold(cause, step, "The StatefulSet then creates the pod from its present template.")
+    return ReplacementObstacle(
+        cause, step, "The StatefulSet then creates the pod from its present template."
+    )
 
 
-def _running_job(cron_job: ControllerRecord, evidence: PodEvidence) -> Hold | None:
-    """Return the hold of a Job that runs, if the CronJob starts no other meanwhile."""
+def _running_job(cron_job: ControllerRecord, evidence: PodEvidence) -> ReplacementObstacle | None:
+    """Return the obstacle of a Job that runs, if the CronJob starts no other meanwhile."""
     for owner in evidence.owners:
         if owner.kind == "Job" and not ControllerRecord.read(owner.manifest).status.has_ended:
             arguments = shlex.join([owner.metadata.name, "-n", evidence.namespace_name])
-            return Hold(
+            return ReplacementObstacle(
                 f"the concurrencyPolicy of {cron_job.title} is Forbid, and {owner.title} runs",
                 f"delete that Job: kubectl delete job {arguments}",
                 "The CronJob then starts the next one, with its present template, when it is due.",
@@ -138,8 +146,8 @@ def _running_job(cron_job: ControllerRecord, evidence: PodEvidence) -> Hold | No
 
 def replacement_remedy(controller: KubernetesObject, evidence: PodEvidence) -> str:
     """Return how the present template of a controller reaches the pod."""
-    if hold := hold_of(controller, evidence):
-        return hold.remedy
+    if obstacle := replacement_obstacle(controller, evidence):
+        return obstacle.remedy
     if controller.kind == "CronJob":
         return f"Wait for the next Job of {controller.title}."
     subject = f"{controller.kind.lower()}/{controller.metadata.name}"

@@ -172,7 +172,7 @@ def _limits_in_force(code: str, evidence: PodEvidence) -> str:
 
 
 def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:
-    return tuple(filter(None, (status.decision_reason, status.assumed)))
+    return tuple(filter(None, (status.decision_reason, status.assumption_reason)))
 
 
 def _mutation_findings(names: tuple[str, ...] | int) -> Iterator[Finding]:

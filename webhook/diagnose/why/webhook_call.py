@@ -19,7 +19,7 @@ from webhook.diagnose.why.old_template import not_replaced
 from webhook.diagnose.why.pod_template import (
     controller_with_template,
     template_title,
-    with_effect,
+    with_rollout,
 )
 from webhook.diagnose.why.replacement import (
     REPLACING_KINDS,
@@ -126,7 +126,7 @@ def _malformed_value(evidence: PodEvidence) -> Finding | None:
     except Denial as denial:
         text = f"No: {denial}. The webhook denies such pods, so it was not called for this one."
         change = f'Set {ENABLE_ANNOTATION}: "true" in {template_title(evidence)}'
-        remedy = with_effect(change, evidence)
+        remedy = with_rollout(change, evidence)
         return not_called(denial.reason, text, remedy)
     return None
 
@@ -164,7 +164,7 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
     if others or _has_many_templates(evidence):
         title = f"each {title.removeprefix('the ')}"
     place = f"metadata.annotations of {title}"
-    remedy = with_effect(f'Set {ENABLE_ANNOTATION}: "true" under {place}', evidence)
+    remedy = with_rollout(f'Set {ENABLE_ANNOTATION}: "true" under {place}', evidence)
     if not hint:
         text = f"No: the pod {_UNANNOTATED}{others}.{copied}"
         return not_called(NOT_OPTED_IN, text, remedy)
@@ -258,4 +258,4 @@ def _templates(source: KubernetesObject, *, is_pod: bool) -> list[Template]:
 
 
 def _remove_status(evidence: PodEvidence) -> str:
-    return with_effect(f"Remove {STATUS_ANNOTATION} from {template_title(evidence)}", evidence)
+    return with_rollout(f"Remove {STATUS_ANNOTATION} from {template_title(evidence)}", evidence)

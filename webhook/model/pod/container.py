@@ -108,7 +108,11 @@ class Container:
     @property
     def sources(self) -> Sources:
         """What its variables come from, as far as the pod itself shows it."""
-        return Sources({}, bool(self.env_from), partial(read_field, metadata=self.metadata))
+        return Sources(
+            known_from_env_from={},
+            env_from_has_more=bool(self.env_from),
+            read=partial(read_field, metadata=self.metadata),
+        )
 
     def derivation(self, name: str) -> str:
         """Return how the value of a variable in `env` comes about; "" for a literal, or None."""

@@ -35,9 +35,9 @@ class Sources(NamedTuple):
     """What a container's variables come from, besides the literal values in `env`."""
 
     #: The variables of `envFrom` that are known.
-    before: Variables
+    known_from_env_from: Variables
     #: Whether `envFrom` may define more.
-    more_before: bool
+    env_from_has_more: bool
     #: Return the value of a `valueFrom`, or None.
     read: Callable[[object], str | None]
 
@@ -91,10 +91,10 @@ def variables_of(
 
 def _value_of(variables: Variables, sources: Sources, name: str) -> str | None:
     """Return what `$(NAME)` stands for after some `variables`; None if that is unknown."""
-    for defined in (variables, sources.before):
+    for defined in (variables, sources.known_from_env_from):
         if name in defined:
             return defined[name]
-    return None if sources.more_before or _may_be_of_service(name) else f"$({name})"
+    return None if sources.env_from_has_more or _may_be_of_service(name) else f"$({name})"
 
 
 def _may_be_of_service(name: str) -> bool:

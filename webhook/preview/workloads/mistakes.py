@@ -21,22 +21,25 @@ from webhook.preview.workloads.templates import Template
 _MAX_FIELDS = 8
 
 
-def mistakes_in(template: Template, *, is_ordinary: bool) -> tuple[str, ...]:
+def mistakes_in(template: Template, *, allows_only_known_fields: bool) -> tuple[str, ...]:
     """Return a sentence for each mistake in a template.
 
-    `is_ordinary`: whether it is a pod, or the template of a known controller. In the templates of
-    other kinds, which may have fields of their own, only a field that resembles a known one counts.
+    `allows_only_known_fields`: whether it is a pod, or the template of a known controller. In the
+    templates of other kinds, which may have fields of their own, only a field that resembles a
+    known one counts.
     """
-    fields = islice(_unknown_fields(template, is_ordinary=is_ordinary), _MAX_FIELDS)
+    fields = islice(
+        _unknown_fields(template, allows_only_known_fields=allows_only_known_fields), _MAX_FIELDS
+    )
     return (*fields, *_unexpanded_variables(template))
 
 
-def _unknown_fields(template: Template, *, is_ordinary: bool) -> Iterator[str]:
+def _unknown_fields(template: Template, *, allows_only_known_fields: bool) -> Iterator[str]:
     for part in _parts(fields_or_empty(template.pod)):
         unknown = [key for key in part.fields if key not in part.allowed]
         for key in unknown[:_MAX_FIELDS]:
             similar = nearest(key, part.allowed, compared=len(part.allowed))
-            if similar or is_ordinary:
+            if similar or allows_only_known_fields:
                 place = dotted(_path(template, (*part.path, key)))
                 meant = "".join(f" (did you mean {name}?)" for name in similar)
                 yield f"{place:.200} is not a field of {part.title}{meant}"

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from webhook.decide.settings.setting import CommandSettings, Setting, assigned
-from webhook.decide.settings.terms import OFF_VALUES
+from webhook.decide.settings.setting import CommandSettings, Setting, setting_by_assignment
+from webhook.decide.settings.terms import OFF_VALUE_BY_VARIABLE
 from webhook.errors import DocumentError
 from webhook.kube.records import text_of
 from webhook.model.pod import Path, at, fields_or_empty
@@ -54,9 +54,9 @@ def _settings(enclosing: EnclosingObject) -> CommandSettings:
 
 
 def _of_only_application(service: dict[str, object]) -> object:
-    """Return the variables that all deployments of a RayService get; None for several applications.
+    """Return the variables of a RayService's only application; None for several applications.
 
-    A deployment's own variables come first.
+    Its deployments get them, except for variables that a deployment sets itself.
     """
     applications = service.get("applications")
     if not isinstance(applications, list) or len(applications) != 1:
@@ -98,7 +98,7 @@ def _all_variables(value: object) -> Iterator[object]:
 def _variables(variables: object, path: Path) -> Iterator[Setting]:
     """Yield the settings of variables that can keep a library off RDMA."""
     for name, value in fields_or_empty(variables).items():
-        if name in OFF_VALUES:
-            setting = assigned(name, scalar_text(value), ".".join(map(str, path)))
+        if name in OFF_VALUE_BY_VARIABLE:
+            setting = setting_by_assignment(name, scalar_text(value), ".".join(map(str, path)))
             if setting is not None:
                 yield setting

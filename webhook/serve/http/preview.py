@@ -39,9 +39,9 @@ from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerS
 PATH = "/preview"
 FABRICS_PATH = "/fabrics"
 #: Previews that may wait or run, in total and from one address; others have to try again.
-PENDING, EACH_PENDING = 16, 8
+PENDING, PENDING_PER_ADDRESS = 16, 8
 #: Bytes of request bodies and unsent answers in this process, in total and for one address.
-BYTES, EACH_BYTES = 48 << 20, 24 << 20
+BYTES, BYTES_PER_ADDRESS = 48 << 20, 24 << 20
 #: The time limit for a preview's wait for others.
 WAIT_SECONDS = 30.0
 #: The maximum number of pods in a body: each answer takes up to 70 KiB of memory until it is sent.
@@ -108,8 +108,8 @@ class PreviewApp:
         self._log = log
         self._worker = worker
         self._bodies = BodyReader()
-        self._preview_quota = Quota("previews", PENDING, EACH_PENDING)
-        self._byte_quota = Quota("large previews", BYTES, EACH_BYTES)
+        self._preview_quota = Quota("previews", PENDING, PENDING_PER_ADDRESS)
+        self._byte_quota = Quota("large previews", BYTES, BYTES_PER_ADDRESS)
         self._turns = turns or FairQueue()
         self._amounts = FabricAmounts(state)
         self._app = self._routes()

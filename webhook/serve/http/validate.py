@@ -64,8 +64,8 @@ SECONDS = 8.0
 MAX_PAUSE = 1.0
 #: Validations that may wait or run, in total and from one address, and the bytes of their objects.
 #: A valid object and the managers of its fields have fewer: etcd limits an object to 1.5 MiB.
-PENDING, EACH_PENDING = 32, 8
-BYTES, EACH_BYTES = 8 << 20, 4 << 20
+PENDING, PENDING_PER_ADDRESS = 32, 8
+BYTES, BYTES_PER_ADDRESS = 8 << 20, 4 << 20
 #: A message for the user who applies the object, after "failed calling webhook …: ".
 NOT_CHECKED = "rdma-webhook could not check the configuration: "
 _GROUP = API_VERSION.partition("/")[0]
@@ -108,8 +108,8 @@ class Validate:
         self._worker = worker
         self._turns = turns
         self._bodies = BodyReader()
-        self._validation_quota = Quota("validations", PENDING, EACH_PENDING)
-        self._byte_quota = Quota("large validations", BYTES, EACH_BYTES)
+        self._validation_quota = Quota("validations", PENDING, PENDING_PER_ADDRESS)
+        self._byte_quota = Quota("large validations", BYTES, BYTES_PER_ADDRESS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -234,7 +234,11 @@ def _pending(
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
         return _error_answer(defect_answer(request.uid, error, document, MAX_DEPTH - 1))
     size = len(written)
-    return PendingValidation(request, written) if size <= EACH_BYTES else _too_large(request, size)
+    return (
+        PendingValidation(request, written)
+        if size <= BYTES_PER_ADDRESS
+        else _too_large(request, size)
+    )
 
 
 def _review(document: object) -> ConfigurationRequest:

@@ -63,7 +63,9 @@ class ClusterClaims:
         if self._uses_claims:
             self._needed = self._clock()
         watch = self._watch
-        return self._must_start if watch is None else self._must_stop or watch.has_news
+        return (
+            self._must_start if watch is None else self._must_stop or watch.has_unreported_problem
+        )
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Start or end the watch, and report its state: one line for each change."""
@@ -126,7 +128,8 @@ class _ClaimWatch:
         self._facts: dict[str, ClaimFacts] = {}
 
     @property
-    def has_news(self) -> bool:
+    def has_unreported_problem(self) -> bool:
+        """Whether the problem of the watch is another than the last one that was reported."""
         return self._problem != self._problems.reported
 
     def report(self, metrics: Metrics, log: Log) -> None:

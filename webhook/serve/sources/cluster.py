@@ -91,7 +91,7 @@ class ClusterFacts:
 
     def poll(self) -> bool:
         """Return whether there is a change to report; reads no files."""
-        return self._reports.has_news(synced=self.synced)
+        return self._reports.has_unreported_change(synced=self.synced)
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report the current state: one line for each change."""
@@ -242,7 +242,11 @@ class ClusterNodes:
     def poll(self) -> bool:
         """Return whether there is a change to report; reads no files."""
         waiting = self._is_behind and self._making is None
-        return waiting or bool(self._defects) or self._reports.has_news(synced=self.synced)
+        return (
+            waiting
+            or bool(self._defects)
+            or self._reports.has_unreported_change(synced=self.synced)
+        )
 
     def apply(self, metrics: Metrics, log: Log) -> None:
         """Report the current state, one line for each change; start indexes of new fabrics."""

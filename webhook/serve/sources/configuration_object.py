@@ -49,7 +49,7 @@ NOT_USABLE = (
     f"{CONFIGURATION_TITLE} is not usable, for the reason in the webhook's log and Events: "
     f"correct it, then run {_APPLY}"
 )
-#: How early a timer may fire, in seconds.
+#: The shortest delay, in seconds, of a timer that is set again since it fired early.
 _SOON = 0.001
 
 

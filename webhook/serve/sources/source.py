@@ -87,7 +87,7 @@ class InformersLog:
         detail = f"{count}, last update {self.age:.0f} s ago"
         return f"{detail}; still in use ({self.problem})" if self.problem else detail
 
-    def has_news(self, *, synced: bool) -> bool:
+    def has_unreported_change(self, *, synced: bool) -> bool:
         """Return whether there is a change to report; `synced`: whether all kinds are listed."""
         return self._now(synced) != self._reported
 

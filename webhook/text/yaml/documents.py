@@ -13,7 +13,7 @@ from typing import Literal, NoReturn
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.model.json import JsonObject
 from webhook.model.pod import describe
-from webhook.text.yaml.hints import hint_on, misread_key, misread_text, mistake_of
+from webhook.text.yaml.hints import explain_misread_key, explain_misread_text, hint_on, mistake_of
 from webhook.text.yaml.tree import (
     LineIndex,
     NotYamlError,
@@ -155,7 +155,7 @@ def _document(name: str, index: int, root: Root, lines: LineIndex) -> Document |
     if value is None:
         return None
     if not isinstance(value, dict):
-        hint = misread_text(value) if isinstance(value, str) else ""
+        hint = explain_misread_text(value) if isinstance(value, str) else ""
         message = _NOT_A_MAPPING.format(describe(value)) + (f" ({hint})" if hint else "")
         raise _NotAMappingError(root.node.start, message)
     return Document(
@@ -194,7 +194,7 @@ def _misread_key_problems(
 ) -> tuple[str, ...]:
     return tuple(
         f"{_location(name, index, lines.line(offset))}: in the key {_show_key(key)}, "
-        f"{misread_key(key)}"
+        f"{explain_misread_key(key)}"
         for offset, key in keys[:_MAX_PROBLEMS]
     )
 

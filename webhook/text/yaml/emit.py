@@ -7,7 +7,7 @@ import re
 from typing import NamedTuple
 
 from webhook.model.json import Json, JsonObject
-from webhook.text.yaml.values import KUBECTL_WORDS
+from webhook.text.yaml.values import NULL_AND_BOOLEAN_WORDS
 
 # Lines, and values inside `{}` and `[]`.
 
@@ -121,7 +121,7 @@ def inline(value: str | float | bool | None, *, flow: bool = False) -> str:
 
 
 def _is_plain(value: str, *, flow: bool) -> bool:
-    if value in KUBECTL_WORDS:
+    if value in NULL_AND_BOOLEAN_WORDS:
         return False
     return bool(_PLAIN.fullmatch(value) or (not flow and _PLAIN_IN_BLOCK.fullmatch(value)))
 

@@ -62,7 +62,7 @@ def hint_on(text: str, error: UnreadableTextError) -> str:
     return ""
 
 
-def misread_key(key: str) -> str:
+def explain_misread_key(key: str) -> str:
     """Explain a key that YAML reads differently than intended; "" if it looks correct.
 
     `-name: x` and a key after a no-break space are keys to YAML, with those characters.
@@ -74,7 +74,7 @@ def misread_key(key: str) -> str:
     return ""
 
 
-def misread_text(text: str) -> str:
+def explain_misread_text(text: str) -> str:
     """Explain the mistake in a document that YAML reads as one string; "" if it is not known."""
     first = text.split("\n", 1)[0].strip()
     if tight := _TIGHT_COLON.fullmatch(first):
@@ -183,7 +183,7 @@ def _missing_space_or_colon(position: ErrorPosition) -> Mistake | None:
     for line in (position.line, position.context_line, above):
         offset = line.start + line.indent
         if (dash := _TIGHT_DASH.match(line.content)) and line != position.context_line:
-            return Mistake(offset, misread_key(dash[0]))
+            return Mistake(offset, explain_misread_key(dash[0]))
         if tight := _TIGHT_COLON.fullmatch(line.content):
             return Mistake(offset, _describe_tight_colon(tight))
         if equals := _ASSIGNED.fullmatch(line.content):

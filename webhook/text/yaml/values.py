@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
 from webhook.model.json import Json, JsonObject
-from webhook.text.yaml.hints import misread_key
+from webhook.text.yaml.hints import explain_misread_key
 from webhook.text.yaml.tree import TAG, OverLimitError, TextLimits, UnreadableTextError, YamlNode
 
 # The values of nodes, as kubectl makes them.
@@ -73,7 +73,7 @@ class Values:
         return mapping
 
     def _check(self, offset: int, key: str) -> None:
-        if misread_key(key):
+        if explain_misread_key(key):
             self.suspicious_keys.append(LocatedKey(offset, key))
 
 
@@ -246,7 +246,7 @@ def _duplicates(text: str) -> list[LocatedKey]:
 
 _NULLS = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 #: The words that go-yaml v2 reads as null, true or false.
-KUBECTL_WORDS: dict[str, bool | None] = {
+NULL_AND_BOOLEAN_WORDS: dict[str, bool | None] = {
     **_NULLS,
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -282,8 +282,8 @@ def kubectl_value(text: str) -> str | float | bool | None:  # to mypy, an int is
 
     Raises ValueError for an infinity or NaN, which JSON does not have.
     """
-    if text in KUBECTL_WORDS:
-        return KUBECTL_WORDS[text]
+    if text in NULL_AND_BOOLEAN_WORDS:
+        return NULL_AND_BOOLEAN_WORDS[text]
     if text[0] not in _NUMERIC:
         return text
     if text in _NOT_FINITE:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import container, decide_on, decision_input, env, fabric, fabrics, pod
 from webhook.decide.analysis import EarlierCall
-from webhook.decide.examine.earlier_work import fabric_shown_by
+from webhook.decide.examine.earlier_work import fabric_of_earlier_call
 from webhook.model.annotations import STATUS_ANNOTATION
 from webhook.model.fabric import ClaimTemplateReference, FabricEnv, RdmaResource
 from webhook.model.pod import Pod, PodManifest
@@ -39,7 +39,7 @@ NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 def shown(manifest: PodManifest, name: str | None = "north") -> str | None:
     """Return the fabric that the pod shows."""
-    return fabric_shown_by(Pod(manifest), EarlierCall("0123456789ab", name), BOTH)
+    return fabric_of_earlier_call(Pod(manifest), EarlierCall("0123456789ab", name), BOTH)
 
 
 def requesting(name: str) -> PodManifest:
@@ -98,8 +98,11 @@ def test_a_network_without_a_namespace() -> None:
     """It is in the pod's own namespace, and its name is all that a call adds."""
     local = fabrics(fabric("north", networks=("north-net",)))
     earlier = EarlierCall("0123456789ab", "north")
-    assert fabric_shown_by(Pod(pod(annotations={NETWORKS: "north-net"})), earlier, local) == "north"
-    assert fabric_shown_by(Pod(pod(annotations={NETWORKS: "other"})), earlier, local) is None
+    assert (
+        fabric_of_earlier_call(Pod(pod(annotations={NETWORKS: "north-net"})), earlier, local)
+        == "north"
+    )
+    assert fabric_of_earlier_call(Pod(pod(annotations={NETWORKS: "other"})), earlier, local) is None
 
 
 @pytest.mark.parametrize(("south_interface", "expected"), [("bond1", "north"), ("bond0", None)])
@@ -113,9 +116,9 @@ def test_the_interface_of_a_pod_in_the_hosts_network(
     )
     manifest = pod(container(env=env(NCCL_SOCKET_IFNAME="bond0")), hostNetwork=True)
     earlier = EarlierCall("0123456789ab", "north")
-    assert fabric_shown_by(Pod(manifest), earlier, configuration) == expected
+    assert fabric_of_earlier_call(Pod(manifest), earlier, configuration) == expected
     manifest["spec"]["hostNetwork"] = False
-    assert fabric_shown_by(Pod(manifest), earlier, configuration) is None
+    assert fabric_of_earlier_call(Pod(manifest), earlier, configuration) is None
 
 
 FORGED = (

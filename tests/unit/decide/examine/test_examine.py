@@ -96,7 +96,7 @@ def test_a_foreign_nic_counts_in_targets_only() -> None:
     assert (examination.fabric_evidence, examination.applicability) == (
         "",
         Applicability(
-            RdmaAccess.NIC,
+            RdmaAccess.ANY_NIC,
             FOREIGN_NIC,
             f"vpc.amazonaws.com/efa in container b is {CLAIMED_BY_NONE}",
         ),

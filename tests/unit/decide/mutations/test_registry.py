@@ -37,13 +37,13 @@ def test_each_requires_the_documented_access() -> None:
     """The documented accesses: any pod, one with a NIC that no fabric lists, one with a fabric."""
     documented = {
         **dict.fromkeys(["ipc-lock", "hcoll", "shared-memory", "nvlink"], RdmaAccess.NONE),
-        "memory-limit": RdmaAccess.NIC,
+        "memory-limit": RdmaAccess.ANY_NIC,
         **dict.fromkeys(
             ["rdma-resources", "claims", "networks", "env", "config-files", "placement"],
             RdmaAccess.FABRIC,
         ),
     }
-    required = {mutation.name: mutation.required_access for mutation in MUTATIONS}
+    required = {mutation.name: mutation.needs for mutation in MUTATIONS}
     assert required | documented == required
 
 

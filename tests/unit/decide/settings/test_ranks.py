@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import container, env
 from tests.unit.decide.settings.reading import certain, possible
-from webhook.decide.settings.ranks import settings_of_launchers, with_workload
+from webhook.decide.settings.ranks import overridden_by, settings_of_launchers
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 
 LAUNCHER = {"training.kubeflow.org/job-role": "launcher"}
@@ -120,12 +120,12 @@ def test_a_launchers_settings_override_the_containers() -> None:
     """They reach the rank last."""
     settings = CommandSettings({"NCCL_NET": Setting("NCCL_NET", "IB", "x")})
     launchers = CommandSettings({"NCCL_NET": Setting("NCCL_NET", "Socket", "y")})
-    assert certain(with_workload(settings, launchers)) == SOCKET
-    assert with_workload(settings, NO_SETTINGS) is settings
+    assert certain(overridden_by(settings, launchers)) == SOCKET
+    assert overridden_by(settings, NO_SETTINGS) is settings
 
 
 def test_possible_settings_of_both() -> None:
     """The rank may get those of its own command and those of the launcher's."""
     socket, tcp = Setting("NCCL_NET", "Socket", "x"), Setting("UCX_TLS", "tcp", "y")
-    settings = with_workload(CommandSettings(possible=(socket,)), CommandSettings(possible=(tcp,)))
+    settings = overridden_by(CommandSettings(possible=(socket,)), CommandSettings(possible=(tcp,)))
     assert settings.possible == (socket, tcp)

@@ -122,7 +122,7 @@ def test_a_group_over_several_nodes_needs_nccl_too() -> None:
         "container trainer sets NCCL_IB_DISABLE=1: remove the variable; NIXL can use RDMA"
     )
     assert verdict.libraries == ("NIXL", "NCCL")
-    assert verdict.traffic == "NIXL and NCCL"
+    assert verdict.libraries_clause == "NIXL and NCCL"
     plugin = {"NCCL_NET_PLUGIN": "fastrak", "UCX_TLS": "tcp"}
     worst = verdict_on(pod(gpu(command=NIXL, env=env(**plugin)), labels=GROUP))
     assert (worst.rdma, worst.because.code) == ("no", "NixlWithoutRdma")

@@ -34,7 +34,7 @@ def _everything(node: Node, count: int) -> None:
     discovery = discovered({f"n{number}": node(number) for number in range(count)})
     discover_text(discovery, width=120, color=False)
     discover_form(discovery)
-    plugin_files(discovery.written_fabrics, DiscoverOptions())
+    plugin_files(discovery.accepted_fabrics, DiscoverOptions())
     picture(discovery.fabrics)
     site_page(discovery)
 

@@ -24,7 +24,7 @@ BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0
 
 def files(discovery: Discovery, **options: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the objects in each file; there must be no notes."""
-    plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(**options))
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(**options))
     assert plugin.notes == ()
     return {file.name: list(yaml.safe_load_all(file.text)) for file in plugin.files}
 
@@ -111,7 +111,7 @@ def test_a_bond_is_selected_by_the_ids_of_its_card() -> None:
 def test_an_unused_port_is_reported_if_it_cannot_be_excluded() -> None:
     """One of two ports with the same id and no interface is down on all nodes."""
     nodes = {"n1": observed(port("mlx5_0"), down("mlx5_1"), gpus())}
-    plugin = plugin_files(discovered(nodes).written_fabrics, DiscoverOptions())
+    plugin = plugin_files(discovered(nodes).accepted_fabrics, DiscoverOptions())
     assert plugin.notes == (
         "fabric a100-ib: the device plugin's selectors wrongly include or omit mlx5_1 on n1",
     )
@@ -121,7 +121,7 @@ def test_an_unused_port_is_reported_if_it_cannot_be_excluded() -> None:
 def test_devices_without_ids_and_interfaces_cannot_be_selected() -> None:
     """No file is written for them, and a note names the missing output."""
     nodes = {"n1": observed(port("mlx5_0", vendor_id=None, device_id=None), gpus())}
-    plugin = plugin_files(discovered(nodes).written_fabrics, DiscoverOptions())
+    plugin = plugin_files(discovered(nodes).accepted_fabrics, DiscoverOptions())
     assert plugin.files == ()
     assert "add the output of lspci -nn" in plugin.notes[0]
 
@@ -135,7 +135,7 @@ def test_the_driver_is_replaced_only_where_asked() -> None:
     assert policy["spec"]["ofedDriver"]["upgradePolicy"]["autoUpgrade"] is False
     text = next(
         file.text
-        for file in plugin_files(discovery.written_fabrics, DiscoverOptions(ofed=True)).files
+        for file in plugin_files(discovery.accepted_fabrics, DiscoverOptions(ofed=True)).files
         if file.name == "nic-cluster-policy.yaml"
     )
     assert "# ofedDriver replaces the RDMA driver of EVERY node" in text
@@ -220,13 +220,13 @@ def test_a_macvlan_needs_the_same_interface_on_all_nodes() -> None:
         "n2": observed(ethernet("mlx5_0", netdevs=("ens7",)), gpus()),
     }
     discovery = discovered(nodes, networks=("rail0",))
-    plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(networks=("rail0",)))
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(networks=("rail0",)))
     text = next(file.text for file in plugin.files if file.name == "networks-a100-roce.yaml")
     assert list(yaml.safe_load_all(text)) in ([], [None])
     assert "the interface of mlx5_0 differs between nodes: ens1, ens7" in text
     nodes = {"n1": observed(ethernet("mlx5_0"), gpus())}
     discovery = discovered(nodes, networks=("rail0",))
-    plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(networks=("rail0",)))
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(networks=("rail0",)))
     text = next(file.text for file in plugin.files if file.name == "networks-a100-roce.yaml")
     assert "rail0 is missing here, since no tool shows the interface of mlx5_0." in text
 
@@ -266,7 +266,7 @@ def test_ids_stay_text() -> None:
     """Some YAML parsers read 10e5 as a number, and all of them 1017."""
     observations = observed(port("mlx5_0", device_id=0x1017, netdevs=("ib0",)), gpus())
     plugin = plugin_files(
-        discovered({"n": observations}, mode="sr-iov").written_fabrics,
+        discovered({"n": observations}, mode="sr-iov").accepted_fabrics,
         DiscoverOptions(mode="sr-iov"),
     )
     assert 'deviceID: "1017"' in plugin.files[0].text

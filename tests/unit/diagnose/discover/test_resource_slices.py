@@ -189,7 +189,7 @@ def test_the_fewest_nics_of_all_nodes_are_claimed() -> None:
     discovery = discovered(
         {name: observed(port("mlx5_0"), gpus()) for name in cluster_nodes}, cluster_nodes
     )
-    plugin = plugin_files(discovery.written_fabrics, DiscoverOptions(namespace="lab"))
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(namespace="lab"))
     (file,) = plugin.files
     assert (file.name, plugin.notes) == ("claims-a100-ib.yaml", ())
     (template,) = yaml.safe_load_all(file.text)

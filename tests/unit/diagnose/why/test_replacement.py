@@ -8,7 +8,11 @@ import pytest
 
 from tests.unit.diagnose.why.pods import OWNED, Item, job, pod_in_cluster
 from webhook.diagnose.why.evidence import PodEvidence
-from webhook.diagnose.why.replacement import has_old_template, hold_of, replacement_remedy
+from webhook.diagnose.why.replacement import (
+    has_old_template,
+    replacement_obstacle,
+    replacement_remedy,
+)
 from webhook.kube.objects import KubernetesObject, PodRecord
 
 READY = [{"type": "Ready", "status": "True"}]
@@ -46,27 +50,27 @@ def partitioned(partition: object, start: int = 0, **fields: Any) -> KubernetesO
 def test_pods_that_people_delete(kind: str) -> None:
     """With OnDelete, no pod is replaced before it is deleted."""
     controller = owner(kind, spec={"updateStrategy": {"type": "OnDelete"}})
-    hold = hold_of(controller, evidence(controller))
-    assert hold is not None
-    assert hold.cause == f"the updateStrategy of {kind} a is OnDelete"
-    assert hold.step == "delete the pod: kubectl delete pod train-0 -n lab"
+    obstacle = replacement_obstacle(controller, evidence(controller))
+    assert obstacle is not None
+    assert obstacle.cause == f"the updateStrategy of {kind} a is OnDelete"
+    assert obstacle.step == "delete the pod: kubectl delete pod train-0 -n lab"
     remedy = (
         "Delete the pod: kubectl delete pod train-0 -n lab. The "
         f"{kind} then creates it from its present template."
     )
-    assert hold.remedy == replacement_remedy(controller, evidence(controller)) == remedy
+    assert obstacle.remedy == replacement_remedy(controller, evidence(controller)) == remedy
 
 
 def test_a_partition() -> None:
     """A pod below it is created from the old template, so the partition must go first."""
-    hold = hold_of(partitioned(1), evidence())
-    assert hold is not None
-    assert hold.cause == "updateStrategy.rollingUpdate.partition of StatefulSet a is 1"
-    assert hold.remedy == (
+    obstacle = replacement_obstacle(partitioned(1), evidence())
+    assert obstacle is not None
+    assert obstacle.cause == "updateStrategy.rollingUpdate.partition of StatefulSet a is 1"
+    assert obstacle.remedy == (
         f"Set the partition to 0: {PATCH}. The StatefulSet then creates the pod from its present "
         "template."
     )
-    unready = hold_of(partitioned(1), evidence(conditions=[]))
+    unready = replacement_obstacle(partitioned(1), evidence(conditions=[]))
     assert unready is not None
     assert unready.step == (
         f"set the partition to 0: {PATCH}. Then delete the pod: kubectl delete pod train-0 -n lab"
@@ -75,9 +79,11 @@ def test_a_partition() -> None:
 
 def test_a_partition_that_another_controller_sets() -> None:
     """It would undo a change of the partition."""
-    hold = hold_of(partitioned(1, metadata={"ownerReferences": CONTROLLER}), evidence())
-    assert hold is not None
-    assert hold.remedy == (
+    obstacle = replacement_obstacle(
+        partitioned(1, metadata={"ownerReferences": CONTROLLER}), evidence()
+    )
+    assert obstacle is not None
+    assert obstacle.remedy == (
         "Wait until LeaderWorkerSet l, which sets the partition, has rolled out its template."
     )
 
@@ -105,7 +111,7 @@ def test_ordinals_below_a_partition(
 ) -> None:
     """The partition counts from the first ordinal of the StatefulSet."""
     pod = evidence(metadata={"name": name})
-    assert (hold_of(partitioned(partition, start), pod) is not None) is is_held
+    assert (replacement_obstacle(partitioned(partition, start), pod) is not None) is is_held
 
 
 def test_a_paused_deployment() -> None:
@@ -115,43 +121,43 @@ def test_a_paused_deployment() -> None:
         "Resume it: kubectl rollout resume deployment/a -n lab. The Deployment then replaces the "
         "pod."
     )
-    hold = hold_of(controller, evidence())
-    assert hold is not None
-    assert hold.cause == "Deployment a is paused"
+    obstacle = replacement_obstacle(controller, evidence())
+    assert obstacle is not None
+    assert obstacle.cause == "Deployment a is paused"
 
 
 def test_a_cron_job_that_allows_one_job() -> None:
     """While its Job runs, no other starts."""
     controller = owner("CronJob", spec={"concurrencyPolicy": "Forbid"})
     running = KubernetesObject.read(job())
-    hold = hold_of(controller, evidence(running, controller))
-    assert hold is not None
-    assert hold.cause == "the concurrencyPolicy of CronJob a is Forbid, and Job train runs"
-    assert hold.remedy == (
+    obstacle = replacement_obstacle(controller, evidence(running, controller))
+    assert obstacle is not None
+    assert obstacle.cause == "the concurrencyPolicy of CronJob a is Forbid, and Job train runs"
+    assert obstacle.remedy == (
         "Delete that Job: kubectl delete job train -n lab. The CronJob then starts the next one, "
         "with its present template, when it is due."
     )
     for end in ("Complete", "Failed"):
         conditions = {"conditions": [{"type": end, "status": "True"}]}
         ended = KubernetesObject.read({**job(), "status": conditions})
-        assert hold_of(controller, evidence(ended, controller)) is None
+        assert replacement_obstacle(controller, evidence(ended, controller)) is None
     suspended = {"conditions": [{"type": "Complete", "status": "False"}]}
     still = KubernetesObject.read({**job(), "status": suspended})
-    assert hold_of(controller, evidence(still, controller)) == hold
-    assert hold_of(controller, evidence(controller)) is None
+    assert replacement_obstacle(controller, evidence(still, controller)) == obstacle
+    assert replacement_obstacle(controller, evidence(controller)) is None
     allowing = owner("CronJob", spec={"concurrencyPolicy": "Replace"})
-    assert hold_of(allowing, evidence(running, allowing)) is None
+    assert replacement_obstacle(allowing, evidence(running, allowing)) is None
 
 
 def test_a_suspended_cron_job() -> None:
     """Its next Job never comes, so people start one."""
     controller = owner("CronJob", spec={"suspend": True, "concurrencyPolicy": "Forbid"})
     running = KubernetesObject.read(job())
-    hold = hold_of(controller, evidence(running, controller))
-    assert hold is not None
-    assert hold.cause == "CronJob a is suspended"
-    assert replacement_remedy(controller, evidence(controller)) == hold.remedy
-    assert hold.remedy == (
+    obstacle = replacement_obstacle(controller, evidence(running, controller))
+    assert obstacle is not None
+    assert obstacle.cause == "CronJob a is suspended"
+    assert replacement_remedy(controller, evidence(controller)) == obstacle.remedy
+    assert obstacle.remedy == (
         "Start a Job: kubectl create job --from=cronjob/a a-again -n lab. It has the present "
         "template."
     )
@@ -171,7 +177,9 @@ def test_a_suspended_cron_job() -> None:
 )
 def test_controllers_that_nothing_holds(controller: KubernetesObject) -> None:
     """They replace the pod by themselves, or never do."""
-    assert hold_of(controller, evidence(KubernetesObject.read(job()), controller)) is None
+    assert (
+        replacement_obstacle(controller, evidence(KubernetesObject.read(job()), controller)) is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_fields_of_any_type() -> None:
     assert status_annotation.model_dump() == {
         "rdma": "no",
         "verdict_reason": "",
-        "assumed": "",
+        "assumption_reason": "",
         "fabric": "",
         "libraries": "",
         "config": "",

@@ -22,10 +22,12 @@ def template_of(pod: Any) -> Template:
     return template
 
 
-def mistakes_of(spec: Any = None, container: Any = None, *, is_ordinary: bool = True) -> list[str]:
+def mistakes_of(
+    spec: Any = None, container: Any = None, *, allows_only_known_fields: bool = True
+) -> list[str]:
     """Return the mistakes in a Job's template with these fields; without their common path."""
     pod = {"metadata": {}, "spec": {"containers": [{**WHOLE, **(container or {})}], **(spec or {})}}
-    sentences = mistakes_in(template_of(pod), is_ordinary=is_ordinary)
+    sentences = mistakes_in(template_of(pod), allows_only_known_fields=allows_only_known_fields)
     return [sentence.removeprefix("spec.template.") for sentence in sentences]
 
 
@@ -66,7 +68,7 @@ def test_unknown_fields_of_the_pod() -> None:
         "spec.initContainers[0].cmd is not a field of a container",
     ]
     pod = {"metadata": {"annotation": {}}, "spec": {"containers": [WHOLE]}}
-    assert mistakes_in(template_of(pod), is_ordinary=True) == (
+    assert mistakes_in(template_of(pod), allows_only_known_fields=True) == (
         "spec.template.metadata.annotation is not a field of metadata (did you mean annotations?)",
     )
 
@@ -74,7 +76,7 @@ def test_unknown_fields_of_the_pod() -> None:
 def test_other_kinds_may_have_fields_of_their_own() -> None:
     """Only what resembles a known field counts there."""
     container = {"gpus": 8, "resource": {}}
-    assert mistakes_of(container=container, is_ordinary=False) == [
+    assert mistakes_of(container=container, allows_only_known_fields=False) == [
         "spec.containers[0].resource is not a field of a container (did you mean resources?)"
     ]
 
@@ -135,7 +137,7 @@ def test_a_bare_spec_has_the_paths_of_the_document() -> None:
     bare = {"containers": [{**WHOLE, "resource": {}, "image": "${X}"}]}
     value = {"apiVersion": "x/v1", "kind": "X", "spec": {"podSpec": bare}}
     (template,) = templates_of(value)
-    assert mistakes_in(template, is_ordinary=False) == (
+    assert mistakes_in(template, allows_only_known_fields=False) == (
         (
             "spec.podSpec.containers[0].resource is not a field of a container (did you mean "
             "resources?)"
@@ -147,7 +149,7 @@ def test_a_bare_spec_has_the_paths_of_the_document() -> None:
 @pytest.mark.parametrize("pod", [{"spec": {"containers": 5}}, {"spec": {"containers": [5, None]}}])
 def test_a_malformed_pod_has_other_mistakes(pod: Any) -> None:
     """The decision names them."""
-    assert mistakes_in(template_of(pod), is_ordinary=True) == ()
+    assert mistakes_in(template_of(pod), allows_only_known_fields=True) == ()
 
 
 @pytest.mark.parametrize(
@@ -172,6 +174,8 @@ def test_the_time_is_linear() -> None:
 
     def search(count: int) -> None:
         containers = [{**WHOLE, "ports": [{"name": "x"}] * 10} for _ in range(count // 10)]
-        mistakes_in(template_of({"spec": {"containers": containers}}), is_ordinary=True)
+        mistakes_in(
+            template_of({"spec": {"containers": containers}}), allows_only_known_fields=True
+        )
 
     assert cpu_ratio(lambda: search(2000), lambda: search(8000)) < MAX_CPU_RATIO

@@ -12,7 +12,7 @@ from tests.server_state import learn, use
 from tests.unit.serve.client import Answer, Lines, request
 from webhook.config.load import FabricsText, parse_fabrics
 from webhook.model.facts import Facts
-from webhook.serve.http.preview import EACH_PENDING, MAX_PODS, PENDING, PreviewApp
+from webhook.serve.http.preview import MAX_PODS, PENDING, PENDING_PER_ADDRESS, PreviewApp
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker import supervisor
@@ -360,7 +360,7 @@ def test_too_many_of_an_address_leave_room_for_others() -> None:
     server = Server()
 
     async def flood() -> list[Answer]:
-        addresses = ["192.0.2.1"] * (EACH_PENDING + 1) + ["192.0.2.2"]
+        addresses = ["192.0.2.1"] * (PENDING_PER_ADDRESS + 1) + ["192.0.2.2"]
         requests = (
             request(server.app, "POST", "/preview", POD, client=address) for address in addresses
         )
@@ -368,8 +368,10 @@ def test_too_many_of_an_address_leave_room_for_others() -> None:
 
     answers = server.runner.run(flood())
 
-    assert [answer.status for answer in answers] == [200] * EACH_PENDING + [429, 200]
-    assert "from your address: wait until one of them is answered" in answers[EACH_PENDING].text
+    assert [answer.status for answer in answers] == [200] * PENDING_PER_ADDRESS + [429, 200]
+    assert (
+        "from your address: wait until one of them is answered" in answers[PENDING_PER_ADDRESS].text
+    )
 
 
 def test_draining_makes_clients_connect_again() -> None:

@@ -16,7 +16,12 @@ from webhook.errors import RequestError
 from webhook.model.nodes import Node
 from webhook.serve.http import validate
 from webhook.serve.http.review_body import MAX_DEPTH
-from webhook.serve.http.validate import EACH_BYTES, EACH_PENDING, NOT_CHECKED, Validate
+from webhook.serve.http.validate import (
+    BYTES_PER_ADDRESS,
+    NOT_CHECKED,
+    PENDING_PER_ADDRESS,
+    Validate,
+)
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import ConfigurationApplied, PreparedConfiguration, State
 from webhook.serve.worker import supervisor
@@ -286,7 +291,7 @@ def test_a_large_object_is_rejected() -> None:
     """Its spec has a maximum; an object far above it does not reach the worker."""
     for server, size in (
         (Server(), MAX_SPEC_BYTES),
-        (Server(Instead(lambda: pytest.fail("too large"))), EACH_BYTES),
+        (Server(Instead(lambda: pytest.fail("too large"))), BYTES_PER_ADDRESS),
     ):
         answer = server.post(review(item("x" * size)))
         message = answer.response["status"]["message"]
@@ -411,7 +416,7 @@ def test_a_flood_from_an_address_ends() -> None:
         async with server.turns.turn("preview", 60, urgent=True):
             tasks = [
                 asyncio.create_task(server.posted(review(item(VALID))))
-                for _ in range(EACH_PENDING + 1)
+                for _ in range(PENDING_PER_ADDRESS + 1)
             ]
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait(tasks)
@@ -419,10 +424,10 @@ def test_a_flood_from_an_address_ends() -> None:
         return [task.result() for task in tasks]
 
     answers = Server.runner.run(flood())
-    assert sorted(answer.status for answer in answers) == [200] * EACH_PENDING + [503]
+    assert sorted(answer.status for answer in answers) == [200] * PENDING_PER_ADDRESS + [503]
     (refused,) = (answer.text for answer in answers if answer.status == 503)
     assert "too many validations at once from your address" in refused
-    assert EACH_BYTES >= 2 * 1_572_864  # of an object and its managers
+    assert BYTES_PER_ADDRESS >= 2 * 1_572_864  # of an object and its managers
 
 
 def test_other_addresses_are_not_concerned_by_a_flood() -> None:
@@ -431,7 +436,7 @@ def test_other_addresses_are_not_concerned_by_a_flood() -> None:
     async def flood() -> list[Answer]:
         server = Server()
         async with server.turns.turn("preview", 60, urgent=True):
-            body = review(item("x" * (EACH_BYTES // 2)))
+            body = review(item("x" * (BYTES_PER_ADDRESS // 2)))
             posted = [
                 asyncio.create_task(server.posted(body, client=client))
                 for client in ("10.0.0.1", "10.0.0.1", "10.0.0.2")

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from tests.growth import MAX_CPU_RATIO, cpu_ratio
-from webhook.text.yaml.hints import hint_on, misread_key, misread_text, mistake_of
+from webhook.text.yaml.hints import explain_misread_key, explain_misread_text, hint_on, mistake_of
 from webhook.text.yaml.tree import (
     AliasError,
     LineIndex,
@@ -236,7 +236,7 @@ def test_a_hint_tells_what_yaml_takes_for_something_else() -> None:
 )
 def test_a_key_may_be_read_otherwise_than_meant(key: str, message: str) -> None:
     """To YAML, a dash or an odd space at a key is a valid part of it."""
-    assert misread_key(key) == message
+    assert explain_misread_key(key) == message
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_key_may_be_read_otherwise_than_meant(key: str, message: str) -> None:
 )
 def test_a_text_may_be_meant_as_a_mapping(text: str, message: str) -> None:
     """Without a space after its colon, a document is a string."""
-    assert misread_text(text) == message
+    assert explain_misread_text(text) == message
 
 
 LONG = {

@@ -103,7 +103,7 @@ MUTATION = Mutation(
     summary=(
         "lets privileged pods on one node use NVLink between them, each computing on its own GPUs"
     ),
-    required_access=RdmaAccess.NONE,
+    needs=RdmaAccess.NONE,
     reasons=(
         *(WRAPPED, PRESENT, NOT_REQUESTED, PART_OF_NODE),
         *(*OBSTACLES, *TRANSPORT_REASONS),

@@ -35,7 +35,7 @@ from webhook.decide.verdict.libraries.transfers import (
     judge_nixl,
     judge_nvshmem,
 )
-from webhook.decide.verdict.libraries.usage import with_user_env
+from webhook.decide.verdict.libraries.usage import with_libraries_shown_by
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.config_maps import keys_in_env
 from webhook.model.decision import Reason, Verdict
@@ -82,7 +82,7 @@ VALUE_UNSEEN = Reason(
 )
 
 
-#: The variables whose values are numbers; NCCL then takes its default (nccl, misc/param.cc).
+#: The variables with numbers: NCCL ignores any other value (nccl, misc/param.cc).
 _IGNORES_NONSENSE = frozenset({"NCCL_IB_DISABLE"})
 
 #: Library → what keeps it off RDMA; it reads the variables in SWITCHES.
@@ -118,11 +118,11 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     possible = _verdict_if_mpi(pod, patched)
     if possible is not None:
         return possible
-    unseen = patched.declared_env.unseen
-    if unseen and not _sets_all_switches(patched):
+    unseen_source = patched.declared_env.unseen_source
+    if unseen_source and not _sets_all_switches(patched):
         subject = f"envFrom of container {patched.target.name}"
-        message = f"{subject} may set variables that turn RDMA off ({unseen.title})"
-        return Verdict.of(ENV_UNSEEN, message).with_key(unseen.key)
+        message = f"{subject} may set variables that turn RDMA off ({unseen_source.title})"
+        return Verdict.of(ENV_UNSEEN, message).with_key(unseen_source.key)
     return _judge_unseen_file(pod, patched)
 
 
@@ -168,7 +168,9 @@ def _file_from_elsewhere(container: Container, scripts: list[str]) -> str:
 
 def with_libraries(pod: PatchedPod) -> PatchedPod:
     """Return the pod with the libraries that move the data of its targets."""
-    targets = [with_user_env(pod, patched, patched.user_env) for patched in pod.decisive_targets]
+    targets = [
+        with_libraries_shown_by(pod, patched, patched.user_env) for patched in pod.decisive_targets
+    ]
     return pod._replace(decisive_targets=tuple(targets))
 
 
@@ -225,7 +227,7 @@ def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:
     return tuple(dict.fromkeys(name for patched in targets for name in patched.carriers))
 
 
-def traffic_of(pod: PatchedPod) -> str:
+def clause_on_libraries(pod: PatchedPod) -> str:
     """Return the libraries as a clause, with what keeps NCCL off RDMA.
 
     "" for NCCL alone, and if none is visible.

@@ -15,7 +15,7 @@ from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
 from webhook.decide.launchers.roles import may_lack_env, mentions_mpi
 from webhook.decide.verdict.libraries.transfers import NVSHMEM_TRANSPORT
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
-from webhook.model.libraries import VARIABLE_NAMES
+from webhook.model.libraries import WEBHOOK_VARIABLES
 from webhook.model.traffic_libraries import (
     TrafficLibrary,
     libraries_in,
@@ -26,10 +26,10 @@ from webhook.model.traffic_libraries import (
 )
 
 #: The variables that an earlier call may have set.
-_OWN = VARIABLE_NAMES | {HCOLL_VARIABLE}
+_OWN = WEBHOOK_VARIABLES | {HCOLL_VARIABLE}
 
 
-def with_user_env(
+def with_libraries_shown_by(
     pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
 ) -> PatchedTarget:
     """Return a target with other variables, and with the libraries that they show."""

@@ -6,6 +6,8 @@ import re
 
 from webhook.diagnose.tools.known_lines.known_line import NET_IB_SOURCE, KnownLine
 
+# The fields of each row: code, kind, layer, clue, pattern, example, meaning, remedy, source.
+
 FAILURES = (
     KnownLine(
         "NoDeviceFound", "failure", "verbs", "NET/IB : No device found", None,

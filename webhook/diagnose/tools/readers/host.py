@@ -271,7 +271,7 @@ def _host_sysfs_row(line: Line) -> RowReading | None:
     name, meaning = _FILES[file[1]]
     value = meaning(file[2])
     if value is None:
-        return RowReading(understood=name not in {"netns", "driver", "gpus"})
+        return RowReading(fully_read=name not in {"netns", "driver", "gpus"})
     return RowReading((PropertyObservation(Origin(_HOST_SYSFS, line.number), name, value),))
 
 

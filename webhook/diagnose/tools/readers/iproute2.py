@@ -56,7 +56,7 @@ def _rdma_link_row(line: Line) -> RowReading | None:
     fields = dict(zip(words[::2], words[1::2], strict=False))
     observation = _rdma_link_port(Origin(_RDMA_LINK, line.number), row, fields)
     return RowReading(
-        (observation,), understood=not len(words) % 2 and _is_understood(observation, fields)
+        (observation,), fully_read=not len(words) % 2 and _is_fully_read(observation, fields)
     )
 
 
@@ -75,7 +75,7 @@ def _rdma_link_port(
     )
 
 
-def _is_understood(observation: PortObservation, keys: Iterable[str]) -> bool:
+def _is_fully_read(observation: PortObservation, keys: Iterable[str]) -> bool:
     values = {"state": observation.state, "physical_state": observation.physical_state}
     return all(word in _WORDS and values.get(word, "") is not None for word in keys)
 

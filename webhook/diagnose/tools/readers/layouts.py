@@ -170,7 +170,7 @@ class RowReading(NamedTuple):
 
     observations: tuple[Observation, ...] = ()
     #: False if a part of it could not be read: reports list the line as not understood.
-    understood: bool = True
+    fully_read: bool = True
 
 
 #: The reading of a line that is certainly the tool's, but shows nothing to observe.
@@ -186,7 +186,7 @@ def read_rows(lines: Iterable[Line], read_row: RowReader) -> Reading:
         row = read_row(line) if len(line.text) <= _MAX_ROW else None
         if row is not None:
             observations.extend(row.observations)
-            recognized.update({line.number} if row.understood else ())
+            recognized.update({line.number} if row.fully_read else ())
     return Reading(tuple(observations), frozenset(recognized))
 
 
@@ -223,7 +223,7 @@ def combine_row_readers(readers: Iterable[LineByLineReader]) -> LineByLineReader
         readings = [row for read_row in row_readers if (row := read_row(Line(0, text))) is not None]
         observations = tuple(observation for row in readings for observation in row.observations)
         return (
-            RowReading(observations, any(row.understood for row in readings)) if readings else None
+            RowReading(observations, any(row.fully_read for row in readings)) if readings else None
         )
 
     def read_row(line: Line) -> RowReading | None:

@@ -117,7 +117,7 @@ _VALUES = {
     "pci": re.compile(PCI),
 }
 #: The maximum fields of a line; nvidia-smi has fewer.
-_MAX_GPUS = 250
+_MAX_FIELDS = 250
 
 
 def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
@@ -129,7 +129,7 @@ def read_nvidia_smi_query(lines: Sequence[Line]) -> Reading:
         if "," not in line.text:
             header = []
             continue
-        fields = [field.strip() for field in line.text.split(",", _MAX_GPUS)]
+        fields = [field.strip() for field in line.text.split(",", _MAX_FIELDS)]
         if _is_header(fields):
             header = [_COLUMNS.get(field, "") for field in fields]
             recognized.add(line.number)

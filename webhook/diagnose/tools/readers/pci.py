@@ -329,7 +329,7 @@ def _mst_status_port(line: Line) -> RowReading | None:
         model=row["type"],
         numa=number(row["numa"] or ""),
     )
-    return RowReading((observation,), understood=complete and not row["cut"].strip())
+    return RowReading((observation,), fully_read=complete and not row["cut"].strip())
 
 
 MST_STATUS = Reader(_MST_STATUS, read_mst_status)

@@ -119,7 +119,7 @@ def _ibdev2netdev_row(line: Line) -> RowReading | None:
     )
     complete = observation.netdevs is not None
     understood = row["up"] in (*_UNKNOWN, *_UP) and (state is not None or row["state"] in _UNKNOWN)
-    return RowReading((observation,), understood=complete and understood)
+    return RowReading((observation,), fully_read=complete and understood)
 
 
 def _netdevs(row: re.Match[str]) -> tuple[str, ...] | None:

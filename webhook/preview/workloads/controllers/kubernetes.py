@@ -79,7 +79,7 @@ KUBERNETES = Controller(
 )
 
 
-# JobSet: JobSet (jobset.x-k8s.io/v1alpha2), which makes Indexed Jobs.
+# JobSet (jobset.x-k8s.io/v1alpha2), which makes Indexed Jobs.
 #
 # Source: kubernetes-sigs/jobset v0.10.1, pkg/controllers/jobset_controller.go (constructJob,
 # labelAndAnnotateObject, addNamespacedJobNodeSelector), pkg/webhooks/jobset_webhook.go (the
@@ -137,7 +137,7 @@ JOBSET = Controller(
 )
 
 
-# LeaderWorkerSet: LeaderWorkerSet (leaderworkerset.x-k8s.io/v1), by its controller and webhook.
+# LeaderWorkerSet (leaderworkerset.x-k8s.io/v1), by its controller and webhook.
 #
 # Source: kubernetes-sigs/lws v0.7.0, pkg/controllers/leaderworkerset_controller.go and
 # pod_controller.go (labels and annotations of the StatefulSets' templates), pkg/webhooks/

@@ -12,19 +12,19 @@ from webhook.model.decision import Verdict
 from webhook.model.names import enumerated
 
 
-class Traffic(NamedTuple):
+class PodLibraries(NamedTuple):
     """The libraries, as names and as a clause."""
 
-    libraries: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     #: "" for NCCL alone, and if they are unknown.
     clause: str = ""
 
 
-def traffic_of(status: StatusAnnotation | None, verdict_now: Verdict | None) -> Traffic:
+def pod_libraries(status: StatusAnnotation | None, verdict_now: Verdict | None) -> PodLibraries:
     """Return the libraries by the status, and by the verdict of what the pod carries now."""
     if status is None:
-        return Traffic()
+        return PodLibraries()
     named = tuple(filter(None, status.libraries.split(",")))
     if verdict_now is not None and verdict_now.libraries == (named or ("NCCL",)):
-        return Traffic(verdict_now.libraries, verdict_now.traffic)
-    return Traffic(named, enumerated(named))
+        return PodLibraries(verdict_now.libraries, verdict_now.libraries_clause)
+    return PodLibraries(named, enumerated(named))
