@@ -20,7 +20,8 @@ import orjson
 from webhook.decide.fabric_variables import variables_without_evidence_of_all
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.json import Json, JsonObject
-from webhook.model.pod import CONTAINER_FIELDS, PodManifest
+from webhook.model.names import MAX_LABEL_LENGTH
+from webhook.model.pod import CONTAINER_FIELDS, PodManifest, at
 from webhook.model.pod.environment import field_path
 
 #: The value of what differs.
@@ -114,14 +115,20 @@ _NAME = ""
 
 
 def _without_indexes(texts: Json, read_keys: set[str]) -> Json:
-    """Return labels or annotations with `_ANY` instead of indexes that nothing reads."""
+    """Return labels or annotations with `_ANY` instead of indexes that nothing reads.
+
+    A longer annotation is no index, and stays: the size of all annotations is limited.
+    """
     if texts.__class__ is not dict or _INDEXED.isdisjoint(texts):
         return texts
     replaced = _INDEXED - read_keys
     return {
-        key: _ANY if key in replaced and value.__class__ is str else value
-        for key, value in texts.items()
+        key: _ANY if key in replaced and _is_short(value) else value for key, value in texts.items()
     }
+
+
+def _is_short(value: Json) -> bool:
+    return value.__class__ is str and len(value) <= MAX_LABEL_LENGTH
 
 
 def _containers(
@@ -218,10 +225,24 @@ def _token_of(volumes: list[Json], containers: dict[str, list[JsonObject]]) -> s
         and "projected" in volume
         and volume.get("name").__class__ is str
         and _TOKEN_VOLUME.fullmatch(volume["name"])
+        and not _reads_resource(volume)
     ]
     if len(names) != 1:
         return ""
     return "" if any(_mounts_elsewhere(names[0], c) for c in _flat(containers)) else names[0]
+
+
+def _reads_resource(volume: JsonObject) -> bool:
+    """Return whether a projected volume reads a resource: an outcome may then have its name."""
+    return any(
+        at(item, ("resourceFieldRef",)) is not None
+        for source in _listed(at(volume, ("projected", "sources")))
+        for item in _listed(at(source, ("downwardAPI", "items")))
+    )
+
+
+def _listed(items: Json) -> list[Json]:
+    return items if items.__class__ is list else []
 
 
 def _flat(containers: dict[str, list[JsonObject]]) -> Iterator[JsonObject]:

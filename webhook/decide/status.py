@@ -55,10 +55,11 @@ def read_own_status(annotations: Mapping[str, Json]) -> JsonObject:
         return {}
     try:
         body = orjson.loads(written)
-    except orjson.JSONDecodeError:
+        rewritten = orjson.dumps(body).decode()
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):  # it writes less depth than it reads
         return {}
     ours = isinstance(body, dict) and list(body) == [key for key in ORDER if key in body]
-    return body if ours and orjson.dumps(body).decode() == written else {}
+    return body if ours and rewritten == written else {}
 
 
 #: The fields that each status has.

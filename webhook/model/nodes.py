@@ -158,7 +158,7 @@ def build_fabric_index(
         for key in labels.keys() & GPU_MODEL_LABELS:
             _add(by_model, (key, labels[key]), fabric_names)
     return FabricIndex(
-        by_node={**by_node, **hosts},
+        by_node={**hosts, **by_node},  # a kubelet may give its node the hostname of another
         by_gpu=by_gpu,
         offering=offering,
         offering_with_rdma=offering_with_rdma,

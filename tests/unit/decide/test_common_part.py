@@ -253,3 +253,24 @@ def test_labels_and_volumes_of_a_wrong_type_stay() -> None:
     assert common["spec"]["volumes"] == {}
     claim = {"name": "c", "persistentVolumeClaim": {"claimName": 7}}
     assert part_of(pod(container(), volumes=[claim]))["spec"]["volumes"] == [claim]
+
+
+def test_a_long_annotation_is_no_index() -> None:
+    """All annotations together may have 256 KiB, so the size of one may decide what has room."""
+    key = "leaderworkerset.sigs.k8s.io/leader-name"
+    for name, expected in (("a" * 63, "0"), ("a" * 64, "a" * 64)):
+        part = part_of(pod(container(), annotations={key: name}))
+        assert part["metadata"]["annotations"][key] == expected
+
+
+def test_a_volume_of_the_tokens_name_that_reads_a_resource() -> None:
+    """Its name is in the reason why a memory limit stays, so it is not replaced."""
+    field = {"path": "m", "resourceFieldRef": {"containerName": "c", "resource": "limits.memory"}}
+    sources = [{"configMap": {}}, {"downwardAPI": {"items": [{"path": "n"}, field]}}]
+    volume = {"name": TOKEN, "projected": {"sources": sources}}
+    part = part_of(pod(container(volumeMounts=[TOKEN_MOUNT]), volumes=[volume]))
+    assert part["spec"]["volumes"] == [volume]
+    odd = {"name": TOKEN, "projected": {"sources": [{"downwardAPI": {"items": 1}}, 2]}}
+    assert part_of(pod(container(), volumes=[odd]))["spec"]["volumes"] != [odd]
+    both = [volume, {**TOKEN_VOLUME, "name": "kube-api-access-zzzzz"}]
+    assert part_of(pod(container(), volumes=both))["spec"]["volumes"][0] == volume

@@ -233,6 +233,13 @@ def test_a_status_that_we_did_not_write_is_replaced(previous: Any) -> None:
     assert after(previous, *DONE) == {**EQUIPPED, "applied": [], "config": "hash"}
 
 
+@pytest.mark.parametrize("levels", [253, 254, 1023, 1024])
+def test_a_deep_status_is_replaced(levels: int) -> None:
+    """Orjson writes 254 levels, and reads 1,024."""
+    previous = '{"rdma":' + "[" * levels + "]" * levels + "}"
+    assert after(previous, *DONE) == {**EQUIPPED, "applied": [], "config": "hash"}
+
+
 def test_an_annotation_of_another_type_is_no_status() -> None:
     """Nothing is read from it."""
     for written in (["first"], 1):

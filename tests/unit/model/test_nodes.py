@@ -9,6 +9,7 @@ from tests.builders import H100, READY, V100, fabric, fabrics
 from webhook.model.fabric import Fabric, RdmaResource
 from webhook.model.node_classes import NO_CLASSES
 from webhook.model.nodes import Node, NodeGroup, build_fabric_index, groups_of_nodes, node_of
+from webhook.model.pod.node_selection import HOSTNAME
 
 PRODUCT = "nvidia.com/gpu.product"
 
@@ -50,6 +51,14 @@ def test_nodes_that_take_no_pods_are_evidence() -> None:
     ]
     assert replace(indexes[0], classes=NO_CLASSES) == replace(indexes[1], classes=NO_CLASSES)
     assert indexes[0].by_node["a"] == {"v100-ib"}
+
+
+def test_a_name_counts_more_than_the_hostname_of_another_node() -> None:
+    """A kubelet sets its own hostname, and pods that name another node must not suffer."""
+    volta = node({PRODUCT: "Tesla-V100-SXM2", HOSTNAME: "a"}, v100=8)
+    hopper = node({PRODUCT: "NVIDIA-H100-SXM5", HOSTNAME: "a"}, h100=8)
+    for nodes in ({"a": volta, "b": hopper}, {"b": hopper, "a": volta}):
+        assert build_fabric_index(nodes, fabrics(V100, H100)).by_node["a"] == {"v100-ib"}
 
 
 def listing(name: str, *resources: str, **match: Any) -> Fabric:

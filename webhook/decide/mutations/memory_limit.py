@@ -221,10 +221,12 @@ def limit_reader(pod: Pod) -> str:
 
 def _env_reader(pod: Pod) -> str:
     for container in pod.containers:
-        if None not in container.env.values():
-            continue  # all values are literals
+        env = container.env
+        if None not in env.values():
+            continue  # all values are known
         for variable in container.env_items:
-            if "valueFrom" in variable and _is_limit(variable["valueFrom"]):
+            is_unknown = env.get(str(variable.get("name"))) is None  # the last of its name counts
+            if is_unknown and "valueFrom" in variable and _is_limit(variable["valueFrom"]):
                 return f"env {variable.get('name')} of container {container.name}"
     return ""
 

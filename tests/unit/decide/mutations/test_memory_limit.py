@@ -157,6 +157,20 @@ def test_it_is_kept_where_something_reads_it() -> None:
     assert outcomes(manifest) == [("trainer", "skipped", "LimitRead", message)]
 
 
+def test_of_readers_with_the_same_name_the_last_counts() -> None:
+    """As in Kubernetes, whatever other variables the container has."""
+    reader = {"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}}
+    literal = {"name": "A", "value": "1"}
+    other = {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    for env, kept in (
+        ([reader, literal], False),
+        ([reader, literal, other], False),
+        ([literal, reader], True),
+    ):
+        ((_, _, reason, _),) = outcomes(pod(limited(env=env)))
+        assert (reason == "LimitRead") is kept
+
+
 def test_it_is_kept_where_a_volume_reads_it() -> None:
     """A file of the downward API is a reader, like a variable."""
     reader = {"resourceFieldRef": {"resource": "limits.memory"}}
