@@ -62,9 +62,11 @@ def _carriers(
     if not libraries and moves_data_by_mpi(command):
         return ("MPI",)
     mpi = not pod.has_gpu and _mentions_mpi(pod, patched, user_env)
-    names_nccl = any(name.startswith("NCCL_") for name in user_env)
-    nccl_as_well = _spans_nodes(pod, patched) and "ps-lite" not in libraries
-    if nccl_as_well if libraries else names_nccl or pod.has_gpu:
+    if libraries:
+        uses_nccl = "ps-lite" not in libraries and _spans_nodes(pod, patched)
+    else:
+        uses_nccl = pod.has_gpu or any(name.startswith("NCCL_") for name in user_env)
+    if uses_nccl:
         libraries.append("NCCL")
     return (*libraries, "MPI") if mpi else tuple(libraries)
 
