@@ -159,6 +159,7 @@ def _container(
 ) -> JsonObject:
     """Return a container whose `env` has no indexes, unless something refers to the variable."""
     if env.__class__ is not list or not all(map(_has_name, env)):
+        read_keys.update((*_INDEXED, _NAME))  # it may read any of them
         return container
     unread = _unread(container, env, names)
     for item in env:

@@ -235,6 +235,19 @@ def test_variables_of_a_wrong_type_stay(env: Any) -> None:
     assert part_of(manifest)["spec"]["containers"] == manifest["spec"]["containers"]
 
 
+def test_a_name_that_a_variable_beside_one_without_a_name_reads_stays() -> None:
+    """The API server rejects such a pod only after the call."""
+    env: list[Any] = [
+        {},
+        field_env("A", "metadata.name"),
+        field_env("B", f"metadata.labels['{INDEX}']"),
+    ]
+    manifest = indexed("0", container(env=env))
+    del manifest["metadata"]["generateName"]
+    common = part_of(manifest)["metadata"]
+    assert (common["name"], common["labels"]) == ("a-0", manifest["metadata"]["labels"])
+
+
 def test_a_container_that_is_nested_too_deeply_stays() -> None:
     """No JSON can be written of it, so whether a command refers to the variable is not known."""
     deep: dict[str, Any] = {}
