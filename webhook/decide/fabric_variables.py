@@ -116,7 +116,7 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
 
 
 def variables_without_evidence_of_all(configuration: CompiledConfiguration) -> frozenset[str]:
-    """Return the ignored variables of all fabrics."""
+    """Return the variables that are not evidence, of all fabrics."""
     return frozenset[str]().union(*map(variables_without_evidence, configuration.fabrics.values()))
 
 

@@ -286,13 +286,13 @@ def _unlisted_device(
     subject = f"container {container.name} requests {name}"
     if name == TPU:
         return Selection(reason=NO_TARGET, message=f"{subject}: TPUs do not use RDMA NICs")
-    hint = suggestion(name, configuration.by_gpu, compared=_COMPARED)
     condition = "" if name in OTHER_ACCELERATORS else f"if {name} is a GPU, "
     remedy = f"{condition}add it to gpuResources of the fabric that has it"
     if not condition and container.privileged and _is_root(pod, container, configuration):
         addition = "add that GPU to gpuResources of its fabric"
         message = f"privileged {subject}, which no fabric lists: {addition}"
         return Selection(reason=PRIVILEGED_WITH_GPU, message=message)
+    hint = suggestion(name, configuration.by_gpu, compared=_COMPARED)
     message = f"{subject}, which no fabric lists{hint}: {remedy}"
     return Selection(reason=DEVICE_NOT_LISTED, message=message)
 

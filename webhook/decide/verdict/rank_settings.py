@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.decide.analysis import Launcher, PodAnalysis
-from webhook.decide.fabric_variables import variables_without_evidence
 from webhook.decide.launchers.mpi_transport import worst_tcp_setting
 from webhook.decide.launchers.openmpi import MCA_PREFIX
 from webhook.decide.settings.effective import effective_env
 from webhook.decide.settings.ranks import passes_all_on, rank_settings
 from webhook.decide.settings.setting import Setting
 from webhook.decide.verdict.libraries.mpi import unless_nccl
+from webhook.decide.verdict.libraries.usage import without_ours
 from webhook.model.config_maps import ReadEnv
 from webhook.model.decision import Reason, Verdict
-from webhook.model.libraries import WEBHOOK_VARIABLES
 from webhook.model.pod import Path
 from webhook.model.traffic_libraries import moves_data_by_mpi, shows_no_library
 from webhook.model.transport_variables import nccl_ib_disabled, nccl_net_socket
@@ -99,10 +98,8 @@ def _mpi_verdict(
 
 def _may_use_mpi(analysis: PodAnalysis, path: Path) -> bool:
     """Return whether MPI starts a program that shows no library."""
-    reader, fabric = analysis.command_reader, analysis.fabric
-    ignored = WEBHOOK_VARIABLES | (variables_without_evidence(fabric) if fabric else frozenset())
-    variables = reader.env(path).variables
-    own_env = {name: value for name, value in variables.items() if name not in ignored}
+    reader = analysis.command_reader
+    own_env = without_ours(reader.env(path).variables, analysis.fabric)
     return bool(analysis.commands.launches(path)) and shows_no_library(
         reader.text_with_files(path), own_env
     )

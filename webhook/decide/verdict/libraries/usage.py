@@ -15,6 +15,7 @@ from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
 from webhook.decide.launchers.roles import may_lack_env, mentions_mpi
 from webhook.decide.verdict.libraries.transfers import NVSHMEM_TRANSPORT
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
+from webhook.model.fabric import Fabric
 from webhook.model.libraries import WEBHOOK_VARIABLES
 from webhook.model.traffic_libraries import (
     TrafficLibrary,
@@ -34,15 +35,17 @@ def with_libraries_shown_by(
 ) -> PatchedTarget:
     """Return a target with other variables, and with the libraries that they show."""
     changed = patched._replace(user_env=user_env)
-    own_env = _without_ours(pod, user_env)
+    own_env = without_ours(user_env, pod.used_fabric)
     return changed._replace(
         carriers=_carriers(pod, changed, own_env), may_use_mpi=_may_use_mpi(pod, changed, own_env)
     )
 
 
-def _without_ours(pod: PatchedPod, user_env: Mapping[str, str | None]) -> Mapping[str, str | None]:
-    """Return the variables that no earlier call may have set."""
-    site_variables = pod.used_fabric.env.site_variables if pod.used_fabric else ()
+def without_ours(
+    user_env: Mapping[str, str | None], fabric: Fabric | None
+) -> Mapping[str, str | None]:
+    """Return the variables that no earlier call may have set for this fabric."""
+    site_variables = fabric.env.site_variables if fabric else ()
     ignored = _OWN.union(name for name, _ in site_variables)
     return {name: value for name, value in user_env.items() if name not in ignored}
 
