@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Protocol
+from urllib.parse import quote
 
 from webhook.errors import ClusterError
 from webhook.model.json import JsonObject
@@ -68,6 +69,24 @@ class ListerWatcher(ObjectReads, Protocol):
 
     def stream(self, path: str, query: Query, silence: float) -> WatchStream:
         """Begin a watch; it breaks if nothing arrives for `silence` seconds."""
+
+
+# Names in paths.
+
+#: What a segment may contain besides letters, digits and `_.-~`. Source: RFC 3986, pchar.
+_PLAIN = "!$&'()*+,;=:@"
+
+
+def path_segment(name: str) -> str:
+    """Return a name as one segment of a path.
+
+    Users choose some names, such as those of a pod's owners, and the API server accepts anything:
+    `../../secrets/x`, `pod/proxy/quit?now`. With the rights of an administrator, that would be a
+    request to whatever they want. An API server decodes a path before it splits it; so such a name
+    is encoded twice, and it gets a name with `%`, which it refuses.
+    """
+    encoded = name.replace(".", "%2E") if name in {".", ".."} else quote(name, safe=_PLAIN)
+    return encoded.replace("%", "%25")
 
 
 # The message of a Kubernetes `Status`, the answer to a failed request, on one line.

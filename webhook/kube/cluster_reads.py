@@ -12,7 +12,7 @@ from threading import Event
 from typing import NamedTuple, TypeVar
 
 from webhook.errors import ClusterError, ShapeError
-from webhook.kube.api import ObjectReads, Query, StatusError, single_line
+from webhook.kube.api import ObjectReads, Query, StatusError, path_segment, single_line
 from webhook.kube.objects import (
     ApiResource,
     ApiResourceList,
@@ -178,12 +178,15 @@ class OwnerChain:
         return self._owners[key]
 
     def _read(self, version: str, kind: str, name: str) -> KubernetesObject | None:
-        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        group, slash, number = version.rpartition("/")
+        group_path = f"/apis/{path_segment(group)}" if slash else "/api"
+        root = f"{group_path}/{path_segment(number)}"
         for resource in self._kinds_of(version, root):
             if resource.kind == kind and "/" not in resource.name:
                 if not resource.namespaced:
                     return None  # the Node of a mirror pod
-                path = f"{root}/namespaces/{self._namespace}/{resource.name}/{name}"
+                collection = f"{root}/namespaces/{self._namespace}/{resource.name}"
+                path = f"{collection}/{path_segment(name)}"
                 owner = self._best_effort.get(path, f"{kind} {name}")
                 typed = owner and {**owner, "apiVersion": version, "kind": kind}
                 return KubernetesObject.read(typed) if typed else None
@@ -235,7 +238,7 @@ class BestEffortFacts:
         """Read a namespace, and its requirements for pods."""
         if self.is_unreachable():
             return
-        path = f"/api/v1/namespaces/{name}"
+        path = f"/api/v1/namespaces/{path_segment(name)}"
         namespace = self.best_effort.get(path, f"namespace {name}")
         if namespace is None:
             self.note("get namespaces", UNRESTRICTED)
@@ -258,8 +261,10 @@ class BestEffortFacts:
         """Read a ConfigMap from which containers get variables."""
         if self.is_unreachable():
             return
-        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
-        config_map = self.best_effort.get(path, f"ConfigMap {namespace}/{name}")
+        collection = f"/api/v1/namespaces/{path_segment(namespace)}/configmaps"
+        config_map = self.best_effort.get(
+            f"{collection}/{path_segment(name)}", f"ConfigMap {namespace}/{name}"
+        )
         if config_map is None:
             self.note("get configmaps", _CONFIG_MAP_UNREAD)
         else:

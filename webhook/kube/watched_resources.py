@@ -16,6 +16,7 @@ from typing import Generic, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from webhook.errors import ShapeError
+from webhook.kube.api import path_segment
 from webhook.model.annotations import FABRIC_ANNOTATION
 from webhook.model.claims import RequestedClasses, is_made_for_pod, requested_classes
 from webhook.model.facts import (
@@ -85,7 +86,7 @@ class WatchedResource(Generic[_Projection_co]):
     def path(self) -> str:
         """The path of the list of all objects."""
         api = f"/apis/{self.group}" if self.group else "/api"
-        scope = f"namespaces/{self.namespace}/" if self.namespace else ""
+        scope = f"namespaces/{path_segment(self.namespace)}/" if self.namespace else ""
         return f"{api}/{self.version}/{scope}{self.resource}"
 
     @property

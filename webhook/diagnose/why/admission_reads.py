@@ -9,7 +9,7 @@ from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import parse_object
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.later_admission import later_mutators, other_mutators
-from webhook.kube.api import ObjectReads
+from webhook.kube.api import ObjectReads, path_segment
 from webhook.kube.cluster_reads import NOT_FOUND, BestEffortReads
 from webhook.kube.objects import Manifest
 from webhook.kube.watched_resources import CONFIGURATION_PATH
@@ -67,7 +67,8 @@ def _runtime_class(best_effort: BestEffortReads, evidence: PodEvidence) -> str:
     name = at(evidence.pod.manifest, ("spec", "runtimeClassName"))
     if not isinstance(name, str):
         return ""
-    manifest = best_effort.get(f"{_RUNTIME_CLASSES}/{name}", f"RuntimeClass {name}") or {}
+    path = f"{_RUNTIME_CLASSES}/{path_segment(name)}"
+    manifest = best_effort.get(path, f"RuntimeClass {name}") or {}
     selects = at(manifest, ("scheduling", "nodeSelector"))
     return f"RuntimeClass {name} (scheduling.nodeSelector)" if selects else ""
 

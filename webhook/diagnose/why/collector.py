@@ -33,7 +33,7 @@ from webhook.diagnose.why.file_collector import in_order
 from webhook.diagnose.why.pending_reads import PendingReads
 from webhook.diagnose.why.process_reads import PROCESS_SCRIPT, read_processes
 from webhook.errors import ClusterError, ShapeError, WebhookError
-from webhook.kube.api import ObjectReads, Query, StatusError
+from webhook.kube.api import ObjectReads, Query, StatusError, path_segment
 from webhook.kube.cluster_reads import (
     FORBIDDEN,
     NOT_FOUND,
@@ -141,7 +141,7 @@ class Collector:
         return installed_configuration(self._reads, self._best_effort)
 
     def _pod(self, namespace: str, name: str) -> PodRecord:
-        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        path = f"/api/v1/namespaces/{namespace}/pods/{path_segment(name)}"
         try:
             return PodRecord.read({"apiVersion": "v1", "kind": "Pod", **self._reads.get(path, {})})
         except StatusError as error:
@@ -232,7 +232,9 @@ class Collector:
     def _bound_node(self, evidence: PodEvidence) -> dict[str, NodeFacts]:
         """Return the facts of the pod's node, if the verdict depends on them."""
         name = node_to_compare(evidence) or node_without_fabric(evidence)
-        manifest = self._best_effort.get(f"/api/v1/nodes/{name}", f"node {name}") if name else None
+        if not name:
+            return {}
+        manifest = self._best_effort.get(f"/api/v1/nodes/{path_segment(name)}", f"node {name}")
         try:
             return {} if manifest is None else {name: countable_node(manifest)}
         except ShapeError:

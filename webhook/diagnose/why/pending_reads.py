@@ -11,7 +11,7 @@ from threading import Event as Interrupt
 from webhook.diagnose.why.evidence import MissingClaim, PodEvidence, UnfinishedPod, VolumeClaim
 from webhook.diagnose.why.pending_scheduler import DEFAULT_SCHEDULER, preemptor_uid
 from webhook.errors import ClusterError, ShapeError
-from webhook.kube.api import ObjectReads, StatusError
+from webhook.kube.api import ObjectReads, StatusError, path_segment
 from webhook.kube.cluster_reads import FORBIDDEN, NOT_FOUND, BestEffortReads
 from webhook.kube.objects import KubernetesObject, Manifest, NodeRecord, PodRecord
 from webhook.kube.records import LenientObject, Text, text_of
@@ -19,6 +19,8 @@ from webhook.kube.reflector import read_list
 from webhook.kube.watched_resources import Item, WatchedResource
 from webhook.model.pod import Pod
 from webhook.model.resources import scheduler_requests
+
+_STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 
 
 class PendingReads:
@@ -39,7 +41,7 @@ class PendingReads:
         is_unready = pod.status.condition("Ready").status == "False"
         if pod.status.phase != "Running" or not (is_unready or pod.metadata.is_deleted):
             return None
-        node = self._existing(f"/api/v1/nodes/{name}", f"node {name}", name)
+        node = self._existing("/api/v1/nodes", "node", name)
         if node is None:
             return ()
         return (NodeRecord.model_validate(node),) if node else None
@@ -53,8 +55,8 @@ class PendingReads:
                 yield missing
 
     def _missing_claim(self, name: str) -> MissingClaim | None:
-        path = f"/apis/resource.k8s.io/v1/namespaces/{self._namespace}/resourceclaims/{name}"
-        claim = self._existing(path, f"ResourceClaim {name}", name)
+        collection = f"/apis/resource.k8s.io/v1/namespaces/{self._namespace}/resourceclaims"
+        claim = self._existing(collection, "ResourceClaim", name)
         if claim is None:
             return MissingClaim(name)
         is_ending = KubernetesObject.read(claim).metadata.is_deleted
@@ -67,8 +69,8 @@ class PendingReads:
                 yield problem
 
     def _volume_claim(self, name: str) -> VolumeClaim | None:
-        path = f"/api/v1/namespaces/{self._namespace}/persistentvolumeclaims/{name}"
-        manifest = self._existing(path, f"PersistentVolumeClaim {name}", name)
+        collection = f"/api/v1/namespaces/{self._namespace}/persistentvolumeclaims"
+        manifest = self._existing(collection, "PersistentVolumeClaim", name)
         if manifest is None:
             return VolumeClaim(name, "missing")
         claim = _VolumeClaimRecord.read(manifest)
@@ -77,21 +79,20 @@ class PendingReads:
         if claim.status.phase != "Pending":
             return None
         storage_class = claim.spec.storage_class_name
-        path = f"/apis/storage.k8s.io/v1/storageclasses/{storage_class}"
         class_manifest: Manifest | None = {}
         if storage_class:
-            class_manifest = self._existing(path, f"StorageClass {storage_class}", storage_class)
+            class_manifest = self._existing(_STORAGE_CLASSES, "StorageClass", storage_class)
         provisioner = text_of((class_manifest or {}).get("provisioner"))
         return VolumeClaim(name, "unbound", storage_class, class_manifest is None, provisioner)
 
-    def _existing(self, path: str, title: str, name: str) -> Manifest | None:
+    def _existing(self, collection: str, kind: str, name: str) -> Manifest | None:
         """Return an object, {} if it could not be read; None if it does not exist."""
         try:
-            return self._reads.get(path, {})
+            return self._reads.get(f"{collection}/{path_segment(name)}", {})
         except ClusterError as error:
             if isinstance(error, StatusError) and error.code == NOT_FOUND:
                 return None if error.says_missing(name) else {}
-            self._best_effort.record_failure(title, error)
+            self._best_effort.record_failure(f"{kind} {name}", error)
             return {}
 
     def unfinished_pods(self, evidence: PodEvidence) -> tuple[UnfinishedPod, ...] | None:

@@ -11,7 +11,7 @@ from webhook.diagnose.why.collector import NoPodError
 from webhook.diagnose.why.file_collector import in_order
 from webhook.diagnose.why.workload_kinds import WorkloadKind
 from webhook.errors import ClusterError
-from webhook.kube.api import ObjectReads, StatusError
+from webhook.kube.api import ObjectReads, StatusError, path_segment
 from webhook.kube.cluster_reads import FORBIDDEN, NOT_FOUND, BestEffortReads, ReadFailure
 from webhook.kube.objects import Conditions, Event, KubernetesObject, Metadata
 from webhook.kube.reflector import read_list
@@ -108,7 +108,7 @@ class WorkloadReads:
     def _controller(self, kinds: Sequence[WorkloadKind], name: str) -> KubernetesObject:
         """Return the object, in the first version that the API server serves."""
         for kind in kinds:
-            path = f"{kind.root}/namespaces/{self._namespace}/{kind.plural}/{name}"
+            path = f"{kind.root}/namespaces/{self._namespace}/{kind.plural}/{path_segment(name)}"
             try:
                 manifest = self._reads.get(path, {})
             except StatusError as error:
