@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tests.benchmarks.figures import figure_text
 from tests.benchmarks.reviews import pod, review
 from webhook.config.load import parse_fabrics
 from webhook.decide import decide
@@ -58,8 +59,8 @@ def run() -> list[Row]:
         _at_most("decide, launcher script", [pod(variables=TYPICAL, script=True)], SCRIPT_SEEN),
         _new_script(),
         _linear(),
-        _flat("10,000 nodes / 10 nodes", pod()),
-        _flat("10,000 nodes / 10 nodes, with a nodeSelector", _selecting()),
+        _flat("decide, 10,000 nodes / 10 nodes", pod()),
+        _flat("decide, 10,000 nodes / 10 nodes, with a nodeSelector", _selecting()),
     ]
 
 
@@ -69,7 +70,9 @@ def _at_most(title: str, pods: list[dict[str, Any]], goal: float) -> Row:
     spread = f" (worst {max(ratios):.2f})" if len(ratios) > 1 else ""
     sizes = sorted(len(_written(manifest)) for manifest in pods)
     range_ = " to ".join(f"{size / 1000:.1f}" for size in dict.fromkeys((sizes[0], sizes[-1])))
-    return Row(f"{title}, {range_} kB", f"{middle:.2f}{spread}", f"<= {goal}", middle <= goal)
+    return Row(
+        f"{title}, {range_} kB", figure_text(middle, goal) + spread, f"<= {goal}", middle <= goal
+    )
 
 
 def _swept_caches() -> Row:
@@ -92,21 +95,22 @@ def _new_script() -> Row:
         json_only.append(_mean(_read_and_write, [written] * _COPIES))
     ratio = min(deciding) / min(json_only)
     title, met = "decide, a new launcher script each time", ratio <= SCRIPT_NEW
-    return Row(title, f"{ratio:.2f}", f"<= {SCRIPT_NEW}", met)
+    return Row(title, figure_text(ratio, SCRIPT_NEW), f"<= {SCRIPT_NEW}", met)
 
 
 def _linear() -> Row:
     """Compare the times per container of a pod with 50 containers and of a pod with one."""
     decision_input = _decision_input()
     ratio = _seconds(pod(containers=50), decision_input) / _seconds(pod(), decision_input) / 50
-    return Row("50 containers, each, / 1 container", f"{ratio:.2f}", "<= 1.2", ratio <= 1.2)
+    title = "decide, time per container, 50 containers / 1 container"
+    return Row(title, figure_text(ratio, 1.2), "<= 1.2", ratio <= 1.2)
 
 
 def _flat(title: str, manifest: dict[str, Any]) -> Row:
     """Compare a decision with facts of 10,000 nodes with one with facts of ten."""
     small, large = _decision_input(nodes=10), _decision_input(nodes=10_000)
     ratio = _seconds(manifest, large) / _seconds(manifest, small)
-    return Row(title, f"{ratio:.2f}", "<= 1.1", ratio <= 1.1)
+    return Row(title, figure_text(ratio, 1.1), "<= 1.1", ratio <= 1.1)
 
 
 def _selecting() -> dict[str, Any]:

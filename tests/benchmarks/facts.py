@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.benchmarks.decide import Row
+from tests.benchmarks.figures import figure_text
 from tests.integration.kubeconfig import KUBECONFIG
 from tests.integration.serving import Process, certificates, fabrics
 
@@ -46,8 +47,18 @@ def run() -> list[Row]:
     seconds, megabytes = (median(start[column] for start in starts) for column in (0, 1))
     scale = f"{NAMESPACES:,} namespaces, each with a LimitRange and a quota"
     return [
-        Row(f"start to ready, {scale}", f"{seconds:.1f} s", f"<= {READY:.0f} s", seconds <= READY),
-        Row(f"memory, {scale}", f"{megabytes:.0f} MB", f"<= {MEMORY:.0f} MB", megabytes <= MEMORY),
+        Row(
+            f"start to ready, {scale}",
+            f"{figure_text(seconds, READY, 1)} s",
+            f"<= {READY:.0f} s",
+            seconds <= READY,
+        ),
+        Row(
+            f"memory, {scale}",
+            f"{figure_text(megabytes, MEMORY, 0)} MB",
+            f"<= {MEMORY:.0f} MB",
+            megabytes <= MEMORY,
+        ),
     ]
 
 

@@ -25,6 +25,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.benchmarks import facts
 from tests.benchmarks.decide import FABRICS, Row
+from tests.benchmarks.figures import figure_text
 from tests.benchmarks.steady_load import GOAL, PER_SECOND, load
 from tests.benchmarks.workloads import new_pods
 from tests.integration.kubeconfig import KUBECONFIG
@@ -65,8 +66,13 @@ def run() -> list[Row]:
         f"and {MAX_DECISIONS} cached decisions"
     )
     return [
-        Row(f"{title} ({figures})", f"{ratio:.2f}", f"<= {GOAL:g}", ratio <= GOAL),
-        Row(memory_title, f"{megabytes:.0f} MB", f"<= {MEMORY:.0f} MB", megabytes <= MEMORY),
+        Row(f"{title} ({figures})", figure_text(ratio, GOAL), f"<= {GOAL:g}", ratio <= GOAL),
+        Row(
+            memory_title,
+            f"{figure_text(megabytes, MEMORY, 0)} MB",
+            f"<= {MEMORY:.0f} MB",
+            megabytes <= MEMORY,
+        ),
     ]
 
 

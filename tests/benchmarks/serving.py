@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from tests.benchmarks.decide import FABRICS, Row
 from tests.benchmarks.fastapi_endpoint import FastApiProcess
+from tests.benchmarks.figures import figure_text
 from tests.benchmarks.full_load import IN_FLIGHT, rate
 from tests.benchmarks.steady_load import PER_SECOND, load
 from tests.integration.serving import Process, certificates, fabrics
@@ -56,7 +57,7 @@ def _faster(ours: Process, plain: Process, ca: Path) -> Row:
     return Row(
         f"/mutate, pods of a known workload / FastAPI that only allows, {IN_FLIGHT} in flight "
         f"({compared.first:.0f} / {compared.second:.0f} requests/s)",
-        f"{compared.ratio:.2f}",
+        figure_text(compared.ratio, FASTER),
         f">= {FASTER:g}",
         compared.ratio >= FASTER,
     )
@@ -70,7 +71,7 @@ def _cheaper(ours: Process, plain: Process, ca: Path) -> Row:
     return Row(
         f"/mutate at {PER_SECOND}/s, processor time, pods of a known workload / FastAPI that only "
         f"allows ({compared.first:.0f} / {compared.second:.0f} µs)",
-        f"{compared.ratio:.2f}",
+        figure_text(compared.ratio, CHEAPER),
         f"<= {CHEAPER:.2f}",
         compared.ratio <= CHEAPER,
     )
@@ -84,7 +85,7 @@ def _new(ours: Process, uncached: Process, ca: Path) -> Row:
     return Row(
         "/mutate, time per request, each pod new / without the decision cache "
         f"({compared.second:.0f} / {compared.first:.0f} requests/s)",
-        f"{compared.ratio:.2f}",
+        figure_text(compared.ratio, NEW),
         f"<= {NEW}",
         compared.ratio <= NEW,
     )

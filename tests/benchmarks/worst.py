@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 from tests.benchmarks.decide import Row
+from tests.benchmarks.figures import figure_text
 from tests.families import FAMILIES, LONG, PER_CONTAINER, busy_decision_input
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
@@ -49,9 +50,10 @@ def run() -> list[Row]:
         (_timed(mixture, decision_input) for _ in range(5)), key=lambda candidate: candidate[0]
     )
     parts = ", ".join(sorted(mixture, key=mixture.__getitem__, reverse=True)[:3])
-    title = f"decide, the worst pod of 1 MiB found ({parts})"
-    measured = f"{seconds * 1000:.0f} ms"
-    return [Row(title, measured, f"<= {GOAL * 1000:.0f} ms", seconds <= GOAL)]
+    title = f"decide, the slowest pod of 1 MiB that a search found ({parts})"
+    milliseconds, goal = seconds * 1000, GOAL * 1000
+    measured = f"{figure_text(milliseconds, goal, 0)} ms"
+    return [Row(title, measured, f"<= {goal:.0f} ms", milliseconds <= goal)]
 
 
 def _mixture(names: list[str], chance: random.Random) -> Mixture:

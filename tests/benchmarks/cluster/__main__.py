@@ -17,6 +17,7 @@ from tests.benchmarks.cluster.measure import Effort, Figures, measure
 from tests.benchmarks.cluster.modes import FASTAPI, MODES, NONE, OURS, POLICY, RAW, Mode
 from tests.benchmarks.cluster.stage import staged
 from tests.benchmarks.decide import Row
+from tests.benchmarks.figures import figure_text
 from tests.cluster.missing import missing
 from tests.cluster.versions import DEFAULT_MINOR, KUBERNETES, MODULES
 
@@ -148,10 +149,14 @@ def _ratio(figures: Figures, to: Mode, goal: float | None = None) -> Row:
     low, middle, high = _spread(figures.ratios(OURS, to))
     return Row(
         f"pods/s, {OURS.title} / {to.title}",
-        f"{middle:.2f} ({low:.2f} to {high:.2f})",
+        f"{_middle(middle, goal)} ({low:.2f} to {high:.2f})",
         "none set" if goal is None else f">= {goal}",
         goal is None or middle >= goal,
     )
+
+
+def _middle(ratio: float, goal: float | None) -> str:
+    return f"{ratio:.2f}" if goal is None else figure_text(ratio, goal)
 
 
 def _spread(ratios: list[float]) -> tuple[float, float, float]:

@@ -24,6 +24,7 @@ from tests.benchmarks.cluster.changing import NodeChanges
 from tests.benchmarks.cluster.many_objects import create, namespaces, nodes
 from tests.benchmarks.decide import FABRICS, Row
 from tests.benchmarks.facts import MEMORY
+from tests.benchmarks.figures import figure_text
 from tests.benchmarks.steady_load import GOAL, PER_SECOND, load
 from tests.cluster import progress
 from tests.cluster.binaries import binary
@@ -278,7 +279,7 @@ def _seconds(title: str, figures: list[float]) -> Row:
 
 def _ratio(title: str, ratios: list[float]) -> Row:
     ratio = median(ratios)
-    text = ", ".join(f"{figure:.2f}" for figure in ratios)
+    text = ", ".join(figure_text(figure, GOAL) for figure in ratios)
     return Row(title, text, f"<= {GOAL:g}", ratio <= GOAL)
 
 
