@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any, Protocol
 
 from kubernetes.client import CoreV1Api
 from kubernetes.client.exceptions import ApiException
 from kubernetes.stream import stream
+from websocket import ABNF, WebSocketException, WebSocketTimeoutException
 
 from webhook.errors import ClusterError
 from webhook.kube.api import Query, StatusError, message_of, single_line
@@ -135,8 +139,11 @@ def _check(status: int, answer: Object) -> None:
 # The logs of containers, and commands in them.
 
 _OK = 200
-#: Seconds for a command; it reads a few files.
-_COMMAND = 30
+#: Seconds for a command, which reads a few files, and bytes of its output.
+_COMMAND, _MAX_OUTPUT = 30.0, 1 << 20
+#: The channels of standard output and standard error. Source: Kubernetes, the subprotocol
+#: v4.channel.k8s.io (apimachinery, pkg/util/remotecommand/constants.go).
+_OUTPUT = (b"\1", b"\2")
 
 
 class PodAccess:
@@ -178,13 +185,43 @@ class PodAccess:
                 _preload_content=False,
             )  # fmt: skip
             try:
-                process.run_forever(timeout=_COMMAND)
-                output: str = process.read_all()
+                return output_of(process.sock)
             finally:
                 # The client leaves the connection open, and its `close` too once the peer closed.
                 process.sock.shutdown()
         except ApiException as error:
             raise ClusterError(single_line(error.reason)) from error
-        except BROKEN as error:
+        except (*BROKEN, WebSocketException) as error:
             raise self._client.unreachable(error) from error
-        return output
+
+
+class Connection(Protocol):
+    """The connection to a command; see `websocket.WebSocket`."""
+
+    def settimeout(self, timeout: float) -> None:
+        """Set the seconds to wait for a frame."""
+
+    def recv_data_frame(self, control_frame: bool = False) -> tuple[int, Any]:
+        """Return the next frame and its kind; raise WebSocketException if there is none."""
+
+
+def output_of(connection: Connection, clock: Callable[[], float] = time.monotonic) -> str:
+    """Return what a command prints until it ends, with a limit on its time and its output.
+
+    A container may print without an end. The official client's `run_forever` looks at the time only
+    when there is nothing to read, and keeps all of it. Raises WebSocketException if the connection
+    breaks.
+    """
+    until, parts, free = clock() + _COMMAND, list[bytes](), _MAX_OUTPUT
+    while free > 0 and (seconds := until - clock()) > 0:
+        connection.settimeout(seconds)
+        try:
+            kind, frame = connection.recv_data_frame(True)
+        except WebSocketTimeoutException:
+            break
+        if kind == ABNF.OPCODE_CLOSE:
+            break
+        if frame.data[:1] in _OUTPUT:
+            parts.append(frame.data[1 : free + 1])
+            free -= len(parts[-1])
+    return b"".join(parts).decode(errors="replace")
