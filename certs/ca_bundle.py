@@ -236,9 +236,10 @@ class CaBundles:
     """The `caBundle` of each configuration of an installation."""
 
     def __init__(self, api: Api, installation: Installation, clock: Clock) -> None:
-        """Prepare; pods depend on the first of the configurations."""
+        """Prepare; pods depend on the first of the webhook configurations."""
         self._bundles = tuple(
-            CaBundle(api, configuration, clock) for configuration in installation.configurations
+            CaBundle(api, configuration, clock)
+            for configuration in installation.webhook_configurations
         )
 
     def read(self) -> BundleContents:

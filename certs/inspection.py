@@ -110,7 +110,7 @@ def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ())
                 problem=_bundle_problem(inspected_cas, bundle_content),
             )
             for configuration, bundle_content in zip(
-                installation.configurations, bundles.contents, strict=True
+                installation.webhook_configurations, bundles.contents, strict=True
             )
         ),
         retire_after=authorities.retire_after if authorities else None,

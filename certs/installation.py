@@ -77,9 +77,8 @@ class Installation:
     service: str
     #: The Secret of the CAs, in that namespace.
     ca_secret: str
-    #: The configurations that make API servers call the Service; the admission of pods depends
-    #: on the first.
-    configurations: tuple[WebhookConfiguration, ...]
+    #: They make API servers call the Service; the admission of pods depends on the first.
+    webhook_configurations: tuple[WebhookConfiguration, ...]
 
     @property
     def server_name(self) -> str:

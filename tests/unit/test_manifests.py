@@ -41,7 +41,7 @@ from webhook.preview.workloads.controllers import CONTROLLERS, training_operator
 from webhook.preview.workloads.templates import templates_of
 from webhook.serve.events import POD_VARIABLES
 from webhook.serve.http.validate import SECONDS
-from webhook.serve.options import ServeOptions, configurations
+from webhook.serve.options import ServeOptions, webhook_configurations
 from webhook.serve.sources.permission_check import ACCOUNT_VARIABLE, GUARDED_ACCOUNT
 from webhook.serve.status.events import TYPES
 from webhook.serve.status.lease import NAME as LEASE
@@ -311,7 +311,7 @@ def test_when_the_api_server_asks_about_fabrics() -> None:
     """For changes of our own kind alone, not for its status; without an answer it rejects them."""
     (document,) = documents("base/admission/validation.yaml")
     (hook,) = document["webhooks"]
-    configuration = configurations("", document["metadata"]["name"])[1]
+    configuration = webhook_configurations("", document["metadata"]["name"])[1]
     assert (configuration.kind, hook["name"]) == (document["kind"], configuration.webhook)
     assert document["metadata"]["name"] == ServeOptions().validating_webhook_configuration
     group, _, version = API_VERSION.partition("/")
@@ -476,7 +476,7 @@ def test_certificates_may_be_managed() -> None:
         (["secrets"], [names.ca_secret], [*read, "update"]),
         *(
             ([f"{configuration.kind.lower()}s"], [configuration.name], [*read, "patch"])
-            for configuration in configurations(
+            for configuration in webhook_configurations(
                 names.webhook_configuration, names.validating_webhook_configuration
             )
         ),

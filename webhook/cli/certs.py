@@ -17,7 +17,7 @@ from webhook.cli.installation_options import add_names
 from webhook.cli.options import add_cluster_options, add_output_format, cluster_access
 from webhook.cli.output import fail, print_message, write_json, write_lines
 from webhook.kube.access import own_namespace
-from webhook.serve.options import configurations
+from webhook.serve.options import webhook_configurations
 from webhook.serve.sources.certificate_api import connect
 
 # The command and its three actions.
@@ -128,7 +128,7 @@ def _installation(arguments: argparse.Namespace) -> Installation:
         namespace=arguments.namespace or own_namespace(os.environ) or _NAMESPACE,
         service=arguments.service,
         ca_secret=arguments.ca_secret,
-        configurations=configurations(
+        webhook_configurations=webhook_configurations(
             arguments.webhook_configuration, arguments.validating_webhook_configuration
         ),
     )

@@ -162,7 +162,7 @@ def _print_failures(failures: Mapping[str, WebhookError]) -> list[str]:
 
 
 def _failure(name: str, error: WebhookError) -> str:
-    """Return the message about a name: unlike those of most pods, codes have no punctuation."""
+    """Return the message about a name, which may be a code: most names of pods have hyphens."""
     from webhook.diagnose.codes import unknown_code  # noqa: PLC0415 -- it imports all tools
 
     if not name.isalnum():

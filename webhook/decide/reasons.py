@@ -33,7 +33,7 @@ ALREADY_PATCHED = Reason(
 )
 #: With these, a decision has no reason that concerns the pod as a whole. Mutations may still be
 #: skipped, such as those that need hostNetwork; their outcomes have the reasons.
-NO_GENERAL_REASON = (PATCHED, ALREADY_PATCHED)
+REASONS_OF_EQUIPPED_PODS = (PATCHED, ALREADY_PATCHED)
 NOT_OPTED_IN = Reason(
     "NotOptedIn",
     'The pod has no annotation rdma.lab/enable: "true".',

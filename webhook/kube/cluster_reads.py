@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from threading import Event
 from typing import NamedTuple, TypeVar
 
 from webhook.errors import ClusterError, ShapeError
@@ -120,7 +119,7 @@ def nodes_as(
 ) -> dict[str, _Projection]:
     """Return projections of all nodes by name; raise ClusterError if they cannot be read."""
     nodes = WatchedResource(resource=NODES.resource, project=project)
-    projections = read_list(reads, nodes, Event().wait).projections
+    projections = read_list(reads, nodes).projections
     return {name: node for (_, name), node in projections.items()}
 
 
@@ -141,7 +140,7 @@ def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] |
     The reason is a refusal; raises ClusterError if the API server does not answer.
     """
     try:
-        reservations = read_list(reads, _PODS, Event().wait).projections
+        reservations = read_list(reads, _PODS).projections
     except StatusError as error:
         return None, f"pods cannot be listed ({error})"
     return reserved_on_nodes(reservations.values()), ""

@@ -136,7 +136,9 @@ REPEAT_MINUTES = 10
 def configuration_event(
     notice: Notice, metadata: JsonObject, reporter: str, now: datetime
 ) -> JsonObject:
-    """Return an event about the FabricConfiguration with this metadata; {} if it does not exist.
+    """Return an event about the FabricConfiguration.
+
+    `metadata` is that of the object, {} if there is none.
 
     One in about 4,000 other notices gets the same name. Such a notice has no event until the first
     event has expired, after an hour.

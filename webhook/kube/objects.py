@@ -227,7 +227,8 @@ class PodStatus(Conditions):
     reason: Text = ""
     message: Text = ""
     pod_ip: Text = Field(default="", alias="podIP")
-    #: The node for which the scheduler stops other pods.
+    #: The node on which the scheduler stops other pods for this one; since Kubernetes 1.35 also the
+    #: node that it has chosen, while volumes and claims are bound.
     nominated_node_name: Text = ""
     init_container_statuses: Items[ContainerStatus] = ()
     container_statuses: Items[ContainerStatus] = ()

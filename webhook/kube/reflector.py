@@ -275,8 +275,14 @@ class Listing(NamedTuple, Generic[_Projection]):
     version: str
 
 
+def pause(seconds: float) -> bool:
+    """Wait for some seconds: a `Wait` that never stops."""
+    time.sleep(seconds)
+    return False
+
+
 def read_list(
-    reads: ObjectReads, watched: WatchedResource[_Projection], wait: Wait
+    reads: ObjectReads, watched: WatchedResource[_Projection], wait: Wait = pause
 ) -> Listing[_Projection]:
     """Read the list as it is now (no resourceVersion: never an old copy from a cache).
 

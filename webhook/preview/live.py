@@ -41,9 +41,10 @@ _REGISTERED = "assumed to be as in the webhook's manifests"
 
 
 class LiveReading(NamedTuple):
-    """The facts and the configuration of a cluster; None if not requested or unreadable."""
+    """The facts and the configuration of a cluster."""
 
     live_facts: LiveFacts
+    #: None if it was not requested, or cannot be read.
     configuration: LoadedConfiguration | None = None
 
 

@@ -21,7 +21,7 @@ from webhook.serve.options import ServeOptions
 from webhook.serve.transport.accept import Acceptor
 from webhook.serve.transport.budget import Budget, Limits
 from webhook.serve.transport.connection import Connection
-from webhook.serve.transport.process import descriptors
+from webhook.serve.transport.process import max_descriptors
 
 _MIB = 1 << 20
 #: The memory that the connections of each listener may use, chosen so that no client can push
@@ -43,7 +43,7 @@ _OTHER_FILES = 100
 class Listener(uvicorn.Server):
     """A server among several in the same event loop, without signal handlers.
 
-    It accepts connections itself, within its own budget.
+    It accepts connections itself, for_connections its own budget.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ def listener_for(
         timeout_graceful_shutdown=1 if options.dev else 10,
         ssl_context_factory=(lambda _config, _default: tls) if tls else None,
     )
-    limits = LIMITS[name].within((descriptors() - _OTHER_FILES) // len(LIMITS))
+    limits = LIMITS[name].for_connections((max_descriptors() - _OTHER_FILES) // len(LIMITS))
     return Listener(name, config, Timed, Budget(limits), metrics)
 
 

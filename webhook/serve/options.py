@@ -74,8 +74,8 @@ class ServeOptions:
         return self.config or (EXAMPLE if self.dev else INSTALLED_FABRICS)
 
 
-def configurations(mutating: str, validating: str) -> tuple[WebhookConfiguration, ...]:
-    """Return the configurations with these names, which make API servers call the webhook."""
+def webhook_configurations(mutating: str, validating: str) -> tuple[WebhookConfiguration, ...]:
+    """Return the webhook configurations with these names: API servers call the webhook by them."""
     return (
         WebhookConfiguration(
             kind="MutatingWebhookConfiguration", name=mutating, webhook=POD_WEBHOOK

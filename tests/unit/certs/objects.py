@@ -20,7 +20,7 @@ INSTALLATION = Installation(
     namespace="rdma-webhook",
     service="rdma-webhook",
     ca_secret="rdma-webhook-ca",
-    configurations=(MUTATING, VALIDATING),
+    webhook_configurations=(MUTATING, VALIDATING),
 )
 SECRETS = "/api/v1/namespaces/rdma-webhook/secrets"
 SECRET = f"{SECRETS}/rdma-webhook-ca"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from tests.unit.kube.cluster import NODES, Cluster, node, refused
 from webhook.kube import watched_resources
 from webhook.kube.api import StatusError
-from webhook.kube.reflector import RETRIES, StoppedError, read_list
+from webhook.kube.reflector import RETRIES, StoppedError, pause, read_list
 
 
 class Waits:
@@ -37,6 +38,15 @@ def test_between_pages_is_a_pause() -> None:
     listing = read_list(cluster_of(5, page=2), kind, waits)
     assert [name for _, name in listing.projections] == ["n0", "n1", "n2", "n3", "n4"]
     assert waits.seconds == [0.5, 0.5]
+
+
+def test_a_pause_never_stops() -> None:
+    """It lasts for its seconds, and then the list goes on: the default of commands."""
+    start = time.monotonic()
+    assert pause(0.01) is False
+    assert time.monotonic() - start >= 0.01
+    kind = replace(watched_resources.NODES, page_pause=0.001)
+    assert len(read_list(cluster_of(3, page=2), kind).projections) == 3
 
 
 def test_nodes_come_in_small_pages_with_pauses() -> None:

@@ -164,7 +164,7 @@ def _environment(
         explain=pod_problems(HttpReads(client), PodAccess(client), namespace),
         report_progress=lambda _, message: report_progress(message),
         save_log=lambda _, text: save_log(text),
-        must_end_within=signals.must_end_within,
+        wait_for_end=signals.wait_for_end,
         now=time.monotonic,
     )
     return NcclEnvironment(run_environment, MpiJobs(client, namespace), report_progress, save_log)

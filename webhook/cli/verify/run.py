@@ -180,7 +180,7 @@ def _environment(
         explain=pod_problems(HttpReads(client), PodAccess(client), namespace),
         report_progress=report_progress,
         save_log=save_log,
-        must_end_within=signals.must_end_within,
+        wait_for_end=signals.wait_for_end,
         now=time.monotonic,
     )
 

@@ -272,7 +272,7 @@ class RunSignals:
         """The exit code of shells for the signal; None without a signal."""
         return _SIGNAL_EXIT_BASE + self._number if self._number else None
 
-    def must_end_within(self, seconds: float) -> bool:
+    def wait_for_end(self, seconds: float) -> bool:
         """Wait for a signal, at most `seconds`; return whether there was one."""
         return self._signaled.wait(seconds)
 

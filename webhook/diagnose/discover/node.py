@@ -38,7 +38,7 @@ _Kind = TypeVar("_Kind", bound=Observation)
 #: Characters that GPU feature discovery removes from a product name (k8s-device-plugin,
 #: internal/lm).
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9\-_. ]")
-_GPU_COLUMN = re.compile(r"GPU\d{1,4}")
+_GPU_NAME = re.compile(r"GPU\d{1,4}")
 
 GPU_PRODUCT_DIFFERS = Code(
     "GpuProductDiffers",
@@ -177,12 +177,12 @@ def _by_label_or_topology(
     numbers = {
         gpu.number for gpu in _of_kind(observations, GpuObservation) if gpu.number is not None
     }
-    columns = {
+    gpus_in_topology = {
         row.gpu
         for row in _of_kind(observations, DistanceObservation)
-        if _GPU_COLUMN.fullmatch(row.gpu)
+        if _GPU_NAME.fullmatch(row.gpu)
     }
-    gpu_count = max(len(numbers), len(columns))
+    gpu_count = max(len(numbers), len(gpus_in_topology))
     return (GpuCount(None, gpu_count),) if gpu_count else ()
 
 

@@ -124,20 +124,19 @@ class Rail(NamedTuple):
 
     number: int
     device: str
-    #: The nearest GPUs on all nodes that show a topology; () if no tool shows one.
+    #: The nearest GPUs, on every node that shows a topology.
     gpus: tuple[str, ...]
-    #: PIX, PXB, ...; "" if no tool shows it.
+    #: PIX, PXB, ...
     distance: str
 
     @property
     def text(self) -> str:
         """The rail as a comment: "rail 0: mlx5_0, near GPU0 (PIX)"."""
-        near = f", near {', '.join(self.gpus)} ({self.distance})" if self.gpus else ""
-        return f"rail {self.number}: {self.device}{near}"
+        return f"rail {self.number}: {self.device}, near {', '.join(self.gpus)} ({self.distance})"
 
 
 def rails_of(plan: FabricPlan) -> list[Rail]:
-    """Return a rail for each device; [] unless a topology is known and equal on all nodes."""
+    """Return a rail for each device; [] unless all nodes that show a topology show the same."""
     rails: list[Rail] = []
     for number, name in enumerate(plan.devices.used):
         device = name.partition(":")[0]

@@ -199,9 +199,9 @@ _PCIE_DATA = {
     32.0: 128 / 130,
     64.0: 236 / 256,
 }
-#: Packets of 256 bytes, the usual MaxPayload, with 24 bytes of overhead (R. Neugebauer and others,
-#: "Understanding PCIe performance for end host networking", SIGCOMM 2018, section 3).
-_PCIE_PACKETS = 256 / (256 + 24)
+#: Packets have 256 bytes of data, the usual MaxPayload, and 24 bytes of overhead (R. Neugebauer and
+#: others, "Understanding PCIe performance for end host networking", SIGCOMM 2018, section 3).
+_PCIE_PAYLOAD_SHARE = 256 / (256 + 24)
 
 #: Overhead of a packet in bytes. RoCE v2: preamble and gap 20, Ethernet 14 and 4, IPv4 20,
 #: UDP 8, BTH 12, ICRC 4. InfiniBand: LRH 8, BTH 12, ICRC 4, VCRC 2.
@@ -236,7 +236,7 @@ def payload_share(mtu: int, link_layer: LinkLayer) -> float:
 def pcie_rate(link: PcieLink) -> float | None:
     """Return the data rate of a PCI Express link in Gb/s; None for an unknown speed."""
     data = _PCIE_DATA.get(link.speed)
-    return None if data is None else link.speed * link.width * data * _PCIE_PACKETS
+    return None if data is None else link.speed * link.width * data * _PCIE_PAYLOAD_SHARE
 
 
 def link_capacity(

@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 from webhook.diagnose.tools.benchmarks import ToolOutput, read_output_lines
 from webhook.diagnose.tools.benchmarks.measurements import (
     Measurement,
+    benchmark_lines_by_node,
     output_lines,
     plain_text,
-    split_nodes,
 )
 from webhook.diagnose.tools.hardware import pcie_rate
 from webhook.diagnose.tools.known_lines import LAYERS, KnownLine
@@ -216,7 +216,7 @@ class BenchmarkFile(NamedTuple):
 def read_benchmark_files(name: str, text: str) -> list[BenchmarkFile]:
     """Read a file, each node by itself: pdsh and clush write the output of many into one file."""
     lines = output_lines(plain_text(text))
-    nodes = split_nodes(lines)
+    nodes = benchmark_lines_by_node(lines)
     if len(nodes) == 1:
         port_lines = [line for output in split_by_node(text) for line in output.lines]
         return [_benchmark_file(name, None, lines, port_lines)]

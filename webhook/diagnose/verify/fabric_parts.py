@@ -64,7 +64,7 @@ class FabricPart(NamedTuple):
     """A part of the fabric that measurements have in common."""
 
     #: The code of a finding on such a part.
-    kind: Code
+    code: Code
     node: str | None = None
     device: str | None = None
 

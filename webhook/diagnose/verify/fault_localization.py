@@ -102,7 +102,7 @@ class _FaultSearch:
         by_part = defaultdict(list)
         for measurement in self._unexplained:
             for part in parts_of(measurement):
-                if part.kind == suspect_code:
+                if part.code == suspect_code:
                     by_part[part].append(measurement)
         for part, unexplained in by_part.items():
             measurements = self._by_part[part]
@@ -169,17 +169,17 @@ class _FaultSearch:
         other = self._comparison(part, measurements)
         text = (
             f"All {len(measurements)} measurements {_title(part)} are bad "
-            f"({tally_of(measurements)}). {_COMPARED.get(part.kind, 'All others')}: "
+            f"({tally_of(measurements)}). {_COMPARED.get(part.code, 'All others')}: "
             f"{tally_of(other) or 'none'}."
         )
         nodes = (part.node,) if part.node is not None else ()
-        self._add(unexplained, part.kind, text, Location(nodes=nodes, device=part.device or ""))
+        self._add(unexplained, part.code, text, Location(nodes=nodes, device=part.device or ""))
 
     def _comparison(
         self, part: FabricPart, measurements: list[PairMeasurement]
     ) -> list[PairMeasurement]:
         """Return the measurements to compare: all others, or the node's other direction."""
-        if part.kind in _COMPARED:
+        if part.code in _COMPARED:
             node_pairs = {measurement.ends for measurement in measurements}
             return [
                 measurement
@@ -254,7 +254,7 @@ def _title(part: FabricPart) -> str:
     if part.device is not None:
         return f"with {part.device} of {part.node}"
     suffixes = {SUSPECT_SENDER: " as the client", SUSPECT_RECEIVER: " as the server"}
-    return f"with {part.node}{suffixes.get(part.kind, '')}"
+    return f"with {part.node}{suffixes.get(part.code, '')}"
 
 
 def _pair_names(measurements: Iterable[PairMeasurement]) -> list[str]:

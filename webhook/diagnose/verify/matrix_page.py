@@ -56,7 +56,7 @@ class _Page:
         self._report = report
         self._matrix = pair_matrix(report)
         self._groups = group_findings(self._matrix)
-        self._marks = {
+        self._anchors = {
             group_key(group.finding): f"c{number}" for number, group in enumerate(self._groups, 1)
         }
 
@@ -70,7 +70,7 @@ class _Page:
         if self._groups:
             yield "<h2>Findings</h2>\n"
         for group in self._groups:
-            yield from _finding_group(group, self._marks[group_key(group.finding)])
+            yield from _finding_group(group, self._anchors[group_key(group.finding)])
 
     def _summary(self) -> Iterator[str]:
         report, evaluation = self._report, self._report.evaluation
@@ -142,8 +142,8 @@ class _Page:
         finding = result.finding
         title = f"{pair_title(cell.pair)}: {finding.text} {finding.remedy}".rstrip()
         label = f"{_sign(finding.level)} {cell.number}".rstrip()
-        mark = self._marks.get(group_key(finding))
-        linked = f'<a href="#{mark}">{label}</a>' if mark else label
+        anchor = self._anchors.get(group_key(finding))
+        linked = f'<a href="#{anchor}">{label}</a>' if anchor else label
         shade = f"{finding.level} t{_tenths(result)}"
         return f'<td class="{shade}" title="{_html(title)}">{linked}</td>'
 
@@ -181,9 +181,9 @@ def _suspects(suspects: Sequence[Finding]) -> Iterator[str]:
     yield "</ul>\n"
 
 
-def _finding_group(group: FindingGroup, mark: str) -> Iterator[str]:
+def _finding_group(group: FindingGroup, anchor: str) -> Iterator[str]:
     finding = group.finding
-    yield f'<section id="{mark}" class="{finding.level}">\n'
+    yield f'<section id="{anchor}" class="{finding.level}">\n'
     yield f"<h3>{_sign(finding.level)} {_html(finding.code)}</h3>\n<ul>\n"
     yield from map(_statement, group.statements[:_MAX_STATEMENTS])
     omitted = sum(len(statement.pairs) for statement in group.statements[_MAX_STATEMENTS:])

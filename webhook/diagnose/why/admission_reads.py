@@ -27,9 +27,9 @@ def installed_configuration(
     reads: ObjectReads, best_effort: BestEffortReads
 ) -> CompiledConfiguration | None:
     """Return the cluster's configuration; None without one that can be read and used."""
-    optional = BestEffortReads(reads)
-    manifest = optional.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
-    _record(best_effort, optional)
+    tolerant_reads = BestEffortReads(reads)
+    manifest = tolerant_reads.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
+    _record(best_effort, tolerant_reads)
     try:
         return parse_object(manifest, CONFIGURATION_TITLE).compiled if manifest else None
     except InvalidConfiguration:
@@ -75,12 +75,14 @@ def _runtime_class(best_effort: BestEffortReads, evidence: PodEvidence) -> str:
 
 def _policies(reads: ObjectReads, best_effort: BestEffortReads) -> list[Manifest]:
     """Return the MutatingAdmissionPolicies; [] in a cluster without the kind."""
-    optional = BestEffortReads(reads)
-    policies = optional.list(_POLICIES_PATH, "mutatingadmissionpolicies")
-    _record(best_effort, optional)
+    tolerant_reads = BestEffortReads(reads)
+    policies = tolerant_reads.list(_POLICIES_PATH, "mutatingadmissionpolicies")
+    _record(best_effort, tolerant_reads)
     return policies or []
 
 
-def _record(best_effort: BestEffortReads, optional: BestEffortReads) -> None:
-    """Record failed reads, other than of what does not exist."""
-    best_effort.unread += [failure for failure in optional.unread if failure.code != NOT_FOUND]
+def _record(best_effort: BestEffortReads, tolerant_reads: BestEffortReads) -> None:
+    """Record the failed reads in `best_effort`, other than of what does not exist."""
+    best_effort.unread += [
+        failure for failure in tolerant_reads.unread if failure.code != NOT_FOUND
+    ]

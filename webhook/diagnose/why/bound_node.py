@@ -95,7 +95,7 @@ def bound_node(evidence: PodEvidence) -> BoundNode | None:
 
 def _judged(evidence: PodEvidence, status: StatusAnnotation, name: str) -> BoundNode:
     node = BoundNode(name, status.fabric, _is_in_doubt(status))
-    facts, configuration = evidence.node_facts.get(name), configuration_of(evidence, status)
+    facts, configuration = evidence.placement_nodes.get(name), configuration_of(evidence, status)
     if facts is None:
         return node._replace(unknown="the node could not be read")
     if configuration is None:

@@ -107,7 +107,7 @@ class Collector:
             registrations=None if has_status else self._registrations(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else pending.own_node(pod),
-            node_facts=self._node_facts() if pod.waits_for_node else {},
+            placement_nodes=self._node_facts() if pod.waits_for_node else {},
             missing_claims=tuple(pending.missing_claims(pod)),
             volume_claims=tuple(pending.volume_claims(pod)),
             processes=self._processes(pod_only, namespace) if options.processes else None,
@@ -119,7 +119,7 @@ class Collector:
             facts=(live_facts or self._limit_facts(pod_only, namespace)).facts(Facts()),
         )
         if not pod.waits_for_node:
-            evidence = replace(evidence, node_facts=self._bound_node(evidence))
+            evidence = replace(evidence, placement_nodes=self._bound_node(evidence))
         evidence = replace(evidence, unfinished_pods=pending.unfinished_pods(evidence))
         evidence = with_config_maps(evidence, BestEffortFacts(self._reads, self._best_effort))
         if depends_on_mutators(evidence, compare(evidence)):

@@ -185,14 +185,14 @@ def verdict_of(
 def verdict_without_fabric(evidence: PodEvidence, status: StatusAnnotation) -> Verdict | None:
     """Return the verdict of a pod for which admission found no fabric.
 
-    The nodes count only if the pod itself does not explain that verdict: the scheduler may have
-    given it one since. None for any other pod, and if the configuration of the admission is not
+    The nodes count only if the pod itself does not explain that verdict, as its own node since may
+    belong to a fabric. None for any other pod, and if the configuration of the admission is not
     known.
     """
     configuration = configuration_of(evidence, status)
     if status.fabric or configuration is None:
         return None
-    for nodes in ({}, evidence.node_facts or evidence.facts.nodes):
+    for nodes in ({}, evidence.placement_nodes or evidence.facts.nodes):
         decision_input = DecisionInput(
             configuration=configuration,
             namespace=NamespaceFacts(name=evidence.namespace_name),
@@ -294,9 +294,10 @@ def differing_variables(
 def _own_interfaces(
     fabric: Fabric, env: Mapping[str, str | None], *, host_network: bool
 ) -> Mapping[str, str | None]:
-    """Return the interfaces that the user chose: the fabric's other variables then follow them.
+    """Return the variables with the interfaces that the user chose.
 
-    The status has no code for them. {} if one is the fabric's, so that the fabric's were added.
+    The status has no code for them, and the fabric's other variables follow them. {} if one has the
+    fabric's value: the webhook adds that only to a container without any of these variables.
     """
     of_fabric = dict(desired_env(fabric, {}, host_network=host_network))
     chosen = {name: env[name] for name in SOCKET_VARIABLES if name in env}

@@ -77,9 +77,9 @@ _MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 
 def own_reasons(workload: Workload) -> Iterator[Finding]:
-    """Yield what the controller, or an object between, says about itself."""
+    """Yield what the controller, or its newest intermediate, says about itself."""
     start = f"{workload.controller.title} has no pods"
-    for controller in (workload.controller, *workload.between[:1]):
+    for controller in (workload.controller, *workload.intermediates[:1]):
         record = ControllerRecord.read(controller.manifest)
         yield from _held(workload, controller, record.spec)
         yield from _managed_elsewhere(workload, controller, record.spec)
@@ -167,7 +167,7 @@ def _held(
 def not_due(workload: Workload) -> Iterator[Finding]:
     """Yield a finding on a CronJob that has no Job."""
     controller = workload.controller
-    if controller.kind == "CronJob" and not workload.between:
+    if controller.kind == "CronJob" and not workload.intermediates:
         schedule = ControllerRecord.read(controller.manifest).spec.schedule
         text = f"{controller.title} has no pods: it has no Job, and its schedule is {schedule!r}."
         command = start_job(controller, f"{controller.metadata.name}-now", workload.namespace)

@@ -123,8 +123,9 @@ class PodEvidence:
     missing_claims: tuple[MissingClaim, ...] = ()
     #: The PersistentVolumeClaims that it cannot mount.
     volume_claims: tuple[VolumeClaim, ...] = ()
-    #: The facts of the nodes by name, for the placement of the pod.
-    node_facts: Mapping[str, Node] = field(default_factory=dict)
+    #: The nodes by name, for the placement of the pod: all of them while it waits for one; later
+    #: its own, if the verdict depends on it. From files: all nodes in the files.
+    placement_nodes: Mapping[str, Node] = field(default_factory=dict)
     #: The pods that may hold what it waits for; None if they were not read.
     unfinished_pods: tuple[UnfinishedPod, ...] | None = None
     processes: tuple[ContainerProcesses, ...] | None = None

@@ -95,7 +95,7 @@ class _Index:
             registrations=self._registrations,
             nodes=self._nodes,
             includes_own_node=False,
-            node_facts=facts.nodes,
+            placement_nodes=facts.nodes,
             configuration=configuration,
             facts=facts,
             config_maps=config_maps_of(pod, self._config_maps),

@@ -101,7 +101,7 @@ def _refusals(workload: Workload) -> Iterator[Finding]:
     state, and for a controller with all its pods.
     """
     messages: dict[str, str] = {}
-    controllers = (*workload.between, workload.controller)
+    controllers = (*workload.intermediates, workload.controller)
     records = [ControllerRecord.read(controller.manifest) for controller in controllers]
     over = {
         record.title
@@ -174,7 +174,7 @@ def _deletions(workload: Workload) -> Iterator[Finding]:
             f"{shlex.quote(workload.namespace)}."
         )
         yield BEING_DELETED.finding("error", f"{'. '.join([text, *messages])}.", remedy)
-    for controller in (workload.controller, *workload.between[:1]):
+    for controller in (workload.controller, *workload.intermediates[:1]):
         if controller.metadata.is_deleted:
             state = f"{controller.title} is being deleted{finalizers_clause(controller)}"
             is_child = controller is not workload.controller

@@ -18,17 +18,20 @@ INSUFFICIENT = Code(
 _MAX_HOLDERS = 4
 
 
-def held_finding(evidence: PodEvidence, name: str, nodes: Collection[str], report: str) -> Finding:
-    """Return the finding on a resource that is in use, with the pods that hold most of it."""
+def held_finding(evidence: PodEvidence, name: str, nodes: Collection[str], quote: str) -> Finding:
+    """Return the finding on a resource that is in use, with the pods that hold most of it.
+
+    `quote` goes at the end of the text: a space, and a sentence with the scheduler's message.
+    """
     listed = shortened_list(sorted(nodes, key=natural_key))
     start = f"The pod is waiting for {name}: no node that the pod may use"
     text = f"{start} ({listed}) has enough of it free."
     holders = _holders(evidence, name, nodes)
     if not holders:
-        return INSUFFICIENT.finding("error", f"{text}{report}")
+        return INSUFFICIENT.finding("error", f"{text}{quote}")
     holdings = [f"{pod.name} ({pod.amounts[name]} on {pod.node})" for pod in holders]
     remedy = _without_surge(evidence, holders) or _remedy_against(evidence, holders)
-    text = f"{text} It is held by {first_names(holdings, max_names=_MAX_HOLDERS)}.{report}"
+    text = f"{text} It is held by {first_names(holdings, max_names=_MAX_HOLDERS)}.{quote}"
     return INSUFFICIENT.finding("error", text, remedy)
 
 

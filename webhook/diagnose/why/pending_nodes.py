@@ -54,12 +54,12 @@ _INSUFFICIENT = re.compile(r"Insufficient ([^\s,.]+(?:\.[^\s,.]+)*)")
 def node_findings(evidence: PodEvidence, message: str, *, has_cause: bool) -> Iterator[Finding]:
     """Yield why no node takes the pod; `has_cause`: whether its claims are a reason already."""
     lacking = list(dict.fromkeys(_INSUFFICIENT.findall(message)))
-    report = f" The scheduler reports: {cut(message)}"
+    quote = f" The scheduler reports: {cut(message)}"
     if evidence.nodes is None:
-        findings = [_unread(name, report) for name in lacking]
+        findings = [_unread(name, quote) for name in lacking]
         findings += [] if has_cause else message_findings(message)
     else:
-        findings = [*_judged(evidence, lacking, report)]
+        findings = [*_judged(evidence, lacking, quote)]
     yield from findings
     if not findings and not has_cause:
         yield _unschedulable(message)
@@ -116,32 +116,32 @@ def _unschedulable(message: str) -> Finding:
     return UNSCHEDULABLE.finding("error", f"{text} The scheduler reports: {cut(message)}", remedy)
 
 
-def _unread(name: str, report: str) -> Finding:
+def _unread(name: str, quote: str) -> Finding:
     text = f"The pod is waiting for {name}: no node that the pod may use has enough of it free."
     remedy = (
         f"Check whether a node offers it: kubectl get nodes -o yaml | grep {shlex.quote(name)}. If "
         "one does, wait until it is free; if none does, the name is wrong, or the device plugin "
         "is not running."
     )
-    return INSUFFICIENT.finding("error", text + report, remedy)
+    return INSUFFICIENT.finding("error", text + quote, remedy)
 
 
-def _judged(evidence: PodEvidence, lacking: list[str], report: str) -> Iterator[Finding]:
+def _judged(evidence: PodEvidence, lacking: list[str], quote: str) -> Iterator[Finding]:
     """Yield the reasons by the nodes: sizes first, then placement, then free amounts."""
     requested = _requested(evidence, lacking)
     offers = _offers(evidence, requested)
-    too_large = [*_too_large(evidence, offers, requested, report)]
+    too_large = [*_too_large(evidence, offers, requested, quote)]
     yield from too_large
     if too_large:
         return
     names = [name for name, offered in offers.items() if _has_all(offered, requested)]
     if not names:
-        yield _never_together(evidence, offers, requested, report)
+        yield _never_together(evidence, offers, requested, quote)
         return
     candidates = Candidates.of(evidence, names)
     if candidates.open:
-        yield from (held_finding(evidence, name, candidates.open, report) for name in lacking)
-    yield from placement_findings(evidence, candidates, report)
+        yield from (held_finding(evidence, name, candidates.open, quote) for name in lacking)
+    yield from placement_findings(evidence, candidates, quote)
 
 
 _Amounts = Mapping[str, int]
@@ -184,7 +184,7 @@ def _has_all(offered: _Amounts, requested: _Amounts) -> bool:
 
 
 def _too_large(
-    evidence: PodEvidence, offers: Mapping[str, _Amounts], requested: _Amounts, report: str
+    evidence: PodEvidence, offers: Mapping[str, _Amounts], requested: _Amounts, quote: str
 ) -> Iterator[Finding]:
     """Yield a finding for each resource that the pod requests more of than any node has."""
     for name, amount in requested.items():
@@ -192,13 +192,13 @@ def _too_large(
         total = offers[largest][name] if largest else 0
         if not total:
             hint = _offered_name(evidence, name)
-            text = f"The pod is waiting for {name}: no node of the cluster offers it{hint}.{report}"
+            text = f"The pod is waiting for {name}: no node of the cluster offers it{hint}.{quote}"
             yield OFFERED_NOWHERE.finding("error", text, _offer(name))
         elif total < amount:
             written, maximum = format_quantity(amount), format_quantity(total)
             text = (
                 f"The pod is pending: it requests {name}: {written}, and the largest node "
-                f"({largest}) has {maximum} in total.{report}"
+                f"({largest}) has {maximum} in total.{quote}"
             )
             yield TOO_LARGE.finding("error", text, _request_less(evidence, largest, name, maximum))
 
@@ -229,17 +229,17 @@ _RESERVE_HUGEPAGES = (
 
 
 def _never_together(
-    evidence: PodEvidence, offers: Mapping[str, _Amounts], requested: _Amounts, report: str
+    evidence: PodEvidence, offers: Mapping[str, _Amounts], requested: _Amounts, quote: str
 ) -> Finding:
     """Return the finding on requests that no node can meet, with the only one that is too large."""
     amounts = ", ".join(f"{name}: {format_quantity(requested[name])}" for name in requested)
     text = f"The pod is pending: no node offers all that it requests ({amounts})."
     nearest = _nearest(offers, requested)
     if nearest is None:
-        return NEVER_TOGETHER.finding("error", f"{text}{report}")
+        return NEVER_TOGETHER.finding("error", f"{text}{quote}")
     node, name = nearest
     maximum = format_quantity(offers[node][name])
-    text = f"{text} Node {node} offers the others, but only {name}: {maximum}.{report}"
+    text = f"{text} Node {node} offers the others, but only {name}: {maximum}.{quote}"
     return NEVER_TOGETHER.finding("error", text, _request_less(evidence, node, name, maximum))
 
 

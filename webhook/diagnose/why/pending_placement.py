@@ -73,7 +73,7 @@ class Candidates(NamedTuple):
     @classmethod
     def of(cls, evidence: PodEvidence, names: Sequence[str]) -> Self:
         """Judge nodes by name; all are open if the pod or the nodes cannot be read."""
-        facts = evidence.node_facts
+        facts = evidence.placement_nodes
         classes = tuple(_class(name, facts[name]) for name in names if name in facts)
         try:
             placement = Placement(Pod(evidence.pod.manifest))
@@ -117,45 +117,45 @@ _CORDONED = "node(s) were unschedulable"
 
 def message_findings(message: str) -> Iterator[Finding]:
     """Yield what the scheduler's message says about placement, for nodes that were not read."""
-    report = f" The scheduler reports: {cut(message)}"
+    quote = f" The scheduler reports: {cut(message)}"
     if _UNSELECTED in message:
-        text = f"The pod is pending: its nodeSelector or its affinity excludes nodes.{report}"
+        text = f"The pod is pending: its nodeSelector or its affinity excludes nodes.{quote}"
         yield NOT_SELECTED.finding("error", text)
     if _CORDONED in message:
-        yield CORDONED_NODES.finding("error", f"The pod is pending: nodes are cordoned.{report}")
+        yield CORDONED_NODES.finding("error", f"The pod is pending: nodes are cordoned.{quote}")
     for key, value in dict.fromkeys(_UNTOLERATED.findall(message)):
         if key != _CONTROL_PLANE:
             taint = f"the taint {key}{f'={value}' if value else ''}" if key else "a taint"
-            text = f"The pod is pending: nodes have {taint}, which it does not tolerate.{report}"
+            text = f"The pod is pending: nodes have {taint}, which it does not tolerate.{quote}"
             yield TAINTED_NODES.finding("error", text)
 
 
 def placement_findings(
-    evidence: PodEvidence, candidates: Candidates, report: str
+    evidence: PodEvidence, candidates: Candidates, quote: str
 ) -> Iterator[Finding]:
     """Yield what keeps the pod from the nodes that offer what it requests."""
     if candidates.classes and not candidates.selected and not candidates.open:
-        yield _not_selected(evidence, candidates, report)
+        yield _not_selected(evidence, candidates, quote)
         return
     by_taint = dict(candidates.by_taint)
     workers = {taint: nodes for taint, nodes in by_taint.items() if taint.key != _CONTROL_PLANE}
     for taint, nodes in (workers if workers or candidates.open else by_taint).items():
-        yield _tainted(evidence, taint, sorted(nodes, key=natural_key), report)
+        yield _tainted(evidence, taint, sorted(nodes, key=natural_key), quote)
 
 
-def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) -> Finding:
+def _not_selected(evidence: PodEvidence, candidates: Candidates, quote: str) -> Finding:
     template = template_title(evidence)
     names = _names(name for nodes in candidates.classes for name in nodes.names)
     start = f"The pod is pending: the nodes that offer what it requests ({names})"
     if candidates.unmet is None:
-        text = f"{start} do not match its node affinity, nodeSelector or nodeName.{report}"
+        text = f"{start} do not match its node affinity, nodeSelector or nodeName.{quote}"
         remedy = with_rollout(f"Correct them in {template}", evidence)
         return NOT_SELECTED.finding("error", text, remedy)
     key, value = candidates.unmet
     values = sorted({nodes.labels[key] for nodes in candidates.classes if key in nodes.labels})
     actual = f"they have {key}: {shortened_list(values, _MAX_VALUES)}" if values else "none has it"
     if value:
-        text = f"{start} do not have the label {key}={value} of its nodeSelector; {actual}.{report}"
+        text = f"{start} do not have the label {key}={value} of its nodeSelector; {actual}.{quote}"
         correction = with_rollout(f"Correct nodeSelector in {template}", evidence)
         if key in added_selectors(evidence):
             added = f"{creation_source_title(evidence)} does not have it: {label_authors(evidence)}"
@@ -166,25 +166,25 @@ def _not_selected(evidence: PodEvidence, candidates: Candidates, report: str) ->
             f"{shlex.quote(f'{key}={value}')}."
         )
         return NOT_SELECTED.finding("error", text, remedy)
-    text = f"{start} do not match its affinity for the label {key}; {actual}.{report}"
+    text = f"{start} do not match its affinity for the label {key}; {actual}.{quote}"
     remedy = with_rollout(f"Correct the affinity for {key} in {template}", evidence)
     return NOT_SELECTED.finding("error", text, remedy)
 
 
-def _tainted(evidence: PodEvidence, taint: Taint, nodes: Sequence[str], report: str) -> Finding:
+def _tainted(evidence: PodEvidence, taint: Taint, nodes: Sequence[str], quote: str) -> Finding:
     """Return the finding on nodes that a taint closes, or the state that the taint stands for."""
     start, names = "The pod is pending: nodes that could run it", _names(nodes)
     state = state_of(taint.key)
     if state == CORDONED:
         remedy = f"Once their maintenance is over: kubectl uncordon {shlex.join(nodes[:3])}."
-        return CORDONED_NODES.finding("error", f"{start} are cordoned ({names}).{report}", remedy)
+        return CORDONED_NODES.finding("error", f"{start} are cordoned ({names}).{quote}", remedy)
     if state == NOT_READY:
         remedy = (
             f"Look for the reason with kubectl describe node {shlex.quote(nodes[0])}, and in the "
             "kubelet's log on the node."
         )
-        return UNREADY_NODES.finding("error", f"{start} are not ready ({names}).{report}", remedy)
-    text = f"{start} have the taint {taint}, which it does not tolerate ({names}).{report}"
+        return UNREADY_NODES.finding("error", f"{start} are not ready ({names}).{quote}", remedy)
+    text = f"{start} have the taint {taint}, which it does not tolerate ({names}).{quote}"
     return TAINTED_NODES.finding("error", text, _taint_remedy(evidence, taint, nodes))
 
 

@@ -6,7 +6,6 @@ A read that is forbidden is recorded, and everything else is read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Event as Interrupt
 
 from webhook.diagnose.why.evidence import MissingClaim, PodEvidence, UnfinishedPod, VolumeClaim
 from webhook.diagnose.why.pending_scheduler import DEFAULT_SCHEDULER, preemptor_uid
@@ -35,7 +34,7 @@ class PendingReads:
     def own_node(self, pod: PodRecord) -> tuple[NodeRecord, ...] | None:
         """Return the node of a running pod that is not ready, or is being deleted.
 
-        () if it does not exist.
+        () if it does not exist; None for other pods, and if it cannot be read.
         """
         name = pod.spec.node_name
         is_unready = pod.status.condition("Ready").status == "False"
@@ -105,7 +104,7 @@ class PendingReads:
         for namespace in ("", self._namespace):
             pods = WatchedResource(resource="pods", project=_unfinished_pod, namespace=namespace)
             try:
-                listed = read_list(self._reads, pods, Interrupt().wait).projections
+                listed = read_list(self._reads, pods).projections
             except ClusterError as error:
                 subject = (
                     f"pods of namespace {namespace}" if namespace else "pods of all namespaces"

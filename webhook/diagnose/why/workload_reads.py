@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from threading import Event as Interrupt
 from typing import NamedTuple
 
 from webhook.diagnose.why.collector import NoPodError
@@ -24,8 +23,8 @@ _RAY, _BATCH, _APPS = "ray.io/v1", "batch/v1", "apps/v1"
 _JOB = WorkloadKind(_BATCH, "Job")
 _RAY_CLUSTER = WorkloadKind(_RAY, "RayCluster")
 _FLEET_REPLICAS = WorkloadKind("orchestration.aibrix.ai/v1alpha1", "RayClusterReplicaSet")
-#: Kind → the kinds of the objects between it and its pods.
-_BETWEEN: dict[str, tuple[WorkloadKind, ...]] = {
+#: Kind → the kinds of the objects between it and its pods: its intermediates.
+_INTERMEDIATE_KINDS: dict[str, tuple[WorkloadKind, ...]] = {
     "CronJob": (_JOB,),
     "Deployment": (WorkloadKind(_APPS, "ReplicaSet"),),
     "JobSet": (_JOB,),
@@ -44,14 +43,14 @@ class Workload(NamedTuple):
     namespace: str
     controller: KubernetesObject
     #: Its ReplicaSets, Jobs and the like, newest first.
-    between: tuple[KubernetesObject, ...] = ()
+    intermediates: tuple[KubernetesObject, ...] = ()
     #: The names of its pods, newest first, but the newest of each owner before its others.
     pods: tuple[str, ...] = ()
     #: The names of its pods that are not ready, in natural order.
     unready: tuple[str, ...] = ()
     #: When the newest of its pods was created; "" without one.
     newest: str = ""
-    #: Events about the controller and the objects between, oldest first.
+    #: Events about the controller and its intermediates, oldest first.
     events: tuple[Event, ...] = ()
     #: The ResourceQuotas of the namespace; () if it has pods.
     quotas: tuple[KubernetesObject, ...] = ()
@@ -61,7 +60,7 @@ class Workload(NamedTuple):
 
 
 class _Owned(NamedTuple):
-    """The metadata of a pod or of an object between, which is all that finds the pods."""
+    """The metadata of a pod or of an intermediate, which is all that finds the pods."""
 
     metadata: Metadata
     owner_uids: frozenset[str]
@@ -80,14 +79,14 @@ class WorkloadReads:
         """Read a controller; raise NoPodError if it does not exist, or cannot be read."""
         best_effort = BestEffortReads(self._reads)
         controller = self._controller(kinds, name)
-        between = [
+        intermediates = [
             child
-            for kind in _BETWEEN.get(controller.kind, ())
+            for kind in _INTERMEDIATE_KINDS.get(controller.kind, ())
             for child in self._listed(kind, best_effort)
         ]
         pods = self._pods()
-        uids = _descendants(controller.metadata.uid, [*map(_owned, between), *pods])
-        owned = [child for child in between if child.metadata.uid in uids]
+        uids = _descendants(controller.metadata.uid, [*map(_owned, intermediates), *pods])
+        owned = [child for child in intermediates if child.metadata.uid in uids]
         pods_of_it = [pod for pod in pods if pod.metadata.uid in uids]
         names = _newest_pods(pods_of_it)
         events = self._events([controller, *owned], best_effort)
@@ -95,7 +94,7 @@ class WorkloadReads:
         return Workload(
             self._namespace,
             controller,
-            tuple(sorted(owned, key=_age, reverse=True)),
+            tuple(sorted(owned, key=_creation_time, reverse=True)),
             names,
             _unready(pods_of_it),
             max((pod.metadata.creation_timestamp for pod in pods_of_it), default=""),
@@ -137,7 +136,7 @@ class WorkloadReads:
     def _pods(self) -> list[_Owned]:
         pods = WatchedResource(resource="pods", project=_pod, namespace=self._namespace)
         try:
-            return [*read_list(self._reads, pods, Interrupt().wait).projections.values()]
+            return [*read_list(self._reads, pods).projections.values()]
         except StatusError as error:
             if error.code == FORBIDDEN:
                 message = f"you do not have the right to list the pods of {self._namespace}"
@@ -222,5 +221,5 @@ def _unready(pods: Iterable[_Owned]) -> tuple[str, ...]:
     return tuple(sorted(names, key=natural_key))
 
 
-def _age(child: KubernetesObject) -> str:
+def _creation_time(child: KubernetesObject) -> str:
     return child.metadata.creation_timestamp

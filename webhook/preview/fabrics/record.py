@@ -132,7 +132,7 @@ def _fabric(fabric: FabricCapacity) -> FabricForm:
 
 
 def anonymous_form(inventory: FabricInventory) -> AnonymousForm:
-    """Return the amounts of each fabric, without names and taints, for an unknown audience."""
+    """Return the amounts of each fabric, without nodes and taints, for an unknown audience."""
     return AnonymousForm(fabrics=[_amounts(fabric) for fabric in inventory.fabrics])
 
 

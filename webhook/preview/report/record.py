@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from webhook.decide.admission_warnings import warning_sentences
 from webhook.decide.examine import HOST_NETWORK_MISSING
-from webhook.decide.reasons import NO_GENERAL_REASON, NOT_OPTED_IN
+from webhook.decide.reasons import NOT_OPTED_IN, REASONS_OF_EQUIPPED_PODS
 from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
@@ -176,7 +176,7 @@ def _pod_remarks(preview: Preview) -> Iterator[tuple[str, str]]:
     yield from (("warning", mistake) for mistake in preview.mistakes)
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
-        reason = None if decision.reason in NO_GENERAL_REASON else decision.reason
+        reason = None if decision.reason in REASONS_OF_EQUIPPED_PODS else decision.reason
         warnings = warning_sentences(decision.verdict, reason, decision.message, decision.outcomes)
         yield from (("warning", warning) for warning in dict.fromkeys(warnings))
 
@@ -209,7 +209,7 @@ class SkipReason(NamedTuple):
 
 def skip_reason_of(decision: Decision) -> SkipReason:
     """Return why mutations were skipped: the decision's reason, or a missing hostNetwork."""
-    if decision.reason not in NO_GENERAL_REASON:
+    if decision.reason not in REASONS_OF_EQUIPPED_PODS:
         return SkipReason(decision.reason.code, decision.message)
     network_outcomes = [
         outcome for outcome in decision.outcomes if outcome.reason.code == HOST_NETWORK_MISSING.code

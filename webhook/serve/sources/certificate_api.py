@@ -110,7 +110,7 @@ def kinds(installation: Installation) -> tuple[WatchedResource[object], ...]:
             project=_version,
             watch_seconds=QUIET_WATCH_SECONDS,
         )
-        for configuration in installation.configurations
+        for configuration in installation.webhook_configurations
     )
     return (secret, *webhook_configurations)
 

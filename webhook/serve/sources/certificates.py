@@ -18,7 +18,7 @@ from webhook.errors import ConfigError, crash_summary
 from webhook.kube.access import IN_CLUSTER, SERVICE_ACCOUNT, own_namespace
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.options import ServeOptions, configurations
+from webhook.serve.options import ServeOptions, webhook_configurations
 from webhook.serve.sources.certificate_api import certificate_watch, connect
 from webhook.serve.state import ReadinessCheck, State
 
@@ -83,7 +83,7 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
         namespace=namespace,
         service=options.service,
         ca_secret=options.ca_secret,
-        configurations=configurations(
+        webhook_configurations=webhook_configurations(
             options.webhook_configuration, options.validating_webhook_configuration
         ),
     )

@@ -20,7 +20,7 @@ from webhook.kube.access import IN_CLUSTER, connect
 from webhook.kube.permission_probe import DryRunResult, RawApi, probe_permissions
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.options import ServeOptions, configurations
+from webhook.serve.options import ServeOptions, webhook_configurations
 from webhook.serve.state import ReadinessCheck, State
 
 #: Seconds until the next attempt: if all is well, if the account may change something, and while
@@ -30,7 +30,7 @@ RETRY_WHEN_FINE, RETRY_WHEN_ALLOWED, RETRY_WHEN_UNKNOWN = 3600.0, 600.0, 30.0
 CONFIRM = 10.0
 #: The variable with the name of the pod's ServiceAccount, and the only name that the guards match.
 ACCOUNT_VARIABLE, GUARDED_ACCOUNT = "POD_SERVICE_ACCOUNT", "rdma-webhook"
-#: Configuration → whether the account may change it, as far as known.
+#: Webhook configuration → whether the account may change it, as far as known.
 _Permissions = dict[WebhookConfiguration, bool]
 
 
@@ -45,7 +45,7 @@ class PermissionCheck:
     ) -> None:
         """Prepare; the thread calls `connect`, which may be slow."""
         self._connect = connect
-        self._configurations = webhook_configurations
+        self._webhook_configurations = webhook_configurations
         self._api: RawApi | None = None
         #: Whether the last attempt showed a fault; the next one must confirm it.
         self._has_fault = False
@@ -70,11 +70,14 @@ class PermissionCheck:
             self._stop.wait(seconds * random.uniform(0.8, 1.0))  # noqa: S311 -- no secret
 
     def attempt(self) -> float:
-        """Try to change each configuration; return the seconds until the next attempt."""
-        tried = {configuration: self._try(configuration) for configuration in self._configurations}
+        """Try to change each webhook configuration; return the seconds until the next attempt."""
+        tried = {
+            webhook_configuration: self._try(webhook_configuration)
+            for webhook_configuration in self._webhook_configurations
+        }
         answers = {
-            configuration: dry_run.allowed
-            for configuration, dry_run in tried.items()
+            webhook_configuration: dry_run.allowed
+            for webhook_configuration, dry_run in tried.items()
             if dry_run.allowed is not None
         }
         had_fault, self._has_fault = self._has_fault, any(answers.values())
@@ -86,11 +89,11 @@ class PermissionCheck:
             return RETRY_WHEN_ALLOWED
         return RETRY_WHEN_UNKNOWN if problem else RETRY_WHEN_FINE
 
-    def _try(self, configuration: WebhookConfiguration) -> DryRunResult:
+    def _try(self, webhook_configuration: WebhookConfiguration) -> DryRunResult:
         try:
             if self._api is None:
                 self._api = self._connect()
-            return probe_permissions(self._api, configuration.path)
+            return probe_permissions(self._api, webhook_configuration.path)
         except ClusterError as error:
             return DryRunResult(None, str(error))
 
@@ -102,13 +105,15 @@ class PermissionCheck:
         """Report the current state: one line for each change."""
         before, now = self._reported, self._latest[0]
         self._reported = now
-        for configuration, may_change in now.items():
-            metrics.guarded.labels(configuration.kind).set(not may_change)
+        for webhook_configuration, may_change in now.items():
+            metrics.guarded.labels(webhook_configuration.kind).set(not may_change)
         if _changeable(now) and _changeable(now) != _changeable(before):
             log.write("warning", "not guarded", problem=_problem(now))
-        elif not _changeable(now) and now.keys() == set(self._configurations):
+        elif not _changeable(now) and now.keys() == set(self._webhook_configurations):
             log.write(
-                "info", "guarded", configurations=[str(configuration) for configuration in now]
+                "info",
+                "guarded",
+                configurations=[str(webhook_configuration) for webhook_configuration in now],
             )
 
     def check(self) -> ReadinessCheck:
@@ -123,7 +128,11 @@ class PermissionCheck:
 
 
 def _changeable(permissions: _Permissions) -> list[str]:
-    return [str(configuration) for configuration, may_change in permissions.items() if may_change]
+    return [
+        str(webhook_configuration)
+        for webhook_configuration, may_change in permissions.items()
+        if may_change
+    ]
 
 
 def _problem(permissions: _Permissions) -> str:
@@ -140,10 +149,10 @@ def permission_check_of(
     """Return the source, if there is a cluster."""
     if options.dev or (options.kubeconfig is None and IN_CLUSTER not in environment):
         return ()
-    webhook_configurations = configurations(
+    guarded = webhook_configurations(
         options.webhook_configuration, options.validating_webhook_configuration
     )
-    return (PermissionCheck(partial(connect, options.kubeconfig), webhook_configurations, state),)
+    return (PermissionCheck(partial(connect, options.kubeconfig), guarded, state),)
 
 
 def require_guarded_account(environment: Mapping[str, str]) -> None:

@@ -28,7 +28,7 @@ from webhook.model.json import JsonObject
 from webhook.serve.http import mutate, validate
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.options import ServeOptions, configurations
+from webhook.serve.options import ServeOptions, webhook_configurations
 from webhook.serve.sources.periodic import Periodic
 from webhook.serve.status.content import Condition
 
@@ -181,9 +181,9 @@ def call_check_of(
     chain: Callable[[], bytes],
     replica: str,
 ) -> CallCheck:
-    """Return the check for the configurations of an installation."""
+    """Return the check for the webhook configurations of an installation."""
     namespace = options.namespace or own_namespace(environment)
-    pods, fabrics = configurations(
+    pods, fabrics = webhook_configurations(
         options.webhook_configuration, options.validating_webhook_configuration
     )
     service_with = partial(Service, namespace, options.service)

@@ -29,9 +29,9 @@ class Limits:
     #: For the connections of one address.
     per_address: int
 
-    def within(self, descriptors: int) -> Limits:
-        """Return limits that allow at most `descriptors` connections."""
-        return replace(self, connection=max(self.connection, self.in_all // max(descriptors, 1)))
+    def for_connections(self, connections: int) -> Limits:
+        """Return limits that allow at most `connections` connections."""
+        return replace(self, connection=max(self.connection, self.in_all // max(connections, 1)))
 
 
 class ConnectionUsage(ABC):

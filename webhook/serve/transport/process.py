@@ -69,7 +69,7 @@ def _libc(name: str) -> Callable[..., int]:
     return function
 
 
-def descriptors() -> int:
+def max_descriptors() -> int:
     """Return the maximum number of open files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _UNLIMITED if soft == resource.RLIM_INFINITY else soft

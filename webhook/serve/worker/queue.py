@@ -97,15 +97,15 @@ class FairQueue:
         if not self._taken:
             self._taken = True
             return
-        called = asyncio.get_running_loop().create_future()
+        turn = asyncio.get_running_loop().create_future()
         queue = self._urgent if urgent else self._waiting
-        queue.setdefault(client_address, deque()).append(called)
+        queue.setdefault(client_address, deque()).append(turn)
         if urgent:
             self._hurry()
         try:
-            await called
+            await turn
         except asyncio.CancelledError:
-            if called.done() and not called.cancelled():
+            if turn.done() and not turn.cancelled():
                 self._call_next()  # its turn came at the same moment
             raise
 
@@ -119,9 +119,9 @@ class FairQueue:
         while not self._taken and (queue := self._urgent or self._waiting):
             client_address = next(iter(queue))
             waiting = queue.pop(client_address)
-            called = waiting.popleft()
+            turn = waiting.popleft()
             if waiting:
                 queue[client_address] = waiting  # after all other addresses
-            if not called.done():
-                called.set_result(None)
+            if not turn.done():
+                turn.set_result(None)
                 self._taken = True

@@ -27,7 +27,7 @@ def handlers() -> Iterator[None]:
 def test_no_signal() -> None:
     """A pause takes its time, and the level decides the exit code."""
     with RunSignals() as signals:
-        assert signals.must_end_within(0.001) is False
+        assert signals.wait_for_end(0.001) is False
         signals.sleep(0.001)
         assert signals.exit_code is None
 
@@ -41,7 +41,7 @@ def test_the_first_signal(number: signal.Signals, code: int) -> None:
     """It ends pauses and interrupts nothing else; the exit code follows the shell convention."""
     with RunSignals() as signals:
         os.kill(os.getpid(), number)
-        assert signals.must_end_within(300) is True
+        assert signals.wait_for_end(300) is True
         assert signals.exit_code == code
         signals.sleep(0.001)
 
@@ -50,7 +50,7 @@ def test_a_second_signal() -> None:
     """It interrupts everything; the exit code of the first signal remains."""
     with RunSignals() as signals:
         os.kill(os.getpid(), signal.SIGTERM)
-        signals.must_end_within(300)
+        signals.wait_for_end(300)
         with pytest.raises(SecondSignalError):
             signal.raise_signal(signal.SIGINT)
         assert signals.exit_code == 143
@@ -61,7 +61,7 @@ def test_a_signal_that_is_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with RunSignals() as signals:
         os.kill(os.getpid(), signal.SIGHUP)
-        assert signals.must_end_within(0.001) is False
+        assert signals.wait_for_end(0.001) is False
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 

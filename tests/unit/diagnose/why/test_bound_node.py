@@ -70,12 +70,12 @@ def bound(
     cluster_configuration: CompiledConfiguration | None = KNOWN_CONFIGURATION,
     *,
     nodes: tuple[Item, ...] | None = None,
-    **node_facts: Node,
+    **placement_nodes: Node,
 ) -> Explanation:
     """Explain a pod, with the facts of nodes by now; by default, of one of the fabric."""
-    facts = {name.replace("_", "-"): facts for name, facts in node_facts.items()}
+    facts = {name.replace("_", "-"): facts for name, facts in placement_nodes.items()}
     return explain_with(
-        pod, cluster_configuration, nodes=nodes, node_facts=facts or {"node-1": V100_NODE}
+        pod, cluster_configuration, nodes=nodes, placement_nodes=facts or {"node-1": V100_NODE}
     )
 
 
@@ -247,7 +247,7 @@ def test_use_on_a_node_elsewhere() -> None:
     pod = admitted(V100_NODE)
     facts = {"node-1": H100_NODE}
     assert (
-        explain_with(pod, KNOWN_CONFIGURATION, node_facts=facts, logs=(log(RDMA),)).answer.code
+        explain_with(pod, KNOWN_CONFIGURATION, placement_nodes=facts, logs=(log(RDMA),)).answer.code
         == "Equipped"
     )
 
@@ -283,7 +283,7 @@ def test_rights_on_a_node_of_the_fabric(rights: MemoryRights, rdma: str, code: s
     shell = ContainerProcesses("trainer", rights=rights)
     pod = admitted(node(**CORDONED))
     explanation = explain_with(
-        pod, KNOWN_CONFIGURATION, node_facts={"node-1": V100_NODE}, processes=(shell,)
+        pod, KNOWN_CONFIGURATION, placement_nodes={"node-1": V100_NODE}, processes=(shell,)
     )
     assert (explanation.rdma, explanation.answer.code) == (rdma, code)
     assert "assuming" not in explanation.answer.text
@@ -294,8 +294,10 @@ def test_rights_on_a_node_elsewhere() -> None:
     limited = ContainerProcesses("trainer", rights=MemoryRights(65532, False, 64))
     facts = {"node-1": H100_NODE}
     pod = admitted(V100_NODE)
-    answer = explain_with(pod, KNOWN_CONFIGURATION, node_facts=facts, processes=(limited,)).answer
-    assert answer.code == "CannotLockMemory"
+    explanation = explain_with(
+        pod, KNOWN_CONFIGURATION, placement_nodes=facts, processes=(limited,)
+    )
+    assert explanation.answer.code == "CannotLockMemory"
 
 
 def test_an_unread_script_on_a_node_of_the_fabric() -> None:
@@ -309,7 +311,7 @@ def test_an_unread_script_on_a_node_of_the_fabric() -> None:
     changed = explain_with(
         pod,
         KNOWN_CONFIGURATION,
-        node_facts={"node-1": V100_NODE},
+        placement_nodes={"node-1": V100_NODE},
         changed_config_maps={"entry": LATER},
     )
     assert (changed.rdma, changed.answer.code) == ("unsure", "ConfigMapChanged")

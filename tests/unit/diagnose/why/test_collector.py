@@ -399,7 +399,7 @@ def test_an_amount_that_cannot_be_counted() -> None:
     (view,) = collect(FakeCluster(answers)).nodes or ()
     assert view.status.allocatable == offered
     answers = everything(pod_in_cluster(IN_DOUBT)) | {"/api/v1/nodes/node-1": node}
-    facts = collect(FakeCluster(answers)).node_facts
+    facts = collect(FakeCluster(answers)).placement_nodes
     assert facts["node-1"].resources == {"rdma/x": 1}
 
 
@@ -807,8 +807,8 @@ def test_pods_without_the_right_to_list_them() -> None:
 
 def test_the_facts_of_nodes() -> None:
     """A pod without a node is compared with their labels."""
-    assert collect(FakeCluster(everything(unplaced()))).node_facts["n"].labels == {"a": "b"}
-    assert collect(FakeCluster(everything(pod_in_cluster()))).node_facts == {}
+    assert collect(FakeCluster(everything(unplaced()))).placement_nodes["n"].labels == {"a": "b"}
+    assert collect(FakeCluster(everything(pod_in_cluster()))).placement_nodes == {}
 
 
 IN_DOUBT = status("unsure", "NodesUnavailable")
@@ -821,16 +821,16 @@ def test_the_node_that_settles_a_doubt() -> None:
     answers = everything(pod_in_cluster(IN_DOUBT)) | {node: manifest}
     api = FakeCluster(answers)
     evidence = collect(api)
-    assert evidence.node_facts["node-1"].labels == {"a": "b"}
+    assert evidence.placement_nodes["node-1"].labels == {"a": "b"}
     assert evidence.unread == ()
     assert [path for path, _ in api.asked if "/nodes" in path] == [node]
     without_fabric = FakeCluster(
         answers | everything(pod_in_cluster(status("no", "FabricUnknown")))
     )
-    assert collect(without_fabric).node_facts.keys() == {"node-1"}
+    assert collect(without_fabric).placement_nodes.keys() == {"node-1"}
     for other in (status("unsure", "MemlockUnknown"), status("no", "FabricAmbiguous")):
         api = FakeCluster(answers | everything(pod_in_cluster(other)))
-        assert collect(api).node_facts == {}
+        assert collect(api).placement_nodes == {}
         assert node not in [path for path, _ in api.asked]
 
 
@@ -853,8 +853,8 @@ def test_the_node_of_an_equipped_pod(annotations: dict[str, str], is_read: bool)
         f"{LAB}/resourcequotas": listed(),
     }
     evidence = collect(FakeCluster(answers), configuration=fabrics(V100))
-    assert ("node-1" in evidence.node_facts) is is_read
-    assert collect(FakeCluster(answers)).node_facts == {}
+    assert ("node-1" in evidence.placement_nodes) is is_read
+    assert collect(FakeCluster(answers)).placement_nodes == {}
 
 
 @pytest.mark.parametrize(
@@ -870,7 +870,7 @@ def test_a_node_that_cannot_be_read(answer: Any, unread: tuple[str, ...]) -> Non
     """The node then settles nothing."""
     answers = everything(pod_in_cluster(IN_DOUBT)) | {"/api/v1/nodes/node-1": answer}
     evidence = collect(FakeCluster(answers))
-    assert (evidence.node_facts, evidence.unread) == ({}, unread)
+    assert (evidence.placement_nodes, evidence.unread) == ({}, unread)
 
 
 def test_the_limit_range_of_a_limit() -> None:

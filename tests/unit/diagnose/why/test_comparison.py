@@ -453,11 +453,11 @@ def test_a_pod_whose_node_has_no_fabric() -> None:
     index = build_fabric_index(facts, KNOWN_CONFIGURATION)
     decision = decide_on(new_pod(nodeName="node-1"), decision_input(fabric_index=index))
     pod = deepcopy(decision.pod) | {"kind": "Pod"}
-    for evidence in ({"node_facts": facts}, {"facts": Facts(nodes=facts)}):
+    for evidence in ({"placement_nodes": facts}, {"facts": Facts(nodes=facts)}):
         answer = explain_with(pod, KNOWN_CONFIGURATION, **evidence).answer
         assert answer.text.startswith("No RDMA: no fabric matches the node that the pod names: ")
     answer = explain_with(
-        _on_no_fabric(nodeName="node-1"), KNOWN_CONFIGURATION, node_facts=facts
+        _on_no_fabric(nodeName="node-1"), KNOWN_CONFIGURATION, placement_nodes=facts
     ).answer
     assert "requests nvidia.com/gpu, which no fabric lists: " in answer.text
     nowhere = explain_with(pod, KNOWN_CONFIGURATION).answer

@@ -341,10 +341,10 @@ def test_a_node_of_no_fabric() -> None:
     pod = from_config_map()
     pod["spec"]["nodeName"] = "node-1"
     assert (
-        explain_with(pod, KNOWN_CONFIGURATION, config_maps=ON, node_facts=facts).answer.code
+        explain_with(pod, KNOWN_CONFIGURATION, config_maps=ON, placement_nodes=facts).answer.code
         == "NodeOutsideFabric"
     )
-    off = explain_with(pod, KNOWN_CONFIGURATION, config_maps=OFF, node_facts=facts)
+    off = explain_with(pod, KNOWN_CONFIGURATION, config_maps=OFF, placement_nodes=facts)
     assert off.answer.code == "NcclIbDisabled"
 
 
@@ -354,7 +354,7 @@ def test_a_node_of_another_fabric() -> None:
     pod = with_script()
     pod["spec"]["nodeName"] = "node-1"
     explanation = explain_with(
-        pod, KNOWN_CONFIGURATION, config_maps=maps, node_facts={"node-1": NODE_OF_H100}
+        pod, KNOWN_CONFIGURATION, config_maps=maps, placement_nodes={"node-1": NODE_OF_H100}
     )
     assert (explanation.rdma, explanation.answer.code) == ("no", "NodeOutsideFabric")
 

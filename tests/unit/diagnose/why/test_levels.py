@@ -188,7 +188,7 @@ def _of_pending() -> Iterator[Explanation]:
         yield explain(pending(containers=containers), nodes=nodes)
     broken = pool_node("a")
     broken["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
-    yield explain(pending("x"), nodes=[broken], node_facts={"a": node_of(broken)})
+    yield explain(pending("x"), nodes=[broken], placement_nodes={"a": node_of(broken)})
 
 
 def _of_controllers() -> Iterator[Explanation]:

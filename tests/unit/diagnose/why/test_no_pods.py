@@ -40,7 +40,7 @@ def controller(kind: str, name: str = "a", **fields: Any) -> KubernetesObject:
 
 def without_pods(
     kind: str,
-    *between: KubernetesObject,
+    *intermediates: KubernetesObject,
     events: Iterable[dict[str, Any]] = (),
     unread: tuple[ReadFailure, ...] = (),
     **fields: Any,
@@ -48,12 +48,14 @@ def without_pods(
     """Explain a controller that has no pods."""
     about = tuple(map(Event.model_validate, events))
     subject = controller(kind, **fields)
-    return explain_without_pods(Workload("lab", subject, between, events=about, unread=unread))
+    return explain_without_pods(
+        Workload("lab", subject, intermediates, events=about, unread=unread)
+    )
 
 
-def now(kind: str, *between: KubernetesObject, **fields: Any) -> list[Finding]:
+def now(kind: str, *intermediates: KubernetesObject, **fields: Any) -> list[Finding]:
     """Return the findings, the answer first; the controller is never well."""
-    explanation = without_pods(kind, *between, **fields)
+    explanation = without_pods(kind, *intermediates, **fields)
     assert (explanation.rdma, explanation.well, explanation.pod) == ("no", False, "")
     assert explanation.owners == (f"{kind} a",)
     return [explanation.answer, *chapter_findings(explanation, "podStatus")]
@@ -204,21 +206,23 @@ def test_one_refusal_is_told_once() -> None:
 
 
 def with_pods(
-    subject: KubernetesObject, *between: KubernetesObject, events: Iterable[dict[str, Any]] = ()
+    subject: KubernetesObject,
+    *intermediates: KubernetesObject,
+    events: Iterable[dict[str, Any]] = (),
 ) -> Explanation | None:
     """Explain why a controller with a pod, created at CREATED, cannot create more."""
     about = tuple(map(Event.model_validate, events))
     return explain_missing_pods(
-        Workload("lab", subject, between, ("a-0",), newest=CREATED, events=about)
+        Workload("lab", subject, intermediates, ("a-0",), newest=CREATED, events=about)
     )
 
 
 def test_a_controller_that_cannot_create_more_pods() -> None:
     """The condition of a ReplicaSet counts, or a newer Event about another kind."""
     for kind in ("ReplicaSet", "Deployment"):
-        between = [controller("ReplicaSet", "a-1", status=failing(QUOTA))]
+        intermediates = [controller("ReplicaSet", "a-1", status=failing(QUOTA))]
         subject = controller(kind, status={} if kind == "Deployment" else failing(QUOTA))
-        explanation = with_pods(subject, *(between if kind == "Deployment" else []))
+        explanation = with_pods(subject, *(intermediates if kind == "Deployment" else []))
         assert explanation is not None
         assert (explanation.rdma, explanation.well, explanation.pod) == ("no", False, "")
         assert explanation.answer.code == "QuotaExceeded"

@@ -44,7 +44,9 @@ def now(
     facts = {item["metadata"]["name"]: node_of(item) for item in nodes}
     owner = job()
     owner["spec"]["template"]["spec"]["nodeSelector"] = spec.get("nodeSelector", {})
-    explanation = explain(pod, nodes=nodes, node_facts=facts, unfinished_pods=pods, owners=[owner])
+    explanation = explain(
+        pod, nodes=nodes, placement_nodes=facts, unfinished_pods=pods, owners=[owner]
+    )
     assert not explanation.well
     return chapter_findings(explanation, "podStatus")
 
@@ -307,7 +309,7 @@ def test_a_label_that_somebody_added() -> None:
     nodes = [node("a", gpus="8")]
     facts = {"a": node_of(nodes[0])}
     kata = "RuntimeClass kata (scheduling.nodeSelector)"
-    explanation = explain(pod, nodes=nodes, node_facts=facts, runtime_class=kata)
+    explanation = explain(pod, nodes=nodes, placement_nodes=facts, runtime_class=kata)
     (finding,) = chapter_findings(explanation, "podStatus")
     assert finding.code == "BlockedBySelection"
     assert finding.remedy == (
@@ -437,7 +439,7 @@ def test_pods_of_any_shape(broken: dict[str, Any]) -> None:
     pod = pending(FULL, **broken)
     item = node("a", gpus="8")
     for facts in ({"a": node_of(item)}, {}):
-        explanation = explain(pod, nodes=[item], node_facts=facts)
+        explanation = explain(pod, nodes=[item], placement_nodes=facts)
         assert chapter_findings(explanation, "podStatus")
 
 
@@ -455,7 +457,7 @@ def test_a_node_without_facts() -> None:
     resources = {"requests": {V100: "8"}, "limits": {V100: "8"}}
     containers = [{"name": "main", "resources": resources}]
     pod = pending(FULL, containers=containers, nodeSelector={"pool": "b"})
-    explanation = explain(pod, nodes=pools, node_facts={"a": node_of(pools[0])})
+    explanation = explain(pod, nodes=pools, placement_nodes={"a": node_of(pools[0])})
     (finding,) = chapter_findings(explanation, "podStatus")
     assert finding.code == "Insufficient"
     assert "(b) has enough of it free" in finding.text

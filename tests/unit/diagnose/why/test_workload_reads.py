@@ -1,4 +1,4 @@
-"""The pods of a controller, and the objects between."""
+"""The pods of a controller, and the intermediate objects."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def test_pods_through_the_objects_between() -> None:
     )
     workload = read(deployment(*pods))
     assert workload.pods == ("new-9", "old-9", "new-10")
-    assert [child.metadata.name for child in workload.between] == ["d-2", "d-1"]
+    assert [child.metadata.name for child in workload.intermediates] == ["d-2", "d-1"]
     assert workload.controller.title == "Deployment d"
     assert (workload.unread, workload.namespace, workload.newest) == ((), "lab", "3")
 
 
 def test_events_where_there_are_no_pods() -> None:
-    """They are about the controller and the objects between, oldest first.
+    """They are about the controller and the intermediate objects, oldest first.
 
     An Event about an earlier object with the same name is left out.
     """

@@ -209,7 +209,7 @@ def test_in_a_cluster_it_manages_its_own() -> None:
     assert isinstance(chosen, SelfManagedCertificate)
     installation = chosen._managed.installation
     assert (installation.namespace, installation.service) == ("lab", "rdma-webhook")
-    assert installation.configurations == INSTALLATION.configurations
+    assert installation.webhook_configurations == INSTALLATION.webhook_configurations
     assert chosen.check().detail == "not tried yet"
 
 

@@ -35,7 +35,7 @@ class Server:
         self.codes = {MUTATING.path: 403, VALIDATING.path: 403}
         self.connections, self.reachable = 0, False
         self.state, self.metrics, self.lines = State(), Metrics(), Lines()
-        self.proof = PermissionCheck(self._connect, INSTALLATION.configurations, self.state)
+        self.proof = PermissionCheck(self._connect, INSTALLATION.webhook_configurations, self.state)
 
     def _connect(self) -> Server:
         self.connections += 1
@@ -62,7 +62,7 @@ class Server:
             self.metrics.registry.get_sample_value(
                 "rdma_webhook_guarded", {"kind": configuration.kind}
             )
-            for configuration in INSTALLATION.configurations
+            for configuration in INSTALLATION.webhook_configurations
         ]
 
     def logged(self) -> list[tuple[str, str, Any]]:

@@ -101,9 +101,9 @@ def test_a_closed_connection_holds_nothing() -> None:
 
 def test_descriptors_bound_connections_too() -> None:
     """A connection costs enough that every listener keeps its part of the descriptors."""
-    assert LIMITS.within(5) == Limits(connection=20, in_all=100, per_address=60)
-    assert LIMITS.within(1000) == LIMITS
-    assert LIMITS.within(-3).connection == 100
+    assert LIMITS.for_connections(5) == Limits(connection=20, in_all=100, per_address=60)
+    assert LIMITS.for_connections(1000) == LIMITS
+    assert LIMITS.for_connections(-3).connection == 100
 
 
 @pytest.mark.parametrize(

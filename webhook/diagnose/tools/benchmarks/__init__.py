@@ -18,8 +18,10 @@ from webhook.diagnose.tools.logs import LogReport, MatchedLine, matched_lines, r
 from webhook.diagnose.tools.observations import Line
 
 _Read = Callable[[Sequence[Line]], list[Measurement]]
-#: Words that a text for the reader must contain: the log of a large job is long.
+#: A text without any of these words has nothing for the reader of perftest, and is not read by it:
+#: the log of a large job is long.
 _PERFTEST = ("#bytes", " Test", "ib_")
+#: The other readers, each after a word that a text for it must contain.
 _READERS: tuple[tuple[str, _Read], ...] = (
     ("test_info", read_perftest_json),
     ("# ", read_nccl_tests),

@@ -99,7 +99,7 @@ _HEADER = re.compile(r"\s*(?:#bytes\s{1,40}#iterations|# nThread \d|\S.{0,60}(?:
 _DIGITS = re.compile(r"\d+")
 
 
-def split_nodes(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
+def benchmark_lines_by_node(lines: Sequence[Line]) -> dict[str | None, list[Line]]:
     """Return the lines by node, without prefixes; lines without a prefix have the key None."""
     split = [(line, _NODE_PREFIX.fullmatch(line.text)) for line in lines]
     nodes_with_header = {match[1] for _, match in split if match and _HEADER.match(match[2] or "")}

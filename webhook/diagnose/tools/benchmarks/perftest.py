@@ -93,15 +93,16 @@ class _Run:
 def read_perftest(lines: Iterable[Line], failures: Collection[int]) -> list[Measurement]:
     """Read all runs of perftest; `failures` are the numbers of lines about failures."""
     runs: list[_Run] = []
-    cuda = False
+    cuda_before_title = False
     for line in lines:
         run = _run_of(line, runs)
-        cuda = cuda or bool(_CUDA.search(line.text))
+        cuda_before_title = cuda_before_title or bool(_CUDA.search(line.text))
         if run is None:
             continue
         if _read(run, line):
             run.last = line.number
-            run.cuda, cuda = run.cuda or (cuda and bool(run.titles)), cuda and not run.titles
+            if run.titles:
+                run.cuda, cuda_before_title = run.cuda or cuda_before_title, False
         if line.number in failures and not run.rows:
             run.failed, run.last = True, line.number
     return [_measurement(run) for run in runs if run.has_output]
@@ -206,7 +207,7 @@ def _kind_without_title(run: _Run) -> tuple[str | None, Kind | None, bool | None
 
 
 def _duration(run: _Run) -> bool | None:
-    if "tps average" in run.columns or any(command.duration for command in run.commands):
+    if "tps average" in run.columns or any(command.has_duration for command in run.commands):
         return True
     return False if run.commands else None
 
@@ -245,8 +246,7 @@ _PROGRAM = re.compile(r"(?:^|[\s/;&|(])(ib_(?:write|read|send|atomic)_(?:bw|lat)
 _NOTICE = re.compile(r"\[\d{1,6}\][+-]? |.{0,200} invoked oom-killer")
 #: Option with a value → the field of the command.
 _VALUES = {
-    "-d": "device", "--ib-dev": "device",
-    "-i": "port", "--ib-port": "port",
+    "-d": "device", "--ib-dev": "device", "-i": "port", "--ib-port": "port",
     "-D": "duration", "--duration": "duration",
 }  # fmt: skip
 #: Options with a value that is ignored; the word after them is not a server.
@@ -269,7 +269,7 @@ class PerftestCommand(NamedTuple):
     test: str
     device: str | None = None
     port: int | None = None
-    duration: bool = False
+    has_duration: bool = False
     bidirectional: bool = False
     #: The server address of a client.
     server: str | None = None
@@ -308,7 +308,7 @@ def _with_value(command: PerftestCommand, field: str | None, value: str) -> Perf
     if field == "port" and value.isascii() and value.isdigit():
         return command._replace(port=int(value[:4]))
     if field == "duration":
-        return command._replace(duration=True)
+        return command._replace(has_duration=True)
     return command
 
 

@@ -45,11 +45,13 @@ def read_lsmod(lines: Sequence[Line]) -> Reading:
             above = set() if _HEADER.fullmatch(line.text) else None
         elif above is not None:
             above.add(module["name"])
-        loaded = _peermem(module, above) if module else None
-        if above is not None or loaded or (module and module["live"]):
+        peermem = _peermem(module, above) if module else None
+        if above is not None or peermem or (module and module["live"]):
             recognized.add(line.number)
-        if loaded:
-            observations.append(PropertyObservation(Origin(_LSMOD, line.number), "peermem", loaded))
+        if peermem:
+            observations.append(
+                PropertyObservation(Origin(_LSMOD, line.number), "peermem", peermem)
+            )
     return Reading(tuple(observations), frozenset(recognized))
 
 

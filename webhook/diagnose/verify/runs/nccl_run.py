@@ -110,7 +110,7 @@ class NcclRun:
                 return matching_pod
             if run_environment.now() > deadline:
                 raise self._timeout_error(timeout)
-            if run_environment.must_end_within(_PAUSE):
+            if run_environment.wait_for_end(_PAUSE):
                 raise _interruption()
 
     def _started_launcher(self) -> PodRecord | None:

@@ -183,6 +183,6 @@ class RunEnvironment(NamedTuple):
     #: Takes the log of a pair.
     save_log: Callable[[NodePair, str], None]
     #: Waits for some seconds; returns True, immediately, if the run must end.
-    must_end_within: Callable[[float], bool]
+    wait_for_end: Callable[[float], bool]
     #: Returns the seconds of a monotonic clock.
     now: Callable[[], float]

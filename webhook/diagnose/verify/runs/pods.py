@@ -296,6 +296,6 @@ class PodPoll:
                 if (
                     not silent
                     or self._environment.now() > deadline
-                    or self._environment.must_end_within(_WATCH_PAUSE)
+                    or self._environment.wait_for_end(_WATCH_PAUSE)
                 ):
                     raise

@@ -91,7 +91,7 @@ class NodeRun:
                 except StopIteration as done:
                     self._results[number] = done.value
                     del active[number]
-            if active and self._environment.must_end_within(_PAUSE):
+            if active and self._environment.wait_for_end(_PAUSE):
                 raise interruption(len(self._results), self._plan.pair_count)
 
 

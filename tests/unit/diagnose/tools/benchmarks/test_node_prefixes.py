@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import ROW_GBITS, bandwidth, nccl_tests
 from webhook.diagnose.tools.benchmarks import read_output_lines
-from webhook.diagnose.tools.benchmarks.measurements import output_lines, split_nodes
+from webhook.diagnose.tools.benchmarks.measurements import benchmark_lines_by_node, output_lines
 
 
 def prefixed(name: str, text: str) -> list[str]:
@@ -23,7 +23,7 @@ def in_turn(*texts: list[str]) -> str:
 def test_nodes_are_separated(output: str) -> None:
     """Each node has its own lines, with their numbers in the whole text."""
     text = in_turn(prefixed("gpu-01", output), prefixed("gpu-02.lab", output))
-    nodes = split_nodes(output_lines(text))
+    nodes = benchmark_lines_by_node(output_lines(text))
     assert list(nodes) == ["gpu-01", "gpu-02.lab"]
     assert [line.number for line in nodes["gpu-02.lab"][:3]] == [2, 4, 6]
     assert [line.text for line in nodes["gpu-01"]] == [line.strip() for line in output.splitlines()]
@@ -35,7 +35,7 @@ def test_nodes_are_separated(output: str) -> None:
 def test_a_node_that_failed() -> None:
     """It has no header of a benchmark, but a similar name; failures keep their line numbers."""
     text = "\n".join([*prefixed("gpu-1", bandwidth()), "gpu-17: Couldn't allocate MR"])
-    nodes = split_nodes(output_lines(text))
+    nodes = benchmark_lines_by_node(output_lines(text))
     assert list(nodes) == ["gpu-1", "gpu-17"]
     (failure,) = read_output_lines(nodes["gpu-17"]).failures
     assert (failure.number, failure.known_line.code) == (len(text.splitlines()), "PerftestNoMemory")
@@ -46,7 +46,7 @@ def test_what_pdsh_says_itself() -> None:
     text = "\n".join(
         [*prefixed("n1", bandwidth()), "pdsh@head: n2: ssh exited with exit code 137", "n1:"]
     )
-    nodes = split_nodes(output_lines(text))
+    nodes = benchmark_lines_by_node(output_lines(text))
     assert [line.text for line in nodes["n2"]] == ["ssh exited with exit code 137"]
     assert nodes["n1"][-1].text == ""
 
@@ -64,11 +64,11 @@ def test_what_pdsh_says_itself() -> None:
 def test_what_programs_write(line: str) -> None:
     """A word and a colon are not a node unless a benchmark begins after them."""
     lines = output_lines(f"{bandwidth()}{line}\n")
-    assert split_nodes(lines) == {None: lines}
+    assert benchmark_lines_by_node(lines) == {None: lines}
 
 
 def test_lines_of_nobody() -> None:
     """Lines without a prefix belong to no node."""
     text = "\n".join(["begin", *prefixed("n1", bandwidth()), "end"])
-    nodes = split_nodes(output_lines(text))
+    nodes = benchmark_lines_by_node(output_lines(text))
     assert [line.text for line in nodes[None]] == ["begin", "end"]

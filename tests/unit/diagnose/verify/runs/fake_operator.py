@@ -80,12 +80,12 @@ class FakeOperator:
     def environment(self) -> NcclEnvironment:
         """The environment of a run."""
         run = RunEnvironment(
-            self, lambda _: self.problem, lambda *_: None, lambda *_: None, self.must_end_within,
+            self, lambda _: self.problem, lambda *_: None, lambda *_: None, self.wait_for_end,
             lambda: self.time,
         )  # fmt: skip
         return NcclEnvironment(run, _Jobs(self), self.progress.append, self.saved_logs.append)
 
-    def must_end_within(self, seconds: float) -> bool:
+    def wait_for_end(self, seconds: float) -> bool:
         """Let time pass."""
         self.time += seconds
         self._pauses += 1

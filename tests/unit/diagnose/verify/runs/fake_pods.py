@@ -156,7 +156,7 @@ class FakeEnvironment:
             lambda _: self.problem,
             self._report_progress,
             self._save_log,
-            self.must_end_within,
+            self.wait_for_end,
             lambda: self.time,
         )
 
@@ -166,7 +166,7 @@ class FakeEnvironment:
         run.measure()
         return run
 
-    def must_end_within(self, seconds: float) -> bool:
+    def wait_for_end(self, seconds: float) -> bool:
         """Let time pass."""
         self.time += seconds
         self._pauses += 1

@@ -355,7 +355,7 @@ def test_an_interruption(pauses: int) -> None:
     assert finding.text == f"The run was interrupted after {done} of 3 pairs."
     before = [*pods.pods]
     removed = remove_pods(
-        pods, run_selector("verify-0123abcd"), environment.must_end_within, lambda: environment.time
+        pods, run_selector("verify-0123abcd"), environment.wait_for_end, lambda: environment.time
     )
     assert [pod.metadata.name for pod in removed] == before
     assert not pods.pods
