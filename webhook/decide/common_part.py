@@ -21,7 +21,7 @@ from webhook.decide.fabric_variables import variables_without_evidence_of_all
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.json import Json, JsonObject
 from webhook.model.names import MAX_LABEL_LENGTH
-from webhook.model.pod import CONTAINER_FIELDS, PodManifest, at
+from webhook.model.pod import CONTAINER_FIELDS, PodManifest
 from webhook.model.pod.environment import field_path
 
 #: The value of what differs.
@@ -158,42 +158,59 @@ def _container(
     container: JsonObject, env: Json, names: frozenset[str], read_keys: set[str]
 ) -> JsonObject:
     """Return a container whose `env` has no indexes, unless something refers to the variable."""
-    if env.__class__ is not list or not all(map(_has_name, env)):
+    env_names = _names_in(env)
+    if env_names is None:
         read_keys.update((*_INDEXED, _NAME))  # it may read any of them
         return container
-    unread = _unread(container, env, names)
+    unread = _unread(container, env_names, names)
     for item in env:
         if "valueFrom" in item and item["name"] not in unread:
             read_keys.update(_keys_read_by(item["valueFrom"]))
     if not unread:
         return container
-    return {**container, "env": [_item(item, unread) for item in env]}
+    part = list(env)
+    for name in unread:
+        position = env_names.index(name)
+        part[position] = _without_index(env[position])
+    return {**container, "env": part}
 
 
-def _has_name(item: Json) -> bool:
-    return item.__class__ is dict and item.get("name").__class__ is str
+def _names_in(env: Json) -> list[str] | None:
+    """Return the names of the variables, None if one has none."""
+    if env.__class__ is not list or {*map(type, env)} != {dict}:
+        return None
+    names = [variable.get("name") for variable in env]
+    return names if {*map(type, names)} == {str} else None
 
 
-def _unread(container: JsonObject, env: list[JsonObject], names: frozenset[str]) -> set[str]:
+def _unread(container: JsonObject, env_names: list[str], names: frozenset[str]) -> set[str]:
     """Return the variables with an index that occur only once in a container: where `env` sets it.
 
     A command or another variable that names one may depend on its value.
     """
-    indexed = names.intersection([item["name"] for item in env])
+    indexed = names.intersection(env_names)
     if not indexed:
         return set()
+    written = _written(container)
+    return {name for name in indexed if _occurs_once(name, written)}
+
+
+def _written(node: JsonObject) -> bytes:
+    """Return a part of the pod as JSON, b"" if it is nested too deeply for that."""
     try:
-        written = orjson.dumps(container)
-    except orjson.JSONEncodeError:  # it is nested too deeply
-        return set()
-    return {name for name in indexed if len(_AS_WORD[name].findall(written)) == 1}
+        return orjson.dumps(node)
+    except orjson.JSONEncodeError:
+        return b""
 
 
-def _item(item: JsonObject, unread: set[str]) -> JsonObject:
+def _occurs_once(name: str, written: bytes) -> bool:
+    """Return whether a word occurs once in a text that contains it."""
+    return written.count(name.encode()) == 1 or len(_AS_WORD[name].findall(written)) == 1
+
+
+def _without_index(item: JsonObject) -> JsonObject:
     name, value = item["name"], item.get("value")
-    if name not in unread or value.__class__ is not str:
-        return item
-    return {**item, "value": _PATTERNS[name].sub(_ANY, value)}
+    return {**item, "value": _PATTERNS[name].sub(_ANY, value)} if value.__class__ is str else item
 
 
 def _keys_read_by(source: Json) -> Iterator[str]:
@@ -234,16 +251,9 @@ def _token_of(volumes: list[Json], containers: dict[str, list[JsonObject]]) -> s
 
 
 def _reads_resource(volume: JsonObject) -> bool:
-    """Return whether a projected volume reads a resource: an outcome may then have its name."""
-    return any(
-        at(item, ("resourceFieldRef",)) is not None
-        for source in _listed(at(volume, ("projected", "sources")))
-        for item in _listed(at(source, ("downwardAPI", "items")))
-    )
-
-
-def _listed(items: Json) -> list[Json]:
-    return items if items.__class__ is list else []
+    """Return whether a projected volume may read a resource: an outcome may then have its name."""
+    written = _written(volume)
+    return not written or b"resourceFieldRef" in written
 
 
 def _flat(containers: dict[str, list[JsonObject]]) -> Iterator[JsonObject]:

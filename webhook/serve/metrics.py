@@ -114,9 +114,12 @@ class Metrics:
         rdma = decision.verdict.rdma if decision.verdict else ""
         fabric = decision.fabric or ""
         self._traffic.decisions(allowed, decision.reason.code, rdma, fabric).inc()
-        mutations = self._traffic.mutations
-        for outcome in decision.outcomes:
-            mutations(outcome.mutation, outcome.status, outcome.reason.code).inc()
+        self._traffic.outcomes.update(
+            [
+                (outcome.mutation, outcome.status, outcome.reason.code)
+                for outcome in decision.outcomes
+            ]
+        )
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""

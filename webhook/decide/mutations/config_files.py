@@ -232,6 +232,8 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 def _warn_dropped(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
     """Warn about variables that a target's command drops, and that no file replaces."""
     settings = analysis.command_reader.settings(target.path)
+    if not settings.drops_env:
+        return
     env, fabric = draft.container(target.path).env, analysis.fabric
     assert fabric is not None
     dropped = [
@@ -239,7 +241,7 @@ def _warn_dropped(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
         for name, _ in desired_env(fabric, {}, host_network=analysis.original.host_network)
         if name in env and name not in settings.certain and not name.startswith("NCCL_")
     ]
-    if settings.drops_env and dropped:
+    if dropped:
         message = f"{settings.env_dropped_by} drops {', '.join(dropped)}: set them after it"
         draft.warned(target.name, ENV_DROPPED, message)
 

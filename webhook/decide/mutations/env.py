@@ -200,7 +200,8 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
     fabric = analysis.fabric
     assert fabric is not None
     original = analysis.containers[container.path]
-    user_env, host_network = original.env, analysis.original.host_network
+    user_env: Mapping[str, str | None] = original.env
+    host_network = analysis.original.host_network
     plan = plan_for(fabric, host_network=host_network)
     variables, missing, listed = plan.settings, plan.env_items, plan.listed
     excludes = "openmpi" in fabric.libraries and "if_exclude" in original.command_text
@@ -220,9 +221,10 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
         draft.append((*container.path, "env"), *missing)
         draft.applied(container.name, ADDED, f"set {listed}")
     settings = analysis.command_reader.settings(container.path)
-    effective = effective_env(user_env, settings, draft.container(container.path).env)
-    if effective:
-        warn_user_values(draft, analysis, container, effective, variables)
+    if settings.changes_env:
+        user_env = effective_env(user_env, settings, draft.container(container.path).env)
+    if user_env:
+        warn_user_values(draft, analysis, container, user_env, variables)
     return variables
 
 

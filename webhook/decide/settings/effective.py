@@ -33,7 +33,7 @@ def effective_env(
 
     `present` are the variables after the patch: a default in the command applies to none of these.
     """
-    if not settings.certain and not settings.drops_env:
+    if not settings.changes_env:
         return env
     effective = {} if settings.drops_env else dict(env)
     for setting in settings_in_effect(settings, present):

@@ -43,6 +43,8 @@ def nccl_files(pod: Pod, container: Container) -> Iterator[MountedFile]:
     chosen = container.env.get(_VARIABLE, "")
     if chosen != "":
         yield _chosen(pod, container, chosen)
+    if not container.mounts_with("nccl"):
+        return
     for path in (_OF_ROOT, _OF_SYSTEM) if chosen == "" else (_OF_SYSTEM,):
         mount = container.mount_at(path)
         if mount and isinstance(mount.get("subPath"), str):  # without, a directory is there
@@ -61,7 +63,7 @@ def _chosen(pod: Pod, container: Container, written: str | None) -> MountedFile:
 
 def openmpi_files(pod: Pod, container: Container) -> Iterator[MountedFile]:
     """Yield Open MPI's files in its order, each from a mount of its own or of its directory."""
-    mounts = [mount for mount in container.mounts if "mpi" in str(mount.get("mountPath"))]
+    mounts = container.mounts_with("mpi")
     for name, directories in _OPENMPI_FILES.items() if mounts else ():
         for mount in mounts:
             path = clean(str(mount.get("mountPath")))

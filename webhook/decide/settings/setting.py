@@ -73,6 +73,11 @@ class CommandSettings(NamedTuple):
     #: The scripts in ConfigMaps that the command runs, and whose text is not known.
     unread: tuple[DataKey, ...] = ()
 
+    @property
+    def changes_env(self) -> bool:
+        """Whether it certainly changes the variables."""
+        return bool(self.certain) or self.drops_env
+
 
 #: The settings of most commands.
 NO_SETTINGS = CommandSettings()

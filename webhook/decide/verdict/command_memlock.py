@@ -30,6 +30,8 @@ _LONGEST = 19  # digits; a longer number is more than any limit
 def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to registering memory that a target's command makes, or None."""
     name, settings = patched.target.name, patched.settings
+    if settings.memlock is None and settings.user is None:
+        return None
     obstacle = pinned_memory_obstacle(pod, patched)
     if obstacle and settings.memlock is not None and _is_low(settings.memlock.limit):
         limit = f"memlock is limited to {settings.memlock.limit} KiB ({settings.memlock.source})"

@@ -61,19 +61,23 @@ class PatchedTarget(NamedTuple):
         path, reader = target.path, analysis.command_reader
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         settings = _settings(analysis, path)
-        container, changed_user = pod.container(path), settings.user
+        container, declared_env = pod.container(path), reader.env(path)
+        changed_user = settings.user
         is_changed = changed_user is not None and changed_user.certain
+        user = "other" if is_changed else pod.user_of(container)
         patched = cls(
-            target=target._replace(user="other" if is_changed else pod.user_of(container)),
+            target=target if target.user == user else target._replace(user=user),
             container=container,
             original=analysis.containers[path],
-            declared_env=reader.env(path),
-            user_env={},
+            declared_env=declared_env,
+            user_env=declared_env.variables,
             command=reader.text_with_files(path),
             claims=visible_claims,
             settings=settings,
         )
-        env = effective_env(patched.declared_env.variables, settings, patched.present)
+        if not settings.changes_env:
+            return patched
+        env = effective_env(declared_env.variables, settings, patched.present)
         return patched._replace(user_env=env)
 
     @property
@@ -105,6 +109,8 @@ class PatchedTarget(NamedTuple):
         return self._setting(name) is not None
 
     def _setting(self, name: str) -> Setting | None:
+        if not self.settings.certain:
+            return None
         settings = settings_in_effect(self.settings, self.present)
         return next((setting for setting in settings if setting.name == name), None)
 
@@ -119,7 +125,8 @@ class PatchedTarget(NamedTuple):
 
     def uncertain_settings(self) -> Iterator[Setting]:
         """Yield the settings of its command that may keep a library off RDMA."""
-        return uncertain(self.settings, self.present)
+        if self.settings.certain or self.settings.possible:
+            yield from uncertain(self.settings, self.present)
 
 
 class PatchedPod(NamedTuple):

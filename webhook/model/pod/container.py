@@ -161,6 +161,10 @@ class Container:
         """Its mounts by their clean paths; no API server accepts two with the same."""
         return {clean(path): mount for path, mount in self._mount_paths()}
 
+    def mounts_with(self, word: str) -> list[JsonObject]:
+        """Return the mounts whose paths, not yet cleaned, contain a word."""
+        return [mount for mount in self.mounts if word in str(mount.get("mountPath"))]
+
     def mounted_parent(self, path: str) -> str | None:
         """Return the mount point above `path` that hides the image's directory (/etc), or None."""
         above = set(directories_above(path))

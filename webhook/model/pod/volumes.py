@@ -76,7 +76,7 @@ class Volume:
         Those of the volume that admission adds to each pod are left out: they are certificates.
         """
         sources = (self.manifest, *self.projected_sources)
-        names = (at(source, ("configMap", "name")) for source in sources)
+        names = [at(source, ("configMap", "name")) for source in sources if "configMap" in source]
         return [name for name in names if isinstance(name, str) and name not in _CERTIFICATES]
 
     def projected_item_lists(self) -> Iterator[list[JsonObject]]:

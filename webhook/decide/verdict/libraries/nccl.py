@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from webhook.decide.mutations.env import HCA_NOT_OF_FABRIC, IB_DISABLED, NET_SOCKET
+from webhook.decide.settings.terms import SWITCHES
 from webhook.decide.verdict.libraries.fabric_devices import device_lists, unseen_port
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
@@ -31,6 +32,7 @@ OFI_OVER_TCP = Reason(
     rdma="no",
 )
 NCCL_REASONS = (NET_PLUGIN, OFI_OVER_TCP)
+_VARIABLES = SWITCHES["NCCL"].keys()
 #: NCCL's own transports; it ignores case (nccl, src/plugin/net.cc).
 _OWN_TRANSPORTS = frozenset({"ib", "none", ""})
 #: The names of plugins that obey NCCL_IB_DISABLE.
@@ -55,6 +57,8 @@ class _Switch(NamedTuple):
 
 def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA in a target's variables for NCCL, or None."""
+    if _VARIABLES.isdisjoint(patched.user_env):
+        return None
     subject, switch = f"container {patched.target.name}", _switch(pod, patched)
     if switch is not None:
         message = f"{subject} sets {switch.setting}{switch.message_end}"

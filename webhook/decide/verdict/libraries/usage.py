@@ -34,7 +34,9 @@ def with_libraries_shown_by(
     pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
 ) -> PatchedTarget:
     """Return a target with other variables, and with the libraries that they show."""
-    changed = patched._replace(user_env=user_env)
+    changed = patched
+    if user_env is not patched.user_env:
+        changed = patched._replace(user_env=user_env)
     own_env = without_ours(user_env, pod.used_fabric)
     return changed._replace(
         carriers=_carriers(pod, changed, own_env), may_use_mpi=_may_use_mpi(pod, changed, own_env)
@@ -46,7 +48,9 @@ def without_ours(
 ) -> Mapping[str, str | None]:
     """Return the variables that no earlier call may have set for this fabric."""
     site_variables = fabric.env.site_variables if fabric else ()
-    ignored = _OWN.union(name for name, _ in site_variables)
+    ignored = _OWN.union([name for name, _ in site_variables])
+    if ignored.isdisjoint(user_env):
+        return user_env
     return {name: value for name, value in user_env.items() if name not in ignored}
 
 
