@@ -1,4 +1,4 @@
-"""docs/security.md names a test for each of its claims, and each of these tests exists."""
+"""docs/security.md names the tests that prove its claims, and each of these tests exists."""
 
 from __future__ import annotations
 
