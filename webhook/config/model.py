@@ -56,9 +56,9 @@ class DefaultsEntry(Entry):
     such pods is unknown, and they get no RDMA."""
 
     memory_limit: MemoryPolicy = "drop"
-    """Policy for `limits.memory` of the targets: `drop` removes it, except from containers
-    with MIG slices or a shared GPU, since other pods share their nodes; `keep` leaves it;
-    `keep-guaranteed` leaves it where the pod's QoS class is Guaranteed. A pod's
+    """Policy for `limits.memory` of the containers that need RDMA: `drop` removes it, except from
+    containers with MIG slices or a shared GPU, since other pods share their nodes; `keep` leaves
+    it; `keep-guaranteed` leaves it where the pod's QoS class is Guaranteed. A pod's
     `rdma.lab/memory-limit` takes precedence."""
 
     hcoll: Hcoll = "auto"
@@ -275,8 +275,9 @@ class FabricEntry(Entry):
     """Node labels that `pin: always` adds to the pod's nodeSelector."""
 
     env: dict[str, Scalar] = shared_default({})
-    """Other environment variables for every target. They replace variables from other fields. In a
-    cluster, values are strings: quote numbers, and words such as `true` and `off`."""
+    """Other environment variables for every container that needs RDMA. They replace variables from
+    other fields. In a cluster, values are strings: quote numbers, and words such as `true` and
+    `off`."""
 
 
 class FabricConfigurationSpec(Entry):

@@ -27,7 +27,7 @@ from webhook.decide.verdict import JUDGE_REASONS, ROOT_ASSUMED
 from webhook.model.annotations import INVALID_ANNOTATION
 from webhook.model.decision import Reason
 
-PATCHED = Reason("Patched", "The pod was changed; see the outcomes.", remedy="")
+PATCHED = Reason("Patched", "The pod was changed; the mutations show how.", remedy="")
 ALREADY_PATCHED = Reason(
     "AlreadyPatched", "The pod already has everything, so nothing was changed.", remedy=""
 )
@@ -50,7 +50,7 @@ INVALID_POD = Reason(
 )
 MUTATION_FAILED = Reason(
     "MutationFailed",
-    "A mutation denied the pod; see its outcome.",
+    "A mutation denied the pod; the denial gives the reason.",
     remedy="Correct what the denial names, or skip the mutation with rdma.lab/skip.",
     rdma="no",
 )

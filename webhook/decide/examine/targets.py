@@ -53,8 +53,8 @@ DEVICE_NOT_LISTED = Reason(
 )
 NODE_DEVICES = Reason(
     "NodeDevices",
-    "A privileged container without a GPU mounts the node's RDMA devices, in the node's network: "
-    "it has RDMA as it stands, and nothing was added.",
+    "A privileged container without a GPU mounts the node's RDMA devices and uses the node's "
+    "network: it has RDMA as it stands, and nothing was added.",
     remedy="",
     rdma="yes",
 )

@@ -138,8 +138,8 @@ MOUNTED = Reason(
 PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl.conf.", remedy="")
 NOT_NEEDED = Reason(
     "NotNeeded",
-    "The command does not mention sshd or drop the environment, and there is no envFrom, so env is "
-    "enough.",
+    "The command neither mentions sshd nor drops the environment, and there is no envFrom, so env "
+    "is enough.",
     remedy="",
     reportable=False,
 )
@@ -171,7 +171,7 @@ NO_ROOM = Reason(
 )
 LEFT_OUT = Reason(
     "LeftOut",
-    "The containers set a variable differently, or its value is not a literal.",
+    "The file omits a variable: the containers set it differently, or its value is not a literal.",
     remedy=(
         "Set the variable to the same literal value in all containers where sshd starts processes."
     ),

@@ -181,7 +181,7 @@ ENV_FROM = Reason(
 )
 NOT_FORWARDED = Reason(
     "NotForwarded",
-    "UCX settings do not reach Open MPI ranks over ssh.",
+    "Open MPI does not pass UCX settings on to ranks that it starts over ssh.",
     remedy="Add -x UCX_NET_DEVICES to mpirun.",
 )
 

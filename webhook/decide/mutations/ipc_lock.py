@@ -89,8 +89,8 @@ USER_NAMESPACE = Reason(
 )
 NOT_RAISED = Reason(
     "MemlockNotRaised",
-    "No annotation raises memlock: the user's own does not, the container's name is too long, or"
-    " there is no room.",
+    "No annotation raises memlock: your own does not, or the webhook could not add one, because "
+    "the container's name is too long or the annotations are full.",
     remedy=(
         "Remove your own ulimit annotation, give the container a name of at most 53 characters, "
         "or shorten the pod's annotations (at most 256 KiB in total)."
@@ -221,7 +221,10 @@ def _warn(draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason) -
     if memlock == "unlimited" or _is_raised(draft, analysis, target):
         return
     if memlock == "nri":
-        message = "no annotation raises memlock: its key is too long, or the annotations are full"
+        message = (
+            "memlock is not raised: the annotation's key would be too long, or the annotations are "
+            "full"
+        )
         if any(key in draft.view.annotations for key in memlock_annotations(target.name)):
             message = "your ulimits annotation is kept, but does not raise RLIMIT_MEMLOCK"
         draft.warned(target.name, NOT_RAISED, message)

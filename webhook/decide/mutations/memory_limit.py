@@ -67,7 +67,7 @@ POD_LIMIT_SHARED = Reason(
     "Containers without RDMA depend on the pod's limit.",
     remedy=(
         "Set limits.memory on each container instead of the pod, so that the webhook can remove "
-        "it from the targets alone."
+        "it only from the containers that need RDMA."
     ),
 )
 BURSTABLE = Reason(

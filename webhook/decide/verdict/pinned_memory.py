@@ -28,7 +28,7 @@ _RECORD_MEMLOCK = (
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
     (
-        "A container has no effective IPC_LOCK, and neither the nodes nor an annotation raise "
+        "A container has no effective IPC_LOCK, and neither the nodes nor an annotation raises "
         "memlock."
     ),
     remedy=RUN_AS_ROOT,
@@ -44,7 +44,7 @@ IPC_LOCK_FORBIDDEN = Reason(
     "IpcLockForbidden",
     (
         "The namespace enforces a Pod Security level that forbids IPC_LOCK, and neither the nodes "
-        "nor an annotation raise memlock."
+        "nor an annotation raises memlock."
     ),
     remedy=POD_SECURITY.remedy,
     rdma="no",

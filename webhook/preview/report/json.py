@@ -108,7 +108,8 @@ class DecisionForm(TypedDict):
     unless `called` is false for a pod that opted in."""
     libraries: list[TrafficLibrary]
     """The libraries that move the pod's data between nodes, as far as the pod shows: the verdict is
-    about them. Empty if the pod is denied, has no target, or has not opted in."""
+    about them. Empty if the pod is denied, has no container that needs RDMA, or has not opted
+    in."""
     allowed: bool
     """false: the webhook denies the pod."""
     reason: str

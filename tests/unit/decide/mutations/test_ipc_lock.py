@@ -318,7 +318,9 @@ def test_the_users_own_ulimits_stay(key: str) -> None:
 def test_an_annotation_has_its_limits() -> None:
     """A key holds 63 characters after its slash, and all annotations 256 KiB together."""
     cluster = decision_input(defaults=NRI)
-    message = "no annotation raises memlock: its key is too long, or the annotations are full"
+    message = (
+        "memlock is not raised: the annotation's key would be too long, or the annotations are full"
+    )
     for length, fits in ((53, True), (54, False)):
         name = "x" * length
         manifest = pod(gpu(name, securityContext={"runAsUser": 1000}))

@@ -25,12 +25,12 @@ NAMESPACE = Reason(
 )
 NO_GPU = Reason(
     "NVLinkWithoutGPU",
-    "No target has whole GPUs of its own.",
+    "No container that needs RDMA has whole GPUs of its own.",
     remedy="Request whole GPUs, or remove rdma.lab/nvlink.",
 )
 SHARED_GPU = Reason(
     "NVLinkSharedGPU",
-    "A target has MIG slices or shared GPUs.",
+    "A container that needs RDMA has MIG slices or shared GPUs.",
     remedy="Request whole GPUs, or remove rdma.lab/nvlink.",
 )
 COMPUTE_DOMAIN = Reason(
@@ -51,7 +51,9 @@ OTHER_COUNT = Reason(
     "The command has a remap for a different number of GPUs.",
     remedy="Remove the remap from the command; the webhook adds a new one.",
 )
-OWN_REMAP = Reason("OwnRemap", "The user's command assigns CUDA_VISIBLE_DEVICES itself.", remedy="")
+OWN_REMAP = Reason(
+    "OwnRemap", "The container's command assigns CUDA_VISIBLE_DEVICES itself.", remedy=""
+)
 SSHD = Reason(
     "RunsSshd",
     "Processes that sshd starts would see all GPUs of the node.",
@@ -59,8 +61,8 @@ SSHD = Reason(
 )
 DEVICES_SET = Reason(
     "VisibleDevicesSet",
-    "The user's environment selects the CUDA devices.",
-    remedy="Remove CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES from env.",
+    "The container's env selects or orders the CUDA devices.",
+    remedy="Remove CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER from env.",
 )
 
 #: All reasons against the remap.

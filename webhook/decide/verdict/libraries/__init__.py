@@ -45,8 +45,8 @@ from webhook.model.pod.hooks import hook_commands
 from webhook.model.traffic_libraries import TrafficLibrary
 
 _WHO_READS_THEM = (
-    "The command why reads ConfigMaps, and so does a preview: from its input, and with --live from "
-    "the cluster."
+    "rdma-webhook why reads the ConfigMaps. A preview reads those in its input, and with --live "
+    "those in the cluster."
 )
 ENV_UNSEEN = Reason(
     "EnvUnseen",
@@ -64,9 +64,9 @@ FILE_UNSEEN = Reason(
     "A file with NCCL's variables or Open MPI's parameters may turn RDMA off, but admission cannot "
     "see its content.",
     remedy=(
-        "Check that the file sets no NCCL_IB_DISABLE, NCCL_NET or NCCL_IB_HCA, and of Open MPI's "
-        "parameters no pml and btl, or set the variables (for Open MPI OMPI_MCA_pml=ucx) in env "
-        f"instead. {_WHO_READS_THEM}"
+        "Check that the file sets none of NCCL_IB_DISABLE, NCCL_NET and NCCL_IB_HCA, and neither "
+        "of Open MPI's parameters pml and btl, or set the variables (for Open MPI "
+        f"OMPI_MCA_pml=ucx) in env instead. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )

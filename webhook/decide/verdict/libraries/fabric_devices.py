@@ -9,7 +9,8 @@ from webhook.model.transport_variables import IB_HCA, lists_no_device_of
 DEVICES_NOT_OF_FABRIC = Reason(
     "DevicesOfNoFabric",
     "A variable that lists devices for a library (UCX_NET_DEVICES, MOONCAKE_DEVICE, MC_TE_FILTERS, "
-    "MC_MS_FILTERS, MORI_RDMA_DEVICES, NVSHMEM_HCA_LIST) names none of the fabric's.",
+    "MC_MS_FILTERS, MORI_RDMA_DEVICES, NVSHMEM_HCA_LIST) names none of the fabric's "
+    "devices.",
     remedy="Remove the variable, or name the fabric's devices in it.",
     rdma="no",
 )
