@@ -1,4 +1,4 @@
-"""The clock, which tests replace; how long items have been seen; and pauses between attempts."""
+"""The clock, which tests replace; how long items have been there; and pauses between attempts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ class Clock:
         return time.monotonic()
 
 
-class SeenSince:
-    """Since when each item has been seen without a gap; after a gap, its time starts over."""
+class ObservedDurations:
+    """How long each item has been there, as far as observed: without a gap, until now.
 
-    def __init__(self, clock: Clock, longest_gap: timedelta) -> None:
-        """Start empty; an observation later than `longest_gap` makes all items start over."""
+    The duration of an item that an observation lacked starts over, and all durations do after more
+    than `longest_silence` without an observation.
+    """
+
+    def __init__(self, clock: Clock, longest_silence: timedelta) -> None:
+        """Start without items."""
         self._clock = clock
-        self._gap = longest_gap.total_seconds()
+        self._longest_silence = longest_silence.total_seconds()
         self._first: dict[str, float] = {}
         self._last = 0.0
         self._revision = ""
@@ -38,13 +42,13 @@ class SeenSince:
         have been removed and restored since the last observation, so all items start over.
         """
         now = self._clock.monotonic()
-        unbroken = revision == self._revision and now - self._last <= self._gap
+        unbroken = revision == self._revision and now - self._last <= self._longest_silence
         earlier = self._first if unbroken else {}
         self._first = {item: earlier.get(item, now) for item in items}
         self._last, self._revision = now, revision
 
-    def duration(self, item: str) -> timedelta | None:
-        """Return how long an item has been seen; None if the last observation lacked it."""
+    def of(self, item: str) -> timedelta | None:
+        """Return how long an item has been there; None if the last observation lacked it."""
         first = self._first.get(item)
         return None if first is None else timedelta(seconds=self._clock.monotonic() - first)
 

@@ -21,7 +21,8 @@ from certs.installation import Api, Installation, Object
 from certs.pem import dns_names, fingerprint, is_issued_by, load_certificates
 from certs.secret import IMMUTABLE, CaSecret, SecretContent
 
-_Roles = list[tuple[str, x509.Certificate]]
+#: Each known CA with its role: current, next, previous or unknown, as in `InspectedCa`.
+_CaRoles = list[tuple[str, x509.Certificate]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +135,8 @@ def verify(
     return _handshakes(api, installation, addresses, bundles, roles)
 
 
-def _roles(authorities: Authorities | None, bundles: BundleContents) -> _Roles:
-    """Return every known CA, starting with the Secret's."""
+def _roles(authorities: Authorities | None, bundles: BundleContents) -> _CaRoles:
+    """Return every known CA with its role, starting with the Secret's."""
     pems: list[tuple[str, bytes]] = []
     if authorities is not None:
         pems.append(("current", authorities.current.certificate))
@@ -181,7 +182,7 @@ def _handshakes(
     installation: Installation,
     addresses: Sequence[str],
     bundles: BundleContents,
-    roles: _Roles,
+    roles: _CaRoles,
 ) -> tuple[Handshake, ...]:
     name = installation.server_name
     targets = addresses or endpoints(api, installation)
@@ -197,7 +198,7 @@ def _probe_with_each_bundle(address: str, name: str, pems: Iterable[bytes]) -> P
     return next((probe_result for probe_result in results if probe_result.problem), results[0])
 
 
-def _handshake(probe_result: ProbeResult, roles: _Roles) -> Handshake:
+def _handshake(probe_result: ProbeResult, roles: _CaRoles) -> Handshake:
     leaf = probe_result.leaf
     if leaf is None:
         return Handshake(address=probe_result.address, problem=probe_result.problem)

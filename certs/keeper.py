@@ -12,7 +12,7 @@ from collections import deque
 
 from certs.authorities import Authorities, describe_changes, unexpired_cas
 from certs.ca_bundle import BundleContents, CaBundles
-from certs.clock import Clock, SeenSince
+from certs.clock import Clock, ObservedDurations
 from certs.durations import Durations
 from certs.errors import ApiError, CertificateError
 from certs.installation import Api, Installation
@@ -43,9 +43,9 @@ class Keeper:
         self._clock = clock
         self._secret = CaSecret(api, installation)
         self._bundles = CaBundles(api, installation, clock)
-        longest_gap = durations.drain
-        self._published_since = SeenSince(clock, longest_gap)
-        self._draining_since = SeenSince(clock, longest_gap)
+        longest_silence = durations.drain
+        self._published_durations = ObservedDurations(clock, longest_silence)
+        self._drain_durations = ObservedDurations(clock, longest_silence)
         self.served = ServedLeaf(installation, serving, durations, clock)
         #: The CAs in the Secret, as last known; None before the first round.
         self.authorities: Authorities | None = None
@@ -77,14 +77,14 @@ class Keeper:
             self.served.serve(authorities.current)
         bundles = self._bundles.publish(authorities.trusted, bundles, self.notes.append)
         self.failure, self.warning = bundles.failure, self.warning or bundles.missing_problem
-        self._published_since.observe(bundles.fingerprints, bundles.revision)
-        self.served.follow(authorities.current, bundles, self._published_since)
+        self._published_durations.observe(bundles.fingerprints, bundles.revision)
+        self.served.follow(authorities.current, bundles, self._published_durations)
 
     def _update_secret(self) -> tuple[Authorities, BundleContents]:
         """Bring the Secret up to date; return its CAs, and `caBundle` as read before."""
         for _ in range(_ATTEMPTS):
             bundles = self._bundles.read()
-            self._published_since.observe(bundles.fingerprints, bundles.revision)
+            self._published_durations.observe(bundles.fingerprints, bundles.revision)
             content = self._secret.read(self._clock.now())
             self.warning = f"{self._secret}: {IMMUTABLE}" if content.immutable else ""
             authorities = self._next_authorities(content, bundles)
@@ -102,7 +102,7 @@ class Keeper:
         )
         if content.immutable:
             return authorities
-        self._draining_since.observe([drain_id(authorities)])
+        self._drain_durations.observe([drain_id(authorities)])
         return step(authorities, self._context)
 
     @property
@@ -110,8 +110,8 @@ class Keeper:
         return RotationContext(
             now=self._clock.now(),
             durations=self._durations,
-            published_since=self._published_since,
-            draining_since=self._draining_since,
+            published_durations=self._published_durations,
+            drain_durations=self._drain_durations,
         )
 
     def _base_authorities(self, content: SecretContent) -> Authorities:
@@ -187,7 +187,9 @@ class ServedLeaf:
         if self.issuer and self.leaf and renewal_due(self.leaf, now) and expiry(self.issuer) > now:
             self.serve(self.issuer)
 
-    def follow(self, current: KeyPair, bundles: BundleContents, trusted_since: SeenSince) -> None:
+    def follow(
+        self, current: KeyPair, bundles: BundleContents, trust_durations: ObservedDurations
+    ) -> None:
         """Change to the CA that issues now, as soon as every API server trusts it.
 
         Changes at once if waiting would not help: the CA of the served leaf has expired, or
@@ -196,7 +198,7 @@ class ServedLeaf:
         if self.issuer in (None, current) or not bundles.trusted_by_all(current.certificate):
             return
         if self._issuer_is_trusted(bundles):
-            duration = trusted_since.duration(pem_fingerprint(current.certificate))
+            duration = trust_durations.of(pem_fingerprint(current.certificate))
             if duration is None or duration < self._durations.propagation:
                 return
         self.serve(current)

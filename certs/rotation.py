@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from certs.authorities import Authorities, RotationRequest, storable
-from certs.clock import SeenSince
+from certs.clock import ObservedDurations
 from certs.durations import Durations
 from certs.issue import expiry, issue_ca, renewal_due
 from certs.pem import KeyPair, pem_fingerprint
@@ -29,9 +29,9 @@ class RotationContext:
     now: datetime
     durations: Durations
     #: The fingerprints in `caBundle`, and how long it has contained each.
-    published_since: SeenSince
+    published_durations: ObservedDurations
     #: The current `drain_id`, and how long the Secret has had it.
-    draining_since: SeenSince
+    drain_durations: ObservedDurations
 
 
 def new_ca(context: RotationContext) -> KeyPair:
@@ -85,7 +85,7 @@ def drain_id(authorities: Authorities) -> str:
 
 def _published_for(ca: KeyPair, context: RotationContext, minimum: timedelta) -> bool:
     """Return whether a CA has been in `caBundle` for at least this long."""
-    duration = context.published_since.duration(pem_fingerprint(ca.certificate))
+    duration = context.published_durations.of(pem_fingerprint(ca.certificate))
     return duration is not None and duration >= minimum
 
 
@@ -112,5 +112,5 @@ def _is_drained(authorities: Authorities, context: RotationContext) -> bool:
         return False
     if authorities.retire_after is not None and context.now < authorities.retire_after:
         return False
-    duration = context.draining_since.duration(drain_id(authorities))
+    duration = context.drain_durations.of(drain_id(authorities))
     return duration is not None and duration >= context.durations.drain

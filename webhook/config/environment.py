@@ -63,9 +63,10 @@ def ucx_devices(fabric: FabricEntry) -> str:
 
 
 def nvshmem_prefix(fabric: FabricEntry) -> str | None:
-    """Return the common prefix of all device names, for NVSHMEM; None if they have none.
+    """Return the common prefix of all device names, for NVSHMEM; None if they have none in common.
 
-    Exact names are in NVSHMEM_HCA_LIST too, so a prefix that more devices have does no harm.
+    A fabric without names has NVSHMEM's default. Exact names are in NVSHMEM_HCA_LIST too, so a
+    prefix that more devices have does no harm.
     """
     if fabric.hca_prefixes:
         shortest = min(fabric.hca_prefixes, key=len)

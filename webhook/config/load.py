@@ -24,9 +24,9 @@ from webhook.config.findings import (
     invalid_configuration,
     limit_findings,
 )
+from webhook.config.judgeable_specs import JudgeableSpecs, complete_specs, partial_specs
 from webhook.config.messages import shortened, show_value, validation_message
 from webhook.config.model import API_VERSION, KIND, FabricConfigurationSpec
-from webhook.config.readings import Readings, complete_readings, partial_readings
 from webhook.config.rules import RULES
 from webhook.errors import DocumentError
 from webhook.model.fabric import CompiledConfiguration
@@ -123,14 +123,14 @@ def _load(
         raise InvalidConfiguration(name, *_sort_findings(document, name, unplaced))
     _refuse_too_large(spec, document, name)
     _refuse_too_many(spec, document, name)
-    readings, spec_findings = _judge(spec)
+    specs, spec_findings = _judge(spec)
     spec_findings += _type_warnings(sent, spec_findings)
     unplaced += [finding._replace(path=("spec", *finding.path)) for finding in spec_findings]
     findings, truncation = _sort_findings(document, name, unplaced)
     if any(finding.level == "error" for finding in findings):
         raise InvalidConfiguration(name, findings, truncation)
     return LoadedConfiguration(
-        compile_configuration(readings.without_errors.model),
+        compile_configuration(specs.without_broken_fabrics.model),
         findings,
         fabrics_text,
         truncation,
@@ -175,25 +175,25 @@ def _refuse_too_many(spec: dict[str, object], document: _Document, name: str) ->
         )
 
 
-def _judge(spec: dict[str, object]) -> tuple[Readings, list[_UnplacedFinding]]:
+def _judge(spec: dict[str, object]) -> tuple[JudgeableSpecs, list[_UnplacedFinding]]:
     """Read the configuration and apply the rules; the paths begin below `spec`."""
     findings: list[_UnplacedFinding] = []
     try:
-        readings = complete_readings(FabricConfigurationSpec.model_validate(spec))
+        specs = complete_specs(FabricConfigurationSpec.model_validate(spec))
     except ValidationError as error:
         errors = error.errors(include_url=False)
         findings += [
             _UnplacedFinding("error", details["loc"], _code(details), details) for details in errors
         ]
-        readings = partial_readings(spec, errors)
+        specs = partial_specs(spec, errors)
     for rule in RULES:
         findings += [
             _UnplacedFinding(
                 rule.level, path, rule.code._replace(remedy=remedy) if remedy else rule.code, text
             )
-            for path, text, remedy in rule.check(readings.of(rule))
+            for path, text, remedy in rule.check(specs.of(rule))
         ]
-    return readings, findings
+    return specs, findings
 
 
 def _only_document(text: str, name: str) -> LocatedData:

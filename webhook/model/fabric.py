@@ -157,10 +157,10 @@ class Fabric:
 
     @property
     def device_lists(self) -> tuple[str, str]:
-        """Its devices as values of NCCL_IB_HCA: its own, and with ports, as UCX needs them.
+        """Its devices as values of NCCL_IB_HCA: as NCCL gets them, and as UCX gets them.
 
-        The second has port 1 where the configuration names no port. "" if the fabric names no
-        devices, or UCX gets none.
+        The second is UCX's list in NCCL's notation, and has port 1 where the configuration names no
+        port. "" if the fabric names no devices, or UCX gets none.
         """
         written = dict(self.env.library_variables).get(IB_HCA, "")
         return written, f"={self.env.ucx_devices}" if written and self.env.ucx_devices else ""

@@ -58,7 +58,8 @@ NO_CLASSES = NodeClasses()
 class _Table(NamedTuple):
     """Nodes with the same label keys, in one coarse class; a column has the values of a label."""
 
-    coarse: int
+    #: The index of that class among the coarse classes.
+    coarse_index: int
     names: list[str]
     #: The labels that all the nodes share.
     shared: dict[str, str]
@@ -95,10 +96,12 @@ def _tables(coarse: Iterable[NodeClass], labels: Labels) -> list[_Table]:
     return tables
 
 
-def _table(coarse: int, names: list[str], columns: dict[str, tuple[str, ...]]) -> _Table:
+def _table(coarse_index: int, names: list[str], columns: dict[str, tuple[str, ...]]) -> _Table:
     same = {key for key, column in columns.items() if column.count(column[0]) == len(column)}
     varying = {key: column for key, column in columns.items() if key not in same}
-    return _Table(coarse, names, {key: columns[key][0] for key in columns if key in same}, varying)
+    return _Table(
+        coarse_index, names, {key: columns[key][0] for key in columns if key in same}, varying
+    )
 
 
 def _values_by_key(tables: Iterable[_Table]) -> dict[str, set[str]]:
@@ -118,7 +121,7 @@ def _divide(
     members: dict[tuple[int, frozenset[tuple[str, str]]], list[str]] = {}
     for table in tables:
         for labels, names in _rows(table, individual):
-            members.setdefault((table.coarse, frozenset(labels.items())), []).extend(names)
+            members.setdefault((table.coarse_index, frozenset(labels.items())), []).extend(names)
     return [
         coarse[number]._replace(names=frozenset(names), labels=dict(labels))
         for (number, labels), names in members.items()

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from certs.authorities import MAX_FIELD_BYTES, Authorities, RotationRequest
-from certs.clock import SeenSince
+from certs.clock import ObservedDurations
 from certs.durations import Durations
 from certs.issue import issue_ca
 from certs.pem import pem_fingerprint
@@ -23,8 +23,8 @@ class Replica:
 
     def __init__(self, authorities: Authorities) -> None:
         self.clock = Ticking()
-        self.published = SeenSince(self.clock, TIMES.drain)
-        self.draining = SeenSince(self.clock, TIMES.drain)
+        self.published = ObservedDurations(self.clock, TIMES.drain)
+        self.draining = ObservedDurations(self.clock, TIMES.drain)
         self.authorities = authorities
 
     def step(self, seconds: float = 0.0) -> Authorities:
@@ -37,8 +37,8 @@ class Replica:
         context = RotationContext(
             now=self.clock.now(),
             durations=TIMES,
-            published_since=self.published,
-            draining_since=self.draining,
+            published_durations=self.published,
+            drain_durations=self.draining,
         )
         self.authorities = step(self.authorities, context)
         return self.authorities

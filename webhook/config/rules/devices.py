@@ -79,16 +79,23 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Give each network an interface of its own, or leave out @interface.")
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an `@interface` that a pod would get twice.
+    """Reject an `@interface` of two networks, or of the network of several devices.
 
-    An error: the second network with that interface fails, and the pod never starts.
+    An error: with two networks of the same interface, a pod never starts. Only the first device of
+    a resource gets an interface of that name, so it cannot be meant for several.
     """
     interfaces: set[str] = set()
-    for path, name, times in _networks(fabric):
+    for path, name, repeats in _networks(fabric):
         interface = name.partition("@")[2]
-        if interface and (times > 1 or interface in interfaces):
+        if not interface:
+            continue
+        if interface in interfaces:
             yield Violation(
                 path, f"{quoted(name)} uses the interface name {quoted(interface)} twice"
+            )
+        elif repeats:
+            yield Violation(
+                path, f"{quoted(name)} has one interface name for the networks of several devices"
             )
         interfaces.add(interface)
 
@@ -164,14 +171,14 @@ def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("resources",), "resources is empty, so no device gets into the pod")
 
 
-def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, int]]:
-    """Yield each network with the minimum number of times that it is appended."""
+def _networks(fabric: FabricEntry) -> Iterator[tuple[Path, str, bool]]:
+    """Yield each network, and whether pods may get it several times, once for each device."""
     for index, name in enumerate(fabric.networks):
-        yield ("networks", index), name, 1
+        yield ("networks", index), name, False
     for index, resource in enumerate(fabric.resources):
         if resource.network:
-            times = 2 if resource.count == "per-gpu" else resource.count
-            yield ("resources", index, "network"), resource.network, times
+            repeats = resource.count == "per-gpu" or resource.count > 1
+            yield ("resources", index, "network"), resource.network, repeats
 
 
 def _network_counts(fabric: FabricEntry) -> Iterator[int]:

@@ -141,7 +141,7 @@ class SimilarFabricsIndex:
 class _Values:
     """The globs of all fabrics for one label.
 
-    Two globs count as overlapping if one matches the other without its wildcards. By that measure
+    Two globs count as overlapping if one matches the other without its asterisks. By that measure
     `*A100*` and `*H100*` do not overlap, although some value contains both.
     """
 
@@ -177,7 +177,7 @@ class _Values:
         return fabric_bits
 
     def _matched_by(self, glob: str) -> int:
-        """Return the fabrics with a glob that this one matches once its wildcards are removed."""
+        """Return the fabrics with a glob that, without its asterisks, is matched by this one."""
         if not is_wild(glob):
             return self._by_literal.get(glob, 0)
         compiled = self._wildcards.compiled.get(glob)

@@ -81,8 +81,8 @@ class ShellContext:
     """One level of nesting."""
 
     __slots__ = (
-        *("alternative", "command_start", "conditional", "construct", "depth", "has_command"),
-        *("here_documents", "isolated", "limit", "list_ended", "mode", "mode_after_word"),
+        *("command_start", "conditional", "construct", "depth", "has_command", "here_documents"),
+        *("isolated", "limit", "list_ended", "mode", "mode_after_word", "next_is_conditional"),
         *("outer_pos", "pending_operator", "piped", "quoted", "start"),
     )
 
@@ -100,7 +100,7 @@ class ShellContext:
         self.mode_after_word = mode  #: the mode that follows SINGLE_WORD
         self.depth = 0  #: the depth of parentheses in arithmetic
         #: Whether the next command runs only if an earlier one of its list failed or passed a test.
-        self.alternative = False
+        self.next_is_conditional = False
         self.conditional = False  #: whether it may run never or repeatedly: a branch, a function
         self.isolated = False  #: whether its variables are lost at its end, as in `( )`
         self.piped = False  #: whether the current command reads from a pipe
@@ -170,7 +170,7 @@ class Scanner:
         outer = self.context
         context.conditional = (
             outer.conditional
-            or outer.alternative
+            or outer.next_is_conditional
             or outer.mode is FUNCTION
             or context.construct not in _SEQUENTIAL
         )
@@ -230,7 +230,7 @@ class Scanner:
             term,
             start,
             end,
-            context.conditional or context.alternative,
+            context.conditional or context.next_is_conditional,
             context.isolated or context.piped or in_own_shell,
         )
 
@@ -254,7 +254,7 @@ class Scanner:
         context = self.context
         context.has_command = True
         context.pending_operator = ""
-        context.alternative = False
+        context.next_is_conditional = False
         return True
 
     def _pass_offsets(self) -> None:

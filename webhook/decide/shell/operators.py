@@ -15,7 +15,7 @@ def newline(scanner: Scanner) -> None:
     """End a command at a line break."""
     scanner.end_command()
     scanner.context.mode = contexts.START
-    scanner.context.alternative = False
+    scanner.context.next_is_conditional = False
     expansions.line_end(scanner)
 
 
@@ -34,7 +34,7 @@ def semicolon(scanner: Scanner) -> None:
         raise_unclear(scanner)
     scanner.end_command()
     context.mode = contexts.START
-    context.alternative = False
+    context.next_is_conditional = False
     scanner.pos += 1
 
 
@@ -68,11 +68,13 @@ def _operator(scanner: Scanner, length: int, pending_operator: str) -> None:
     context = scanner.context
     if context.mode is contexts.START:
         raise_unclear(scanner)
-    conditional = pending_operator == "||" or (pending_operator == "&&" and _is_test(scanner))
+    may_skip = context.next_is_conditional or (
+        pending_operator == "||" or (pending_operator == "&&" and _is_test(scanner))
+    )
     scanner.end_command()
     context.mode = contexts.START
     context.pending_operator = pending_operator
-    context.alternative = bool(pending_operator) and (context.alternative or conditional)
+    context.next_is_conditional = bool(pending_operator) and may_skip
     scanner.pos += length
 
 

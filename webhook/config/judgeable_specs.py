@@ -1,4 +1,4 @@
-"""The parts of a file that the rules may judge if some of its fields are wrong or unknown."""
+"""The parts of a spec that the rules may judge if some of its fields are wrong or unknown."""
 
 from __future__ import annotations
 
@@ -17,30 +17,33 @@ _MAX_UNKNOWN = 100
 _Entry = TypeVar("_Entry", bound=Entry)
 
 
-class Readings(NamedTuple):
-    """The same file with more and more left out, for rules that need more certainty."""
+class JudgeableSpecs(NamedTuple):
+    """The same spec with more and more left out, for rules that need more certainty."""
 
-    readable: ParsedSpec  #: without its wrong fields: for rules that check values one by one
+    #: Without its wrong fields: for rules that check values one by one.
+    without_wrong_fields: ParsedSpec
     #: And without fabrics with a wrong value: for errors that compare fields.
-    without_errors: ParsedSpec
-    certain: ParsedSpec  #: and without fabrics with a probably misspelled field: for warnings
+    without_broken_fabrics: ParsedSpec
+    #: And without fabrics with a probably misspelled field: for warnings.
+    without_doubtful_fabrics: ParsedSpec
 
     def of(self, rule: Rule) -> ParsedSpec:
         """Return the parts that a rule may judge without reporting consequences of other errors."""
         if rule.tolerates_other_errors:
-            return self.readable
-        return self.without_errors if rule.level == "error" else self.certain
+            return self.without_wrong_fields
+        is_error = rule.level == "error"
+        return self.without_broken_fabrics if is_error else self.without_doubtful_fabrics
 
 
-def complete_readings(model: FabricConfigurationSpec) -> Readings:
-    """Return the readings of a file whose fields are all right."""
+def complete_specs(model: FabricConfigurationSpec) -> JudgeableSpecs:
+    """Return the specs of a file whose fields are all right: three times the whole spec."""
     names = frozenset(fabric.name for fabric in model.fabrics)
     spec = ParsedSpec(model=model, positions=tuple(range(len(model.fabrics))), names=names)
-    return Readings(spec, spec, spec)
+    return JudgeableSpecs(spec, spec, spec)
 
 
-def partial_readings(data: dict[str, object], errors: list[ErrorDetails]) -> Readings:
-    """Read a file that has wrong or unknown fields."""
+def partial_specs(data: dict[str, object], errors: list[ErrorDetails]) -> JudgeableSpecs:
+    """Read a spec that has wrong or unknown fields."""
     listed = data.get("fabrics")
     fabrics = listed if isinstance(listed, list) else []
     head, _ = _read(FabricConfigurationSpec, {**data, "fabrics": []})
@@ -53,19 +56,21 @@ def partial_readings(data: dict[str, object], errors: list[ErrorDetails]) -> Rea
         if not valid:
             broken.add(index)
     names = (raw.get("name") for raw in fabrics if isinstance(raw, dict))
-    readable_spec = ParsedSpec(
+    without_wrong_fields = ParsedSpec(
         model=head.model_copy(update={"fabrics": list(readable.values())}),
         positions=tuple(readable),
         names=frozenset(str(name) for name in names if name is not None),
         default_unsure=any(_hides_default(error) for error in errors[:_MAX_UNKNOWN]),
     )
-    without_errors = readable_spec.without(broken)
-    return Readings(
-        readable_spec, without_errors, without_errors.without(_uncertain_fabrics(errors))
+    without_broken_fabrics = without_wrong_fields.without(broken)
+    return JudgeableSpecs(
+        without_wrong_fields,
+        without_broken_fabrics,
+        without_broken_fabrics.without(_doubtful_fabrics(errors)),
     )
 
 
-def _uncertain_fabrics(errors: list[ErrorDetails]) -> set[int]:
+def _doubtful_fabrics(errors: list[ErrorDetails]) -> set[int]:
     """Return the fabrics with an unknown field that is probably a misspelled known field.
 
     Such a field is absent for every rule, which would then blame this fabric or others for it.
