@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import orjson
 
-from webhook.decide.fabric_variables import variables_without_evidence_of_all
+from webhook.decide.fabric_variables import variables_of_earlier_calls_for_any_fabric
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.json import Json, JsonObject
 from webhook.model.names import MAX_LABEL_LENGTH
@@ -92,7 +92,7 @@ def common_part(pod: PodManifest, configuration: CompiledConfiguration) -> PodMa
 @lru_cache(maxsize=2)
 def _names(configuration: CompiledConfiguration) -> frozenset[str]:
     """Return the variables whose indexes may be replaced: no earlier call can have set them."""
-    return frozenset(_INDEXED_VARIABLES) - variables_without_evidence_of_all(configuration)
+    return frozenset(_INDEXED_VARIABLES) - variables_of_earlier_calls_for_any_fabric(configuration)
 
 
 def _metadata(metadata: JsonObject, read_keys: set[str]) -> JsonObject:

@@ -115,15 +115,17 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
     return not any(name in user_env for name in EXCLUDE_VARIABLES)
 
 
-def variables_without_evidence_of_all(configuration: CompiledConfiguration) -> frozenset[str]:
-    """Return the variables that are not evidence, of all fabrics."""
-    return frozenset[str]().union(*map(variables_without_evidence, configuration.fabrics.values()))
+def variables_of_earlier_calls_for_any_fabric(
+    configuration: CompiledConfiguration,
+) -> frozenset[str]:
+    """Return the variables that an earlier call may have added, for whichever fabric."""
+    return frozenset[str]().union(*map(variables_of_earlier_calls, configuration.fabrics.values()))
 
 
-def variables_without_evidence(fabric: Fabric) -> frozenset[str]:
-    """Return the variables that are not evidence of a launcher or of Open MPI.
+def variables_of_earlier_calls(fabric: Fabric) -> frozenset[str]:
+    """Return the variables that an earlier call may have added: the site's `env`, and Open MPI's.
 
-    An earlier call may have added them: those of the site's `env`, and Open MPI's.
+    So they are no evidence of a launcher or of Open MPI.
     """
     names = frozenset(name for name, _ in fabric.env.site_variables)
     return names.union(OPEN_MPI_INTERFACE_VARIABLES) if "openmpi" in fabric.libraries else names

@@ -113,21 +113,21 @@ class Claim(NamedTuple):
     classes: tuple[str, ...] = ()  #: the device classes of its requests, if known
 
     @property
-    def is_domain(self) -> bool:
+    def is_compute_domain(self) -> bool:
         """Whether it is a channel of a ComputeDomain, which is not a device."""
         return any(word in self.words for word in _DOMAIN_WORDS)
 
     @property
     def is_nic(self) -> bool:
         """Whether it is a NIC: by its names, or because no container uses it."""
-        if self.is_domain:
+        if self.is_compute_domain:
             return False
         return _NIC.search(self.words) is not None or (self.container is None and not self.is_gpu)
 
     @property
     def is_gpu(self) -> bool:
         """Whether its names show a GPU; it may also be a NIC."""
-        return not self.is_domain and _GPU.search(self.words) is not None
+        return not self.is_compute_domain and _GPU.search(self.words) is not None
 
 
 def claims_of(pod: Pod, facts: ClaimFacts = NO_CLAIM_FACTS) -> tuple[Claim, ...]:

@@ -47,7 +47,7 @@ def summaries(listed: Any, *used: dict[str, str]) -> list[tuple[str, str | None,
         (
             claim.name,
             claim.container.name if claim.container else None,
-            "".join((claim.is_gpu * "G", claim.is_nic * "N", claim.is_domain * "D")),
+            "".join((claim.is_gpu * "G", claim.is_nic * "N", claim.is_compute_domain * "D")),
         )
         for claim in claims_of(Pod(manifest))
     ]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from webhook.decide.analysis import Launcher, Target
-from webhook.decide.fabric_variables import variables_without_evidence_of_all
+from webhook.decide.fabric_variables import variables_of_earlier_calls_for_any_fabric
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
 from webhook.model.annotations import (
@@ -140,7 +140,7 @@ def _containers_with_claims(
     """Return the containers with DRA claims: path → whether any is known as a GPU or a NIC."""
     with_claims: dict[Path, bool] = {}
     for claim in claims:
-        if claim.container is not None and not claim.is_domain:
+        if claim.container is not None and not claim.is_compute_domain:
             path = claim.container.path
             is_device = claim.is_gpu or claim.is_nic or bool(fabrics_of(claim, configuration))
             with_claims[path] = with_claims.get(path) or is_device
@@ -151,7 +151,7 @@ def _launchers(
     pod: Pod, containers: list[Container], commands: Commands, configuration: CompiledConfiguration
 ) -> tuple[Launcher, ...]:
     """List the containers that start ranks, each with the evidence."""
-    starting = launchers_of(pod, commands, variables_without_evidence_of_all(configuration))
+    starting = launchers_of(pod, commands, variables_of_earlier_calls_for_any_fabric(configuration))
     return tuple(
         Launcher(container.name, container.path, *starting[container.path[-1]])
         for container in containers

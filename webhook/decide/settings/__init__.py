@@ -4,8 +4,9 @@ A pod's variables are only the beginning: a command exports variables, starts MP
 clears the environment with `su -`, and changes to another user.
 
 A setting is certain, or it is only possible: in a branch, in a function, or in a command after
-which others run. A value with an expansion (`$X`) is known only when the container runs. Nothing
-here raises, and the scanner's limits bound the work on a pod.
+which others run. A value with an expansion (`$X`) is known only when the container runs. No text of
+a command raises an error, and the scanner's limits bound the work on it; a field of the pod that
+has the wrong type raises ShapeError.
 
 `reader` has all results for a pod; `reading` reads a command. `process` has the state of a
 process, and `builtins`, `front_words`, `users`, `launch_options` and `engine_options` change it as

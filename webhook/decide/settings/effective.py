@@ -57,7 +57,7 @@ def _applies(
     setting: Setting, settings: CommandSettings, present: Mapping[str, str | None]
 ) -> bool:
     """Return whether a setting is not the default of a variable that the process has."""
-    return settings.drops_env or not (setting.default and setting.name in present)
+    return settings.drops_env or not (setting.yields_to_env and setting.name in present)
 
 
 def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:

@@ -113,7 +113,7 @@ def _settings(pod: Pod, container: Container, config_maps: ConfigMaps) -> Iterat
             text, key = file.read(config_maps)
             source = f"{file.path}, {key.title}" if key else file.path
             for name, value in (_parameters if prefix else _variables)(text or ""):
-                yield Setting(f"{prefix}{name}", value, source, default=True, key=key)
+                yield Setting(f"{prefix}{name}", value, source, yields_to_env=True, key=key)
 
 
 def _variables(text: str) -> Iterator[tuple[str, str]]:

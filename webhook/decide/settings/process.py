@@ -56,11 +56,11 @@ class Process:
 
     def put(self, setting: Setting) -> None:
         """Make a setting; a mere default does not replace a value that the command has set."""
-        if setting.default:
+        if setting.yields_to_env:
             current = self.current(setting.name)
             if current is not None and not current.removed:
                 return
-            setting = setting._replace(default=current is None)
+            setting = setting._replace(yields_to_env=current is None)
         self.settings[setting.name] = setting
 
     def remove(self, name: str, source: str) -> None:

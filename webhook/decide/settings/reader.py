@@ -119,9 +119,10 @@ class CommandReader:
     def _written(self, hook: HookCommand, env: Mapping[str, str | None]) -> Iterator[Setting]:
         text = hook.text
         if may_set(text) and writes_files(text):
-            source, default = f"text in its {hook.name}", writes_only_nccl_file(text)
+            source = f"text in its {hook.name}"
+            yields_to_env = writes_only_nccl_file(text)
             for setting in self._run(hook.words, env).only_mentioned(text):
-                yield setting._replace(source=source, default=default)
+                yield setting._replace(source=source, yields_to_env=yields_to_env)
 
     def _run(self, argv: Sequence[Word], env: Mapping[str, str | None]) -> Reading:
         if self._scripts is None:

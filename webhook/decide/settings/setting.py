@@ -32,7 +32,8 @@ class Setting(NamedTuple):
     value: str | None  #: None if it is known only when the container runs, or if it is removed
     source: str  #: the kind of words that set it, such as "export in its command"
     removed: bool = False
-    default: bool = False  #: whether the container's own value wins, as in `${X:-1}`
+    #: Whether the container's own value wins, as in `${X:-1}`.
+    yields_to_env: bool = False
     key: DataKey | None = None  #: the key of a ConfigMap that has the words or the file
 
     def moved(self, place: str, key: DataKey | None = None) -> Setting:
@@ -108,5 +109,5 @@ def setting_by_assignment(name: str, value: str, source: str) -> Setting | None:
     for operator in (":-", "-", ":=", "="):
         prefix = f"${{{name}{operator}"
         if value.startswith(prefix) and value.endswith("}"):
-            return Setting(name, literal(value[len(prefix) : -1]), source, default=True)
+            return Setting(name, literal(value[len(prefix) : -1]), source, yields_to_env=True)
     return Setting(name, literal(value), source)

@@ -40,7 +40,9 @@ def judge_uncertain_settings(pod: PatchedPod, patched: PatchedTarget) -> Verdict
     """
     for setting in patched.uncertain_settings():
         value = OFF_VALUE_BY_VARIABLE[setting.name] if setting.value is None else setting.value
-        patched = with_libraries_shown_by(pod, patched, {**patched.user_env, setting.name: value})
+        patched = with_libraries_shown_by(
+            pod, patched, {**patched.effective_env, setting.name: value}
+        )
         if judge_libraries(pod, patched):
             return _verdict(patched.target.name, setting)
     return None
@@ -54,4 +56,4 @@ def _verdict(container: str, setting: Setting) -> Verdict:
     else:
         message = f"container {container} may set {name}={setting.value:.40} ({source})"
         verdict = Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed")
-    return verdict.with_key(setting.key, overrides_env=not setting.default)
+    return verdict.with_key(setting.key, overrides_env=not setting.yields_to_env)

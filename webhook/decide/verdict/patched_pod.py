@@ -38,10 +38,10 @@ class PatchedTarget(NamedTuple):
     #: The container after the patch, and as the user wrote it.
     container: Container
     original: Container
-    #: The user's variables, with those of known ConfigMaps, and the same as the command changes
-    #: them.
+    #: The user's variables, with those of known ConfigMaps.
     declared_env: ReadEnv
-    user_env: Mapping[str, str | None]
+    #: The same as the command changes them.
+    effective_env: Mapping[str, str | None]
     #: The words of its command as the program gets them, and the text of scripts in ConfigMaps.
     command: str
     #: Its DRA claims after the patch, and the pod's claims that no container uses.
@@ -70,7 +70,7 @@ class PatchedTarget(NamedTuple):
             container=container,
             original=analysis.containers[path],
             declared_env=declared_env,
-            user_env=declared_env.variables,
+            effective_env=declared_env.variables,
             command=reader.text_with_files(path),
             claims=visible_claims,
             settings=settings,
@@ -78,7 +78,7 @@ class PatchedTarget(NamedTuple):
         if not settings.changes_env:
             return patched
         env = effective_env(declared_env.variables, settings, patched.present)
-        return patched._replace(user_env=env)
+        return patched._replace(effective_env=env)
 
     @property
     def present(self) -> Mapping[str, str | None]:
@@ -87,7 +87,7 @@ class PatchedTarget(NamedTuple):
         return {**self.declared_env.variables, **env} if self.original.env_from else env
 
     def origin(self, name: str) -> str:
-        """Return what sets a variable of `user_env`: "env", or such as "export in its command".
+        """Return what sets a variable of `effective_env`: "env", "export in its command", ...
 
         Where `env` has no literal, it is such as "$(NAME) in env", or the key of a ConfigMap.
         """
@@ -98,14 +98,14 @@ class PatchedTarget(NamedTuple):
         return (key.title if key else self.original.derivation(name)) or "env"
 
     def verdict(self, because: Reason, message: str, name: str) -> Verdict:
-        """Return the verdict on a variable of `user_env`, with the key that has its value."""
+        """Return the verdict on a variable of `effective_env`, with the key that has its value."""
         setting, verdict = self._setting(name), Verdict.of(because, message)
         if setting is None:
             return verdict.with_key(self.declared_env.keys.get(name))
-        return verdict.with_key(setting.key, overrides_env=not setting.default)
+        return verdict.with_key(setting.key, overrides_env=not setting.yields_to_env)
 
     def is_set_by_command(self, name: str) -> bool:
-        """Return whether a command, or a file that it reads, sets a variable of `user_env`."""
+        """Return whether a command, or a file that it reads, sets a variable of `effective_env`."""
         return self._setting(name) is not None
 
     def _setting(self, name: str) -> Setting | None:

@@ -60,15 +60,19 @@ def _settings_of_ranks(analysis: PodAnalysis, path: Path) -> Mapping[str, Settin
     names = [
         name
         for name in reader.env(path).variables
-        if (settings[name].default if name in settings else gets_all)
+        if (settings[name].yields_to_env if name in settings else gets_all)
     ]
     return {**settings, **{name: _of_env(reader.env(path), name) for name in names}}
 
 
 def _of_env(env: ReadEnv, name: str) -> Setting:
+    """Return a variable of the launcher's `env` as a setting.
+
+    It yields to `env`, being a part of it: the key of a ConfigMap that has it overrides nothing.
+    """
     key = env.keys.get(name)
     source = key.title if key else "env"
-    return Setting(name, env.variables[name], source, default=True, key=key)
+    return Setting(name, env.variables[name], source, yields_to_env=True, key=key)
 
 
 def _mpi_verdict(
@@ -110,4 +114,4 @@ def _verdict_by(setting: Setting | None, message: str) -> Verdict:
     verdict = Verdict.of(RANKS_OFF, message)
     if setting is None:
         return verdict
-    return verdict.with_key(setting.key, overrides_env=not setting.default)
+    return verdict.with_key(setting.key, overrides_env=not setting.yields_to_env)

@@ -27,7 +27,7 @@ def test_commands_override_the_containers_env() -> None:
 
 def test_a_dropped_environment() -> None:
     """Only what commands set afterwards is left."""
-    change = Setting("UCX_TLS", "tcp", "x", default=True)
+    change = Setting("UCX_TLS", "tcp", "x", yields_to_env=True)
     assert effective_env(ENV, settings(change, drops_env=True), {"UCX_TLS": "rc"}) == {
         "UCX_TLS": "tcp"
     }
@@ -36,11 +36,11 @@ def test_a_dropped_environment() -> None:
 
 def test_defaults_apply_to_absent_variables() -> None:
     """A variable that the webhook adds is present."""
-    default = settings(Setting("NCCL_NET", "Socket", "x", default=True))
+    default = settings(Setting("NCCL_NET", "Socket", "x", yields_to_env=True))
     assert effective_env({}, default, {"NCCL_NET": "IB"}) == {}
     assert effective_env({}, default, {}) == {"NCCL_NET": "Socket"}
     assert list(settings_in_effect(default, {"NCCL_NET": "IB"})) == []
-    computed = settings(Setting("NCCL_NET", None, "x", default=True))
+    computed = settings(Setting("NCCL_NET", None, "x", yields_to_env=True))
     assert list(uncertain(computed, {"NCCL_NET": "IB"})) == []
 
 
@@ -54,7 +54,7 @@ def test_uncertain_settings() -> None:
             socket,
             Setting("NCCL_DEBUG", "INFO", "x"),
             Setting("NCCL_NET", None, "x", removed=True),
-            Setting("UCX_TLS", "tcp", "x", default=True),
+            Setting("UCX_TLS", "tcp", "x", yields_to_env=True),
         )
     )
     assert list(uncertain(changes, {"UCX_TLS": "rc"})) == [computed, socket]

@@ -131,7 +131,7 @@ def test_what_the_files_set() -> None:
         "NCCL_IB_HCA": ("=b", f"{ROOT}, key b of ConfigMap m"),
         "NCCL_NET": ("Socket", f"{SYSTEM}, key conf of ConfigMap m"),
     }
-    assert all(setting.default for setting in settings.certain.values())
+    assert all(setting.yields_to_env for setting in settings.certain.values())
     removed = CommandSettings({"NCCL_NET": Setting("NCCL_NET", None, "unset", removed=True)})
     assert with_library_files(removed, *parts, maps).certain["NCCL_NET"].value == "Socket"
     given = CommandSettings({"NCCL_NET": Setting("NCCL_NET", "IB", "export")})
@@ -213,7 +213,7 @@ def test_what_open_mpis_files_set(text: str) -> None:
     }
     values = with_library_files(NO_SETTINGS, *parts, config_maps).certain.values()
     assert {setting.value for setting in values} == {"x"}
-    assert all(setting.default for setting in values)
+    assert all(setting.yields_to_env for setting in values)
 
 
 def test_the_config_maps_of_a_pod() -> None:

@@ -36,7 +36,7 @@ def test_a_default() -> None:
     """It replaces only a removed variable, and is one no longer then."""
     process = Process()
     process.assign("NCCL_NET", "${NCCL_NET:-IB}", "x")
-    assert process.settings["NCCL_NET"].default
+    assert process.settings["NCCL_NET"].yields_to_env
     process.assign("NCCL_NET", "${NCCL_NET:-Socket}", "x")
     assert process.settings["NCCL_NET"].value == "IB"
     process.remove("NCCL_NET", "x")

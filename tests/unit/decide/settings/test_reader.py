@@ -178,7 +178,7 @@ def test_a_variable_of_the_container_stays_exported() -> None:
 def test_a_default_is_marked() -> None:
     """Whether it applies depends on the container's own variables."""
     setting = settings_in("export NCCL_NET=${NCCL_NET:-Socket}; torchrun a").certain["NCCL_NET"]
-    assert (setting.value, setting.default) == ("Socket", True)
+    assert (setting.value, setting.yields_to_env) == ("Socket", True)
 
 
 @pytest.mark.parametrize(

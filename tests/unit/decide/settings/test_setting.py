@@ -9,7 +9,7 @@ from webhook.decide.settings.setting import Setting, setting_by_assignment
 def test_defaults(operator: str) -> None:
     """The expansions that use a word only if the variable has no value: POSIX, XCU 2.6.2."""
     setting = setting_by_assignment("NCCL_NET", f"${{NCCL_NET{operator}Socket}}", "x")
-    assert setting == Setting("NCCL_NET", "Socket", "x", default=True)
+    assert setting == Setting("NCCL_NET", "Socket", "x", yields_to_env=True)
 
 
 @pytest.mark.parametrize("value", ["${NCCL_NET:+Socket}", "${UCX_TLS:-Socket}", "${NCCL_NET:-a}b"])

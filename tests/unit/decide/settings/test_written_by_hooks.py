@@ -35,7 +35,7 @@ def written(*scripts: str, **fields: Any) -> tuple[Setting, ...]:
 )
 def test_what_it_writes_into_nccls_file(script: str) -> None:
     """It never overrides the container's env."""
-    assert written(script) == (Setting("NCCL_IB_DISABLE", "1", SOURCE, default=True),)
+    assert written(script) == (Setting("NCCL_IB_DISABLE", "1", SOURCE, yields_to_env=True),)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_probe_is_named() -> None:
     """It may run before the command reads the file."""
     probe = {"exec": {"command": ["sh", "-c", "echo NCCL_NET=Socket > /etc/nccl.conf; true"]}}
     (setting,) = written(startupProbe=probe)
-    assert setting == Setting("NCCL_NET", "Socket", "text in its startupProbe", default=True)
+    assert setting == Setting("NCCL_NET", "Socket", "text in its startupProbe", yields_to_env=True)
 
 
 def test_the_variables_of_the_container_are_exported() -> None:

@@ -125,7 +125,7 @@ def _env_obstacles(container: Container) -> Iterator[Obstacle]:
 
 
 def _in_compute_domain(pod: Pod, analysis: PodAnalysis) -> bool:
-    if any(claim.is_domain for claim in analysis.claims):
+    if any(claim.is_compute_domain for claim in analysis.claims):
         return True
     # As a complete string at any depth; much faster than walking the tree.
     return any(repr(_CLIQUE) in repr(pod.spec.get(field)) for field in _PLACEMENT)

@@ -169,7 +169,8 @@ def _file_from_elsewhere(container: Container, scripts: list[str]) -> str:
 def with_libraries(pod: PatchedPod) -> PatchedPod:
     """Return the pod with the libraries that move the data of its targets."""
     targets = [
-        with_libraries_shown_by(pod, patched, patched.user_env) for patched in pod.decisive_targets
+        with_libraries_shown_by(pod, patched, patched.effective_env)
+        for patched in pod.decisive_targets
     ]
     return pod._replace(decisive_targets=tuple(targets))
 
@@ -196,7 +197,7 @@ def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
     What a command computes is judged elsewhere (`command_settings`).
     """
     for name in SWITCHES[library]:
-        if name not in patched.user_env or patched.is_set_by_command(name):
+        if name not in patched.effective_env or patched.is_set_by_command(name):
             continue
         message = _unclear(patched, name)
         if message:
@@ -208,7 +209,7 @@ def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
 
 def _unclear(patched: PatchedTarget, name: str) -> str:
     """Return why the effect of a variable in env is not known, as a clause; or ""."""
-    value = patched.user_env[name]
+    value = patched.effective_env[name]
     if value is None:
         key = keys_in_env(patched.original).get(name)
         return f"by {key.title if key else 'valueFrom or $(NAME)'}"

@@ -34,10 +34,10 @@ def device_lists(pod: PatchedPod) -> tuple[str, str]:
     return pod.used_fabric.device_lists if pod.used_fabric is not None else ("", "")
 
 
-def judge_devices(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdict | None:
-    """Return the verdict on lists of devices, the variables `names`, without the fabric's."""
+def judge_device_lists(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdict | None:
+    """Return the verdict on the variables `names`, lists of devices without the fabric's."""
     devices, with_ports = device_lists(pod)
-    values = [(name, patched.user_env.get(name) or "") for name in names]
+    values = [(name, patched.effective_env.get(name) or "") for name in names]
     for name, value in values:
         if lists_no_device_of(value, devices):
             message = f"{_subject(patched, name, value)}, but the fabric's {IB_HCA} is {devices}"

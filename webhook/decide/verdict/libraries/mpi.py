@@ -8,7 +8,7 @@ ob1. A program with GPUs that shows neither, such as `mpirun ./solver`, may use 
 from __future__ import annotations
 
 from webhook.decide.launchers.mpi_transport import PML_VARIABLE, worst_tcp_setting
-from webhook.decide.verdict.libraries.fabric_devices import judge_devices
+from webhook.decide.verdict.libraries.fabric_devices import judge_device_lists
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
 
@@ -88,9 +88,9 @@ _OF_PROVIDERS = {
 def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the visible obstacle to RDMA for a target's ranks, or None."""
     analysis, path = pod.analysis, patched.target.path
-    tcp = worst_tcp_setting(analysis.commands, path, patched.user_env, analysis.fabric)
+    tcp = worst_tcp_setting(analysis.commands, path, patched.effective_env, analysis.fabric)
     if tcp is None:
-        return judge_devices(pod, patched, "UCX_NET_DEVICES")
+        return judge_device_lists(pod, patched, "UCX_NET_DEVICES")
     reason, text = _VERDICTS.get((tcp.variable, tcp.certain)) or _OF_PROVIDERS[tcp.certain]
     setting, removal = f"{tcp.text}{patched.place(tcp.variable)}", patched.removal(tcp.variable)
     message = text.format(setting=setting, removal=removal)

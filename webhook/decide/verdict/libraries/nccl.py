@@ -57,7 +57,7 @@ class _Switch(NamedTuple):
 
 def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA in a target's variables for NCCL, or None."""
-    if _VARIABLES.isdisjoint(patched.user_env):
+    if _VARIABLES.isdisjoint(patched.effective_env):
         return None
     subject, switch = f"container {patched.target.name}", _switch(pod, patched)
     if switch is not None:
@@ -68,7 +68,7 @@ def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         message = f"{subject} sets {plugin}: that plugin might not use RDMA"
         return patched.verdict(NET_PLUGIN, message, plugin.partition("=")[0])
     _, with_ports = device_lists(pod)
-    hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.user_env, with_ports)
+    hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.effective_env, with_ports)
     return unseen_port(patched, IB_HCA, hca_list, with_ports) if hca_list else None
 
 
@@ -90,10 +90,10 @@ def _switches(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Switch]:
 
 
 def _of_other_transports(patched: PatchedTarget) -> Iterator[_Switch]:
-    socket = transport_variables.nccl_net_socket(patched.user_env)
+    socket = transport_variables.nccl_net_socket(patched.effective_env)
     if socket:
         yield _Switch(NET_SOCKET, "NCCL_NET", socket, _removal(patched, "NCCL_NET"))
-    provider = transport_variables.provider_without_rdma(patched.user_env, "FI_PROVIDER")
+    provider = transport_variables.provider_without_rdma(patched.effective_env, "FI_PROVIDER")
     if provider and any(map(_plugin(patched).lower().__contains__, _LIBFABRIC)):
         place, removal = patched.place("FI_PROVIDER"), patched.removal("FI_PROVIDER")
         message_end = f"{place} for NCCL's plugin: {removal}"
@@ -101,12 +101,12 @@ def _of_other_transports(patched: PatchedTarget) -> Iterator[_Switch]:
 
 
 def _of_own_transport(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Switch]:
-    disabled = transport_variables.nccl_ib_disabled(patched.user_env)
+    disabled = transport_variables.nccl_ib_disabled(patched.effective_env)
     if disabled:
         removal = _removal(patched, "NCCL_IB_DISABLE")
         yield _Switch(IB_DISABLED, "NCCL_IB_DISABLE", disabled, removal)
     devices, _ = device_lists(pod)
-    hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.user_env, devices)
+    hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.effective_env, devices)
     if hca_list:
         message_end = f"{patched.place(IB_HCA)}, but the fabric's value is {devices}"
         yield _Switch(HCA_NOT_OF_FABRIC, IB_HCA, f"{hca_list:.60}", message_end)
@@ -119,7 +119,7 @@ def _removal(patched: PatchedTarget, name: str) -> str:
 def _plugin(patched: PatchedTarget, except_for: tuple[str, ...] = ()) -> str:
     """Return the setting that chooses a plugin, "" if none does."""
     for name in ("NCCL_NET_PLUGIN", "NCCL_NET"):
-        value = patched.user_env.get(name) or ""
+        value = patched.effective_env.get(name) or ""
         if value.lower() not in _OWN_TRANSPORTS and not value.lower().startswith(except_for):
             return f"{name}={value:.40}"
     return ""

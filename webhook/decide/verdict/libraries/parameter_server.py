@@ -79,7 +79,7 @@ def _may_enable(patched: PatchedTarget, switches: Collection[str]) -> bool:
 
     The kubelet alone can resolve some values; others are only possible in the command.
     """
-    env, command = patched.user_env, patched.command
+    env, command = patched.effective_env, patched.command
     return any(
         env[name] not in _TCP_VALUES[name] if name in env else name in command for name in switches
     )
@@ -90,7 +90,7 @@ def _connects_by_address(patched: PatchedTarget, switches: Collection[str]) -> b
     possible = ((setting.name, setting.value) for setting in patched.settings.possible)
     return any(
         name in switches and value in _RDMA_CM.get(name, ())
-        for name, value in (*patched.user_env.items(), *possible)
+        for name, value in (*patched.effective_env.items(), *possible)
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from webhook.decide.mutations.env import NIXL
 from webhook.decide.verdict.libraries.fabric_devices import (
     DEVICE_LIST_REASONS,
-    judge_devices,
+    judge_device_lists,
 )
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model import transport_variables
@@ -49,12 +49,12 @@ NVSHMEM_TRANSPORT = "NVSHMEM_REMOTE_TRANSPORT"
 
 def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA for NIXL, or None."""
-    variable, backend = transport_variables.nixl_backend(patched.user_env)
+    variable, backend = transport_variables.nixl_backend(patched.effective_env)
     if backend:
         return _other_backend(patched, variable, backend)
-    tls = transport_variables.ucx_tls_without_rdma(patched.user_env)
+    tls = transport_variables.ucx_tls_without_rdma(patched.effective_env)
     if not tls:
-        return judge_devices(pod, patched, "UCX_NET_DEVICES")
+        return judge_device_lists(pod, patched, "UCX_NET_DEVICES")
     message = (
         f"container {patched.target.name} uses NIXL with UCX_TLS={tls:.60}"
         f"{patched.place('UCX_TLS')}, which has no RDMA transport: {patched.removal('UCX_TLS')}"
@@ -74,9 +74,9 @@ def _other_backend(patched: PatchedTarget, variable: str, backend: str) -> Verdi
 
 def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA for Mooncake, or None."""
-    setting = transport_variables.mooncake_tcp(patched.user_env, patched.command)
+    setting = transport_variables.mooncake_tcp(patched.effective_env, patched.command)
     if not setting:
-        return judge_devices(pod, patched, "MOONCAKE_DEVICE", "MC_TE_FILTERS", "MC_MS_FILTERS")
+        return judge_device_lists(pod, patched, "MOONCAKE_DEVICE", "MC_TE_FILTERS", "MC_MS_FILTERS")
     name = setting.partition("=")[0]
     place = patched.place(name)
     message = f"container {patched.target.name} makes Mooncake use TCP: remove {setting:.60}{place}"
@@ -85,16 +85,16 @@ def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
 
 def judge_mori(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA for MoRI, or None."""
-    return judge_devices(pod, patched, "MORI_RDMA_DEVICES")
+    return judge_device_lists(pod, patched, "MORI_RDMA_DEVICES")
 
 
 def judge_nvshmem(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA for NVSHMEM, or None."""
-    tls = transport_variables.ucx_tls_without_rdma(patched.user_env)
-    if tls and (patched.user_env.get(NVSHMEM_TRANSPORT) or "").lower() == "ucx":
+    tls = transport_variables.ucx_tls_without_rdma(patched.effective_env)
+    if tls and (patched.effective_env.get(NVSHMEM_TRANSPORT) or "").lower() == "ucx":
         message = (
             f"container {patched.target.name} uses NVSHMEM over UCX with UCX_TLS={tls:.60}"
             f"{patched.place('UCX_TLS')}: {patched.removal('UCX_TLS')}"
         )
         return patched.verdict(NVSHMEM_OVER_UCX, message, "UCX_TLS")
-    return judge_devices(pod, patched, "NVSHMEM_HCA_LIST")
+    return judge_device_lists(pod, patched, "NVSHMEM_HCA_LIST")

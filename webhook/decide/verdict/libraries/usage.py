@@ -31,27 +31,26 @@ _OWN = WEBHOOK_VARIABLES | {HCOLL_VARIABLE}
 
 
 def with_libraries_shown_by(
-    pod: PatchedPod, patched: PatchedTarget, user_env: Mapping[str, str | None]
+    pod: PatchedPod, patched: PatchedTarget, effective_env: Mapping[str, str | None]
 ) -> PatchedTarget:
     """Return a target with other variables, and with the libraries that they show."""
     changed = patched
-    if user_env is not patched.user_env:
-        changed = patched._replace(user_env=user_env)
-    own_env = without_ours(user_env, pod.used_fabric)
+    if effective_env is not patched.effective_env:
+        changed = patched._replace(effective_env=effective_env)
+    user_env = without_ours(effective_env, pod.used_fabric)
     return changed._replace(
-        carriers=_carriers(pod, changed, own_env), may_use_mpi=_may_use_mpi(pod, changed, own_env)
+        carriers=_carriers(pod, changed, user_env),
+        may_use_mpi=_may_use_mpi(pod, changed, user_env),
     )
 
 
-def without_ours(
-    user_env: Mapping[str, str | None], fabric: Fabric | None
-) -> Mapping[str, str | None]:
+def without_ours(env: Mapping[str, str | None], fabric: Fabric | None) -> Mapping[str, str | None]:
     """Return the variables that no earlier call may have set for this fabric."""
     site_variables = fabric.env.site_variables if fabric else ()
     ignored = _OWN.union([name for name, _ in site_variables])
-    if ignored.isdisjoint(user_env):
-        return user_env
-    return {name: value for name, value in user_env.items() if name not in ignored}
+    if ignored.isdisjoint(env):
+        return env
+    return {name: value for name, value in env.items() if name not in ignored}
 
 
 def _carriers(
@@ -92,7 +91,7 @@ def _may_use_mpi(
 
 def _stays_in_node(patched: PatchedTarget) -> bool:
     """Return whether NVSHMEM moves nothing between nodes."""
-    return (patched.user_env.get(NVSHMEM_TRANSPORT) or "").lower() == "none"
+    return (patched.effective_env.get(NVSHMEM_TRANSPORT) or "").lower() == "none"
 
 
 def _mentions_mpi(
@@ -105,4 +104,6 @@ def _mentions_mpi(
 
 def _spans_nodes(pod: PatchedPod, patched: PatchedTarget) -> bool:
     original = pod.analysis.original
-    return spans_nodes(original.labels, original.annotations, patched.command, patched.user_env)
+    return spans_nodes(
+        original.labels, original.annotations, patched.command, patched.effective_env
+    )
