@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -170,11 +171,18 @@ def _bundle_problem(cas: Sequence[InspectedCa], content: BundleContent) -> str:
     if content.problem:
         return content.problem
     trusted = [ca for ca in cas if ca.fingerprint in content.fingerprints]
-    missing = [ca.role for ca in cas if ca.role != "unknown" and ca not in trusted]
+    in_secret = Counter(ca.role for ca in cas if ca.role != "unknown")
+    missing = Counter(ca.role for ca in cas if ca.role in in_secret and ca not in trusted)
     if missing:
-        return f"it lacks the {' and the '.join(missing)} CA"
+        parts = (_missing_cas(role, count, in_secret[role]) for role, count in missing.items())
+        return f"it lacks {' and '.join(parts)}"
     unknown = sum(ca.role == "unknown" for ca in trusted)
     return f"it trusts {unknown} CA{'s' * (unknown > 1)} that the Secret lacks" if unknown else ""
+
+
+def _missing_cas(role: str, count: int, in_secret: int) -> str:
+    """Name the CAs of a role that `caBundle` lacks; the Secret may have several previous ones."""
+    return f"the {role} CA" if in_secret == 1 else f"{count} of {in_secret} {role} CAs"
 
 
 def _handshakes(

@@ -372,7 +372,7 @@ def test_a_controller_without_pods(tmp_path: Path, job_server: AnswersApi) -> No
     assert pod["answer"]["code"] == "QuotaExceeded"
     assert "the ResourceQuota nics is used up: requested: requests.rdma" in pod["answer"]["text"]
     out = run("job/train", *access)[1]
-    assert out.startswith("Job lab/train\n  ✘ Job train has no pods: Job train could not create")
+    assert out.startswith("Job lab/train\n  ✘ Job train has no pods: it could not create")
 
 
 def test_a_controller_that_lacks_pods(tmp_path: Path, job_server: AnswersApi) -> None:

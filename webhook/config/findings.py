@@ -39,7 +39,9 @@ CONFIGURATION_TOO_LARGE = Code(
     "Remove what the cluster does not need.",
 )
 UNKNOWN_FIELD = Code(
-    "UnknownField", "The field does not exist there.", "Correct its name or its indentation."
+    "UnknownField",
+    "There is no field with this name at this place in the file.",
+    "Correct its name or its indentation.",
 )
 MISSING_FIELD = Code("MissingField", "A required field is missing.", "Add the field.")
 INVALID_VALUE = Code(

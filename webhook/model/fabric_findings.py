@@ -39,8 +39,8 @@ _NODE_NOT_READY = Code(
 )
 _NODE_TAINTED_BY_KUBERNETES = Code(
     "NodeTaintedByKubernetes",
-    "Kubernetes keeps pods away from nodes of the fabric with a taint, such as "
-    "`node.kubernetes.io/disk-pressure`.",
+    "Kubernetes has added a taint, such as `node.kubernetes.io/disk-pressure`, to nodes of the "
+    "fabric, and keeps pods away from them.",
     "Correct the cause, which `kubectl describe node NODE` shows. Kubernetes then removes the "
     "taint.",
 )

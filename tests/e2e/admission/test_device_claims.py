@@ -182,7 +182,7 @@ def test_why_names_a_device_class_that_is_missing(place: Place) -> None:
     """
     place.claim("misspelled", ("nic", "rmda.dra.test"))
     text = sentence(place, place.create(claim="misspelled"), "DeviceClassMissing")
-    assert "request nic of its claim names the DeviceClass rmda.dra.test, which does not" in text
+    assert "the request nic in its claim refers to the DeviceClass rmda.dra.test, which" in text
 
 
 def test_why_reports_that_devices_are_lacking(place: Place) -> None:

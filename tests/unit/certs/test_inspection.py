@@ -52,6 +52,19 @@ def test_each_ca_by_its_role() -> None:
     assert "✘ 127.0.0.1:1 " in text
 
 
+def test_several_cas_that_the_bundle_lacks() -> None:
+    """They are named by their roles; of several previous CAs, the missing ones are counted."""
+    retired = issue_ca().certificate
+    several = Authorities(current=CA, next=NEXT, previous=(OLD.certificate, retired))
+    for trusted, problem in (
+        ((CA.certificate,), "it lacks the next CA and 2 of 2 previous CAs"),
+        ((CA.certificate, NEXT.certificate, retired), "it lacks 1 of 2 previous CAs"),
+        ((retired, OLD.certificate), "it lacks the current CA and the next CA"),
+    ):
+        inspection = inspect(_api(several, *trusted), INSTALLATION, NOWHERE)
+        assert [bundle.problem for bundle in inspection.bundles] == [problem] * 2
+
+
 def test_a_stranger_in_the_bundle_is_a_problem() -> None:
     """The API server would trust a server with a certificate of that CA."""
     api = _api(Authorities(current=CA), CA.certificate, OLD.certificate)

@@ -78,8 +78,8 @@ def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
         fastest = fastest_by_card.setdefault((group.product, group.card_kind), group)
         if group.rate is not None and fastest.rate is not None and group.rate < fastest.rate:
             text = (
-                f"all ports run at {gbps(group.rate)}, but the same cards of "
-                f"{shortened_list(fastest.nodes)} run at {gbps(fastest.rate)}"
+                f"all ports run at {gbps(group.rate)}, but those of nodes with the same GPUs and "
+                f"cards ({shortened_list(fastest.nodes)}) run at {gbps(fastest.rate)}"
             )
             yield NODES_SLOWER.finding("warning", text, location=Location(nodes=group.nodes))
 

@@ -42,8 +42,8 @@ _GPU_NAME = re.compile(r"GPU\d{1,4}")
 
 GPU_PRODUCT_DIFFERS = Code(
     "GpuProductDiffers",
-    "The node label nvidia.com/gpu.product names a different product from the GPUs that tools "
-    "show.",
+    "The node label nvidia.com/gpu.product names a product other than that of the GPUs that the "
+    "tools show.",
     "Check that the output is from this node, and restart GPU feature discovery on it.",
 )
 

@@ -46,8 +46,8 @@ ALL_ALIKE = Code(
 )
 NOT_LOCATED = Code(
     "NotLocated",
-    "Results of pairs are bad, and too few other pairs were measured to distinguish a node from "
-    "the path.",
+    "Results of pairs are bad, and too few other pairs were measured to show whether a node or the "
+    "path is at fault.",
     "Measure these nodes with others as well: use --all-pairs, or more nodes in --nodes.",
 )
 SUSPECT_CODES = (
@@ -155,7 +155,7 @@ class _FaultSearch:
         if slow:
             text = (
                 f"Bad measurements of {shortened_list(_pair_names(slow))} ({tally_of(slow)}). "
-                "Too few other pairs were measured to distinguish a node from the path."
+                "Too few other pairs were measured to show whether a node or the path is at fault."
             )
             self._add(slow, NOT_LOCATED, text, Location(nodes=self._nodes(slow)))
 

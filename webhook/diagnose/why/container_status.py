@@ -23,7 +23,7 @@ from webhook.model.finding import Code, Finding, Level
 
 _CHECK_IMAGE = (
     "Check the image's name and tag, whether the node reaches the registry, and whether the "
-    "namespace has its pull secret."
+    "namespace has the image's pull secret."
 )
 _CORRECT = "Correct what the message names."
 #: The reasons for which the kubelet cannot start a container, with the cause as a clause.

@@ -16,7 +16,7 @@ from webhook.diagnose.why.controller_record import (
     ControllerSpec,
     ControllerStatus,
 )
-from webhook.diagnose.why.messages import cut
+from webhook.diagnose.why.messages import cut, pronoun
 from webhook.diagnose.why.replacement import start_job
 from webhook.diagnose.why.workload_reads import Workload
 from webhook.kube.objects import KubernetesObject
@@ -57,7 +57,7 @@ MANAGED_ELSEWHERE = Code(
     "The field spec.managedBy of the Job names another controller, so the Job controller creates "
     "no pods.",
     "Check that the controller in spec.managedBy is installed and runs: it must create the pods, "
-    "even if in another cluster. If it is not installed, create the Job again without "
+    "possibly in another cluster. If it is not installed, create the Job again without "
     "spec.managedBy.",
 )
 CODES = (
@@ -78,22 +78,25 @@ _MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 
 def own_reasons(workload: Workload) -> Iterator[Finding]:
     """Yield what the controller, or its newest intermediate, says about itself."""
-    start = f"{workload.controller.title} has no pods"
+    title = workload.controller.title
+    start = f"{title} has no pods"
     for controller in (workload.controller, *workload.intermediates[:1]):
         record = ControllerRecord.read(controller.manifest)
+        subject = pronoun(controller.title, title)
         yield from _held(workload, controller, record.spec)
         yield from _managed_elsewhere(workload, controller, record.spec)
         # A ReplicaSet of an older template has no pods by design.
         if controller is workload.controller or controller.kind == "Job":
-            yield from _wants_no_pods(start, record)
+            yield from _wants_no_pods(f"{start}, since {subject}", record.spec)
         yield from _selects_no_node(start, record.status)
-        yield from _ended(start, controller.title, record.status)
+        yield from _waits_to_retry(start, subject, record)
+        yield from _ended(f"{start}: {subject}", record.status)
 
 
-def _wants_no_pods(start: str, controller: ControllerRecord) -> Iterator[Finding]:
-    field = controller.spec.zero_field
+def _wants_no_pods(start: str, spec: ControllerSpec) -> Iterator[Finding]:
+    field = spec.zero_field
     if field:
-        text = f"{start}, since {controller.title} asks for none ({field}: 0)."
+        text = f"{start} asks for none ({field}: 0)."
         yield SCALED_TO_ZERO.finding("error", text, f"Raise its {field}.")
 
 
@@ -111,17 +114,25 @@ def _selects_no_node(start: str, status: ControllerStatus) -> Iterator[Finding]:
         yield SCALED_TO_ZERO.finding("error", text, remedy)
 
 
-def _ended(start: str, title: str, status: ControllerStatus) -> Iterator[Finding]:
-    """Yield that the controller waits after a failure, or has ended."""
-    if status.failed and not status.has_ended:
-        text = f"{start} now: the last pod of {title} failed or was deleted, and {title} waits."
+def _waits_to_retry(start: str, subject: str, controller: ControllerRecord) -> Iterator[Finding]:
+    """Yield that the controller waits after a failure."""
+    if controller.status.failed and not controller.status.has_ended:
+        pod = "its last pod" if subject == "it" else f"the last pod of {subject}"
+        text = (
+            f"{start} now: {pod} failed or was deleted, and the {controller.kind} is waiting "
+            "before it creates the next one."
+        )
         yield WAITS_TO_RETRY.finding("error", text)
+
+
+def _ended(start: str, status: ControllerStatus) -> Iterator[Finding]:
+    """Yield that the controller has ended; `start` ends with the subject of the sentence."""
     for condition in ENDS:
         state = status.condition(condition)
         if state.status == "True":
             details = f": {cut(state.message)}" if state.message else ""
             remedy = f"{DEADLINE_REMEDY} Then create it again." if state.reason == DEADLINE else ""
-            text = f"{start}: {title} is {condition}{details}."
+            text = f"{start} is {condition}{details}."
             yield ENDED.finding("error", text, remedy or ENDED.remedy)
 
 
@@ -129,10 +140,10 @@ def _managed_elsewhere(
     workload: Workload, controller: KubernetesObject, spec: ControllerSpec
 ) -> Iterator[Finding]:
     """Yield that another controller has to create the pods of a Job."""
-    manager = spec.managed_by
+    manager, title = spec.managed_by, workload.controller.title
     if controller.kind == "Job" and manager not in ("", _JOB_CONTROLLER):
         text = (
-            f"{workload.controller.title} has no pods, since {controller.title} is left to another "
+            f"{title} has no pods, since {pronoun(controller.title, title)} is left to another "
             f"controller (spec.managedBy: {cut(manager)})."
         )
         yield MANAGED_ELSEWHERE.finding("error", text, _managed_remedy(workload, manager))
@@ -152,12 +163,13 @@ def _held(
     workload: Workload, controller: KubernetesObject, spec: ControllerSpec
 ) -> Iterator[Finding]:
     """Yield that somebody suspended a controller, or paused it."""
-    start, title = f"{workload.controller.title} has no pods", controller.title
+    title = workload.controller.title
+    start = f"{title} has no pods, since {pronoun(controller.title, title)}"
     if spec.suspend:
-        text = f"{start}, since {title} is suspended (spec.suspend: true)."
+        text = f"{start} is suspended (spec.suspend: true)."
         yield SUSPENDED.finding("error", text)
     if spec.paused:
-        text = f"{start}, since {title} is paused (spec.paused: true)."
+        text = f"{start} is paused (spec.paused: true)."
         deployment = f"deployment/{controller.metadata.name}"
         arguments = shlex.join([deployment, "-n", workload.namespace])
         remedy = f"To resume it: kubectl rollout resume {arguments}."

@@ -12,3 +12,8 @@ def cut(message: str) -> str:
         return line
     half = (_MAX_MESSAGE - 3) // 2
     return f"{line[:half].rstrip()} … {line[-half:].lstrip()}"
+
+
+def pronoun(title: str, subject: str) -> str:
+    """Return "it" for the object that is the subject of the sentence, and another's title."""
+    return "it" if title == subject else title

@@ -14,7 +14,7 @@ from webhook.diagnose.why.collector import unread_sentence
 from webhook.diagnose.why.controller_record import ControllerRecord
 from webhook.diagnose.why.controller_state import not_due, own_reasons
 from webhook.diagnose.why.explanation import Chapter, Explanation
-from webhook.diagnose.why.messages import cut
+from webhook.diagnose.why.messages import cut, pronoun
 from webhook.diagnose.why.pod_status import finalizers_clause
 from webhook.diagnose.why.refusals import message_of_refusal, refusal, used_up_quotas
 from webhook.diagnose.why.workload_reads import Workload
@@ -152,9 +152,9 @@ def _parallel(stateful_set: ControllerRecord, namespace: str) -> str:
     name = stateful_set.metadata.name
     arguments = shlex.join([name, "-n", namespace, "--cascade=orphan"])
     return (
-        "set spec.podManagementPolicy: Parallel in the manifest. That field cannot be changed, so "
-        f"create the StatefulSet again, without its pods: kubectl delete statefulset {arguments}, "
-        "and apply the manifest."
+        "set spec.podManagementPolicy: Parallel in the manifest. An existing StatefulSet does not "
+        "accept that change, so delete the StatefulSet but keep its pods (kubectl delete "
+        f"statefulset {arguments}), and apply the manifest."
     )
 
 
@@ -176,7 +176,8 @@ def _deletions(workload: Workload) -> Iterator[Finding]:
         yield BEING_DELETED.finding("error", f"{'. '.join([text, *messages])}.", remedy)
     for controller in (workload.controller, *workload.intermediates[:1]):
         if controller.metadata.is_deleted:
-            state = f"{controller.title} is being deleted{finalizers_clause(controller)}"
+            subject = pronoun(controller.title, title)
+            state = f"{subject} is being deleted{finalizers_clause(controller)}"
             is_child = controller is not workload.controller
             remedy = _next_child(title, controller) if is_child else BEING_DELETED.remedy
             yield BEING_DELETED.finding("error", f"{title} has no pods, since {state}.", remedy)

@@ -45,7 +45,7 @@ CLAIM_NOT_CREATED = Code(
 )
 DEVICE_CLASS_MISSING = Code(
     "DeviceClassMissing",
-    "The pod is pending: a claim names a DeviceClass that does not exist.",
+    "The pod is pending: a claim refers to a DeviceClass that does not exist.",
     "List the DeviceClasses: kubectl get deviceclasses. Correct deviceClassName in the claim or in "
     "its template, or ask the cluster administrator whether the DRA driver is installed.",
 )
@@ -92,7 +92,7 @@ _PATTERNS = (
     _Pattern(
         re.compile(r"request (\S{1,130}): device class (\S{1,253}) does not exist"),
         DEVICE_CLASS_MISSING,
-        "request {0} of its claim names the DeviceClass {1}, which does not exist",
+        "the request {0} in its claim refers to the DeviceClass {1}, which does not exist",
     ),
     _Pattern(
         re.compile("cannot allocate all claims"),
@@ -160,8 +160,8 @@ def _failed_creation(message: str) -> Finding:
     if template and message.endswith("not found"):
         claim, name = template.groups()
         text = (
-            f"The pod is pending: its claim {claim} names the ResourceClaimTemplate {name}, which "
-            f"the namespace does not have. Kubernetes reports: {message}"
+            f"The pod is pending: its claim {claim} refers to the ResourceClaimTemplate {name}, "
+            f"which the namespace does not have. Kubernetes reports: {message}"
         )
         return Finding("error", TEMPLATE_MISSING.code, text, TEMPLATE_MISSING.remedy)
     text = f"The pod is pending: Kubernetes could not create one of its claims: {message}"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.admission.registration import NO_FABRICS_MESSAGE, WEBHOOK_NAME
-from webhook.diagnose.why.messages import cut
+from webhook.diagnose.why.messages import cut, pronoun
 from webhook.diagnose.why.pod_status import FAILED_CREATE
 from webhook.diagnose.why.pod_template import editable_controller
 from webhook.diagnose.why.workload_reads import Workload
@@ -81,8 +81,9 @@ def message_of_refusal(text: str) -> str:
 
 def refusal(workload: Workload, title: str, message: str) -> Finding:
     """Return the finding on a refusal of a pod that an object, `title`, tried to create."""
+    controller = workload.controller.title
     lack = "lacks pods" if workload.pods else "has no pods"
-    start = f"{workload.controller.title} {lack}: {title} could not create one"
+    start = f"{controller} {lack}: {pronoun(title, controller)} could not create one"
     if match := _QUOTA.search(message):
         return _quota(workload, start, *match.groups())
     match = _WEBHOOK.search(message)
@@ -105,8 +106,8 @@ def _quota_remedy(workload: Workload, name: str) -> str:
     arguments = shlex.join([name, "-n", workload.namespace])
     return (
         f"Ask the cluster administrator to raise the quota {name}, request less, or delete pods "
-        f"that use it: kubectl describe quota {arguments}. The controller then creates the pod by "
-        "itself."
+        f"that use it: kubectl describe quota {arguments}. The controller then creates the pod "
+        "automatically."
     )
 
 
@@ -145,8 +146,8 @@ def _webhook_remedy(name: str, namespace: str) -> str:
     removed = "" if name == WEBHOOK_NAME else _REMOVED_PRODUCT
     return (
         f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
-        f"check its Service and pods{command}.{removed} The controller then creates the pod by "
-        "itself."
+        f"check its Service and pods{command}.{removed} The controller then creates the pod "
+        "automatically."
     )
 
 

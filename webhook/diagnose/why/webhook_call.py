@@ -36,7 +36,7 @@ from webhook.preview.workloads.hints import OptInHints
 from webhook.preview.workloads.objects import ObjectMetadata
 from webhook.preview.workloads.templates import Template, templates_of
 
-CALLED = Code("Called", "The webhook was called for the pod, which has its rdma.lab/status.")
+CALLED = Code("Called", "The webhook was called for the pod: it wrote the pod's rdma.lab/status.")
 STATUS_UNREADABLE = Code(
     "StatusUnreadable",
     "The pod has an rdma.lab/status that this version of rdma-webhook cannot read.",

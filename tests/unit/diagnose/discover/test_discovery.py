@@ -723,7 +723,11 @@ def test_slower_nodes_are_another_fabric_and_a_warning() -> None:
     }
     discovery = discovered(nodes)
     assert set(entries(discovery)) == {"a100-ib-200", "a100-ib-100"}
-    assert "all ports run at 100 Gb/s" in messages(discovery, "warning")[0]
+    message = messages(discovery, "warning")[0]
+    assert message == (
+        "n2: all ports run at 100 Gb/s, but those of nodes with the same GPUs and cards (n1) run "
+        "at 200 Gb/s"
+    )
 
 
 def test_a_fabric_that_check_config_would_question_stands_in_comments() -> None:

@@ -213,7 +213,7 @@ def test_two_bad_nodes_alone() -> None:
     )
     assert suspect.text == (
         "Bad measurements of a → b, b → a (2 warnings). Too few other pairs were measured to "
-        "distinguish a node from the path."
+        "show whether a node or the path is at fault."
     )
     assert suspect.remedy.endswith("use --all-pairs, or more nodes in --nodes.")
 

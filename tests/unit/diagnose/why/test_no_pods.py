@@ -90,7 +90,7 @@ def refused(message: str, kind: str = "Job", **fields: Any) -> Finding:
     """Return the finding on a refusal of its pods."""
     (finding,) = now(kind, events=[event("FailedCreate", message, kind, "a")], **fields)
     assert finding.level == "error"
-    assert finding.text.startswith(f"{kind} a has no pods: {kind} a could not create one")
+    assert finding.text.startswith(f"{kind} a has no pods: it could not create one")
     return finding
 
 
@@ -98,7 +98,7 @@ def test_another_refusal() -> None:
     """It is quoted. A Job must be created again, since its template cannot be changed."""
     finding = refused(DENIED, status=failing("older"))
     assert finding.code == "FailedCreate"
-    assert finding.text == f"Job a has no pods: Job a could not create one: {DENIED}"
+    assert finding.text == f"Job a has no pods: it could not create one: {DENIED}"
     assert finding.remedy == (
         "Correct what the message names. If that is in the pod template, delete Job a and create "
         "it again: a Job's template cannot be changed. Otherwise, the Job creates the pod "
@@ -151,8 +151,8 @@ def test_a_webhook_that_does_not_answer(message: str, subject: str, command: str
         )
     assert finding.remedy == (
         f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
-        f"check its Service and pods{command}{removed} The controller then creates the pod by "
-        "itself."
+        f"check its Service and pods{command}{removed} The controller then creates the pod "
+        "automatically."
     )
 
 
@@ -226,11 +226,13 @@ def test_a_controller_that_cannot_create_more_pods() -> None:
         assert explanation is not None
         assert (explanation.rdma, explanation.well, explanation.pod) == ("no", False, "")
         assert explanation.answer.code == "QuotaExceeded"
-        assert explanation.answer.text.startswith(f"{kind} a lacks pods: ReplicaSet a")
+        refused = "it" if kind == "ReplicaSet" else "ReplicaSet a-1"
+        start = f"{kind} a lacks pods: {refused} could not create one"
+        assert explanation.answer.text.startswith(start)
     late = event("FailedCreate", DENIED, "Job", "a", lastTimestamp=LATER)
     explanation = with_pods(controller("Job"), events=[late])
     assert explanation is not None
-    assert explanation.answer.text == f"Job a lacks pods: Job a could not create one: {DENIED}"
+    assert explanation.answer.text == f"Job a lacks pods: it could not create one: {DENIED}"
     assert (explanation.owners, explanation.chapters) == (("Job a",), ())
     both = with_pods(controller("Job", status=failing("x")), controller("Job", "b"), events=[late])
     assert both is not None
@@ -284,7 +286,7 @@ def test_a_quota_without_an_event() -> None:
             "Job",
             {"spec": {"suspend": True}},
             "Suspended",
-            "Job a is suspended (spec.",
+            "Job a has no pods, since it is suspended (spec.",
         ),
         ("Deployment", {"spec": {"replicas": 0}}, "ScaledToZero", "asks for none (replicas: 0)"),
         ("Job", {"spec": {"parallelism": 0}}, "ScaledToZero", "asks for none (parallelism: 0)"),
@@ -298,7 +300,7 @@ def test_a_quota_without_an_event() -> None:
             "Job",
             {"status": {"conditions": [{"type": "Complete", "status": "True"}]}},
             "Ended",
-            "Job a has no pods: Job a is Complete.",
+            "Job a has no pods: it is Complete.",
         ),
         (
             "Job",
@@ -308,13 +310,16 @@ def test_a_quota_without_an_event() -> None:
                 }
             },
             "Ended",
-            "Job a is Failed: too many.",
+            "Job a has no pods: it is Failed: too many.",
         ),
         (
             "Job",
             {"status": {"failed": 1}},
             "WaitsToRetry",
-            "Job a has no pods now: the last pod of Job a failed or was deleted, and Job a waits.",
+            (
+                "Job a has no pods now: its last pod failed or was deleted, and the Job is waiting "
+                "before it creates the next one."
+            ),
         ),
         (
             "Job",
@@ -325,13 +330,13 @@ def test_a_quota_without_an_event() -> None:
                 }
             },
             "Ended",
-            "Job a is Failed.",
+            "Job a has no pods: it is Failed.",
         ),
         (
             "Deployment",
             {"spec": {"paused": True}},
             "Paused",
-            "Deployment a is paused (spec.paused: true).",
+            "Deployment a has no pods, since it is paused (spec.paused: true).",
         ),
         (
             "CronJob",
@@ -388,6 +393,12 @@ def test_the_newest_object_between() -> None:
     newest, older = controller("Job", "a-2", status=done), controller("Job", "a-1", status=done)
     (finding,) = now("CronJob", newest, older)
     assert finding.text == "CronJob a has no pods: Job a-2 is Complete."
+    waiting = controller("Job", "a-2", status={"failed": 1})
+    (finding,) = now("CronJob", waiting, older)
+    assert finding.text == (
+        "CronJob a has no pods now: the last pod of Job a-2 failed or was deleted, and the Job is "
+        "waiting before it creates the next one."
+    )
     old = controller("ReplicaSet", "a-1", spec={"replicas": 0})
     (finding,) = now("Deployment", old)
     assert finding.code == "NoPods"
@@ -457,7 +468,8 @@ def test_a_controller_that_wants_no_pods(
     assert finding.code == ("Suspended" if "suspend" in spec else "ScaledToZero")
     if kind == "Job":
         (of_child,) = now("CronJob", controller(kind, spec=spec), events=[late])
-        assert of_child.text == finding.text.replace("Job a has no", "CronJob a has no", 1)
+        clause = finding.text.removeprefix("Job a has no pods, since it ")
+        assert of_child.text == f"CronJob a has no pods, since Job a {clause}"
 
 
 def test_a_deployment_that_was_scaled_to_zero() -> None:
@@ -466,9 +478,7 @@ def test_a_deployment_that_was_scaled_to_zero() -> None:
     late = event("FailedCreate", QUOTA, "ReplicaSet", "a-1", lastTimestamp=LATER)
     (finding,) = now("Deployment", replicas, spec={"replicas": 0}, events=[late])
     assert finding.code == "ScaledToZero"
-    assert finding.text == (
-        "Deployment a has no pods, since Deployment a asks for none (replicas: 0)."
-    )
+    assert finding.text == ("Deployment a has no pods, since it asks for none (replicas: 0).")
 
 
 def test_an_old_template_that_was_refused() -> None:
@@ -508,8 +518,8 @@ def test_a_stateful_set_that_waits_for_its_first_pod() -> None:
     assert explanation.answer.remedy == (
         "Unless the pod has just started, find out why it is not ready. If it waits for the "
         "others, as the ranks of a job do, set spec.podManagementPolicy: Parallel in the manifest. "
-        "That field cannot be changed, so create the StatefulSet again, without its pods: kubectl "
-        "delete statefulset a -n lab --cascade=orphan, and apply the manifest."
+        "An existing StatefulSet does not accept that change, so delete the StatefulSet but keep "
+        "its pods (kubectl delete statefulset a -n lab --cascade=orphan), and apply the manifest."
     )
     assert waiting_for_ready(1, podManagementPolicy="OrderedReady") == waiting_for_ready(1)
 
@@ -560,7 +570,7 @@ def test_a_job_of_another_controller() -> None:
         "ManagedElsewhere",
         "error",
         (
-            "Job a has no pods, since Job a is left to another controller (spec.managedBy: "
+            "Job a has no pods, since it is left to another controller (spec.managedBy: "
             "a.example/b)."
         ),
     )
@@ -593,7 +603,7 @@ def test_a_controller_that_is_being_deleted() -> None:
         "BeingDeleted",
         "error",
         (
-            "Deployment a has no pods, since Deployment a is being deleted, and is waiting for "
+            "Deployment a has no pods, since it is being deleted, and is waiting for "
             "the removal of its finalizers (x/y)."
         ),
     )

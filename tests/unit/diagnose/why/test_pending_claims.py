@@ -64,7 +64,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
         (
             of_nodes("request nics: device class roce.lab does not exist"),
             "DeviceClassMissing",
-            "request nics of its claim names the DeviceClass roce.lab, which does not exist.",
+            "the request nics in its claim refers to the DeviceClass roce.lab, which does not",
             "kubectl get deviceclasses",
         ),
     ],
@@ -125,7 +125,7 @@ def test_a_template_that_is_missing() -> None:
     """The Event names it; it is reported once, with the remedy of the verdict."""
     (finding,) = now("", event(REASON, MISSING), event(REASON, MISSING))
     assert (finding.code, finding.level) == ("ClaimTemplateMissing", "error")
-    assert "its claim nic names the ResourceClaimTemplate rdma-nics, which" in finding.text
+    assert "its claim nic refers to the ResourceClaimTemplate rdma-nics, which" in finding.text
     assert finding.text.endswith(f"Kubernetes reports: {MISSING}")
     assert "Create the ResourceClaimTemplate in the pod's namespace" in finding.remedy
 
