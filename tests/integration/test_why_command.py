@@ -383,9 +383,7 @@ def test_a_controller_that_lacks_pods(tmp_path: Path, job_server: AnswersApi) ->
     code, answer = form("job/train", "--kubeconfig", str(tmp_path / "config"))
     lacking, *pods = answer["pods"]
     assert (code, lacking["name"], lacking["well"], len(pods)) == (1, "", False, 3)
-    assert (
-        lacking["answer"]["text"] == "Job train lacks pods: Job train could not create one: no room"
-    )
+    assert lacking["answer"]["text"] == "Job train lacks pods: it could not create one: no room"
     assert all(pod["rdma"] == "yes" for pod in pods)
 
 
