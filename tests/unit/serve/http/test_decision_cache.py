@@ -98,12 +98,20 @@ def test_pods_of_a_workload_share_a_decision(manifest: Any, uid: str) -> None:
 
 
 def test_the_decision_is_known_at_a_hit() -> None:
-    """The log, the metrics and the Events need it; only the patched pod is dropped."""
+    """The log, the metrics and the Events get the same; the pod and its patch are not kept."""
     cache = Cache()
     request = AdmissionRequest("u", "lab", "a", False, "", trainer())
     first, second = (cache.cache.answer(request, INPUT).decision for _ in range(2))
+    for field in ("allowed", "reason", "message", "verdict", "fabric", "fabric_evidence"):
+        assert getattr(second, field) == getattr(first, field)
+    labels = [
+        [(outcome.mutation, outcome.status, outcome.reason) for outcome in decision.outcomes]
+        for decision in (first, second)
+    ]
+    assert labels[0] == labels[1] != []
     assert first.pod
-    assert second == first._replace(pod={})
+    assert (second.pod, second.patch) == ({}, ())
+    assert not any(outcome.ops or outcome.message for outcome in second.outcomes)
 
 
 @pytest.mark.parametrize(
