@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 import orjson
 
@@ -70,7 +71,7 @@ def _append(draft: Draft, namespace: str, required: list[str]) -> None:
     if not missing:
         draft.already("", PRESENT, PRESENT.clause)
         return
-    missing = [without_clash(network, written, len(have)) for network in missing]
+    missing = without_clashes(missing, written, len(have))
     draft.set(_PATH, append_networks(written, missing))
     draft.applied("", APPENDED, f"appended {', '.join(missing)}")
 
@@ -150,25 +151,39 @@ def qualify(network: str, namespace: str) -> str:
     return name if "/" in name else f"{namespace}/{name}"
 
 
-def without_clash(network: str, written: str, count: int) -> str:
-    """Drop the `@interface` of our network if any of the `count` networks in `written` may use it.
+def without_clashes(networks: Iterable[str], written: str, count: int) -> list[str]:
+    """Drop the `@interface` of our networks that other networks of the pod may get.
 
-    Multus names unnamed interfaces net1, net2, …; a pod with a duplicate name fails.
+    `written` has `count` networks, and ours follow. Multus names the interfaces of networks without
+    `@interface` net1, net2, …, by their positions (multus-cni, getIfname); a pod with two of a name
+    fails.
     """
+    chosen = [_unless_in_use(network, written) for network in networks]
+    index_by_number = {_number(network): index for index, network in enumerate(chosen)}
+    positions = [*range(1, count + 1)]
+    positions += [count + 1 + index for index, network in enumerate(chosen) if "@" not in network]
+    while positions:
+        index = index_by_number.pop(positions.pop(), None)
+        if index is not None:
+            chosen[index] = chosen[index].partition("@")[0]
+            positions.append(count + 1 + index)  # now Multus names this one too
+    return chosen
+
+
+def _unless_in_use(network: str, written: str) -> str:
+    """Return a network, without an `@interface` that a network in `written` has."""
     name, _, interface = network.partition("@")
-    if not interface:
-        return network
     in_use = f"@{interface}" in written or f'"{interface}"' in written
-    return name if in_use or _number(interface) in range(1, count + 1) else network
+    return name if in_use else network
 
 
-def _number(interface: str) -> int:
-    """Return the number in an interface name that Multus assigns (net1, net2, …), 0 for others."""
-    match = _NUMBERED.fullmatch(interface)
+def _number(network: str) -> int:
+    """Return N of a network with `@netN`, which Multus may assign too; 0 for others."""
+    match = _NUMBERED.search(network)
     return int(match[1]) if match else 0
 
 
-_NUMBERED = re.compile(r"net([1-9][0-9]{0,9})")
+_NUMBERED = re.compile(r"@net([1-9][0-9]{0,9})$")
 
 
 def append_networks(written: str, networks: list[str]) -> str:

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.decide.mutations.networks import append_networks, networks_of, qualify, without_clash
+from webhook.decide.mutations.networks import (
+    append_networks,
+    networks_of,
+    qualify,
+    without_clashes,
+)
 
 
 @pytest.mark.parametrize(
@@ -94,5 +99,35 @@ def test_an_interface_name_that_may_be_taken_is_left_out(
     written: str, count: int, result: str
 ) -> None:
     """Multus names other networks net1, net2, …; a pod with two of one name does not start."""
-    assert without_clash("ns/rail@net1", written, count) == result
-    assert without_clash("ns/rail", written, count) == "ns/rail"
+    assert without_clashes(["ns/rail@net1"], written, count) == [result]
+    assert without_clashes(["ns/rail"], written, count) == ["ns/rail"]
+
+
+@pytest.mark.parametrize(
+    ("networks", "count", "result"),
+    [
+        ("a@net1 b@net2", 0, "a@net1 b@net2"),
+        ("a@net2 b@net1", 0, "a@net2 b@net1"),
+        ("a@net2 b", 0, "a b"),
+        ("a a b@net2", 0, "a a b"),
+        ("a b@net3 c@net2 d@net4", 0, "a b@net3 c@net2 d@net4"),
+        ("a@net1 b@net2 c@net3 d@net9", 1, "a b c d@net9"),
+        ("a@net1 b@net2 c@net3", 2, "a b c"),
+        ("a@eth2 b", 1, "a@eth2 b"),
+        ("a@net10 b@net14", 11, "a b@net14"),
+        ("a@net10 b@net01 c@net1x", 1, "a@net10 b@net01 c@net1x"),
+    ],
+)
+def test_no_two_networks_get_one_interface(networks: str, count: int, result: str) -> None:
+    """Multus names a network by its position, also one whose `@interface` was left out.
+
+    After one network of the user, rails that are to be net1 and net2 become net2 and net3.
+    """
+    written = ",".join(["mine"] * count)
+    assert without_clashes(networks.split(), written, count) == result.split()
+
+
+@pytest.mark.parametrize("written", ["mine@eth9", '[{"name":"mine","interface":"eth9"}]'])
+def test_a_network_without_its_interface_gets_another(written: str) -> None:
+    """The user's network has eth9, so the first of ours becomes net2, and the second net3."""
+    assert without_clashes(["a@eth9", "b@net2", "c@eth8"], written, 1) == ["a", "b", "c@eth8"]
