@@ -66,6 +66,9 @@ MAX_PAUSE = 1.0
 #: A valid object and the managers of its fields have fewer: etcd limits an object to 1.5 MiB.
 PENDING, PENDING_PER_ADDRESS = 32, 8
 BYTES, BYTES_PER_ADDRESS = 8 << 20, 4 << 20
+#: The size of an object that an address with none may send even while others fill the queue: more
+#: than the definition of the kind allows.
+FIRST_BYTES = 256 << 10
 #: A message for the user who applies the object, after "failed calling webhook …: ".
 NOT_CHECKED = "rdma-webhook could not check the configuration: "
 _GROUP = API_VERSION.partition("/")[0]
@@ -108,8 +111,8 @@ class Validate:
         self._worker = worker
         self._turns = turns
         self._bodies = BodyReader()
-        self._validation_quota = Quota("validations", PENDING, PENDING_PER_ADDRESS)
-        self._byte_quota = Quota("large validations", BYTES, BYTES_PER_ADDRESS)
+        self._validation_quota = Quota("validations", PENDING, PENDING_PER_ADDRESS, first=1)
+        self._byte_quota = Quota("large validations", BYTES, BYTES_PER_ADDRESS, first=FIRST_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""

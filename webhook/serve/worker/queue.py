@@ -12,12 +12,21 @@ from webhook.errors import RequestError
 #: Seconds for which a turn continues after the arrival of an urgent request.
 SECONDS_LEFT = 1.0
 INTERRUPTED = "a validation took precedence: try again"
+#: The number of addresses that may take their first amount beyond the total.
+_FIRST_AMOUNTS = 32
+#: Turns are compared in tenths of a second, for at most so many addresses.
+_TENTHS, _MAX_ADDRESSES = 10, 1000
 
 
 class Quota:
     """A limited resource, with a smaller limit for each address."""
 
-    def __init__(self, noun: str, total: int, per_address: int) -> None:
+    def __init__(self, noun: str, total: int, per_address: int, first: int = 0) -> None:
+        """`first`: an address that has none may take so much even if others have taken the total.
+
+        Otherwise, a few addresses with many requests could keep out everybody else.
+        """
+        self._first = first
         self._noun = noun
         self._total = total
         self._per_address = per_address
@@ -26,7 +35,9 @@ class Quota:
     @contextmanager
     def take(self, client_address: str, amount: int = 1) -> Iterator[None]:
         """Take an amount until the end of the block; raise RequestError beyond a limit."""
-        if self._taken.total() + amount > self._total:
+        is_first = client_address not in self._taken and amount <= self._first
+        limit = self._total + is_first * self._first * _FIRST_AMOUNTS
+        if self._taken.total() + amount > limit:
             raise RequestError(503, f"too many {self._noun} at once: try again")
         if self._taken[client_address] + amount > self._per_address:
             wait = "wait until one of them is answered"
@@ -40,21 +51,24 @@ class Quota:
                 del self._taken[client_address]
 
 
-#: Waiting requests by address: the next address first, and those of an address in order of arrival.
+#: Waiting requests by address, the longest without a turn first, in order of arrival.
 _Queue = dict[str, deque[asyncio.Future[None]]]
 
 
 class FairQueue:
     """A queue for one turn at a time, fair between addresses.
 
-    An address with many requests delays others little. Urgent requests come first; when one
-    arrives, a running request that is not urgent has one more second.
+    The address that has used the least time is next, so that an address with many or slow requests
+    delays others little. Urgent requests come first; when one arrives, a running request that is
+    not urgent has one more second.
     """
 
     def __init__(self) -> None:
         self._taken = False
         self._urgent: _Queue = {}
         self._waiting: _Queue = {}
+        #: The tenths of a second that each address has used since nobody waited.
+        self._used: Counter[str] = Counter()
         #: Ends the turn of a request that is not urgent.
         self._limit: asyncio.Timeout | None = None
 
@@ -69,11 +83,20 @@ class FairQueue:
         """
         async with asyncio.timeout(seconds):
             await self._wait(client_address, urgent=urgent)
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             async with self._interruptible(urgent=urgent):
                 yield
         finally:
+            self._record_use(client_address, clock() - began)
             self._call_next()
+
+    def _record_use(self, client_address: str, seconds: float) -> None:
+        if len(self._used) >= _MAX_ADDRESSES:
+            self._used.clear()
+        if tenths := int(seconds * _TENTHS):
+            self._used[client_address] += tenths
 
     @asynccontextmanager
     async def _interruptible(self, *, urgent: bool) -> AsyncIterator[None]:
@@ -117,7 +140,7 @@ class FairQueue:
     def _call_next(self) -> None:
         self._taken = False
         while not self._taken and (queue := self._urgent or self._waiting):
-            client_address = next(iter(queue))
+            client_address = min(queue, key=self._used.__getitem__)  # the first of equals
             waiting = queue.pop(client_address)
             turn = waiting.popleft()
             if waiting:
@@ -125,3 +148,5 @@ class FairQueue:
             if not turn.done():
                 turn.set_result(None)
                 self._taken = True
+        if not self._taken:
+            self._used.clear()

@@ -35,6 +35,34 @@ def test_a_quota_is_given_back() -> None:
     assert not quota._taken
 
 
+def test_others_do_not_take_the_first_amount_of_an_address() -> None:
+    """A small first amount goes beyond the total; a large or a second one does not."""
+    quota = Quota("cakes", 4, 3, first=1)
+    with quota.take("a", 2), quota.take("b", 2):
+        for address, amount in (("a", 1), ("c", 2)):
+            with pytest.raises(RequestError) as refusal, quota.take(address, amount):
+                pass
+            assert refusal.value.status == 503
+        with quota.take("c"), pytest.raises(RequestError), quota.take("c"):
+            pass
+        with quota.take("c"):  # it has given the first one back
+            pass
+
+
+def test_first_amounts_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many addresses as there are could take all memory."""
+    monkeypatch.setattr(queue_module, "_FIRST_AMOUNTS", 2)
+    quota = Quota("cakes", 4, 4, first=3)
+    with (
+        quota.take("a", 4),
+        quota.take("b", 3),
+        quota.take("c", 3),
+        pytest.raises(RequestError),
+        quota.take("d", 1),
+    ):
+        pass
+
+
 async def _order(*addresses: str) -> list[str]:
     """Let these wait behind a request with the turn; return the order of their turns."""
     turns, called = FairQueue(), []
@@ -55,6 +83,39 @@ async def _order(*addresses: str) -> list[str]:
 def test_addresses_take_turns() -> None:
     """An address with many requests delays another by one turn only, whichever came first."""
     assert asyncio.run(_order("a", "a", "a", "b", "c", "b")) == ["a0", "b3", "c4", "a1", "b5", "a2"]
+
+
+async def _shared(*waiting: tuple[str, float]) -> list[str]:
+    """Let requests that take some seconds wait behind a slow one of "a"; return their order."""
+    turns, called = FairQueue(), list[str]()
+
+    async def work(address: str, seconds: float) -> None:
+        async with turns.turn(address, 60):
+            called.append(address)
+            await asyncio.sleep(seconds)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(work("a", 0.12))
+        await asyncio.sleep(0)
+        for address, seconds in waiting:
+            tasks.create_task(work(address, seconds))
+    assert not turns._used
+    return called
+
+
+def test_the_address_that_used_the_least_time_is_next() -> None:
+    """A few addresses with slow requests do not make another one wait for all of them."""
+    order = asyncio.run(_shared(("a", 0.12), ("b", 0.35), ("c", 0.0), ("b", 0.0), ("c", 0.0)))
+    assert order == ["a", "b", "c", "c", "a", "b"]
+    order = asyncio.run(_shared(("a", 0.12), ("a", 0.0), ("b", 0.25), ("b", 0.0)))
+    assert order == ["a", "b", "a", "b", "a"]  # 0.24 s, and 0.25 s
+
+
+def test_few_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise those of an attacker would fill the memory; then all are equal again."""
+    monkeypatch.setattr(queue_module, "_MAX_ADDRESSES", 1)
+    order = asyncio.run(_shared(("a", 0.0), ("b", 0.25), ("a", 0.0), ("b", 0.0)))
+    assert order == ["a", "b", "a", "b", "a"]
 
 
 def test_a_free_turn_needs_no_wait() -> None:
