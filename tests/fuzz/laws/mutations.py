@@ -372,8 +372,13 @@ def pods_of_one_workload_share_a_decision(observed: Answered) -> None:
     if observed.answer.decision is None:
         return
     sibling = observed.about(sibling_of(observed.pod))
-    for name, body in (("pod", observed.body), ("again", observed.body), ("sibling", sibling)):
-        cached, decided = observed.caching.answer(body), observed.replicas[0].answer(body)
+    of_sibling = observed.replicas[0].answer(sibling)
+    for name, body, decided in (
+        ("pod", observed.body, observed.answer),
+        ("again", observed.body, observed.answer),
+        ("sibling", sibling, of_sibling),
+    ):
+        cached = observed.caching.answer(body)
         if cached.error is not None:
             raise cached.error
         if cached.body != decided.body:
