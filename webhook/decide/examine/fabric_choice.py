@@ -42,7 +42,7 @@ FABRIC_UNKNOWN = Reason(
     "FabricUnknown",
     "Neither the pod nor its namespace determines the fabric.",
     remedy=(
-        "If no fabric lists the pod's GPU, request the GPU of a fabric, or ask the cluster "
+        "If no fabric lists the pod's GPU, request a GPU that a fabric lists, or ask the cluster "
         "administrator to add the GPU to gpuResources of the fabric that has it. Otherwise, set "
         "the annotation rdma.lab/fabric: NAME on the pod, or on its namespace as the default."
     ),

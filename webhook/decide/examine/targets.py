@@ -77,7 +77,7 @@ GPU_BY_CLAIM = Reason(
 )
 CONTAINERS_REQUIRED = Reason(
     "ContainersRequired",
-    "The pod sets rdma.lab/fabric, but not which of its containers need RDMA.",
+    "The pod sets rdma.lab/fabric, but does not name the containers that need RDMA.",
     remedy="List the containers that need RDMA: rdma.lab/containers: NAME,NAME.",
     rdma="no",
 )

@@ -21,7 +21,7 @@ from webhook.model.pod.qos import amount_at, is_guaranteed, summed_request
 from webhook.model.pod.volumes import referenced_resource
 
 DROPPED = Reason(
-    "Dropped", "The memory limit was removed; a missing request takes its value.", remedy=""
+    "Dropped", "The memory limit was removed; a missing request takes the limit's value.", remedy=""
 )
 NO_LIMIT = Reason("NoLimit", "There is no memory limit.", remedy="")
 KEPT = Reason("Kept", "The pod or the configuration keeps the limit.", remedy="", reportable=False)

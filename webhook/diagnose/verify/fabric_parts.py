@@ -25,7 +25,8 @@ SUSPECT_NODE = Code(
 )
 SUSPECT_HCA = Code(
     "SuspectHca",
-    "All measurements with a device of a node are bad, but not those with its other devices.",
+    "All measurements with a device of a node are bad, but not those with the node's other "
+    "devices.",
     "Check this port first: its state, rate and error counters, its cable, and the PCIe link of "
     "its card.",
 )

@@ -34,8 +34,8 @@ NOT_DUE = Code(
 )
 WAITS_TO_RETRY = Code(
     "WaitsToRetry",
-    "A pod of the Job has failed or been deleted, and the Job waits before it creates the next "
-    "one.",
+    "A pod of the Job has failed or been deleted, and the Job is waiting before it creates the "
+    "next one.",
     "Wait: a Job tries again after 10 seconds, then 20, 40 and so on, up to six minutes.",
 )
 SUSPENDED = Code(
