@@ -42,6 +42,8 @@ FABRICS_PATH = "/fabrics"
 PENDING, PENDING_PER_ADDRESS = 16, 8
 #: Bytes of request bodies and unsent answers in this process, in total and for one address.
 BYTES, BYTES_PER_ADDRESS = 48 << 20, 24 << 20
+#: The size of a body that an address with no preview may send even while others fill the queue.
+FIRST_BYTES = 64 << 10
 #: The time limit for a preview's wait for others.
 WAIT_SECONDS = 30.0
 #: The maximum number of pods in a body: each answer takes up to 70 KiB of memory until it is sent.
@@ -108,8 +110,8 @@ class PreviewApp:
         self._log = log
         self._worker = worker
         self._bodies = BodyReader()
-        self._preview_quota = Quota("previews", PENDING, PENDING_PER_ADDRESS)
-        self._byte_quota = Quota("large previews", BYTES, BYTES_PER_ADDRESS)
+        self._preview_quota = Quota("previews", PENDING, PENDING_PER_ADDRESS, first=1)
+        self._byte_quota = Quota("large previews", BYTES, BYTES_PER_ADDRESS, first=FIRST_BYTES)
         self._turns = turns or FairQueue()
         self._amounts = FabricAmounts(state)
         self._app = self._routes()

@@ -12,7 +12,14 @@ from tests.server_state import learn, use
 from tests.unit.serve.client import Answer, Lines, request
 from webhook.config.load import FabricsText, parse_fabrics
 from webhook.model.facts import Facts
-from webhook.serve.http.preview import MAX_PODS, PENDING, PENDING_PER_ADDRESS, PreviewApp
+from webhook.serve.http.preview import (
+    BYTES,
+    FIRST_BYTES,
+    MAX_PODS,
+    PENDING,
+    PENDING_PER_ADDRESS,
+    PreviewApp,
+)
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker import supervisor
@@ -353,6 +360,37 @@ def test_too_many_at_once_are_sent_away() -> None:
     statuses = server.runner.run(flood())
 
     assert statuses == [200] * PENDING + [503] * 5
+
+
+@pytest.mark.parametrize(("size", "status"), [(FIRST_BYTES, 200), (FIRST_BYTES + 1, 503)])
+def test_many_of_a_few_addresses_leave_room_for_a_small_one(size: int, status: int) -> None:
+    """A few clients cannot take all places in the queue, or all of its memory, either."""
+    server = Server()
+    small = POD + b" " * (size - len(POD))
+    taken = BYTES - FIRST_BYTES // 2
+
+    async def flood() -> int:
+        async with server.app._turns.turn("192.0.2.9", 60):
+            with (
+                server.app._byte_quota.take("192.0.2.1", taken // 2),
+                server.app._byte_quota.take("192.0.2.2", taken // 2),
+            ):
+                posted = [
+                    asyncio.create_task(
+                        request(server.app, "POST", "/preview", POD, client=f"192.0.2.{number % 2}")
+                    )
+                    for number in range(PENDING)
+                ]
+                await asyncio.wait(posted, timeout=0.1)
+                posted.append(
+                    asyncio.create_task(
+                        request(server.app, "POST", "/preview", small, client="192.0.2.3")
+                    )
+                )
+                await asyncio.wait(posted, timeout=0.1)
+        return (await asyncio.gather(*posted))[-1].status
+
+    assert server.runner.run(flood()) == status
 
 
 def test_too_many_of_an_address_leave_room_for_others() -> None:

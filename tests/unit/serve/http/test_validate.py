@@ -18,7 +18,9 @@ from webhook.serve.http import validate
 from webhook.serve.http.review_body import MAX_DEPTH
 from webhook.serve.http.validate import (
     BYTES_PER_ADDRESS,
+    FIRST_BYTES,
     NOT_CHECKED,
+    PENDING,
     PENDING_PER_ADDRESS,
     Validate,
 )
@@ -428,6 +430,43 @@ def test_a_flood_from_an_address_ends() -> None:
     (refused,) = (answer.text for answer in answers if answer.status == 503)
     assert "too many validations at once from your address" in refused
     assert BYTES_PER_ADDRESS >= 2 * 1_572_864  # of an object and its managers
+
+
+def _during_a_flood(flooders: list[str], flood: bytes, honest: dict[str, bytes]) -> list[Answer]:
+    """Let these addresses send one body, and others theirs; return the answers to those."""
+
+    async def answers() -> list[Answer]:
+        server = Server()
+        async with server.turns.turn("preview", 60, urgent=True):
+            posted = [
+                asyncio.create_task(server.posted(body, client=client))
+                for client, body in [*((client, flood) for client in flooders), *honest.items()]
+            ]
+            await asyncio.wait(posted, timeout=0.2)
+        return [await task for task in posted][len(flooders) :]
+
+    return Server.runner.run(answers())
+
+
+def test_many_from_a_few_addresses_leave_room_for_one_more() -> None:
+    """An API server has one validation at a time, and others may not fill the queue before it."""
+    flooders = [f"192.0.2.{number % 4}" for number in range(PENDING)]
+    (answer,) = _during_a_flood(flooders, review(item(VALID)), {"10.0.0.1": review(item(VALID))})
+    assert (answer.status, answer.response["allowed"]) == (200, True)
+
+
+def test_large_ones_from_a_few_addresses_leave_room_for_a_usual_one() -> None:
+    """An object as large as the kind allows is checked, and none that is much larger."""
+    body = review(item("x" * (BYTES_PER_ADDRESS - 4096)))
+    honest = {
+        "10.0.0.1": review(item("y" * (FIRST_BYTES - 4096))),
+        "10.0.0.2": review(item("y" * FIRST_BYTES)),
+    }
+    usual, large = _during_a_flood(["192.0.2.1", "192.0.2.2"], body, honest)
+    assert usual.status == 200
+    assert large.status == 503
+    assert "too many large validations at once: try again" in large.text
+    assert FIRST_BYTES > MAX_SPEC_BYTES
 
 
 def test_other_addresses_are_not_concerned_by_a_flood() -> None:
