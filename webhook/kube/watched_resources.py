@@ -140,8 +140,12 @@ def countable_node(manifest: Item) -> Node:
 
 def _node(manifest: Item) -> Node:
     node = countable_node(manifest)
-    shared = _shared(node.availability)
-    return replace(node, labels=SharedLabels.of(node.labels), availability=shared)
+    return replace(
+        node,
+        labels=SharedLabels.of(node.labels),
+        resources=_shared_amounts(tuple(node.resources.items())),
+        availability=_shared(node.availability),
+    )
 
 
 def _with_countable_amounts(manifest: Item) -> Item:
@@ -165,6 +169,12 @@ def _is_countable(amount: object) -> bool:
 def _shared(availability: Availability) -> Availability:
     """Return the same object for equal availabilities: a few are those of thousands of nodes."""
     return availability
+
+
+@lru_cache(maxsize=1024)
+def _shared_amounts(amounts: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    """Return the same mapping for equal amounts, which all nodes of a model have."""
+    return dict(amounts)
 
 
 def _claim(manifest: Item) -> tuple[RequestedClasses, ...]:

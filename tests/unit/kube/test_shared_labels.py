@@ -61,7 +61,7 @@ def test_a_heartbeat_is_not_a_change_of_a_node() -> None:
     assert NODES.project(beat) != before
 
 
-def test_equal_availabilities_are_kept_once() -> None:
+def test_equal_amounts_and_availabilities_are_kept_once() -> None:
     """A tainted pool may have thousands of nodes; each document has its own strings."""
     taint = {"key": "example.org/pool", "effect": "NoSchedule"}
     written = orjson.dumps({**node("a"), "spec": {"taints": [taint]}})
@@ -70,3 +70,4 @@ def test_equal_availabilities_are_kept_once() -> None:
     assert second is not None
     assert first.availability.taint_keys == ("example.org/pool",)
     assert first.availability is second.availability
+    assert first.resources is second.resources
