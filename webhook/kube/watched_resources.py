@@ -183,11 +183,16 @@ def _claim(manifest: Item) -> tuple[RequestedClasses, ...]:
 
 
 NAMESPACES = WatchedResource(resource="namespaces", part=FactsPart.NAMESPACE, project=_namespace)
+# In thousands of namespaces, these have the same name, and so give the same rejection.
 LIMIT_RANGES = WatchedResource(
-    resource="limitranges", part=FactsPart.MEMORY_LIMIT, project=limit_range_rejection
+    resource="limitranges",
+    part=FactsPart.MEMORY_LIMIT,
+    project=lambda item: sys.intern(limit_range_rejection(item)),
 )
 QUOTAS = WatchedResource(
-    resource="resourcequotas", part=FactsPart.MEMORY_LIMIT, project=quota_rejection
+    resource="resourcequotas",
+    part=FactsPart.MEMORY_LIMIT,
+    project=lambda item: sys.intern(quota_rejection(item)),
 )
 CONFIGURATION_NAME = "default"
 #: The one object that configures the webhook. Without its definition there is no object.

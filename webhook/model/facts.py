@@ -25,6 +25,7 @@ from webhook.model.objects import ClusterObject, LimitRange, ResourceQuota
 OPT_IN_LABEL = "rdma.lab/enable"
 PSA_ENFORCE = "pod-security.kubernetes.io/enforce"
 _NONE: Mapping[str, str] = {}
+_NO_CONFIG_MAPS: ConfigMaps = {}
 _NO_NODES: Mapping[str, Node] = {}
 
 
@@ -37,14 +38,14 @@ class NamespaceFacts:
     is_loaded: bool = True
     #: None if unknown.
     labels: Mapping[str, str] | None = None
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=lambda: _NONE)
     #: Why a pod without a memory limit would be rejected here, e.g.
     #: "LimitRange lab-limits sets max.memory"; "" if it would not.
     memory_limit_rejection: str = ""
     #: Its ResourceClaimTemplates and ResourceClaims.
     claim_facts: ClaimFacts = NO_CLAIM_FACTS
     #: The known ones of its ConfigMaps: only previews know any.
-    config_maps: ConfigMaps = field(default_factory=dict)
+    config_maps: ConfigMaps = field(default_factory=lambda: _NO_CONFIG_MAPS)
 
     @property
     def enforced_pod_security(self) -> str:
