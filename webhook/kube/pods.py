@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Protocol
 
 from kubernetes.client import CoreV1Api
 from kubernetes.client.exceptions import ApiException
@@ -195,13 +195,19 @@ class PodAccess:
             raise self._client.unreachable(error) from error
 
 
+class Frame(Protocol):
+    """A frame of a connection; see `websocket.ABNF`."""
+
+    data: bytes
+
+
 class Connection(Protocol):
     """The connection to a command; see `websocket.WebSocket`."""
 
     def settimeout(self, timeout: float) -> None:
         """Set the seconds to wait for a frame."""
 
-    def recv_data_frame(self, control_frame: bool = False) -> tuple[int, Any]:
+    def recv_data_frame(self, control_frame: bool = False) -> tuple[int, Frame]:
         """Return the next frame and its kind; raise WebSocketException if there is none."""
 
 
