@@ -27,12 +27,12 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 
 def siblings() -> Iterator[bytes]:
     """Yield the pods of one workload, again and again."""
-    return cycle([_written(_sibling(number), number) for number in range(SIBLINGS)])
+    return cycle([_written(sibling(number), number) for number in range(SIBLINGS)])
 
 
 def new_pods() -> Iterator[bytes]:
     """Yield pods with a variable that has a new value, in whichever process this is called."""
-    manifest = _sibling(0)
+    manifest = sibling(0)
     manifest["spec"]["containers"][0]["env"][0]["value"] = _VALUE
     before, after = _written(manifest, 0).split(_VALUE.encode())
     return (b"%b%d%b" % (before, value, after) for value in count(time.time_ns()))
@@ -45,7 +45,7 @@ WORKLOADS: dict[str, Callable[[], Iterator[bytes]]] = {
 }
 
 
-def _sibling(index: int) -> dict[str, Any]:
+def sibling(index: int) -> dict[str, Any]:
     """Make a pod of an Indexed Job, with what the Job controller adds for the index."""
     manifest = pod(variables=TYPICAL)
     metadata, spec = manifest["metadata"], manifest["spec"]

@@ -13,7 +13,7 @@ from tests.cluster.controlplane import server
 
 @dataclass(frozen=True)
 class Target:
-    """A pod, created again and again by a member of `system:masters`, whom nothing throttles.
+    """Pods, created in turn, again and again, by a member of `system:masters`, never throttled.
 
     With `dryRun=All` the API server does everything that it does for a pod, webhooks included, but
     does not store it, so the node does not have to handle thousands of pods.
@@ -21,14 +21,15 @@ class Target:
 
     cluster: Cluster
     namespace: str
-    pod: Path
-    """A JSON file."""
+    pods: Sequence[Path]
+    """JSON files."""
 
     def attack(self, results: Path, *how: str) -> Sequence[str | Path]:
         """Return the command; the answers go to `results`, and the target to a file next to it."""
         url = f"{server(self.cluster.network)}/api/v1/namespaces/{self.namespace}/pods?dryRun=All"
         targets = results.with_suffix(".txt")
-        targets.write_text(f"POST {url}\nContent-Type: application/json\n@{self.pod}\n")
+        head = f"POST {url}\nContent-Type: application/json\n"
+        targets.write_text("\n".join(f"{head}@{pod}\n" for pod in self.pods))
         pki = self.cluster.directory / "pki"
         return (
             *(binary("vegeta"), "attack", f"-targets={targets}", f"-output={results}"),

@@ -45,14 +45,14 @@ class Load:
     #: The number of pods that were created in each namespace.
     created: dict[str, int] = field(default_factory=dict)
 
-    def full_speed(self, namespace: str, body: Path, seconds: float) -> Report:
+    def full_speed(self, namespace: str, pods: Sequence[Path], seconds: float) -> Report:
         """Keep IN_FLIGHT requests in flight."""
         workers = (f"-workers={IN_FLIGHT}", f"-max-workers={IN_FLIGHT}")
-        return self.report([self._attack(namespace, body, seconds, "-rate=0", *workers)])
+        return self.report([self._attack(namespace, pods, seconds, "-rate=0", *workers)])
 
-    def fixed_rate(self, namespace: str, body: Path, seconds: float) -> Path:
+    def fixed_rate(self, namespace: str, pods: Sequence[Path], seconds: float) -> Path:
         """Send RATE pods per second, however long they take; return the file with the results."""
-        return self._attack(namespace, body, seconds, f"-rate={RATE}/1s")
+        return self._attack(namespace, pods, seconds, f"-rate={RATE}/1s")
 
     def report(self, results: Sequence[Path]) -> Report:
         """Combine results into one report; raise LoadError if a pod was not created."""
@@ -64,12 +64,12 @@ class Load:
         p50, p99 = took["50th"] / _NANOSECONDS, took["99th"] / _NANOSECONDS
         return Report(report["requests"], report["throughput"], p50, p99)
 
-    def _attack(self, namespace: str, body: Path, seconds: float, *rate: str) -> Path:
+    def _attack(self, namespace: str, pods: Sequence[Path], seconds: float, *rate: str) -> Path:
         results = self.folder / f"{len(list(self.folder.glob('*.bin')))}.bin"
-        target = Target(self.cluster, namespace, body)
+        target = Target(self.cluster, namespace, pods)
         _run(target.attack(results, *rate, f"-duration={seconds}s", "-max-body=0"))
-        pods = self.report([results]).pods
-        self.created[namespace] = self.created.get(namespace, 0) + pods
+        created = self.report([results]).pods
+        self.created[namespace] = self.created.get(namespace, 0) + created
         return results
 
 

@@ -33,6 +33,8 @@ class Figures:
     turns: list[dict[Mode, float]]
     #: At the fixed rate, all turns as one.
     slow: dict[Mode, Report]
+    #: The milliseconds of a call by the API server's histogram, at the fixed rate.
+    call_means: dict[Mode, float]
     #: The API server's calls of a mode's webhook per pod.
     calls: dict[Mode, float]
     #: Pods that did not opt in, and the calls for them: by the API server's count, and by ours.
@@ -55,7 +57,7 @@ def measure(stage: Stage, effort: Effort) -> Figures:
     with progress.step(f"{effort.turns} turns at full speed"):
         turns = [_turn(stage, effort.seconds, number) for number in range(effort.turns)]
     with progress.step("at the fixed rate"):
-        slow = _slowly(stage, effort)
+        slow, call_means = _slowly(stage, effort)
     after = counts.calls(stage.cluster)
     calls = {
         mode: (after[mode.webhook] - before[mode.webhook])
@@ -65,7 +67,7 @@ def measure(stage: Stage, effort: Effort) -> Figures:
     }
     with progress.step("pods that did not opt in"):
         uninvited = _uninvited(stage, effort.slow_seconds)
-    return Figures(turns, slow, calls, uninvited)
+    return Figures(turns, slow, call_means, calls, uninvited)
 
 
 def _turn(stage: Stage, seconds: float, number: int = 0) -> dict[Mode, float]:
@@ -77,12 +79,18 @@ def _turn(stage: Stage, seconds: float, number: int = 0) -> dict[Mode, float]:
     }
 
 
-def _slowly(stage: Stage, effort: Effort) -> dict[Mode, Report]:
+def _slowly(stage: Stage, effort: Effort) -> tuple[dict[Mode, Report], dict[Mode, float]]:
+    """Create pods at the fixed rate; return the reports, and the mean duration of each call."""
+    before = counts.durations(stage.cluster)
     results: dict[Mode, list[Path]] = {mode: [] for mode in MODES}
     for _ in range(effort.slow_turns):
         for mode, files in results.items():
             files.append(stage.load.fixed_rate(mode.namespace, stage.asking, effort.slow_seconds))
-    return {mode: stage.load.report(files) for mode, files in results.items()}
+    after = counts.durations(stage.cluster)
+    means = {
+        mode: after[mode.webhook].since(before[mode.webhook]).mean for mode in MODES if mode.port
+    }
+    return {mode: stage.load.report(files) for mode, files in results.items()}, means
 
 
 def _uninvited(stage: Stage, seconds: float) -> tuple[int, int, int]:

@@ -78,7 +78,7 @@ def registrations(address: str, ca: bytes) -> list[Document]:
 
 
 def _webhook(mode: Mode, address: str, ca: bytes) -> Document:
-    """Return the shipped configuration with this address; for other modes, without conditions."""
+    """Return the shipped configuration with this address; other modes have their own label."""
     shipped: Document = yaml.safe_load(_SHIPPED.read_text())
     webhook = shipped["webhooks"][0]
     assert webhook["name"] == OURS_NAME
@@ -89,8 +89,7 @@ def _webhook(mode: Mode, address: str, ca: bytes) -> Document:
     if mode is not OURS:
         shipped["metadata"] = {"name": mode.namespace}
         webhook["name"] = mode.webhook
-        webhook["namespaceSelector"] = _selector(mode)
-        del webhook["matchConditions"]
+        webhook["namespaceSelector"] |= _selector(mode)
     return shipped
 
 

@@ -25,8 +25,8 @@ from tests.benchmarks.cluster.modes import (
     registrations,
 )
 from tests.benchmarks.cluster.servers import our_patch, start_others, start_ours, until
-from tests.benchmarks.decide import FABRICS, TYPICAL
-from tests.benchmarks.reviews import pod
+from tests.benchmarks.decide import FABRICS
+from tests.benchmarks.workloads import SIBLINGS, sibling
 from tests.cluster import progress
 from tests.cluster.binaries import binary
 from tests.cluster.cluster import Cluster, running
@@ -45,10 +45,11 @@ class Stage:
 
     cluster: Cluster
     load: Load
-    #: Files with a pod that opts in, one without the annotation, and one that declines.
-    asking: Path
-    silent: Path
-    declining: Path
+    #: Files with the pods of a workload that opts in, of one without the annotation, and of one
+    #: that declines.
+    asking: list[Path]
+    silent: list[Path]
+    declining: list[Path]
     #: The number of operations in our patch.
     operations: int
 
@@ -72,7 +73,7 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
     (files / "ca.crt").write_bytes(authority.certificate)
     authority.server("webhook", [cluster.network.gateway]).write(files, "tls")
     start_ours(cluster, files)
-    patch = our_patch(cluster, files, _created(cluster, NONE, asking))
+    patch = our_patch(cluster, files, _created(cluster, NONE, asking[0]))
     (files / "patch.json").write_text(json.dumps(patch, separators=(",", ":")))
     start_others(cluster, files)
     _apply(cluster, registrations(cluster.network.gateway, authority.certificate))
@@ -89,21 +90,29 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
     )
 
 
-def _written(files: Path, name: str, annotations: dict[str, str]) -> Path:
-    """Write the pod as a controller would create it, without the API server's additions."""
-    manifest = pod(variables=TYPICAL)
+def _written(files: Path, name: str, opt_in: dict[str, str]) -> list[Path]:
+    """Write the pods of one workload, in one file each."""
+    folder = files / name
+    folder.mkdir()
+    paths = [folder / f"{number}.json" for number in range(SIBLINGS)]
+    for number, path in enumerate(paths):
+        path.write_text(json.dumps(_stripped(sibling(number), opt_in), separators=(",", ":")))
+    return paths
+
+
+def _stripped(manifest: Document, opt_in: dict[str, str]) -> Document:
+    """Return the pod as a controller would create it, without the API server's additions."""
     metadata, spec = manifest["metadata"], manifest["spec"]
     for added in ("managedFields", "namespace"):
         del metadata[added]
-    metadata["annotations"] = annotations
+    del metadata["annotations"][ENABLE_ANNOTATION]
+    metadata["annotations"] |= opt_in
     for holder, field in (
         (spec, "volumes"),
         *((container, "volumeMounts") for container in spec["containers"]),
     ):
         holder[field] = [mount for mount in holder[field] if not _TOKEN.fullmatch(mount["name"])]
-    path = files / f"{name}.json"
-    path.write_text(json.dumps(manifest, separators=(",", ":")))
-    return path
+    return manifest
 
 
 def _prepare(cluster: Cluster, files: Path) -> None:
@@ -118,11 +127,16 @@ def _prepare(cluster: Cluster, files: Path) -> None:
     (files / "fabrics.yaml").write_text(FABRICS)
 
 
-def _check(cluster: Cluster, asking: Path) -> None:
-    """Wait until each mode is active, and check its effect."""
+def _check(cluster: Cluster, asking: list[Path]) -> None:
+    """Wait until each mode is active, and check its effect on the workload's first and last pod."""
     for mode in MODES:
-        until(lambda mode=mode: _acts(cluster, mode, asking))  # type: ignore[misc]
-    shapes = {mode: _shape(_created(cluster, mode, asking)) for mode in MODES}
+        until(lambda mode=mode: _acts(cluster, mode, asking[0]))  # type: ignore[misc]
+    for path in (asking[0], asking[-1]):
+        _compare({mode: _shape(_created(cluster, mode, path)) for mode in MODES})
+
+
+def _compare(shapes: dict[Mode, tuple[str, Any]]) -> None:
+    """Check that the modes change a pod as our webhook does, or not at all."""
     assert STATUS_ANNOTATION in shapes[OURS][1]
     for mode, shape in shapes.items():
         if mode.same_patch:

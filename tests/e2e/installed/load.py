@@ -66,7 +66,7 @@ def creating(
     body, results = folder / "pod.json", folder / "results.bin"
     body.write_text(json.dumps(pod))
     results.unlink(missing_ok=True)
-    command = Target(space.cluster, space.name, body).attack(
+    command = Target(space.cluster, space.name, [body]).attack(
         results,
         *(f"-rate={rate}", "-duration=0", "-timeout=30s"),
         # Over one HTTP/2 connection, all requests would wait for each other.
