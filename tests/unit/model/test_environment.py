@@ -95,6 +95,7 @@ def test_a_few_short_texts_make_no_endless_one() -> None:
     assert lengths == [8 * 2**i for i in range(10)]
     assert read(("A", "x" * 4100), ("X", "$(A)$(A)")).env["X"] == "x" * 8200
     assert read(("A", "x" * 4100), ("X", "$(A)$(A)$(NONE)$$")).env["X"] == "x" * 8200 + "$(NONE)$"
+    assert read(("A", "x" * 4100), ("X", "$(A)$(A)$$)")).env["X"] == "x" * 8200 + "$)"
     assert read(("A", "x" * 4100), ("B", "x"), ("X", "$(B)$(A)$(A)$(A)")).env["X"] is None
     assert read(("A", "x" * 4100), ("B", "12345"), ("X", "$(A)$(A)$(B)")).env["X"] is None
 

@@ -9,6 +9,7 @@ It reads `env` in order (makeEnvironmentVariables in pkg/kubelet/kubelet_pods.go
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
@@ -52,19 +53,24 @@ class _Expansion:
         """Return a text with the values of its references; None if one is unknown, or too long."""
         if "$" not in written:
             return written
-        parts: list[str] = []
-        position = 0
         end = written.rfind(")") + 1  # no reference is after it, so none is searched for in vain
-        for match in _REFERENCE.finditer(written, 0, end):
-            value = "$" if match[1] is None else value_of(match[1])
-            if value is None:
-                return None
-            self._left -= len(value) - len(match[0])
-            if self._left < 0:
-                return None
-            parts += (written[position : match.start()], value)
-            position = match.end()
-        return "".join((*parts, written[position:end], written[end:].replace("$$", "$")))
+        parts: list[str | None] = _REFERENCE.split(written[:end])
+        references = parts[1::2]  # the names in between the rest of the text; None for `$$`
+        values = {name: "$" if name is None else value_of(name) for name in set(references)}
+        known = {name: value for name, value in values.items() if value is not None}
+        if len(known) < len(values):
+            return None
+        for name, count in Counter(references).items():
+            self._left -= count * (len(known[name]) - _length(name))
+        if self._left < 0:
+            return None
+        parts[1::2] = map(known.__getitem__, references)
+        return "".join((*filter(None, parts), written[end:].replace("$$", "$")))
+
+
+def _length(name: str | None) -> int:
+    """Return the length of a reference, `$(NAME)` or `$$`."""
+    return len("$$") if name is None else len(name) + len("$()")
 
 
 def variables_of(

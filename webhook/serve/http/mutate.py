@@ -13,6 +13,10 @@ pool would only add waiting, since nothing here does I/O.
     no content-length, not JSON, not POST
     a defect of the webhook                    500, a Status: failurePolicy decides
     without a configuration that has fabrics   503, a Status: failurePolicy decides
+    too many large requests at once            503, a Status: failurePolicy decides
+
+Large requests are decided one at a time, with rests in between: one with a pod of 1.4 MB can take
+half a second, and others must not wait for many of them.
 
 If a watch has not delivered the pod's namespace yet, or a ResourceClaim that the pod names, the
 request waits; see `WaitingRequests`.
@@ -20,6 +24,7 @@ request waits; see `WaitingRequests`.
 
 from __future__ import annotations
 
+import asyncio
 from time import perf_counter
 from typing import NamedTuple
 
@@ -35,7 +40,13 @@ from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision
 from webhook.serve.events import NotifyOwner, notify_nobody
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import JSON, BodyReader, DisconnectedError, Headers
+from webhook.serve.http.asgi import (
+    JSON,
+    BodyReader,
+    DisconnectedError,
+    Headers,
+    until_disconnect,
+)
 from webhook.serve.http.decision_cache import MAX_DECISIONS, Decide, DecisionCache
 from webhook.serve.http.review_body import (
     MAX_DEPTH,
@@ -51,11 +62,21 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.waiting_requests import claim_key
+from webhook.serve.worker.queue import FairQueue
 
 PATH = "/mutate"
 #: Bytes of memory for each structural character of a parsed request that waits.
 VALUE_BYTES = 260
 _ABOVE_POD = 2  # `request.object`
+#: The size in bytes of a large request; a request with an ordinary pod has a few kilobytes.
+LARGE = 64 * 1024
+#: Seconds that a large request waits for its turn: `timeoutSeconds` of our configuration.
+MAX_TURN_WAIT = 5.0
+#: The longest rest in seconds after a large request, which is otherwise as long as the request
+#: took. Small requests are answered meanwhile.
+MAX_REST = 0.5
+#: The message for a large request whose turn does not come in time.
+CROWDED = "rdma-webhook has too many requests with large pods at once: try again"
 
 
 class Answer(NamedTuple):
@@ -92,6 +113,9 @@ class Mutate:
         self._decisions = DecisionCache(decide, metrics.decision_cache, log, max_decisions)
         self._notify_owner = notify_owner
         self._bodies = BodyReader()
+        self._large_requests = FairQueue()
+        #: The end of the rest after the last large request, by `perf_counter`.
+        self._rest_until = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -99,7 +123,10 @@ class Mutate:
         headers: Headers = dict(scope["headers"])
         try:
             body = await review_body(PATH, scope, headers, self._bodies, receive)
-            answer = await self._answer(body)
+            if len(body) <= LARGE:
+                answer = await self._answer(body)
+            else:
+                answer = await until_disconnect(self._large_answer(body, scope), receive)
             close = self._state.draining
         except RequestError as error:
             answer = Answer(*text_answer(error.status, str(error)))
@@ -110,6 +137,21 @@ class Mutate:
         seconds = perf_counter() - started
         self._metrics.count_request("mutate", answer.status, seconds)
         self._record(answer, headers, seconds)
+
+    async def _large_answer(self, body: bytes, scope: Scope) -> Answer:
+        """Answer a large body in its turn, or refuse it if that does not come in time."""
+        client_address = scope["client"][0] if scope.get("client") else ""
+        try:
+            async with self._large_requests.turn(client_address, MAX_TURN_WAIT):
+                await asyncio.sleep(max(0.0, self._rest_until - perf_counter()))
+                began = perf_counter()
+                answer = await self._answer(body)
+                ended = perf_counter()
+                self._rest_until = ended + min(ended - began, MAX_REST)
+                return answer
+        except TimeoutError:
+            refusal = orjson.dumps(failure(503, CROWDED))
+            return Answer(503, refusal, problem=CROWDED)
 
     async def _answer(self, body: bytes) -> Answer:
         """Answer any body, after its facts have arrived or the wait for them is over."""
