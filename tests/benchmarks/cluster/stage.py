@@ -17,13 +17,12 @@ from tests.benchmarks.cluster.modes import (
     NONE,
     NOOP,
     OURS,
-    POLICY,
-    VARIABLES,
     Document,
     Mode,
     namespaces,
-    registrations,
+    webhooks,
 )
+from tests.benchmarks.cluster.policy import policy
 from tests.benchmarks.cluster.servers import our_patch, start_others, start_ours, until
 from tests.benchmarks.decide import FABRICS
 from tests.benchmarks.workloads import SIBLINGS, sibling
@@ -76,7 +75,8 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
     patch = our_patch(cluster, files, _created(cluster, NONE, asking[0]))
     (files / "patch.json").write_text(json.dumps(patch, separators=(",", ":")))
     start_others(cluster, files)
-    _apply(cluster, registrations(cluster.network.gateway, authority.certificate))
+    _apply(cluster, webhooks(cluster.network.gateway, authority.certificate))
+    _apply(cluster, policy(patch))
     _check(cluster, asking)
     results = files / "results"
     results.mkdir()
@@ -137,7 +137,6 @@ def _check(cluster: Cluster, asking: list[Path]) -> None:
 
 def _compare(shapes: dict[Mode, tuple[str, Any]]) -> None:
     """Check that the modes change a pod as our webhook does, or not at all."""
-    assert STATUS_ANNOTATION in shapes[OURS][1]
     for mode, shape in shapes.items():
         if mode.same_patch:
             assert shape == shapes[OURS], mode
@@ -147,9 +146,8 @@ def _compare(shapes: dict[Mode, tuple[str, Any]]) -> None:
 def _acts(cluster: Cluster, mode: Mode, asking: Path) -> bool:
     """Return whether the API server applies the mode yet."""
     created = _created(cluster, mode, asking)
-    if mode is POLICY:
-        names = [variable["name"] for variable in created["spec"]["containers"][0]["env"]]
-        return all(names.count(variable) == 1 for variable in VARIABLES)
+    if mode.same_patch:
+        return STATUS_ANNOTATION in created["metadata"]["annotations"]
     return mode is NONE or mode.webhook in counts.calls(cluster)
 
 
