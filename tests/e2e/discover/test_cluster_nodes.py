@@ -109,7 +109,8 @@ def test_a_file_gives_the_same_as_the_api_server(space: Space, nodes: Path, tmp_
         "--dir", nodes, "--nodes", "--kubeconfig", space.cluster.kubeconfig, "-o", "json"
     )
     assert live.form == discover("--dir", nodes, "--nodes", file, "-o", "json").form
-    assert "ConfigMap rdma-devices configures the RDMA shared device plugin for rdma/rdma_v100" in [
+    text = "rdma-devices configures the RDMA shared device plugin for rdma/rdma_v100"
+    assert f"ConfigMap {space.name}/{text}" in [
         finding["text"] for finding in live.form["findings"]
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -51,13 +52,17 @@ def _strings(value: object) -> dict[str, str]:
     return {key: text for key, text in pairs if isinstance(key, str) and isinstance(text, str)}
 
 
+#: An amount that can be counted: a kubelet may report one of thousands of digits.
+_COUNT = re.compile(r"[0-9]{1,18}")
+
+
 def _counts(value: object) -> dict[str, int]:
     """Return the extended resources: names with a domain and an integer amount."""
     pairs = value.items() if isinstance(value, Mapping) else ()
     return {
         name: int(str(amount))
         for name, amount in pairs
-        if isinstance(name, str) and "/" in name and str(amount).isascii() and str(amount).isdigit()
+        if isinstance(name, str) and "/" in name and _COUNT.fullmatch(str(amount))
     }
 
 
@@ -92,7 +97,8 @@ def cluster_findings(items: Sequence[Item]) -> list[Finding]:
     """Return the facts about device plugins and DRA drivers that their objects show."""
     findings: list[Finding] = []
     for item in items:
-        owner = f"{item.get('kind')} {value_at(item, 'metadata', 'name')}"
+        place = filter(None, (value_at(item, "metadata", key) for key in ("namespace", "name")))
+        owner = f"{item.get('kind')} {'/'.join(map(str, place))}"
         if item.get("kind") == "NicClusterPolicy" and value_at(item, "spec", "ofedDriver"):
             text = f"{owner} has ofedDriver, which replaces the nodes' RDMA driver"
             findings.append(OPERATOR_REPLACES_DRIVER.finding("info", text))
@@ -261,7 +267,8 @@ _LISTS = (
     ("/apis/resource.k8s.io/v1/deviceclasses", "DeviceClass"),
 )
 _NEEDED = "nodes"
-_PAGE = "500"
+#: A page of ConfigMaps has up to 1 MiB for each.
+_PAGE = "100"
 _FORBIDDEN, _NO_SUCH_KIND = 403, 404
 
 
@@ -280,13 +287,18 @@ def read_cluster(reads: ObjectReads) -> LiveCluster:
     for path, kind in _LISTS:
         name = path.rpartition("/")[2]
         try:
-            items += _all(reads, path, kind)
+            items += filter(_is_read, _all(reads, path, kind))
         except StatusError as error:
             if name == _NEEDED:
                 raise ClusterError(_refusal_of_nodes(error)) from error
             if error.code != _NO_SUCH_KIND:
                 unread.append(f"cannot list {name}, so they are not used: {error}")
     return LiveCluster(tuple(items), tuple(unread))
+
+
+def _is_read(item: Item) -> bool:
+    """Return whether an object is kept: users may have any number of large ConfigMaps."""
+    return item["kind"] != "ConfigMap" or any(_plugin_resources(item))
 
 
 def _refusal_of_nodes(error: StatusError) -> str:

@@ -14,7 +14,8 @@ NODE = {
     "kind": "Node",
     "metadata": {"name": "n1", "labels": {"nvidia.com/gpu.product": "A100-SXM4-40GB-SHARED"}},
     "status": {"allocatable": {"cpu": "80", "nvidia.com/gpu": "8", "rdma/ib": 63, "x/y": "many",
-                               "nvidia.com/hostdev": "2", "nvidia.com/mig-1g.5gb": "1"}},
+                               "nvidia.com/hostdev": "2", "nvidia.com/mig-1g.5gb": "1",
+                               "x/odd": "9" * 5000, "x/most": "9" * 18}},
 }  # fmt: skip
 
 
@@ -26,6 +27,8 @@ def test_a_node_has_labels_and_extended_resources() -> None:
     assert node.rdma_resources == ("rdma/ib",)
     assert "cpu" not in node.resources
     assert "x/y" not in node.resources
+    assert "x/odd" not in node.resources  # a kubelet may report it, and Python reads 4,300 digits
+    assert node.resources["x/most"] == 10**18 - 1
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,8 @@ def test_objects_of_device_plugins_are_reported() -> None:
         [
             {"kind": "NicClusterPolicy", "metadata": {"name": "p"}, "spec": {
                 "ofedDriver": {"image": "x"}, "rdmaSharedDevicePlugin": {"config": config}}},
-            {"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"config.json": config}},
+            {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "lab"},
+             "data": {"config.json": config}},
             {"kind": "ConfigMap", "metadata": {"name": "other"}, "data": {"config.json": "{"}},
             {"kind": "ConfigMap", "metadata": {"name": "none"}},
             {"kind": "ResourceSlice", "spec": {"driver": "dra.net", "nodeName": "n1"}},
@@ -64,7 +68,7 @@ def test_objects_of_device_plugins_are_reported() -> None:
     assert [finding.text for finding in findings] == [
         "NicClusterPolicy p has ofedDriver, which replaces the nodes' RDMA driver",
         "NicClusterPolicy p configures the RDMA shared device plugin for rdma/ib",
-        "ConfigMap c configures the RDMA shared device plugin for rdma/ib",
+        "ConfigMap lab/c configures the RDMA shared device plugin for rdma/ib",
         "the DRA driver dra.net offers devices, but none is known as an RDMA device",
     ]
     assert all(finding.level == "info" for finding in findings)
@@ -93,9 +97,12 @@ NODES = {"/api/v1/nodes": [[{"metadata": {"name": "n1"}}], [{"metadata": {"name"
 
 
 def test_all_pages_of_a_cluster_are_read() -> None:
-    """Items of a typed list get its kind."""
-    live = read_cluster(_Api({**NODES, "/api/v1/configmaps": [[{"data": {}}]]}, 404))
+    """Items of a typed list get its kind; of ConfigMaps, only those of a plugin stay."""
+    config = {"config.json": '{"configList": [{"resourceName": "ib"}]}'}
+    config_maps = [{"data": {"config.json": "{}"}}, {"data": config}, {}]
+    live = read_cluster(_Api({**NODES, "/api/v1/configmaps": [config_maps]}, 404))
     assert [item["kind"] for item in live.items] == ["Node", "Node", "ConfigMap"]
+    assert live.items[2]["data"] == config
     assert set(kube_nodes(live.items)) == {"n1", "n2"}
     assert live.unread == ()
 
