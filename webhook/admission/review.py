@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from webhook.errors import ReviewError
+from webhook.model.names import MAX_LABEL_LENGTH
 from webhook.model.pod import PodManifest, describe
 
 API_VERSION = "admission.k8s.io/v1"
@@ -79,10 +80,14 @@ def read_request(document: object) -> ReviewRequest:
     uid = request.get("uid")
     if not isinstance(uid, str) or not 0 < len(uid) <= MAX_UID_LENGTH:
         raise invalid_field("request.uid", uid, f"a string of 1 to {MAX_UID_LENGTH} characters")
+    namespace = string_at(request, "namespace")
+    if len(namespace) > MAX_LABEL_LENGTH:
+        expected = f"at most {MAX_LABEL_LENGTH} characters"
+        raise invalid_field("request.namespace", namespace, expected)
     kind = mapping_at(request, "kind")
     return ReviewRequest(
         uid=uid,
-        namespace=string_at(request, "namespace"),
+        namespace=namespace,
         name=string_at(request, "name"),
         operation=request.get("operation"),
         group=kind.get("group"),

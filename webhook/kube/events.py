@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from webhook.errors import ClusterError
+from webhook.kube.api import path_segment
 from webhook.kube.watched_resources import (
     CONFIGURATION_NAME,
     CONFIGURATION_PATH,
@@ -87,7 +88,7 @@ class EventApi:
 
 
 def _create(api: EventServer, body: JsonObject) -> None:
-    namespace = body["metadata"]["namespace"]
+    namespace = path_segment(body["metadata"]["namespace"])  # a stranger's review may name any
     api.create(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from webhook.admission.review import AdmissionRequest
 from webhook.kube.access import connect
-from webhook.kube.events import OwnerEvents, WithoutRdma
+from webhook.kube.events import MAX_NOTE_LENGTH, OwnerEvents, WithoutRdma
 from webhook.model.decision import Decision
+from webhook.model.names import MAX_SUBDOMAIN_LENGTH
 from webhook.model.pod import owners_of
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
@@ -15,6 +16,9 @@ from webhook.serve.options import ServeOptions
 
 #: The variables that the Deployment sets, by the downward API.
 POD_VARIABLES = {"name": "POD_NAME", "namespace": "POD_NAMESPACE"}
+#: The longest apiVersion, kind, name and uid of an owner that rdma-webhook-guard-events allows. A
+#: pod may have longer ones, although no object has, and notices wait in memory.
+_MAX_LENGTHS = (128, 64, MAX_SUBDOMAIN_LENGTH, 64)
 #: Called with each decided request after its answer; does not block.
 NotifyOwner = Callable[[AdmissionRequest, Decision], None]
 
@@ -47,8 +51,11 @@ def owner_notices(request: AdmissionRequest, decision: Decision) -> list[Without
     if verdict is None or verdict.rdma != "no" or not decision.allowed or request.dry_run:
         return []
     return [
-        WithoutRdma(owner, request.namespace, verdict.because.code, verdict.message)
+        WithoutRdma(
+            owner, request.namespace, verdict.because.code, verdict.message[:MAX_NOTE_LENGTH]
+        )
         for owner in owners_of(request.pod)
+        if all(len(text) <= limit for text, limit in zip(owner, _MAX_LENGTHS, strict=True))
     ]
 
 

@@ -35,6 +35,11 @@ def test_request_to_create_a_pod() -> None:
     assert request.pod is POD
 
 
+def test_the_longest_namespace() -> None:
+    """It is a DNS label."""
+    assert read_review(_review(namespace="n" * 63)).namespace == "n" * 63
+
+
 @pytest.mark.parametrize(
     ("request_name", "metadata", "name"),
     [
@@ -103,6 +108,10 @@ def test_absent_fields_mean_the_usual() -> None:
         (
             _review(uid="u" * 129),
             f"request.uid is a string ('{'u' * 58}…): {UID}",
+        ),
+        (
+            _review(namespace="n" * 64),
+            f"request.namespace is a string ('{'n' * 58}…): it must be at most 63 characters",
         ),
         (_review(object=["env"]), "request.object is a list: it must be a Pod"),
         (_review(object="secret"), "request.object is a string: it must be a Pod"),

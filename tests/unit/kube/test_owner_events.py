@@ -175,3 +175,13 @@ def test_only_the_latest_are_remembered(monkeypatch: Any) -> None:
         events.tell(named(name))
     until(lambda: len(api.created) == 4)
     assert [body["regarding"]["name"] for _, body in api.created] == ["a", "b", "c", "b"]
+
+
+def test_a_namespace_leads_to_no_other_path() -> None:
+    """A stranger's review may name any, and the Event is created with the webhook's account."""
+    api = Api()
+    created = owner_event(JOB._replace(namespace="../secrets?"), "rdma-webhook-x", NOW)
+    assert owner_events.EventApi(lambda: api).create(created) == ""
+    assert [path for path, _ in api.created] == [
+        "/apis/events.k8s.io/v1/namespaces/..%252Fsecrets%253F/events"
+    ]

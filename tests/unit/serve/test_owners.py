@@ -59,6 +59,27 @@ def test_no_other_owner_is_notified(admission: AdmissionRequest) -> None:
     assert owner_notices(admission, decide_on(admission.pod)) == []
 
 
+@pytest.mark.parametrize(
+    ("field", "longest"), [("apiVersion", 128), ("kind", 64), ("name", 253), ("uid", 64)]
+)
+def test_an_owner_that_cannot_exist_is_not_notified(field: str, longest: int) -> None:
+    """The API server accepts a name of a megabyte in a pod, and notices wait in memory."""
+    admission = request(OFF)
+    for length, count in ((longest, 1), (longest + 1, 0)):
+        admission.pod["metadata"]["ownerReferences"] = [{**JOB, field: "x" * length}]
+        assert len(owner_notices(admission, decide_on(admission.pod))) == count
+
+
+def test_a_notice_is_cut_before_it_waits() -> None:
+    """It repeats names of the pod, which have any length in a stranger's review."""
+    admission = request(OFF)
+    decision = decide_on(admission.pod)
+    assert decision.verdict is not None
+    long = decision.verdict._replace(message="x" * 1025)
+    (notice,) = owner_notices(admission, decision._replace(verdict=long))
+    assert notice.message == "x" * 1024
+
+
 def test_a_notifier_that_fails_reports_the_reason(tmp_path: Path) -> None:
     """The log gets a line with the reason; a metric counts the missing Event."""
     lines, file, metrics = Lines(), tmp_path / "config", Metrics()
