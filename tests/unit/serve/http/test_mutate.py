@@ -428,10 +428,10 @@ def test_malformed_traceparent_is_left_out() -> None:
 def test_long_names_are_cut_in_the_log() -> None:
     """One request must not write megabytes into a line of the log."""
     server = Server()
-    server.post(_body(namespace="n" * 10_000))
+    server.post(_body(name="n" * 10_000))
     (line,) = server.lines.read()
 
-    assert len(line["namespace"]) == 256
+    assert len(line["name"]) == 256
 
 
 def test_metrics_can_be_parsed() -> None:
