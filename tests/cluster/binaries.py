@@ -58,12 +58,16 @@ def provide(names: Iterable[str], minor: str = DEFAULT_MINOR) -> dict[str, Path]
 
 
 def build_all(minor: str = DEFAULT_MINOR) -> dict[str, Path]:
-    """Return every program that runs in or next to a cluster, building the missing ones.
+    """Return every program that runs in or next to the tests' cluster, building the missing ones.
 
     Kubernetes comes first, since its build compiles most of the libraries that the others share.
     """
     kubernetes = MODULES[f"kubernetes-{minor}"]
-    other_modules = (module for module in MODULES.values() if module.path != kubernetes.path)
+    other_modules = (
+        module
+        for module in MODULES.values()
+        if module.path != kubernetes.path and module.in_clusters
+    )
     return provide(
         (name for module in (kubernetes, *other_modules) for name in module.commands), minor
     )

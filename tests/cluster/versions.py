@@ -47,6 +47,8 @@ class Module:
     """The variables that the linker sets (`-X`)."""
     tags: Sequence[str] = ()
     """The build tags."""
+    in_clusters: bool = True
+    """Whether the tests run its commands in or next to a cluster; the others are built by name."""
 
 
 def _kubernetes(minor: str) -> Module:
@@ -159,6 +161,14 @@ _INDEPENDENT = (
         version="v12.12.0",
         commands={"vegeta": "github.com/tsenart/vegeta/v12"},
         stamps={"main.Version": "v12.12.0"},
+    ),
+    Module(
+        name="gatekeeper",  # only for `make bench-cluster`
+        path="github.com/open-policy-agent/gatekeeper/v3",
+        version="v3.23.1",
+        commands={"gatekeeper": "github.com/open-policy-agent/gatekeeper/v3"},
+        stamps={"github.com/open-policy-agent/gatekeeper/v3/pkg/version.Version": "v3.23.1"},
+        in_clusters=False,
     ),
     Module(
         name="kubeconform",

@@ -14,7 +14,16 @@ from typing import NamedTuple
 from tests.benchmarks.cluster.large_cluster import OBJECTS, large_rows, measure_large, stolen
 from tests.benchmarks.cluster.load import IN_FLIGHT, RATE
 from tests.benchmarks.cluster.measure import Effort, Figures, measure
-from tests.benchmarks.cluster.modes import FASTAPI, MODES, NONE, OURS, POLICY, RAW, Mode
+from tests.benchmarks.cluster.modes import (
+    FASTAPI,
+    GATEKEEPER,
+    MODES,
+    NONE,
+    OURS,
+    POLICY,
+    RAW,
+    Mode,
+)
 from tests.benchmarks.cluster.stage import staged
 from tests.benchmarks.decide import Row
 from tests.benchmarks.figures import figure_text
@@ -117,6 +126,7 @@ def _machine() -> str:
 def _software() -> str:
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     programs = f"Kubernetes {KUBERNETES[DEFAULT_MINOR]}, vegeta {MODULES['vegeta'].version}"
+    programs += f", Gatekeeper {MODULES['gatekeeper'].version}"
     return f"{programs}, CPython {platform.python_version()}, {libraries}"
 
 
@@ -138,6 +148,7 @@ def _rows(figures: Figures) -> list[Row]:
         _ratio(figures, RAW),
         _ratio(figures, FASTAPI, PODS_GOAL),
         _ratio(figures, POLICY),
+        _ratio(figures, GATEKEEPER),
         _call(figures.call_means),
         Row(
             f"calls for {pods} pods that did not opt in (API server's count, ours)",

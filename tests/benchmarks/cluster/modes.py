@@ -31,7 +31,9 @@ class Mode:
     title: str
     #: The port of its server on the node; 0 if it has none.
     port: int = 0
-    #: Whether it makes the same changes to the pod as our webhook.
+    #: The path of its webhook there.
+    path: str = "/mutate"
+    #: Whether it makes the same changes to the pod as our webhook; Gatekeeper's lack the removal.
     same_patch: bool = False
 
     @property
@@ -51,9 +53,12 @@ RAW = Mode("raw", "a bare ASGI webhook, constant patch", port=9002, same_patch=T
 OURS = Mode("ours", "rdma-webhook", port=8443, same_patch=True)
 FASTAPI = Mode("fastapi", "a FastAPI webhook, constant patch", port=9003, same_patch=True)
 POLICY = Mode("policy", "a MutatingAdmissionPolicy, constant patch", same_patch=True)
+GATEKEEPER = Mode(
+    "gatekeeper", "Gatekeeper's mutation", port=9004, path="/v1/mutate", same_patch=True
+)
 
 #: Ours is between the modes that it is compared with: neighbors in time have similar conditions.
-MODES = (NONE, NOOP, RAW, OURS, FASTAPI, POLICY)
+MODES = (NONE, NOOP, RAW, OURS, FASTAPI, POLICY, GATEKEEPER)
 
 
 def namespaces() -> list[Document]:
@@ -79,7 +84,7 @@ def webhooks(address: str, ca: bytes) -> list[Document]:
 def _webhook(mode: Mode, address: str, ca: bytes) -> Document:
     webhook = shipped_webhook()
     webhook["clientConfig"] = {
-        "url": f"https://{address}:{mode.port}/mutate",
+        "url": f"https://{address}:{mode.port}{mode.path}",
         "caBundle": base64.b64encode(ca).decode(),
     }
     if mode is not OURS:

@@ -62,7 +62,7 @@ def our_patch(cluster: Cluster, files: Path, pod: Document) -> list[Document]:
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted)
     )
-    url = f"https://{cluster.network.gateway}:{OURS.port}/mutate"
+    url = f"https://{cluster.network.gateway}:{OURS.port}{OURS.path}"
     json_only = {"Content-Type": "application/json"}
     with opener.open(urllib.request.Request(url, json.dumps(body).encode(), json_only)) as answer:
         response = json.load(answer)["response"]

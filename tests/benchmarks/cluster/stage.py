@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.cluster import counts
+from tests.benchmarks.cluster.gatekeeper import start_gatekeeper, without_memory_limit
 from tests.benchmarks.cluster.load import Load
 from tests.benchmarks.cluster.modes import (
+    GATEKEEPER,
     MODES,
     NONE,
     NOOP,
@@ -56,7 +58,8 @@ class Stage:
 @contextmanager
 def staged() -> Iterator[Stage]:
     """Yield the stage, which ends with the block."""
-    binary("vegeta")  # built before anything runs
+    for program in ("vegeta", "gatekeeper"):
+        binary(program)  # built before anything runs
     with running() as cluster:
         files = cluster.directory / "bench"
         files.mkdir()
@@ -75,6 +78,7 @@ def _staged(cluster: Cluster, files: Path) -> Stage:
     patch = our_patch(cluster, files, _created(cluster, NONE, asking[0]))
     (files / "patch.json").write_text(json.dumps(patch, separators=(",", ":")))
     start_others(cluster, files)
+    start_gatekeeper(cluster, files, patch)
     _apply(cluster, webhooks(cluster.network.gateway, authority.certificate))
     _apply(cluster, policy(patch))
     _check(cluster, asking)
@@ -132,7 +136,9 @@ def _check(cluster: Cluster, asking: list[Path]) -> None:
     for mode in MODES:
         until(lambda mode=mode: _acts(cluster, mode, asking[0]))  # type: ignore[misc]
     for path in (asking[0], asking[-1]):
-        _compare({mode: _shape(_created(cluster, mode, path)) for mode in MODES})
+        pods = {mode: _created(cluster, mode, path) for mode in MODES}
+        pods[GATEKEEPER] = without_memory_limit(pods[GATEKEEPER])
+        _compare({mode: _shape(created) for mode, created in pods.items()})
 
 
 def _compare(shapes: dict[Mode, tuple[str, Any]]) -> None:
