@@ -56,7 +56,7 @@ class Authorities:
     #: may still serve its leaves.
     retire_after: datetime | None = None
     #: A request that no replica has acted on yet.
-    requested: RotationRequest | None = None
+    rotation_request: RotationRequest | None = None
     #: `next` exists because the keys before it may be compromised.
     revoking: bool = False
 
@@ -68,7 +68,7 @@ class Authorities:
         return "draining" if self.previous else "settled"
 
     @property
-    def trusted(self) -> tuple[bytes, ...]:
+    def trusted_cas(self) -> tuple[bytes, ...]:
         """The certificates (PEM, one each) that belong in `caBundle`, without duplicates."""
         pairs = (self.current, self.next) if self.next is not None else (self.current,)
         return tuple(distinct([*(pair.certificate for pair in pairs), *self.previous]))
@@ -76,7 +76,7 @@ class Authorities:
     def includes(self, certificate: bytes) -> bool:
         """Return whether a CA (PEM) is among these."""
         searched = pem_fingerprint(certificate)
-        return any(pem_fingerprint(ca) == searched for ca in self.trusted)
+        return any(pem_fingerprint(ca) == searched for ca in self.trusted_cas)
 
 
 def describe_changes(before: Authorities | None, after: Authorities) -> Iterator[str]:
@@ -119,7 +119,7 @@ def check_ca(ca: KeyPair, now: datetime) -> None:
 
 
 def _has_readable_subject(certificate: x509.Certificate) -> bool:
-    """Return whether a leaf can name the subject as its issuer; it is not parsed before."""
+    """Return whether a leaf can name the subject as its issuer: nothing has parsed it yet."""
     try:
         certificate.subject.public_bytes()
     except MALFORMED:

@@ -75,7 +75,7 @@ class Keeper:
         authorities, bundles = self._update_secret()
         if self.served.issuer is None:
             self.served.serve(authorities.current)
-        bundles = self._bundles.publish(authorities.trusted, bundles, self.notes.append)
+        bundles = self._bundles.publish(authorities.trusted_cas, bundles, self.notes.append)
         self.failure, self.warning = bundles.failure, self.warning or bundles.missing_problem
         self._published_durations.observe(bundles.fingerprints, bundles.revision)
         self.served.follow(authorities.current, bundles, self._published_durations)

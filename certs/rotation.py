@@ -52,18 +52,18 @@ def keep_trusting(authorities: Authorities, *cas: bytes) -> Authorities:
 def step(authorities: Authorities, context: RotationContext) -> Authorities:
     """Return the CAs after the step that is due; the same CAs if none is."""
     current, following = authorities.current, authorities.next
-    if authorities.requested is RotationRequest.REVOKE:
-        return replace(authorities, next=new_ca(context), requested=None, revoking=True)
+    if authorities.rotation_request is RotationRequest.REVOKE:
+        return replace(authorities, next=new_ca(context), rotation_request=None, revoking=True)
     if expiry(current) <= context.now:  # it cannot issue, and its leaves are not trusted any more
         return _promote_next(authorities, following or new_ca(context), context)
-    if following is None and (authorities.requested or renewal_due(current, context.now)):
-        return replace(authorities, next=new_ca(context), requested=None)
+    if following is None and (authorities.rotation_request or renewal_due(current, context.now)):
+        return replace(authorities, next=new_ca(context), rotation_request=None)
     if following is not None and _published_for(following, context, context.durations.propagation):
         return _promote_next(authorities, following, context)
     if authorities.previous and _is_drained(authorities, context):
         return replace(authorities, previous=(), retire_after=None)
     # Nothing is due yet. A rotation that is under way also fulfills a request for one.
-    return replace(authorities, requested=None)
+    return replace(authorities, rotation_request=None)
 
 
 def step_imminent(authorities: Authorities, now: datetime) -> bool:
@@ -73,7 +73,7 @@ def step_imminent(authorities: Authorities, now: datetime) -> bool:
     """
     retire_after = authorities.retire_after
     ending = bool(authorities.previous) and (retire_after is None or now >= retire_after)
-    moving = authorities.next is not None or authorities.requested is not None or ending
+    moving = authorities.next is not None or authorities.rotation_request is not None or ending
     return moving or renewal_due(authorities.current, now)
 
 

@@ -154,7 +154,7 @@ def _decode(secret: Object, now: datetime) -> Authorities:
         next=_next(data, now),
         previous=_previous(data, now),
         retire_after=_time(annotations.get(_RETIRE_AFTER)),
-        requested=_request(annotations.get(_ROTATE)),
+        rotation_request=_request(annotations.get(_ROTATE)),
         revoking=annotations.get(_REVOKING) == "true",
     )
 
@@ -239,8 +239,8 @@ def _data_of(authorities: Authorities) -> dict[str, bytes]:
 
 def _annotations_of(authorities: Authorities) -> dict[str, str]:
     annotations = {}
-    if authorities.requested is not None:
-        annotations[_ROTATE] = authorities.requested.value
+    if authorities.rotation_request is not None:
+        annotations[_ROTATE] = authorities.rotation_request.value
     if authorities.retire_after is not None:
         annotations[_RETIRE_AFTER] = authorities.retire_after.strftime(_TIME)
     if authorities.revoking:

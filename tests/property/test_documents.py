@@ -15,7 +15,7 @@ from webhook.model.decision import PatchOp
 from webhook.model.pod import Path, pointer
 from webhook.preview.workloads.notes import notes_of
 from webhook.preview.workloads.patch import apply_patches
-from webhook.preview.workloads.templates import not_kubernetes, templates_of
+from webhook.preview.workloads.templates import not_kubernetes_reason, templates_of
 from webhook.text.yaml.documents import Document, join_documents, read_documents
 from webhook.text.yaml.emit import inline
 from webhook.text.yaml.splice import splice
@@ -243,7 +243,7 @@ def check_read(data: bytes | str) -> None:
         json.dumps(document.value, ensure_ascii=False).encode()
         templates_of(document.value)
         notes_of(document.value)
-        not_kubernetes(document)
+        not_kubernetes_reason(document)
     text = data if isinstance(data, str) else data.decode()
     if documents:
         assert "".join(document.text for document in documents) == text.removeprefix("\ufeff")

@@ -104,7 +104,7 @@ def test_the_webhook_is_called_for_the_pods_of_the_preview() -> None:
     assert left_out["values"][0] == OWN_NAMESPACE
     written = read_registration({}, WEBHOOK)
     assert list(written.conditions) == list(SHIPPED.conditions)
-    assert written.creation_of_pods
+    assert written.selects_creation_of_pods
     assert f"'{ENABLE_ANNOTATION}'" in OPT_IN_CONDITION
     assert f"'{MIRROR}'" in NO_MIRROR
     assert [

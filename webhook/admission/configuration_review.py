@@ -37,7 +37,7 @@ class ConfigurationRequest(NamedTuple):
     #: Why the request is ignored, with the field that shows it; "" if it is ours.
     ignore_reason: str
     #: The reason to accept the object unchecked; "" if it has to be checked.
-    unchecked_reason: str
+    reason_to_accept: str
     #: The object; empty if the request has none.
     object: dict[str, object]
     #: The difference from the object before the update; None for a creation, or if unchecked.
@@ -56,7 +56,7 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
         )
     new = mapping_or_null(request.new, "object", f"a {kind}")
     old = mapping_or_null(request.old, "oldObject", f"a {kind}")
-    ignore_reason = _not_ours(request, new, (group, kind))
+    ignore_reason = _ignore_reason(request, new, (group, kind))
     unchecked = "" if ignore_reason or new is None else _reason_to_accept(new, old)
     change = None
     if new is not None and old is not None and not (ignore_reason or unchecked):
@@ -73,7 +73,7 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
     )
 
 
-def _not_ours(request: ReviewRequest, new: object, expected: tuple[str, str]) -> str:
+def _ignore_reason(request: ReviewRequest, new: object, expected: tuple[str, str]) -> str:
     """Return why a request does not configure a cluster, or "" if it does."""
     if request.operation not in CHECKED:
         checked = " and ".join(CHECKED)

@@ -86,7 +86,7 @@ def _called_by(
 
 def _call_reason(registration: Registration, pod: _SelectedPod, namespace: NamespaceFacts) -> str:
     """Return the reason for a call; a site may have other selectors and conditions."""
-    if _labels(namespace.labels).get(OPT_IN_LABEL) == "true" and not _not_opted_in(pod):
+    if _labels(namespace.labels).get(OPT_IN_LABEL) == "true" and not _reason_not_opted_in(pod):
         subject = _subject(namespace)
         return f"{subject} has the label, and the pod has the annotation {ENABLE_ANNOTATION}"
     name = registration.webhook_configuration_name
@@ -97,7 +97,7 @@ def _obstacles(
     registration: Registration, pod: _SelectedPod, namespace: NamespaceFacts
 ) -> Iterator[CallPrediction]:
     """Yield the certain (False) and the possible (None) obstacles to a call."""
-    if not registration.creation_of_pods:
+    if not registration.selects_creation_of_pods:
         name = registration.webhook_configuration_name
         yield False, f"no rule of the webhook in {name} covers the creation of pods"
     required = registration.namespace_selector
@@ -167,7 +167,7 @@ def _conditions(registration: Registration, pod: _SelectedPod) -> Iterator[CallP
             yield False, obstacle
 
 
-def _not_opted_in(pod: _SelectedPod) -> str:
+def _reason_not_opted_in(pod: _SelectedPod) -> str:
     enable = pod.annotations.get(ENABLE_ANNOTATION)
     if enable is None:
         return f'the pod has no annotation {ENABLE_ANNOTATION}: "true"'
@@ -184,7 +184,7 @@ def _windows(pod: _SelectedPod) -> str:
 
 #: Expression of the manifests → function that returns the obstacle to a call for a pod, or "".
 _EMULATED: dict[str, Callable[[_SelectedPod], str]] = {
-    OPT_IN_CONDITION: _not_opted_in,
+    OPT_IN_CONDITION: _reason_not_opted_in,
     NO_MIRROR: _mirror,
     NOT_WINDOWS: _windows,
 }

@@ -47,12 +47,12 @@ class Registration(NamedTuple):
     object_selector: tuple[Requirement, ...]
 
     @property
-    def creation_of_pods(self) -> bool:
+    def selects_creation_of_pods(self) -> bool:
         """Whether a rule selects the creation of pods."""
-        return any(rule.creation_of_pods for rule in self.rules)
+        return any(rule.selects_creation_of_pods for rule in self.rules)
 
     @property
-    def created(self) -> str:
+    def creation_time(self) -> str:
         """When the webhook configuration was created; "" if unknown."""
         return string_at(mapping_at(self.webhook_configuration, "metadata"), "creationTimestamp")
 
@@ -86,7 +86,7 @@ class WebhookRule(NamedTuple):
     scope: object
 
     @property
-    def creation_of_pods(self) -> bool:
+    def selects_creation_of_pods(self) -> bool:
         """Whether the rule selects the creation of pods."""
         return self.selects("CREATE", PODS)
 

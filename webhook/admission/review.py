@@ -61,7 +61,7 @@ def read_review(document: object) -> AdmissionRequest:
         request.namespace,
         request.name or _name(pod),
         request.dry_run,
-        _not_ours(request, pod),
+        _ignore_reason(request, pod),
         pod or {},
     )
 
@@ -125,7 +125,7 @@ def uid_of(document: object) -> str:
     return uid if len(uid) <= MAX_UID_LENGTH else ""
 
 
-def _not_ours(request: ReviewRequest, pod: PodManifest | None) -> str:
+def _ignore_reason(request: ReviewRequest, pod: PodManifest | None) -> str:
     """Return why a request does not create a pod, or "" if it does.
 
     The webhook is registered only for the creation of pods.

@@ -41,7 +41,7 @@ class Service(NamedTuple):
 
 def mutating_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
     """Yield what the webhook for pods selects by mistake, or does not select."""
-    if not registration.creation_of_pods:
+    if not registration.selects_creation_of_pods:
         yield Mistake(SELECTS_TOO_LITTLE, "has no rule for the creation of pods")
     opt_ins = [item for item in registration.namespace_selector if item.key == OPT_IN_LABEL]
     if not all(item.met({OPT_IN_LABEL: "true"}) for item in opt_ins):

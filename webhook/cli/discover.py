@@ -239,7 +239,7 @@ def _from_api(arguments: argparse.Namespace) -> Sequence[Item]:
     from webhook.kube.reads import HttpReads  # noqa: PLC0415
 
     live = read_cluster(HttpReads(Client(*cluster_access(arguments))))
-    for note in live.unread:
+    for note in live.unread_messages:
         print_message("note", note)
     return live.items
 

@@ -18,7 +18,8 @@ from webhook.config.names import LABEL_FORM, is_dns_label, is_dns_subdomain
 from webhook.kube.access import Overrides, kubeconfig_or_pod
 from webhook.model.names import MAX_SUBDOMAIN_LENGTH
 
-#: Of a number of seconds: an hour; the Deployment's terminationGracePeriodSeconds is 150.
+#: The maximum of options in seconds: an hour; the Deployment's terminationGracePeriodSeconds is
+#: 150.
 _MAX_SECONDS = 3600
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _MAX_TIMEOUT_DIGITS = 6

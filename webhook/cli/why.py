@@ -196,13 +196,15 @@ def _explain(
     try:
         explainer = _explainer(arguments, configuration)
     except ClusterError as error:
-        return explanations, {named_workload.written: error for named_workload in named_workloads}
+        return explanations, {
+            named_workload.written_name: error for named_workload in named_workloads
+        }
     failures: dict[str, WebhookError] = {}
     for named_workload in named_workloads:
         try:
             explanations += explainer.explain(named_workload)
         except NoPodError as error:
-            failures[named_workload.written] = error
+            failures[named_workload.written_name] = error
     return explanations, failures
 
 

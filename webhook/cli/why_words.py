@@ -12,8 +12,9 @@ from webhook.errors import DocumentError
 class NamedWorkload(NamedTuple):
     """A pod, or a controller."""
 
-    #: The name as written, or KIND/NAME: for messages, and for a code in lower case.
-    written: str
+    #: The name as written, or KIND/NAME: for messages. If there is no such pod, it may be a code in
+    #: lower case.
+    written_name: str
     name: str
     #: The kinds that it may have, in all versions; () for a pod.
     kinds: tuple[WorkloadKind, ...] = ()

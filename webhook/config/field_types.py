@@ -72,7 +72,7 @@ def shared_default(value: _Value) -> _Value:
 
 Text = Annotated[str, BeforeValidator(_as_written)]
 Scalar = Annotated[Text, WithJsonSchema({"type": ["string", "integer", "boolean"]})]
-Globs = Annotated[
+GlobList = Annotated[
     list[Text],
     BeforeValidator(_as_list),
     WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1}),

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from webhook.config.field_types import (
     Count,
-    Globs,
+    GlobList,
     Hcoll,
     PartitionKey,
     Scalar,
@@ -132,7 +132,7 @@ class MatchEntry(Entry):
     `nvidia.com/gpu.product`. `-SHARED` and `-MIG-...` are removed from the node's value before the
     comparison."""
 
-    node_labels: dict[str, Globs] = shared_default({})
+    node_labels: dict[str, GlobList] = shared_default({})
     """Lists of globs by the key of a node label. For every key, the node's value must match one of
     the globs. Case matters."""
 

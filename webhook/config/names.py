@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from webhook.model.annotations import NETWORKS_JSON
+from webhook.model.annotations import JSON_CHARACTERS
 from webhook.model.libraries import WEBHOOK_VARIABLES
 from webhook.model.names import MAX_SUBDOMAIN_LENGTH
 
@@ -100,7 +100,7 @@ def is_network(name: str) -> bool:
     return (
         is_dns_subdomain(short)
         and (not slash or is_dns_label(namespace))
-        and (not at or (is_interface(interface) and NETWORKS_JSON.isdisjoint(interface)))
+        and (not at or (is_interface(interface) and JSON_CHARACTERS.isdisjoint(interface)))
     )
 
 

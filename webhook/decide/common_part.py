@@ -79,7 +79,7 @@ def common_part(pod: PodManifest, configuration: CompiledConfiguration) -> PodMa
     if metadata.__class__ is not dict or spec.__class__ is not dict:
         return pod
     read_keys: set[str] = set()
-    containers = _containers(spec, _names(configuration), read_keys)
+    containers = _containers(spec, _replaceable_variables(configuration), read_keys)
     if containers is None:
         return pod
     return {
@@ -90,7 +90,7 @@ def common_part(pod: PodManifest, configuration: CompiledConfiguration) -> PodMa
 
 
 @lru_cache(maxsize=2)
-def _names(configuration: CompiledConfiguration) -> frozenset[str]:
+def _replaceable_variables(configuration: CompiledConfiguration) -> frozenset[str]:
     """Return the variables whose indexes may be replaced: no earlier call can have set them."""
     return frozenset(_INDEXED_VARIABLES) - variables_of_earlier_calls_for_any_fabric(configuration)
 
@@ -132,7 +132,7 @@ def _is_short(value: Json) -> bool:
 
 
 def _containers(
-    spec: JsonObject, names: frozenset[str], read_keys: set[str]
+    spec: JsonObject, variables: frozenset[str], read_keys: set[str]
 ) -> dict[str, list[JsonObject]] | None:
     """Return the containers by field, without indexes in `env`; None if a shape is unusual.
 
@@ -150,26 +150,26 @@ def _containers(
             if container.__class__ is not dict:
                 return None
             env = container.get("env")
-            copies.append(container if not env else _container(container, env, names, read_keys))
+            copies.append(_container(container, env, variables, read_keys) if env else container)
     return containers
 
 
 def _container(
-    container: JsonObject, env: Json, names: frozenset[str], read_keys: set[str]
+    container: JsonObject, env: Json, variables: frozenset[str], read_keys: set[str]
 ) -> JsonObject:
     """Return a container whose `env` has no indexes, unless something refers to the variable."""
     env_names = _names_in(env)
     if env_names is None:
         read_keys.update((*_INDEXED, _NAME))  # it may read any of them
         return container
-    unread = _unread(container, env_names, names)
+    unread_variables = _unread_variables(container, env_names, variables)
     for item in env:
-        if "valueFrom" in item and item["name"] not in unread:
+        if "valueFrom" in item and item["name"] not in unread_variables:
             read_keys.update(_keys_read_by(item["valueFrom"]))
-    if not unread:
+    if not unread_variables:
         return container
     part = list(env)
-    for name in unread:
+    for name in unread_variables:
         position = env_names.index(name)
         part[position] = _without_index(env[position])
     return {**container, "env": part}
@@ -183,12 +183,14 @@ def _names_in(env: Json) -> list[str] | None:
     return names if {*map(type, names)} == {str} else None
 
 
-def _unread(container: JsonObject, env_names: list[str], names: frozenset[str]) -> set[str]:
+def _unread_variables(
+    container: JsonObject, env_names: list[str], variables: frozenset[str]
+) -> set[str]:
     """Return the variables with an index that occur only once in a container: where `env` sets it.
 
     A command or another variable that names one may depend on its value.
     """
-    indexed = names.intersection(env_names)
+    indexed = variables.intersection(env_names)
     if not indexed:
         return set()
     written = _written(container)
@@ -251,7 +253,10 @@ def _token_of(volumes: list[Json], containers: dict[str, list[JsonObject]]) -> s
 
 
 def _reads_resource(volume: JsonObject) -> bool:
-    """Return whether a projected volume may read a resource: an outcome may then have its name."""
+    """Return whether a projected volume may read a resource.
+
+    The messages of the mutation `memory-limit` may then have the volume's name.
+    """
     written = _written(volume)
     return not written or b"resourceFieldRef" in written
 

@@ -48,7 +48,7 @@ class EnvPlan(NamedTuple):
     env_items: tuple[dict[str, str], ...]
     #: A container that has any of these names needs its own plan.
     names_that_change_it: frozenset[str]
-    listed: str  #: the names of `settings`, as a message lists them
+    names_text: str  #: the names of `settings`, as a message lists them
 
 
 @lru_cache(maxsize=64)

@@ -31,9 +31,10 @@ PATCHED = Reason("Patched", "The pod was changed; the mutations show how.", reme
 ALREADY_PATCHED = Reason(
     "AlreadyPatched", "The pod already has everything, so nothing was changed.", remedy=""
 )
-#: With these, a decision has no reason that concerns the pod as a whole. Mutations may still be
-#: skipped, such as those that need hostNetwork; their outcomes have the reasons.
-REASONS_OF_EQUIPPED_PODS = (PATCHED, ALREADY_PATCHED)
+#: The pod has the webhook's patch, whatever the verdict: with these, a decision has no reason that
+#: concerns the pod as a whole. Mutations may still be skipped, such as those that need hostNetwork;
+#: their outcomes have the reasons.
+PATCH_REASONS = (PATCHED, ALREADY_PATCHED)
 NOT_OPTED_IN = Reason(
     "NotOptedIn",
     'The pod has no annotation rdma.lab/enable: "true".',
@@ -140,7 +141,7 @@ VERDICT_REASONS = tuple(
         if reason.rdma is not None
     )
 )
-#: The reasons that are recorded before any mutation runs ("request"), or instead of a mutation.
+#: The reasons that are recorded before any mutation runs (POD_REMARKS), or instead of a mutation.
 REASONS_OUTSIDE_MUTATIONS = (
     SKIPPED_BY_USER,
     TAKEN_FOR_LAUNCHER,

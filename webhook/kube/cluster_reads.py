@@ -44,12 +44,12 @@ class ReadFailure(NamedTuple):
 
 
 class BestEffortReads:
-    """Reads objects and lists; returns None for failed reads, and adds them to `unread`."""
+    """Reads objects and lists; returns None for failed reads, and adds them to `failures`."""
 
     def __init__(self, reads: ObjectReads) -> None:
         self._reads = reads
         #: The failures, each once.
-        self.unread: list[ReadFailure] = []
+        self.failures: list[ReadFailure] = []
 
     def get(self, path: str, subject: str, query: Query | None = None) -> Manifest | None:
         """Return an object; None if it cannot be read."""
@@ -79,8 +79,8 @@ class BestEffortReads:
         """Record a failed read."""
         code = error.code if isinstance(error, StatusError) else 0
         failure = ReadFailure(subject, code, reason_of(error))
-        if failure not in self.unread:
-            self.unread.append(failure)
+        if failure not in self.failures:
+            self.failures.append(failure)
 
 
 def reason_of(error: ClusterError) -> str:
@@ -231,7 +231,7 @@ class BestEffortFacts:
 
     def is_unreachable(self) -> bool:
         """Whether the API server did not answer, or did not accept the credentials."""
-        return any(failure.code in (0, _UNAUTHORIZED) for failure in self.best_effort.unread)
+        return any(failure.code in (0, _UNAUTHORIZED) for failure in self.best_effort.failures)
 
     def read_namespace(self, name: str) -> None:
         """Read a namespace, and its requirements for pods."""
@@ -286,7 +286,7 @@ class BestEffortFacts:
 
     def note(self, right: str, assumed: str) -> None:
         """Note why the last request failed, and the assumption made instead."""
-        subject, code, message = self.best_effort.unread[-1]
+        subject, code, message = self.best_effort.failures[-1]
         if self.is_unreachable():
             self.notes.append(f"{message}; {_REMAINING}")
         elif code == FORBIDDEN:

@@ -33,7 +33,7 @@ class Informers:
         `pauses` returns the seconds to wait after each attempt; a long one calls it anew.
         """
         self._connect = connect
-        self._reads: ListerWatcher | None = None
+        self._lister_watcher: ListerWatcher | None = None
         self._connecting = threading.Lock()
         self._lock = threading.Lock()
         self._batches: list[Batch] = []
@@ -69,9 +69,9 @@ class Informers:
 
     def _connected(self) -> ListerWatcher:
         with self._connecting:
-            if self._reads is None:
-                self._reads = self._connect()
-            return self._reads
+            if self._lister_watcher is None:
+                self._lister_watcher = self._connect()
+            return self._lister_watcher
 
 
 def _ignore() -> None:

@@ -139,31 +139,33 @@ class Reflector:
             self._retry_after = getattr(error, "retry_after", 0.0)
             self._record_failure(error)
 
-    def _keep_up(self, reads: ListerWatcher) -> None:
-        if self._version and self._resume_watch(reads):
+    def _keep_up(self, lister_watcher: ListerWatcher) -> None:
+        if self._version and self._resume_watch(lister_watcher):
             return
-        self._list(reads)
-        self._watch(reads)
+        self._list(lister_watcher)
+        self._watch(lister_watcher)
 
-    def _resume_watch(self, reads: ListerWatcher) -> bool:
+    def _resume_watch(self, lister_watcher: ListerWatcher) -> bool:
         """Watch from the last version; return whether the API server knows that version."""
-        if not self._is_reached(reads):
+        if not self._is_reached(lister_watcher):
             return False
         try:
-            self._watch(reads)
+            self._watch(lister_watcher)
         except StatusError as error:
             if error.code != HTTPStatus.GONE:
                 raise
             return False
         return True
 
-    def _is_reached(self, reads: ListerWatcher) -> bool:
+    def _is_reached(self, lister_watcher: ListerWatcher) -> bool:
         """Return whether the API server has reached the version; it is an integer.
 
         Source: Kubernetes' API concepts, Resource versions: integers that can be compared.
         """
         query = {**self.watched.query, "limit": "1"}
-        metadata = _page(reads, self.watched.path, query, self._stop.wait).get("metadata") or {}
+        metadata = (
+            _page(lister_watcher, self.watched.path, query, self._stop.wait).get("metadata") or {}
+        )
         return int(metadata["resourceVersion"]) >= int(self._version)
 
     def _record_failure(self, error: Exception) -> None:
@@ -178,9 +180,9 @@ class Reflector:
         self.last_contact = self._clock()
         self.problem, self.defect = "", None
 
-    def _list(self, reads: ListerWatcher) -> None:
+    def _list(self, lister_watcher: ListerWatcher) -> None:
         try:
-            listing = read_list(reads, self.watched, self._stop.wait)
+            listing = read_list(lister_watcher, self.watched, self._stop.wait)
         except StatusError as error:
             if self._counts_as_empty(error):
                 self.absent = True
@@ -211,7 +213,7 @@ class Reflector:
         self._record_success()
         self._deliver(self.watched, changes)
 
-    def _watch(self, reads: ListerWatcher) -> None:
+    def _watch(self, lister_watcher: ListerWatcher) -> None:
         query = {
             **self.watched.query,
             "watch": "true",
@@ -219,7 +221,7 @@ class Reflector:
             "resourceVersion": self._version,
             "timeoutSeconds": str(random.randint(*self.watched.watch_seconds)),  # noqa: S311 -- not a secret
         }
-        self._stream = stream = reads.stream(self.watched.path, query, SILENCE)
+        self._stream = stream = lister_watcher.stream(self.watched.path, query, SILENCE)
         try:
             self._record_success()
             if not self._stop.is_set():

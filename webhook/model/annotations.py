@@ -35,7 +35,7 @@ NCCL_CONF_ANNOTATION = "rdma.lab/nccl-conf"
 NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks"
 #: If the value contains one of these characters, Multus parses it as JSON (pkg/k8sclient,
 #: parsePodNetworkAnnotation).
-NETWORKS_JSON = frozenset('[{"')
+JSON_CHARACTERS = frozenset('[{"')
 
 #: Annotations that request RDMA from other webhooks: sgl-project/ome.
 OTHER_INJECTORS = ("rdma.ome.io/auto-inject",)
@@ -93,7 +93,7 @@ class UserAnnotations(NamedTuple):
     skip: frozenset[str] = frozenset()
     nvlink: bool = False
     #: A sentence for each unknown `rdma.lab/*` key, with a suggestion.
-    unknown: tuple[str, ...] = ()
+    unknown_key_messages: tuple[str, ...] = ()
     #: A sentence for each invalid value, which is left out.
     problems: tuple[str, ...] = ()
 
@@ -131,7 +131,7 @@ def parse_annotations(
         memory_limit=reader.choice(MEMORY_LIMIT_ANNOTATION, ("drop", "keep")),
         skip=reader.mutations(SKIP_ANNOTATION, mutations),
         nvlink=reader.choice(NVLINK_ANNOTATION, ("share",)) is not None,
-        unknown=tuple(_unknown_key_messages(ours)),
+        unknown_key_messages=tuple(_unknown_key_messages(ours)),
         problems=tuple(reader.problems),
     )
 

@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
     #: What a `yes` takes for granted, since admission cannot see it; None for nothing.
     assumption: Reason | None = None
     #: A script in a ConfigMap that a `yes` assumes to be harmless, since its text is not known.
-    unread: DataKey | None = None
+    unread_script: DataKey | None = None
     #: The key of a ConfigMap whose value decides it, or whose value is not known; `key` is "" for
     #: all keys of a ConfigMap. None if the pod itself decides.
     key: DataKey | None = None
@@ -99,10 +99,14 @@ class Verdict(NamedTuple):
         return self._replace(key=key, overrides_env=key is not None and overrides_env)
 
 
+#: Stands for a mutation's name in remarks about the pod, before any mutation runs.
+POD_REMARKS = "request"
+
+
 class Outcome(NamedTuple):
     """The effect of one mutation on one container ("" for the pod), with its reason."""
 
-    #: The name of a mutation; "request" for a remark about the pod before any mutation runs.
+    #: The name of a mutation, or POD_REMARKS.
     mutation: str
     container: str
     status: Status

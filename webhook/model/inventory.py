@@ -103,10 +103,10 @@ def _lacks(group: NodeGroup, fabric: Fabric, configuration: CompiledConfiguratio
             yield f"label {key} is {group.labels[key]}, not {expected}"
     resources = _identifying_resources(fabric, configuration)
     if resources and not _offers(group, resources):
-        yield _not_offered(resources)
+        yield _not_offered_sentence(resources)
 
 
-def _not_offered(names: Sequence[str]) -> str:
+def _not_offered_sentence(names: Sequence[str]) -> str:
     """State that nodes offer no resource of a list: "neither a nor b is offered"."""
     if len(names) == 1:
         return f"{names[0]} is not offered"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from webhook.errors import ShapeError
+from webhook.model.equivalent_nodes import NO_CLASSES, EquivalenceClasses, EquivalentNodes, refine
 from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.node_availability import AVAILABLE, Availability, availability_of
-from webhook.model.node_classes import NO_CLASSES, NodeClass, NodeClasses, refine
 from webhook.model.objects import ClusterNode
 from webhook.model.pod import Path, dotted
 from webhook.model.pod.node_selection import HOSTNAME
@@ -59,15 +59,15 @@ class FabricIndex:
     #: Extended resource, RDMA resource → names of the fabrics with a node that offers both.
     offering_with_rdma: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     #: Names of the fabrics with at least one node.
-    inhabited: frozenset[str] = frozenset()
+    inhabited_fabrics: frozenset[str] = frozenset()
     #: Names of the fabrics with a node that offers one of their GPU resources.
-    with_gpus: frozenset[str] = frozenset()
+    fabrics_with_gpus: frozenset[str] = frozenset()
     #: Label in GPU_MODEL_LABELS, value → names of the fabrics with such a node.
     by_gpu_model: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     #: The keys of all labels that any node has.
     label_keys: frozenset[str] = frozenset()
     #: The nodes of the fabrics, in classes that a decision compares with the pod's node selection.
-    classes: NodeClasses = NO_CLASSES
+    classes: EquivalenceClasses = NO_CLASSES
 
 
 class NodeGroup(NamedTuple):
@@ -163,12 +163,12 @@ def build_fabric_index(
         offering=offering,
         offering_with_rdma=offering_with_rdma,
         by_gpu_model=by_model,
-        inhabited=frozenset[str]().union(*(group.fabric_names for group in groups)),
-        with_gpus=frozenset[str]().union(*by_gpu.values()),
+        inhabited_fabrics=frozenset[str]().union(*(group.fabric_names for group in groups)),
+        fabrics_with_gpus=frozenset[str]().union(*by_gpu.values()),
         label_keys=frozenset[str]().union(*(node.labels for node in nodes.values())),
         classes=refine(
             [
-                NodeClass(frozenset(names), {}, resources, availability, fabric_names)
+                EquivalentNodes(frozenset(names), {}, resources, availability, fabric_names)
                 for names, _, resources, fabric_names, availability in groups
             ],
             {name: node.labels for name, node in nodes.items()},

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from webhook.model.node_classes import NodeClass
+from webhook.model.equivalent_nodes import EquivalentNodes
 from webhook.model.pod import NodeTerm, Pod, Requirement
 from webhook.model.pod.node_selection import HOSTNAME, Acceptance, acceptance
 from webhook.model.pod.reading import derived
@@ -31,7 +31,7 @@ class _Term(NamedTuple):
     #: Names that the node must not have.
     other_than: frozenset[str]
 
-    def accepts(self, nodes: NodeClass) -> bool:
+    def accepts(self, nodes: EquivalentNodes) -> bool:
         """Return whether some of the nodes may satisfy the term."""
         return (
             all(accept(nodes.labels.get(key)) for key, accept in self.labels)
@@ -52,7 +52,7 @@ class Placement:
         self._terms = self._prepared_terms(pod.node_terms) if pod.has_node_terms else None
         self._pod = pod
 
-    def selects(self, nodes: NodeClass) -> bool:
+    def selects(self, nodes: EquivalentNodes) -> bool:
         """Return whether some of the nodes may meet the pod's nodeName, nodeSelector and affinity.
 
         For a single node without individual labels, the answer is the scheduler's. For more, the
@@ -64,13 +64,13 @@ class Placement:
             return False
         return self._terms is None or any(term.accepts(nodes) for term in self._terms)
 
-    def has_label(self, nodes: NodeClass, key: str, value: str) -> bool:
+    def has_label(self, nodes: EquivalentNodes, key: str, value: str) -> bool:
         """Return whether some of the nodes may have a label."""
         if key not in self._individual_label_keys:
             return nodes.labels.get(key) == value
         return key != HOSTNAME or value in nodes.host_names
 
-    def unmet_label(self, classes: Collection[NodeClass]) -> tuple[str, str] | None:
+    def unmet_label(self, classes: Collection[EquivalentNodes]) -> tuple[str, str] | None:
         """Return a label that the pod requires, and that no class has: key and value.
 
         The value is "" for a requirement of the affinity. None if each label by itself is met, or
@@ -84,7 +84,7 @@ class Placement:
                 return key, ""
         return None
 
-    def repelling(self, nodes: NodeClass, requested: Collection[str] = ()) -> list[Taint]:
+    def repelling(self, nodes: EquivalentNodes, requested: Collection[str] = ()) -> list[Taint]:
         """Return the taints of the nodes that keep the pod away.
 
         A taint with the key of a `requested` resource does not: the admission plugin

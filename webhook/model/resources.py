@@ -64,7 +64,7 @@ VIRTUAL_GPU = frozenset(
 )
 
 #: NICs without settings in any fabric, unless a fabric lists the name.
-FOREIGN_RESOURCES = (
+FOREIGN_NIC_RESOURCES = (
     "vpc.amazonaws.com/efa",  # AWS Elastic Fabric Adapter: libfabric, no verbs names
     "*/*sriov*",  # the SR-IOV network device plugin's usual names
     "*/hostdev*",  # NVIDIA network operator, host-device network
@@ -79,7 +79,7 @@ FOREIGN_RESOURCES = (
     "aliyun/erdma",
     "koordinator.sh/rdma",
 )
-_FOREIGN_GLOBS = Globs(FOREIGN_RESOURCES)
+_FOREIGN_NIC_GLOBS = Globs(FOREIGN_NIC_RESOURCES)
 _NONE = Globs()
 
 
@@ -247,7 +247,7 @@ def is_rdma(name: str, configuration: CompiledConfiguration) -> bool:
 
 def is_foreign(name: str, site_globs: Globs = _NONE) -> bool:
     """Return whether a resource is a NIC that no fabric lists, by our globs or the site's."""
-    return _FOREIGN_GLOBS.match(name) or site_globs.match(name)
+    return _FOREIGN_NIC_GLOBS.match(name) or site_globs.match(name)
 
 
 # Reject extended resources with a missing limit, or with a limit unequal to the request.

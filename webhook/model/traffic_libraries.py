@@ -40,9 +40,9 @@ class _Signs(NamedTuple):
 
     library: TrafficLibrary
     #: In the names of variables, each after a newline.
-    names: re.Pattern[str]
+    names_pattern: re.Pattern[str]
     #: In a command.
-    words: re.Pattern[str]
+    words_pattern: re.Pattern[str]
     #: Texts that any match in a command contains: a search for these is fast.
     terms: tuple[str, ...]
     #: In the values of variables: connectors' classes, as in vLLM's JSON.
@@ -57,8 +57,8 @@ class _Signs(NamedTuple):
         if self.unless and self.unless in text:
             return False
         return bool(
-            self.names.search(names)
-            or (any(map(text.__contains__, self.terms)) and self.words.search(text))
+            self.names_pattern.search(names)
+            or (any(map(text.__contains__, self.terms)) and self.words_pattern.search(text))
             or (self.connector and self.connector in values)
             or (self.image and self.image in image)
         )
@@ -136,13 +136,13 @@ def libraries_in(command: str, user_env: UserEnv, image: str = "") -> tuple[Traf
     """
     names = "\n".join(("", *(user_env.keys() - WEBHOOK_VARIABLES))).lower()
     values = "\n".join(_connectors(user_env)).lower() if _names_connector(names) else ""
-    text, picture = _uncommented(command.lower()), image.lower()
-    if not any(map(f"{names}{values}{text}{picture}".__contains__, _ALL_TERMS)):
+    text, image_text = _uncommented(command.lower()), image.lower()
+    if not any(map(f"{names}{values}{text}{image_text}".__contains__, _ALL_TERMS)):
         return ()  # as for most pods, at a quarter of the cost
     return tuple(
         signs.library
         for signs in _SIGNS
-        if signs.shown_by(names, values, text, picture)
+        if signs.shown_by(names, values, text, image_text)
         or (signs.library == "Mooncake" and _is_sglang_default(text))
         or (signs.library == "NIXL" and _is_dynamo_default(text))
     )

@@ -45,7 +45,7 @@ from webhook.preview.workloads.notes import (
     unknown_controller_note,
 )
 from webhook.preview.workloads.runtime_environments import runtime_environments
-from webhook.preview.workloads.templates import Template, not_kubernetes, templates_of
+from webhook.preview.workloads.templates import Template, not_kubernetes_reason, templates_of
 from webhook.text.yaml.documents import Document
 
 _NO_LIVE_FACTS = LiveFacts()
@@ -221,7 +221,7 @@ def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> st
     if document.value.get("kind") == FABRICS_KIND:
         location = f"{document.name}: line {document.line}"
         return f"{location}: this is a fabrics file, not a workload; {wording.fabrics_file_advice}"
-    return not_kubernetes(document)
+    return not_kubernetes_reason(document)
 
 
 def _decide_on(

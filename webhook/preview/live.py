@@ -102,10 +102,10 @@ def read_live(
         collector.read_namespace(name)
     if len(namespaces) > MAX_NAMESPACES:
         excess = len(namespaces) - MAX_NAMESPACES
-        unread = (
+        failure_note = (
             f"{counted(excess, 'more namespace')}: not read, since the limit is {MAX_NAMESPACES}"
         )
-        collector.notes.append(f"{unread}; {UNRESTRICTED}")
+        collector.notes.append(f"{failure_note}; {UNRESTRICTED}")
     if claims or (configuration is not None and configuration.compiled.uses_claims):
         for name in namespaces[:MAX_NAMESPACES]:
             collector.read_claims(name)
@@ -205,7 +205,8 @@ class _TemplateReader:
         namespaces = [namespace] if namespace else self._labeled_namespaces()
         objects = [workload for name in namespaces for workload in self._workloads_of(name)]
         unread_notes = [
-            f"{unread.subject}: not read ({unread.message})" for unread in self._best_effort.unread
+            f"{failure.subject}: not read ({failure.message})"
+            for failure in self._best_effort.failures
         ]
         return LiveTemplates(objects, namespaces, [*self._notes, *unread_notes])
 

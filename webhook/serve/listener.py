@@ -43,7 +43,7 @@ _OTHER_FILES = 100
 class Listener(uvicorn.Server):
     """A server among several in the same event loop, without signal handlers.
 
-    It accepts connections itself, for_connections its own budget.
+    It accepts connections itself, within its own budget.
     """
 
     def __init__(

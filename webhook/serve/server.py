@@ -261,7 +261,7 @@ class WebhookServer:
 
     def _applications(self) -> dict[str, ASGIApp]:
         shared = self.state, self.metrics, self.log
-        turns = FairQueue()
+        queue = FairQueue()
         endpoints: dict[str, ASGIApp] = {
             mutate.PATH: Mutate(
                 *shared,
@@ -269,7 +269,7 @@ class WebhookServer:
                 self._notify_owner,
                 max_decisions=self._options.decision_cache,
             ),
-            validate.PATH: Validate(*shared, self._worker, turns),
+            validate.PATH: Validate(*shared, self._worker, queue),
         }
         apps: dict[str, ASGIApp] = {
             "mutate": AdmissionApp(endpoints, *shared),
@@ -277,7 +277,7 @@ class WebhookServer:
         }
         if self._options.preview:
             apps["preview"] = PreviewApp(
-                *shared, self._worker, turns, example=self._options.example
+                *shared, self._worker, queue, example=self._options.example
             )
         return apps
 

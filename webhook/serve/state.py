@@ -106,7 +106,7 @@ class Snapshot:
     reason_without_fabrics: str = "its configuration has not been read yet"
     #: Configurations about to come into use, by hash.
     upcoming: Mapping[str, PreparedConfiguration] = field(default_factory=dict)
-    retired: RetiredConfigurations = field(default_factory=RetiredConfigurations)
+    retired_configurations: RetiredConfigurations = field(default_factory=RetiredConfigurations)
     #: The latest facts; a configuration may still have an index of older nodes.
     facts: Facts = field(default_factory=Facts)
     #: The ResourceClaimTemplates and ResourceClaims; None to use the facts' own.
@@ -129,7 +129,11 @@ class Snapshot:
         current, named_hash = self.current_configuration, configuration_named_in(pod)
         if not named_hash or (current is not None and named_hash == current.config_hash):
             return current
-        return self.retired.get(named_hash, now) or self.upcoming.get(named_hash) or current
+        return (
+            self.retired_configurations.get(named_hash, now)
+            or self.upcoming.get(named_hash)
+            or current
+        )
 
     @property
     def current_and_upcoming(self) -> list[PreparedConfiguration]:
@@ -196,7 +200,10 @@ def advance(snapshot: Snapshot, event: Event, now: float) -> Snapshot:
         case ConfigurationMissing(reason):
             retired = _retire(snapshot, None, now)
             return replace(
-                snapshot, current_configuration=None, reason_without_fabrics=reason, retired=retired
+                snapshot,
+                current_configuration=None,
+                reason_without_fabrics=reason,
+                retired_configurations=retired,
             )
         case NamespacesChanged(facts):
             return replace(snapshot, facts=replace(facts, nodes=snapshot.facts.nodes))
@@ -217,7 +224,7 @@ def _apply(snapshot: Snapshot, configuration: PreparedConfiguration, now: float)
         current_configuration=current,
         reason_without_fabrics="",
         upcoming=upcoming,
-        retired=retired,
+        retired_configurations=retired,
     )
 
 
@@ -225,8 +232,8 @@ def _retire(snapshot: Snapshot, next_hash: str | None, now: float) -> RetiredCon
     """Retire the current configuration, unless the next one has the same meaning."""
     current = snapshot.current_configuration
     if current is None or current.config_hash == next_hash:
-        return snapshot.retired
-    return snapshot.retired.retire(current, now)
+        return snapshot.retired_configurations
+    return snapshot.retired_configurations.retire(current, now)
 
 
 def _with_nodes(snapshot: Snapshot, nodes: Nodes, fabric_indexes: FabricIndexes) -> Snapshot:

@@ -20,8 +20,8 @@ from tests.cluster.kwok import FAKE
 from tests.e2e.documents import Document, apply, make_namespaces, namespace
 from tests.e2e.wire import send
 from tests.waiting import until
+from webhook.model.equivalent_nodes import EquivalentNodes
 from webhook.model.node_availability import availability_of
-from webhook.model.node_classes import NodeClass
 from webhook.model.objects import ClusterNode
 from webhook.model.placement import Placement
 from webhook.model.pod import Pod
@@ -69,7 +69,7 @@ def node(number: int) -> Document:
 
 
 @pytest.fixture
-def nodes(cluster: Cluster, a100_node: str) -> Iterator[list[NodeClass]]:
+def nodes(cluster: Cluster, a100_node: str) -> Iterator[list[EquivalentNodes]]:
     """Make the nodes; return all nodes of the cluster, each as a class of its own.
 
     `a100_node`: with it, kwok runs, which also keeps these nodes ready.
@@ -95,11 +95,11 @@ def _is_new(item: Document) -> bool:
     return any("not-ready" in taint["key"] for taint in item["spec"].get("taints", ()))
 
 
-def _class_of(item: Document) -> NodeClass:
+def _class_of(item: Document) -> EquivalentNodes:
     metadata = item["metadata"]
     availability = availability_of(ClusterNode(item))
     names = frozenset({metadata["name"]})
-    return NodeClass(names, metadata["labels"], {}, availability, frozenset({"any"}))
+    return EquivalentNodes(names, metadata["labels"], {}, availability, frozenset({"any"}))
 
 
 class Generator:
@@ -170,7 +170,7 @@ class Generator:
         }
 
 
-def accepted(document: Document, nodes: list[NodeClass]) -> int:
+def accepted(document: Document, nodes: list[EquivalentNodes]) -> int:
     """Return the number of nodes that we take to be left for a pod."""
     placement = Placement(Pod(document))
     return sum(placement.selects(node) and not placement.repelling(node) for node in nodes)
@@ -197,7 +197,7 @@ def space(cluster: Cluster) -> Iterator[str]:
 
 
 def test_the_scheduler_accepts_the_same_nodes(
-    cluster: Cluster, space: str, nodes: list[NodeClass]
+    cluster: Cluster, space: str, nodes: list[EquivalentNodes]
 ) -> None:
     """For each pod, the number of nodes that lack only the resource equals ours."""
     _wait_for_scheduler(cluster, space)

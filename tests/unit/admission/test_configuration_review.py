@@ -70,7 +70,7 @@ def test_requests_that_are_not_ours_have_a_reason(request_: dict[str, Any], reas
     read = read_configuration_review(review(**request_), GROUP, KIND)
     assert reason in read.ignore_reason
     assert read.ignore_reason.startswith("request.")
-    assert read.unchecked_reason == ""
+    assert read.reason_to_accept == ""
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_has_not_changed_need_not_be_right(
 ) -> None:
     """An invalid object can lose its finalizers, and get a label."""
     document = review(operation="UPDATE", object=new, oldObject=old)
-    assert read_configuration_review(document, GROUP, KIND).unchecked_reason == reason
+    assert read_configuration_review(document, GROUP, KIND).reason_to_accept == reason
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,7 @@ def test_a_configuration_of_an_odd_shape() -> None:
     """A value that is not a string counts as absent."""
     assert read_registration({"metadata": {"name": 7}}, {}).webhook_configuration_name == ""
     odd = read_registration({}, {"matchConditions": [7, {"name": None}], "rules": [{"scope": 7}]})
-    assert odd.creation_of_pods is False
+    assert odd.selects_creation_of_pods is False
     assert list(odd.conditions) == [("None", "None")]
 
 
@@ -331,4 +331,4 @@ def test_a_registration_has_its_age_and_its_failure_policy(
 ) -> None:
     """Both are empty in a configuration that no API server stored."""
     registration = read_registration(configuration, webhook)
-    assert (registration.created, registration.failure_policy) == (created, failure_policy)
+    assert (registration.creation_time, registration.failure_policy) == (created, failure_policy)

@@ -32,7 +32,7 @@ class Replica:
         gap = TIMES.drain.total_seconds()
         for passed in [gap] * int(seconds / gap) + [seconds % gap]:
             self.clock.tick(passed)
-            self.published.observe(pem_fingerprint(ca) for ca in self.authorities.trusted)
+            self.published.observe(pem_fingerprint(ca) for ca in self.authorities.trusted_cas)
             self.draining.observe([drain_id(self.authorities)])
         context = RotationContext(
             now=self.clock.now(),
@@ -59,12 +59,12 @@ def test_a_whole_rotation() -> None:
     began = replica.step()
     assert (began.phase, began.current, began.previous) == ("publishing", CA, ())
     assert began.next is not None
-    assert began.trusted == (CA.certificate, began.next.certificate)
+    assert began.trusted_cas == (CA.certificate, began.next.certificate)
     assert replica.step() == replica.step(119) == began
 
     promoted = replica.step(1)
     assert (promoted.phase, promoted.current) == ("draining", began.next)
-    assert promoted.trusted == (began.next.certificate, CA.certificate)
+    assert promoted.trusted_cas == (began.next.certificate, CA.certificate)
     last = replica.clock.now() + timedelta(hours=24, seconds=90)
     assert promoted.retire_after is not None
     assert timedelta(0) <= promoted.retire_after - last < timedelta(seconds=2)
@@ -75,22 +75,22 @@ def test_a_whole_rotation() -> None:
 @pytest.mark.parametrize("requested", RotationRequest)
 def test_a_request_starts_a_rotation(requested: RotationRequest) -> None:
     """The next CA is made at once, and the request is removed."""
-    began = Replica(Authorities(current=CA, requested=requested)).step()
+    began = Replica(Authorities(current=CA, rotation_request=requested)).step()
 
-    assert (began.phase, began.requested) == ("publishing", None)
+    assert (began.phase, began.rotation_request) == ("publishing", None)
     assert began.revoking is (requested is RotationRequest.REVOKE)
 
 
 def test_one_rotation_at_a_time() -> None:
     """A rotation in progress also satisfies a request."""
-    replica = Replica(Authorities(current=CA, next=NEXT, requested=RotationRequest.ROTATE))
+    replica = Replica(Authorities(current=CA, next=NEXT, rotation_request=RotationRequest.ROTATE))
 
     assert replica.step() == Authorities(current=CA, next=NEXT)
 
 
 def test_a_revocation_trusts_no_key_that_was_in_the_secret() -> None:
     """The next CA is replaced too, and old ones are removed as soon as no replica uses them."""
-    replica = Replica(Authorities(current=CA, next=NEXT, requested=RotationRequest.REVOKE))
+    replica = Replica(Authorities(current=CA, next=NEXT, rotation_request=RotationRequest.REVOKE))
     began = replica.step()
     assert began.next not in (None, CA, NEXT)
     replica.step()

@@ -31,8 +31,8 @@ def _secret(api: Objects) -> CaSecret:
     "authorities",
     [
         Authorities(current=CA),
-        Authorities(current=CA, next=NEXT, requested=RotationRequest.REVOKE),
-        Authorities(current=CA, next=NEXT, revoking=True, requested=RotationRequest.ROTATE),
+        Authorities(current=CA, next=NEXT, rotation_request=RotationRequest.REVOKE),
+        Authorities(current=CA, next=NEXT, revoking=True, rotation_request=RotationRequest.ROTATE),
         Authorities(current=CA, previous=tuple(BEFORE), retire_after=NOW),
     ],
 )
@@ -197,7 +197,7 @@ def test_what_is_asked_is_what_replicas_read(requested: RotationRequest) -> None
 
     authorities = _secret(api).read(NOW).authorities
     assert authorities is not None
-    assert (authorities.requested, authorities.current) == (requested, CA)
+    assert (authorities.rotation_request, authorities.current) == (requested, CA)
     assert api.stored[SECRET]["metadata"]["annotations"]["other"] == "a"
 
 

@@ -139,8 +139,8 @@ def test_a_gpu_that_no_fabric_has(fabrics: tuple[Fabric, ...], remedy: str) -> N
 def test_a_gpu_that_no_node_of_the_fabrics_offers() -> None:
     """A fabric without gpuResources is known by its nodes; it has no name of a GPU to propose."""
     base = decision_input(fabric("west", node_labels={}))
-    inhabited = base._replace(fabric_index=FabricIndex(inhabited=frozenset({"west"})))
-    assert resolved(using("nvidia.com/gpu"), inhabited).message == (
+    cluster = base._replace(fabric_index=FabricIndex(inhabited_fabrics=frozenset({"west"})))
+    assert resolved(using("nvidia.com/gpu"), cluster).message == (
         "container trainer requests nvidia.com/gpu, which no fabric lists: "
         "add nvidia.com/gpu to gpuResources of the fabric that has it"
     )
@@ -161,7 +161,7 @@ def test_without_any_fabric_the_message_is_different() -> None:
 NODE = FabricIndex(
     by_node={"n1": frozenset({"south"}), "n2": frozenset({"north"})},
     by_gpu={"nvidia.com/gpu": frozenset({"south"})},
-    with_gpus=frozenset({"north", "south"}),
+    fabrics_with_gpus=frozenset({"north", "south"}),
 )
 
 
@@ -401,8 +401,8 @@ def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
     nodes = FabricIndex(
         by_node={"n2": frozenset({"north"})},
         by_gpu={"nvidia.com/gpu": frozenset({"north"})},
-        inhabited=frozenset({"north", "south"}),
-        with_gpus=frozenset({"north"}),
+        inhabited_fabrics=frozenset({"north", "south"}),
+        fabrics_with_gpus=frozenset({"north"}),
     )
     assert resolved(
         using("nvidia.com/gpu"), decision_input(*ALL, fabric_index=nodes)

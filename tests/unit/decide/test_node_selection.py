@@ -240,7 +240,7 @@ def test_the_gpu_resource_is_evidence_if_every_fabric_has_gpus(
 ) -> None:
     """The user may mean a fabric that has no nodes with GPUs at the moment."""
     fabric_index = FabricIndex(
-        by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, with_gpus=frozenset(with_gpus)
+        by_node=INVENTORY.by_node, by_gpu=INVENTORY.by_gpu, fabrics_with_gpus=frozenset(with_gpus)
     )
     assert (
         list(from_fabric_index(Pod(pod()), ["nvidia.com/gpu"], CONFIGURATION, fabric_index))
@@ -251,7 +251,9 @@ def test_the_gpu_resource_is_evidence_if_every_fabric_has_gpus(
 def test_a_gpu_that_no_node_offers_is_no_evidence() -> None:
     """The fabric has nodes, but they do not offer this GPU resource any more."""
     fabric_index = FabricIndex(
-        by_node=INVENTORY.by_node, by_gpu={}, with_gpus=frozenset({"north", "south", "east"})
+        by_node=INVENTORY.by_node,
+        by_gpu={},
+        fabrics_with_gpus=frozenset({"north", "south", "east"}),
     )
     assert (
         list(from_fabric_index(Pod(pod()), ["nvidia.com/l40"], CONFIGURATION, fabric_index)) == []

@@ -38,7 +38,7 @@ def test_what_cannot_be_read() -> None:
     assert reads.list("/x", "x") is None
     assert reads.get("/y", "y") is None
     refused = ReadFailure("x", 403, "the API server answered 403: no")
-    assert reads.unread == [refused, ReadFailure("y", 0, "no answer")]
+    assert reads.failures == [refused, ReadFailure("y", 0, "no answer")]
 
 
 def test_all_pages_of_a_list() -> None:
@@ -57,7 +57,7 @@ def test_a_list_that_breaks() -> None:
     first = {"items": [{"n": 1}], "metadata": {"continue": "more"}}
     reads = BestEffortReads(Pages(first, StatusError(410, "too old")))
     assert reads.list("/x", "x") is None
-    assert [failure.code for failure in reads.unread] == [410]
+    assert [failure.code for failure in reads.failures] == [410]
 
 
 def test_a_list_without_items() -> None:

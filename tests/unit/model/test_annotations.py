@@ -162,7 +162,7 @@ def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
 
 def test_unknown_keys_are_reported_with_a_guess() -> None:
     """Unknown keys only cause a warning, since a newer release may support them."""
-    assert parsed(enabled="x", zzz="x").unknown == (
+    assert parsed(enabled="x", zzz="x").unknown_key_messages == (
         "unknown annotation 'rdma.lab/enabled' (did you mean rdma.lab/enable?)",
         "unknown annotation 'rdma.lab/zzz'",
     )
@@ -170,20 +170,20 @@ def test_unknown_keys_are_reported_with_a_guess() -> None:
 
 def test_a_long_word_gets_no_guess() -> None:
     """Nobody misspells `env` with more than 64 letters, and each letter adds to the cost."""
-    assert parsed(**{f"enable{'d' * 59}": ""}).unknown == (
+    assert parsed(**{f"enable{'d' * 59}": ""}).unknown_key_messages == (
         f"unknown annotation 'rdma.lab/enable{'d' * 59}'",
     )
-    assert "did you mean" in parsed(**{f"memory-limi{'t' * 10}": ""}).unknown[0]
+    assert "did you mean" in parsed(**{f"memory-limi{'t' * 10}": ""}).unknown_key_messages[0]
     assert "did you mean" not in problem(skip=f"ipc-lock{'k' * 100}")
 
 
 def test_very_many_unknown_keys_are_counted() -> None:
     """Suggesting a key for each of thousands would block decisions for seconds."""
-    unknown = parsed(**{f"{index:04}": "" for index in range(5000)}).unknown
+    unknown = parsed(**{f"{index:04}": "" for index in range(5000)}).unknown_key_messages
     assert len(unknown) == 9
     assert unknown[0] == "unknown annotation 'rdma.lab/0000'"
     assert unknown[-1] == "4,992 more unknown annotations rdma.lab/*"
-    unknown = parsed(**{f"{index:04}": "" for index in range(9)}).unknown
+    unknown = parsed(**{f"{index:04}": "" for index in range(9)}).unknown_key_messages
     assert unknown[-1] == "1 more unknown annotation rdma.lab/*"
 
 

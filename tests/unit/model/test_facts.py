@@ -8,8 +8,8 @@ import pytest
 from tests.builders import H100, READY, V100, fabric, fabrics
 from tests.case_names import case_name
 from webhook.errors import ShapeError
+from webhook.model.equivalent_nodes import NO_CLASSES
 from webhook.model.facts import Facts, NamespaceFacts
-from webhook.model.node_classes import NO_CLASSES
 from webhook.model.nodes import FabricIndex, Node, comparable_value
 
 
@@ -317,8 +317,8 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
             ("nvidia.com/gpu.product", "NVIDIA-H100-SXM5"): h100,
             ("nvidia.com/gpu.product", "Tesla-V100-PCIE"): none,
         },
-        inhabited=v100 | h100,
-        with_gpus=v100 | h100,
+        inhabited_fabrics=v100 | h100,
+        fabrics_with_gpus=v100 | h100,
         label_keys=frozenset({"nvidia.com/gpu.product", "kubernetes.io/hostname"}),
     )
 

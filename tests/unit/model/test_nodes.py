@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.builders import H100, READY, V100, fabric, fabrics
+from webhook.model.equivalent_nodes import NO_CLASSES
 from webhook.model.fabric import Fabric, RdmaResource
-from webhook.model.node_classes import NO_CLASSES
 from webhook.model.nodes import Node, NodeGroup, build_fabric_index, groups_of_nodes, node_of
 from webhook.model.pod.node_selection import HOSTNAME
 
@@ -131,6 +131,6 @@ def test_nodes_without_gpus_are_no_evidence_for_a_gpu() -> None:
     }
     fabric_index = build_fabric_index(nodes, fabrics(*racks))
     assert fabric_index.by_node == {"g": {"a"}, "c": {"b"}}
-    assert fabric_index.inhabited == {"a", "b"}
-    assert fabric_index.with_gpus == {"a"}
+    assert fabric_index.inhabited_fabrics == {"a", "b"}
+    assert fabric_index.fabrics_with_gpus == {"a"}
     assert fabric_index.offering["rdma/b"] == {"b": 1}

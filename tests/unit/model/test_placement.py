@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.builders import pod
+from webhook.model.equivalent_nodes import EquivalentNodes
 from webhook.model.node_availability import AVAILABLE, CORDON, UNREADINESS, Availability
-from webhook.model.node_classes import NodeClass
 from webhook.model.placement import MAX_REQUIREMENTS, Placement
 from webhook.model.pod import Pod
 from webhook.model.pod.tolerations import Taint
@@ -17,11 +17,13 @@ LABELS = {"pool": "x", "size": "8", HOSTNAME: "n1.lab"}
 
 def node(
     *taints: Taint, name: str = "n1", labels: dict[str, str] | None = None, **fields: Any
-) -> NodeClass:
+) -> EquivalentNodes:
     """Make a class of one node."""
     availability = Availability(taints) if taints else AVAILABLE
     node_labels = LABELS if labels is None else labels
-    return NodeClass(frozenset({name}), node_labels, {}, availability, frozenset({"a"}), **fields)
+    return EquivalentNodes(
+        frozenset({name}), node_labels, {}, availability, frozenset({"a"}), **fields
+    )
 
 
 def placement(individual: frozenset[str] = frozenset(), **spec: Any) -> Placement:

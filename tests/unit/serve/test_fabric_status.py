@@ -287,7 +287,7 @@ def test_the_last_object_of_the_watch_is_known() -> None:
     observed: list[Any] = []
 
     def look(change: Any = None) -> bool:
-        observed.append(server.source.observed)
+        observed.append(server.source.observed_object)
         if change is not None:
             change()
         return True
@@ -298,12 +298,13 @@ def test_the_last_object_of_the_watch_is_known() -> None:
             and server.state.snapshot.current_configuration is not None
         ),
         lambda: look(lambda: cluster.put(CONFIGURATIONS.path, written("no", generation=4))),
-        lambda: server.source.observed != observed[0],
+        lambda: server.source.observed_object != observed[0],
         lambda: look(lambda: cluster.delete(CONFIGURATIONS.path, written())),
-        lambda: server.source.observed is None,
+        lambda: server.source.observed_object is None,
     )
     assert [
-        (configuration.generation, configuration.loaded is not None) for configuration in observed
+        (configuration.generation, configuration.loaded_configuration is not None)
+        for configuration in observed
     ] == [
         (3, True),
         (4, False),
@@ -401,7 +402,7 @@ class Writing:
         used = fabrics()
         facts = Facts(nodes={"n1": node(v100=8, rdma=2)})
         server, state = Server(Cluster()), configured(used, facts)
-        server.source.observed = ObservedObject(7, loaded(used), "")
+        server.source.observed_object = ObservedObject(7, loaded(used), "")
         server.source.used_generation = 7
         self.source = server.source
         options = ServeOptions(kubeconfig=File("admin.conf"))
@@ -502,7 +503,7 @@ def test_the_status_shows_that_nobody_calls(quick: Writing) -> None:
 
 def test_a_missing_lease_is_an_event_even_without_an_object(quick: Writing) -> None:
     """The missing object is no Event, since the watch has not looked for it yet."""
-    quick.source.observed = None
+    quick.source.observed_object = None
     quick.api.held, quick.api.missing = False, True
     quick.run(lambda: {"NoLease", "NoWebhookConfiguration"} <= {*quick.api.reasons})
     assert "NothingInUse" not in quick.api.reasons

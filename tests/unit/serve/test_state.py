@@ -86,7 +86,7 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
     "another configuration is applied": (
         using(current_configuration=SMALL),
         ConfigurationApplied(LARGE),
-        using(current_configuration=LARGE, retired=RETIRED_SMALL),
+        using(current_configuration=LARGE, retired_configurations=RETIRED_SMALL),
     ),
     "the current configuration is applied again": (
         using(current_configuration=SMALL),
@@ -94,14 +94,21 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         using(current_configuration=SMALL_REREAD),
     ),
     "a retired configuration is applied again": (
-        using(current_configuration=LARGE, retired=RETIRED_BEFORE),
+        using(current_configuration=LARGE, retired_configurations=RETIRED_BEFORE),
         ConfigurationApplied(SMALL_NEW),
-        using(current_configuration=SMALL_NEW, retired=RETIRED_BEFORE.retire(LARGE, NOW)),
+        using(
+            current_configuration=SMALL_NEW,
+            retired_configurations=RETIRED_BEFORE.retire(LARGE, NOW),
+        ),
     ),
     "an upcoming configuration is applied": (
         using(current_configuration=LARGE, upcoming={FIRST: SMALL, THIRD: LARGE}),
         ConfigurationApplied(SMALL),
-        using(current_configuration=SMALL, upcoming={THIRD: LARGE}, retired=RETIRED_LARGE),
+        using(
+            current_configuration=SMALL,
+            upcoming={THIRD: LARGE},
+            retired_configurations=RETIRED_LARGE,
+        ),
     ),
     "an upcoming configuration has newer nodes when it is applied": (
         Snapshot(upcoming={FIRST: SMALL_NEW}),
@@ -112,27 +119,29 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         using(current_configuration=SMALL, upcoming={SECOND: LARGE}),
         ConfigurationMissing("apply one"),
         Snapshot(
-            reason_without_fabrics="apply one", upcoming={SECOND: LARGE}, retired=RETIRED_SMALL
+            reason_without_fabrics="apply one",
+            upcoming={SECOND: LARGE},
+            retired_configurations=RETIRED_SMALL,
         ),
     ),
     "the first configuration is not usable": (
-        Snapshot(retired=RETIRED_LARGE),
+        Snapshot(retired_configurations=RETIRED_LARGE),
         ConfigurationMissing("correct it"),
-        Snapshot(reason_without_fabrics="correct it", retired=RETIRED_LARGE),
+        Snapshot(reason_without_fabrics="correct it", retired_configurations=RETIRED_LARGE),
     ),
     "namespaces change": (
         using(
             current_configuration=SMALL,
             upcoming={SECOND: LARGE},
             facts=Facts(nodes=OLD),
-            retired=RETIRED_LARGE,
+            retired_configurations=RETIRED_LARGE,
         ),
         NamespacesChanged(replace(IN_LAB, nodes=NEW)),
         using(
             current_configuration=SMALL,
             upcoming={SECOND: LARGE},
             facts=IN_LAB,
-            retired=RETIRED_LARGE,
+            retired_configurations=RETIRED_LARGE,
         ),
     ),
     "nodes come before a configuration": (
@@ -160,9 +169,13 @@ TRANSITIONS: dict[str, tuple[Snapshot, Event, Snapshot]] = {
         using(current_configuration=SMALL_NEW, upcoming={SECOND: LARGE}, facts=Facts(nodes=NEW)),
     ),
     "nodes change after a configuration retired": (
-        using(current_configuration=LARGE, retired=RETIRED_SMALL),
+        using(current_configuration=LARGE, retired_configurations=RETIRED_SMALL),
         NodesChanged(NEW, FABRIC_INDEXES),
-        using(current_configuration=LARGE_NEW, retired=RETIRED_SMALL, facts=Facts(nodes=NEW)),
+        using(
+            current_configuration=LARGE_NEW,
+            retired_configurations=RETIRED_SMALL,
+            facts=Facts(nodes=NEW),
+        ),
     ),
     "the last node goes": (
         using(current_configuration=SMALL, facts=Facts(nodes=OLD)),
@@ -196,7 +209,7 @@ def second_call(config: str) -> dict[str, object]:
     return pod(annotations={"rdma.lab/status": status})
 
 
-NOTHING_IN_USE = Snapshot(retired=RETIRED_SMALL, upcoming={SECOND: LARGE})
+NOTHING_IN_USE = Snapshot(retired_configurations=RETIRED_SMALL, upcoming={SECOND: LARGE})
 #: A snapshot, the configuration of the first call ("": this is the first call), the time of this
 #: call → the configuration that decides.
 CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = {
@@ -216,14 +229,14 @@ CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = 
     ),
     "an upcoming one, nothing in use": (NOTHING_IN_USE, SECOND, NOW, LARGE),
     "a retired one": (
-        using(current_configuration=LARGE_NEW, retired=RETIRED_SMALL),
+        using(current_configuration=LARGE_NEW, retired_configurations=RETIRED_SMALL),
         FIRST,
         NOW + RETENTION,
         SMALL,
     ),
     "a retired one, nothing in use": (NOTHING_IN_USE, FIRST, NOW + RETENTION, SMALL),
     "one that retired long ago": (
-        using(current_configuration=LARGE, retired=RETIRED_SMALL),
+        using(current_configuration=LARGE, retired_configurations=RETIRED_SMALL),
         FIRST,
         NOW + RETENTION + 0.1,
         LARGE,
@@ -235,13 +248,17 @@ CHOICES: dict[str, tuple[Snapshot, str, float, PreparedConfiguration | None]] = 
         None,
     ),
     "one that retired and is current again": (
-        using(current_configuration=SMALL_NEW, retired=RETIRED_SMALL),
+        using(current_configuration=SMALL_NEW, retired_configurations=RETIRED_SMALL),
         FIRST,
         NOW,
         SMALL_NEW,
     ),
     "one that retired and is upcoming again": (
-        using(current_configuration=LARGE, retired=RETIRED_SMALL, upcoming={FIRST: SMALL_NEW}),
+        using(
+            current_configuration=LARGE,
+            retired_configurations=RETIRED_SMALL,
+            upcoming={FIRST: SMALL_NEW},
+        ),
         FIRST,
         NOW,
         SMALL,
@@ -290,7 +307,11 @@ def test_a_second_call_is_decided_with_the_nodes_of_its_first_call() -> None:
     "snapshot",
     [
         using(current_configuration=SMALL, facts=Facts(namespaces=LAB)),
-        using(current_configuration=LARGE, retired=RETIRED_SMALL, facts=Facts(namespaces=LAB)),
+        using(
+            current_configuration=LARGE,
+            retired_configurations=RETIRED_SMALL,
+            facts=Facts(namespaces=LAB),
+        ),
         replace(NOTHING_IN_USE, facts=Facts(namespaces=LAB)),
     ],
     ids=["current", "retired", "nothing in use"],
@@ -313,8 +334,12 @@ def test_any_call_sees_today_s_namespaces_and_claims(
 def test_the_configurations_that_keep_up_with_nodes() -> None:
     """The current and the upcoming ones do; a retired configuration keeps its nodes."""
     assert Snapshot().current_and_upcoming == []
-    assert using(current_configuration=SMALL, retired=RETIRED_LARGE).current_and_upcoming == [SMALL]
-    assert Snapshot(upcoming={SECOND: LARGE}, retired=RETIRED_SMALL).current_and_upcoming == [LARGE]
+    assert using(
+        current_configuration=SMALL, retired_configurations=RETIRED_LARGE
+    ).current_and_upcoming == [SMALL]
+    assert Snapshot(
+        upcoming={SECOND: LARGE}, retired_configurations=RETIRED_SMALL
+    ).current_and_upcoming == [LARGE]
     assert using(current_configuration=SMALL, upcoming={SECOND: LARGE}).current_and_upcoming == [
         SMALL,
         LARGE,
@@ -330,7 +355,7 @@ def test_a_state_changes_by_events_at_the_time_of_its_clock() -> None:
     times.append(NOW + 1)
     state.send(ConfigurationApplied(LARGE))
     retired = RetiredConfigurations().retire(SMALL, NOW + 1)
-    assert state.snapshot == using(current_configuration=LARGE, retired=retired)
+    assert state.snapshot == using(current_configuration=LARGE, retired_configurations=retired)
     chosen = []
     for now in (NOW + 1 + RETENTION, NOW + 1.1 + RETENTION):
         times.append(now)

@@ -9,7 +9,7 @@ from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import CONFIG_VARIABLE, MISSING_FILE, config_name
 from webhook.cli.output import print_message
 from webhook.cli.verify.options import add_result_options, find_fabric, given_rate, port_rate
-from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
+from webhook.cli.verify.output import EXIT_CODES, NOT_COMPLETED, exit_code, print_evaluation
 from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
@@ -62,10 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     evaluation = evaluate(files, rate, fabric.hcas if fabric else ())
     if not evaluation.results:
         _report_unrecognized(read)
-        return UNREADABLE
+        return NOT_COMPLETED
     print_evaluation(evaluation, arguments.output)
     if len(read) < len(names):
-        return UNREADABLE
+        return NOT_COMPLETED
     return exit_code(evaluation.worst.level, strict=arguments.strict)
 
 

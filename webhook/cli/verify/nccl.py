@@ -18,7 +18,7 @@ from webhook.cli.verify.options import (
     add_result_options,
     whole_number,
 )
-from webhook.cli.verify.output import EXIT_CODES, UNREADABLE, exit_code, print_evaluation
+from webhook.cli.verify.output import NOT_COMPLETED, RUN_EXIT_CODES, exit_code, print_evaluation
 from webhook.cli.verify.selection import chosen_fabric, chosen_nodes, fabric_source, gpu_tolerations
 from webhook.cli.verify.session import NcclSession, RunSignals, make_folder, pod_problems, write_log
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
@@ -43,7 +43,7 @@ The cluster needs mpi-operator (MPIJob, kubeflow.org/v2beta1); the image needs n
 ssh and sshd. Ctrl-C deletes the job. If a run was killed, `rdma-webhook verify clean` deletes its
 job.
 
-{EXIT_CODES}, 130 after Ctrl-C, 143 after SIGTERM
+{RUN_EXIT_CODES}
 """
 
 
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     if signals.exit_code is not None:
         return signals.exit_code
     if evaluation is None or not deleted:
-        return UNREADABLE
+        return NOT_COMPLETED
     return exit_code(evaluation.worst.level, strict=arguments.strict)
 
 

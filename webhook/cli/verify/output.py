@@ -20,10 +20,14 @@ def print_evaluation(evaluation: Evaluation, output: str) -> None:
 
 # The exit codes of the commands below `verify`: by the worst level.
 
-#: Wrong usage, or something that cannot be read.
-UNREADABLE = 2
+#: Wrong usage, something that cannot be read, or a run that was not completed or left objects.
+NOT_COMPLETED = 2
 EXIT_CODES = """exit codes: 0 ok or warning, 1 error or, with --strict, warning, 2 wrong usage or
 unreadable input, 3 unsure"""
+#: Those of commands that run pods.
+RUN_EXIT_CODES = """exit codes: 0 ok or warning, 1 error or, with --strict, warning, 2 wrong usage,
+unreadable input, or a run that was not completed or left objects, 3 unsure, 130 after Ctrl-C, 143
+after SIGTERM"""
 _CODES: dict[Level, int] = {"ok": 0, "info": 0, "warning": 0, "error": 1, "unsure": 3}
 
 

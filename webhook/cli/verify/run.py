@@ -20,7 +20,7 @@ from webhook.cli.verify.options import (
     port_rate,
     whole_number,
 )
-from webhook.cli.verify.output import EXIT_CODES, exit_code
+from webhook.cli.verify.output import RUN_EXIT_CODES, exit_code
 from webhook.cli.verify.selection import (
     chosen_fabric,
     chosen_nodes,
@@ -54,7 +54,7 @@ _EXAMPLES = f"""examples:
 Ctrl-C deletes the pods of the run and prints the results so far. If a run was killed,
 `rdma-webhook verify clean` deletes its pods.
 
-{EXIT_CODES}, 130 after Ctrl-C, 143 after SIGTERM
+{RUN_EXIT_CODES}
 """
 
 

@@ -98,8 +98,8 @@ def chosen_nodes(
 
 
 def _listing_failure(best_effort: BestEffortReads) -> str:
-    (unread,) = best_effort.unread
-    cause = "you lack the right to list nodes" if unread.code == FORBIDDEN else unread.message
+    (failure,) = best_effort.failures
+    cause = "you lack the right to list nodes" if failure.code == FORBIDDEN else failure.message
     return f"the nodes could not be listed ({cause}); name them with --nodes A,B"
 
 

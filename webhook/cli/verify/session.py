@@ -15,7 +15,7 @@ from types import FrameType, TracebackType
 from typing import NamedTuple, Self
 
 from webhook.cli.output import print_message
-from webhook.cli.verify.output import UNREADABLE
+from webhook.cli.verify.output import NOT_COMPLETED
 from webhook.diagnose.verify.results import Evaluation, RunReport
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclEnvironment, NcclRun
@@ -66,7 +66,7 @@ class RunSession:
             print_message("error", f"stopped without cleaning up; {self._hint}")
             completed = False
         return RunEnd(
-            self._run.report, self._signals.exit_code or (None if completed else UNREADABLE)
+            self._run.report, self._signals.exit_code or (None if completed else NOT_COMPLETED)
         )
 
     def _announce(self) -> None:

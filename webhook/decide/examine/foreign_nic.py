@@ -2,7 +2,7 @@
 
     evidence                                     for example
     --------                                     -----------
-    a resource in FOREIGN_RESOURCES of           vpc.amazonaws.com/efa, nvidia.com/rdma-vf
+    a resource in FOREIGN_NIC_RESOURCES of           vpc.amazonaws.com/efa, nvidia.com/rdma-vf
       webhook/model/resources.py, or the site's
     an annotation that attaches interfaces       networking.gke.io/interfaces, the site's own
     a resource whose name shows GPU and NIC      example.com/gpu-nic-pair
@@ -57,13 +57,13 @@ GKE_INTERFACES = "networking.gke.io/interfaces"
 #: (google/tcpgpudmarxd; container-engine-accelerators, gpudirect-tcpx and gpudirect-tcpxo).
 _GPUDIRECT = ("NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_")
 _TCPX = "gpudirecttcpx"
-_TCPX_CHOSEN = re.compile(rf"\bNCCL_NET(?:=|\s+)[\"']?({_TCPX}\w*)", re.IGNORECASE)
+_TCPX_CHOICE = re.compile(rf"\bNCCL_NET(?:=|\s+)[\"']?({_TCPX}\w*)", re.IGNORECASE)
 _DAEMON = "tcpgpudmarxd"
 _DAEMONS = ("tcpx-daemon", "tcpxo-daemon")
 _PROVIDER = "FI_PROVIDER"
 #: libfabric's providers of NICs without verbs: fi_efa(7), fi_cxi(7), fi_opx(7), fi_psm2(7).
 _PROVIDERS = ("efa", "cxi", "opx", "psm2")
-_CHOSEN = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
+_PROVIDER_CHOICE = re.compile(rf"\b{_PROVIDER}(?:=|\s+)[\"']?({'|'.join(_PROVIDERS)})\b")
 #: Words in a launcher's command or variables that only jobs over EFA have.
 _EFA = re.compile(r"\bFI_EFA_\w+|/opt/amazon/(?:efa|openmpi)\b|\baws-ofi-nccl\b")
 
@@ -75,13 +75,13 @@ def foreign_nic(analysis: PodAnalysis, container_devices: ContainerDevices) -> s
     """
     if analysis.annotations.fabric is not None and analysis.annotations.devices == 0:
         return ""
-    chosen = _chosen(analysis, container_devices)
+    counted_paths = _counted_paths(analysis, container_devices)
     return (
-        _by_resource(analysis, container_devices, chosen)
+        _by_resource(analysis, container_devices, counted_paths)
         or _by_annotation(analysis)
         or _by_variable(analysis)
         or _by_daemon(analysis)
-        or _by_claim(analysis, chosen)
+        or _by_claim(analysis, counted_paths)
     )
 
 
@@ -94,29 +94,29 @@ def requests_foreign_nic(analysis: PodAnalysis) -> bool:
         (container, requested_devices(container, analysis.configuration))
         for container in analysis.containers.values()
     ]
-    chosen = _chosen(analysis, container_devices)
+    counted_paths = _counted_paths(analysis, container_devices)
     return bool(
-        _by_resource(analysis, container_devices, chosen)
+        _by_resource(analysis, container_devices, counted_paths)
         or _by_annotation(analysis)
-        or _by_claim(analysis, chosen)
+        or _by_claim(analysis, counted_paths)
     )
 
 
-def _chosen(analysis: PodAnalysis, container_devices: ContainerDevices) -> set[Path]:
-    chosen = {target.path for target in analysis.targets}
-    chosen.update(launcher.path for launcher in analysis.launchers)
-    return chosen or {
+def _counted_paths(analysis: PodAnalysis, container_devices: ContainerDevices) -> set[Path]:
+    counted_paths = {target.path for target in analysis.targets}
+    counted_paths.update(launcher.path for launcher in analysis.launchers)
+    return counted_paths or {
         container.path for container, _ in container_devices if container.kind == "app"
     }
 
 
 def _by_resource(
-    analysis: PodAnalysis, container_devices: ContainerDevices, chosen: Collection[Path]
+    analysis: PodAnalysis, container_devices: ContainerDevices, counted_paths: Collection[Path]
 ) -> str:
     for container, requested in container_devices:
-        if requested.foreign_resources and container.path in chosen:
+        if requested.foreign_resources and container.path in counted_paths:
             return f"{requested.foreign_resources[0]} in container {container.name} is {_NIC}"
-        for name in _pairs(analysis, container) if container.path in chosen else ():
+        for name in _pairs(analysis, container) if container.path in counted_paths else ():
             return f"{name} in container {container.name} is a GPU with {_NIC}"
     return ""
 
@@ -180,8 +180,8 @@ def _chosen_network(analysis: PodAnalysis, path: Path) -> str:
     user_env, text = container.env, container.command_text
     if user_env.get(_PROVIDER) in _PROVIDERS:
         return f"{_PROVIDER}={user_env[_PROVIDER]}"
-    if _PROVIDER in text and (chosen := _CHOSEN.search(text)):
-        return f"{_PROVIDER}={chosen[1]}"
+    if _PROVIDER in text and (choice := _PROVIDER_CHOICE.search(text)):
+        return f"{_PROVIDER}={choice[1]}"
     names = "\n".join(user_env)
     for prefix in _GPUDIRECT:
         if prefix in text or prefix in names:
@@ -193,8 +193,8 @@ def _tcpx_plugin(written: str, text: str) -> str:
     """Return the setting that makes NCCL use the plugin of GPUDirect-TCPX, or ""."""
     if written.lower().startswith(_TCPX):
         return f"NCCL_NET={written:.40}"
-    chosen = _TCPX_CHOSEN.search(text) if "NCCL_NET" in text else None
-    return f"NCCL_NET={chosen[1]:.40}" if chosen else ""
+    choice = _TCPX_CHOICE.search(text) if "NCCL_NET" in text else None
+    return f"NCCL_NET={choice[1]:.40}" if choice else ""
 
 
 def _by_daemon(analysis: PodAnalysis) -> str:
@@ -214,7 +214,7 @@ def _efa(analysis: PodAnalysis, path: Path) -> str:
     return match.group() if match else ""
 
 
-def _by_claim(analysis: PodAnalysis, chosen: Collection[Path]) -> str:
+def _by_claim(analysis: PodAnalysis, counted_paths: Collection[Path]) -> str:
     fabrics, facts = analysis.configuration.fabrics, analysis.namespace.claim_facts
     for claim in analysis.claims:
         fabric_names = fabrics_of(claim, analysis.configuration)
@@ -224,6 +224,6 @@ def _by_claim(analysis: PodAnalysis, chosen: Collection[Path]) -> str:
             continue
         if claim.is_nic and claim.container is None:
             return f"resource claim {claim.name} of the pod is for {_NIC}"
-        if claim.is_nic and claim.container is not None and claim.container.path in chosen:
+        if claim.is_nic and claim.container is not None and claim.container.path in counted_paths:
             return f"resource claim {claim.name} in container {claim.container.name} is for {_NIC}"
     return ""

@@ -60,7 +60,7 @@ def lacks_gpu(fabric: Fabric, gpu: str, fabric_index: FabricIndex) -> bool:
         return True
     if is_slice(gpu):
         return False
-    return bool(fabric.gpu_resources) or fabric.name in fabric_index.inhabited
+    return bool(fabric.gpu_resources) or fabric.name in fabric_index.inhabited_fabrics
 
 
 def gpu_conflict(
@@ -144,4 +144,4 @@ def _are_apart(
 def _is_permanent(fabric: Fabric, decision_input: DecisionInput) -> bool:
     """Return whether a contradiction stays: the fabric's nodes are known, and never change."""
     static = decision_input.configuration.defaults.nodes == "static"
-    return static and fabric.name in decision_input.fabric_index.inhabited
+    return static and fabric.name in decision_input.fabric_index.inhabited_fabrics

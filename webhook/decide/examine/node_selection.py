@@ -84,7 +84,9 @@ def from_fabric_index(
         fabric_names = frozenset[str]().union(*fabrics_of_nodes)
         yield "the node that the pod names", _only(fabric_names, configuration)
     for gpu in gpus:
-        if configuration.by_gpu[gpu] <= fabric_index.with_gpus and fabric_index.by_gpu.get(gpu):
+        if configuration.by_gpu[gpu] <= fabric_index.fabrics_with_gpus and fabric_index.by_gpu.get(
+            gpu
+        ):
             yield f"the nodes that offer {gpu}", FabricConstraint(allowed=fabric_index.by_gpu[gpu])
 
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from webhook.decide.launchers.commands import Commands, LauncherCommand
 from webhook.decide.launchers.openmpi import (
-    HOSTS,
+    HOST_OPTIONS,
     MCA_PREFIX,
     check_open_mpi,
     evidence_variables,
@@ -27,8 +27,9 @@ from webhook.decide.launchers.openmpi import (
 from webhook.decide.shell.argv import Word, basename
 from webhook.model.pod import Path
 
-_NAMING = HOSTS | {"hosts", "f", "hostlist", "host-discovery-script"}
-_UNMISTAKABLE = _NAMING - {"f", "host"}
+#: Options that name hosts; other programs have few of them.
+_HOST_OPTIONS_OF_ANY_MPI = HOST_OPTIONS | {"hosts", "f", "hostlist", "host-discovery-script"}
+_UNMISTAKABLE_OPTIONS = _HOST_OPTIONS_OF_ANY_MPI - {"f", "host"}
 _PARAMETER_OPTIONS = frozenset({"mca", "gmca", "omca", "gomca", "pmixmca", "prtemca"})
 #: Hydra's options that Open MPI lacks, each with its number of values.
 _HYDRA = {
@@ -102,7 +103,7 @@ def _names_other_hosts(name: str, values: Sequence[Word]) -> bool:
     first = values[0] if values else None
     if name in _PARAMETER_OPTIONS:
         return first is not None and sets_hosts(first, values[1] if len(values) > 1 else None)
-    return name in _NAMING and not _is_local(first)
+    return name in _HOST_OPTIONS_OF_ANY_MPI and not _is_local(first)
 
 
 def _is_local(hosts: Word) -> bool:
@@ -114,7 +115,7 @@ def _unmistakable(words: Sequence[Word]) -> str:
         if word is not None and word[:1] == "-":
             name, equals, value = word.lstrip("-").partition("=")
             hosts = value if equals else next(iter(words[index + 1 : index + 2]), None)
-            if name in _UNMISTAKABLE and not _is_local(hosts):
+            if name in _UNMISTAKABLE_OPTIONS and not _is_local(hosts):
                 return word.partition("=")[0]
     return ""
 

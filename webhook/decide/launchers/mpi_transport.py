@@ -87,8 +87,9 @@ def _tcp_settings(
         yield from _of_open_mpi(parameters, inherited, provider)
     if None in parameters_of_each:
         is_intel = shows_intel_mpi(commands.text(path), user_env)
-        may_obey = is_intel or _CHOOSING.isdisjoint(inherited)
-        yield from _of_other_mpi(user_env, provider if may_obey else "", is_intel=is_intel)
+        # If OMPI_MCA_* chooses a transport, the MPI is Open MPI, which does not need the provider.
+        may_use_provider = is_intel or _CHOOSING.isdisjoint(inherited)
+        yield from _of_other_mpi(user_env, provider if may_use_provider else "", is_intel=is_intel)
 
 
 def _of_open_mpi(

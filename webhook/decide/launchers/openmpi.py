@@ -52,10 +52,10 @@ MCA_OPTIONS = _names("mca gmca omca gomca")
 _PROOFS = _names("mca x allow-run-as-root")
 _FILES = _names("app am tune")  # these read more options from a file
 #: Options that name hosts.
-HOSTS = _names("H host hostfile machinefile default-hostfile add-host add-hostfile")
+HOST_OPTIONS = _names("H host hostfile machinefile default-hostfile add-host add-hostfile")
 _TWO_VALUES = MCA_OPTIONS | _names("pmixmca prtemca")
 _SINGLE_VALUE = (
-    HOSTS
+    HOST_OPTIONS
     | _FILES
     | _names(
         "c n np N x bind-to map-by rank-by cpu-list cpu-set cpus-per-proc cpus-per-rank npernode"
@@ -199,7 +199,7 @@ def reaches_by_ssh(words: Sequence[Word], env: Collection[str]) -> bool:
     options = _options(words)
     return (
         any(name in env for name in _REMOTE_ENV)
-        or not HOSTS.isdisjoint(options.names)
+        or not HOST_OPTIONS.isdisjoint(options.names)
         or "plm_rsh_args" in options.values
     )
 

@@ -203,14 +203,14 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
     user_env: Mapping[str, str | None] = original.env
     host_network = analysis.original.host_network
     plan = plan_for(fabric, host_network=host_network)
-    variables, missing, listed = plan.settings, plan.env_items, plan.listed
+    variables, missing, names_text = plan.settings, plan.env_items, plan.names_text
     excludes = "openmpi" in fabric.libraries and "if_exclude" in original.command_text
     if excludes or not plan.names_that_change_it.isdisjoint(user_env):
         variables = desired_env(
             fabric, user_env, host_network=host_network, excludes_interfaces=excludes
         )
         missing = tuple(env_item(name, value) for name, value in variables if name not in user_env)
-        listed = ", ".join(item["name"] for item in missing)
+        names_text = ", ".join(item["name"] for item in missing)
     if not plan.settings:
         draft.skipped(container.name, NOT_CONFIGURED, f"fabric {fabric.name} sets no variables")
     elif not missing:
@@ -219,7 +219,7 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
         _leave_to_files(draft, analysis, container, [item["name"] for item in missing])
     else:
         draft.append((*container.path, "env"), *missing)
-        draft.applied(container.name, ADDED, f"set {listed}")
+        draft.applied(container.name, ADDED, f"set {names_text}")
     settings = analysis.command_reader.settings(container.path)
     if settings.changes_env:
         user_env = effective_env(user_env, settings, draft.container(container.path).env)
@@ -239,8 +239,8 @@ def _leave_to_files(
     if unset:
         message = f"{unset[0]} was not set, since envFrom may set it: add it to env"
         if len(unset) > 1:
-            listed = ", ".join(unset)
-            message = f"variables not set, since envFrom may set them; add to env: {listed}"
+            names_text = ", ".join(unset)
+            message = f"variables not set, since envFrom may set them; add to env: {names_text}"
         draft.warned(container.name, ENV_FROM, message)
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
-from webhook.model.annotations import NETWORKS_ANNOTATION, NETWORKS_JSON
+from webhook.model.annotations import JSON_CHARACTERS, NETWORKS_ANNOTATION
 from webhook.model.decision import Reason
 from webhook.model.quantity import to_integer
 
@@ -129,7 +129,7 @@ MUTATION = Mutation(
 
 def networks_of(written: str, namespace: str) -> list[str] | None:
     """List the networks as `ns/name`, with the default namespace; return None if unreadable."""
-    if NETWORKS_JSON.isdisjoint(written):
+    if JSON_CHARACTERS.isdisjoint(written):
         return [qualify(item, namespace) for item in written.split(",") if item.strip()]
     try:
         selections = orjson.loads(written)

@@ -33,7 +33,8 @@ from webhook.model.transport_variables import NIXL_BACKENDS
 _MOONCAKE_DEVICES = "MOONCAKE_DEVICE"
 _DISAGGREGATION_IB_DEVICE = "--disaggregation-ib-device"
 _MOONCAKE_IB_DEVICE = "--mooncake-ib-device"
-#: The library that takes the devices of --disaggregation-ib-device, Mooncake unless it is chosen.
+#: The option that chooses the library for the devices of --disaggregation-ib-device; the default is
+#: Mooncake.
 _BACKEND = "--disaggregation-transfer-backend"
 _VLLM, _HICACHE = "--kv-transfer-config", "--hicache-storage-backend-extra-config"
 #: The options that name devices or a transport; vLLM also accepts underscores.

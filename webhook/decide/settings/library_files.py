@@ -28,7 +28,8 @@ from webhook.model.pod.volumes import clean
 
 _VARIABLE = "NCCL_CONF_FILE"
 _OF_ROOT, _OF_SYSTEM = "/root/.nccl.conf", "/etc/nccl.conf"
-#: Open MPI's files, the user's first, each with the end of the directories that it has its name in.
+#: Open MPI's files, the user's first, each with the ends of the directories in which
+#: Open MPI looks for it.
 _OPENMPI_FILES = {
     "mca-params.conf": ("/.openmpi",),
     "openmpi-mca-params.conf": ("/etc/openmpi", "/openmpi/etc", "/ompi/etc"),

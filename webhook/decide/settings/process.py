@@ -15,14 +15,17 @@ from webhook.model.config_maps import DataKey
 class Process:
     """What commands change in a process, compared with the container's first process."""
 
-    __slots__ = ("env_dropped_by", "memlock", "parent", "rank_settings", "settings", "user")
+    __slots__ = (
+        *("env_dropped_by", "memlock", "parent", "rank_settings", "settings"),
+        "user_changed_by",
+    )
 
     def __init__(self, parent: Process | None = None) -> None:
         self.parent = parent
         self.settings: dict[str, Setting] = {}  #: by name
         self.env_dropped_by = ""  #: the source of what removes the inherited environment, or ""
         #: The source of the change to a user other than root, or without IPC_LOCK; or "".
-        self.user = ""
+        self.user_changed_by = ""
         self.memlock: Memlock | None = None
         #: The settings of ranks that it starts over ssh.
         self.rank_settings: dict[str, Setting] = {}
@@ -31,7 +34,11 @@ class Process:
     def changed(self) -> bool:
         """Whether anything differs from the parent."""
         return bool(
-            self.settings or self.env_dropped_by or self.user or self.memlock or self.rank_settings
+            self.settings
+            or self.env_dropped_by
+            or self.user_changed_by
+            or self.memlock
+            or self.rank_settings
         )
 
     def current(self, name: str) -> Setting | None:
@@ -78,7 +85,7 @@ class Process:
         if child.env_dropped_by:
             self.drop(child.env_dropped_by)
         self.settings.update(child.settings)
-        self.user = child.user or self.user
+        self.user_changed_by = child.user_changed_by or self.user_changed_by
         self.memlock = child.memlock or self.memlock
         self.rank_settings = child.rank_settings or self.rank_settings
 
@@ -87,7 +94,7 @@ class Process:
         for settings in (self.settings, self.rank_settings):
             settings.update((name, setting.moved(place, key)) for name, setting in settings.items())
         self.env_dropped_by = self.env_dropped_by.replace(IN_COMMAND, place)
-        self.user = self.user.replace(IN_COMMAND, place)
+        self.user_changed_by = self.user_changed_by.replace(IN_COMMAND, place)
         if self.memlock is not None:
             source = self.memlock.source.replace(IN_COMMAND, place)
             self.memlock = self.memlock._replace(source=source)

@@ -17,8 +17,8 @@ from webhook.model.config_maps import ConfigMaps, ReadEnv, read_env
 from webhook.model.pod import Path, Pod
 from webhook.model.pod.hooks import HookCommand, hook_commands
 
-#: The most search terms in a pod's scripts: a script may set many variables.
-_OCCURRENCES = 1024
+#: The most occurrences of search terms in a pod's scripts: a script may set many variables.
+_MAX_OCCURRENCES = 1024
 
 
 class CommandReader:
@@ -101,7 +101,7 @@ class CommandReader:
             return self.settings(path) if is_same else self._read(path, env.variables)
         if self._scripts_with_files is None:
             words = dict.fromkeys(chain.from_iterable((self._files or {}).values()))
-            self._scripts_with_files = Scripts((*TERMS, *words), _OCCURRENCES)
+            self._scripts_with_files = Scripts((*TERMS, *words), _MAX_OCCURRENCES)
         reading = Reading(self._scripts_with_files, env.variables, files)
         argv = container.expanded_words
         reading.run_container(argv[remap_length(argv) :])
@@ -126,7 +126,7 @@ class CommandReader:
 
     def _run(self, argv: Sequence[Word], env: Mapping[str, str | None]) -> Reading:
         if self._scripts is None:
-            self._scripts = Scripts(TERMS, _OCCURRENCES)
+            self._scripts = Scripts(TERMS, _MAX_OCCURRENCES)
         reading = Reading(self._scripts, env, NO_FILES)
         reading.run_container(argv)
         return reading

@@ -72,7 +72,7 @@ class Reading:
         self._side_processes: list[Process] = []  #: processes that may carry the traffic
         self._harmless: set[str] = set()  #: variables that are set, but for nothing that matters
         self._shells: list[Shell] = []
-        self._unread: dict[DataKey, None] = {}
+        self._unread_scripts: dict[DataKey, None] = {}
 
     def run_container(self, argv: Sequence[Word]) -> None:
         """Read the words of `command` and `args`, also after a script that ends in `exec "$@"`."""
@@ -102,7 +102,7 @@ class Reading:
             memlock=process.memlock,
             rank_settings=process.rank_settings,
             possible_rank_settings=tuple(chain.from_iterable(ranks)),
-            unread=tuple(self._unread),
+            unread_scripts=tuple(self._unread_scripts),
         )
 
     def only_mentioned(self, text: str) -> Iterator[Setting]:
@@ -159,7 +159,7 @@ class Reading:
             for setting in filter(None, preserved):
                 process.put(setting)
         if not change.keeps_ipc_lock:
-            process.user = source
+            process.user_changed_by = source
         for name, value in assignments(change.assignments):
             process.assign(name, value, source)
         if change.script is not None:
@@ -215,7 +215,7 @@ class Reading:
     def _run_file(self, file: ScriptFile, shell: Shell, depth: int, *, last: bool = True) -> bool:
         """Apply the script in a file to a shell that runs or sources it, as `_run_commands`."""
         if file.text is None:
-            self._unread[file.key] = None
+            self._unread_scripts[file.key] = None
             return False
         process, shell.process = shell.process, Process(shell.process)
         first_possible, first_side = len(self._possible), len(self._side_processes)
@@ -310,5 +310,5 @@ def _replaces_shell(command: Command) -> bool:
 
 
 def _other_user(process: Process, side: Sequence[Process]) -> OtherUser | None:
-    source = next(filter(None, (other.user for other in (process, *side))), "")
-    return OtherUser(source, bool(process.user)) if source else None
+    source = next(filter(None, (other.user_changed_by for other in (process, *side))), "")
+    return OtherUser(source, bool(process.user_changed_by)) if source else None

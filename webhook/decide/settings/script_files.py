@@ -30,9 +30,10 @@ BASH_ENV = "BASH_ENV"
 #: The most mounts of a container, and words of a pod in their directories, that are considered.
 _MAX_MOUNTS, _MAX_WORDS = 32, 64
 _NO_FILE = FileText("", None)
-#: The part of a path after a mountPath, and a character before a path that is another's part.
+#: The part of a path after a mountPath.
 _BELOW = re.compile(r"[\w.@+/-]*+")
-_PART = re.compile(r"[\w.~}-]")
+#: A character before a mountPath that shows that both are part of a longer word, so another path.
+_BEFORE_IN_WORD = re.compile(r"[\w.~}-]")
 _SHELL = re.compile(r"#![ ]?(?:/\S*/)?(?:env[ ]+(?:-S[ ]+)?)?((?:ba|da|z|k|a)?sh)\b")
 
 
@@ -150,6 +151,6 @@ def _words(text: str, paths: list[str]) -> Iterator[str]:
         while offset >= 0:
             below = _BELOW.match(text, offset + len(path))
             assert below is not None
-            if not offset or _PART.match(text, offset - 1) is None:
+            if not offset or _BEFORE_IN_WORD.match(text, offset - 1) is None:
                 yield text[offset : below.end()]
             offset = text.find(path, below.end())

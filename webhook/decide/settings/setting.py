@@ -72,7 +72,7 @@ class CommandSettings(NamedTuple):
     rank_settings: Mapping[str, Setting] = MappingProxyType({})
     possible_rank_settings: tuple[Setting, ...] = ()
     #: The scripts in ConfigMaps that the command runs, and whose text is not known.
-    unread: tuple[DataKey, ...] = ()
+    unread_scripts: tuple[DataKey, ...] = ()
 
     @property
     def changes_env(self) -> bool:

@@ -60,8 +60,10 @@ OFF_VALUE_BY_VARIABLE = {
 }
 _NAMES = "|".join(OFF_VALUE_BY_VARIABLE)
 #: NAME=VALUE, as in a shell or a file, also in quotes or after an escape such as `printf`'s `\n`,
-#: and "NAME": "VALUE", as in JSON or Python. A character between parts of sed's `s/A=0/A=1/g` is
-#: part of a value elsewhere.
+#: and "NAME": "VALUE", as in JSON or Python.
+#:
+#: A character of `_PARTING` separates the parts of sed's `s/A=0/A=1/g`: it ends a value only before
+#: another NAME= or sed's flags, and is part of the value elsewhere.
 _PARTING = "/#@,:"
 _MENTION = re.compile(
     rf"(?:(?<![\w${{-])|(?<=\\[nrt]))(?P<name>{_NAMES})"

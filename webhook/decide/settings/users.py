@@ -126,7 +126,7 @@ def user_change(words: Sequence[Word], index: int) -> UserChange | None:
         return _BY_OPTIONS[program](words, read)
     if program in ("sudo", "doas"):
         return _sudo(program, words, read)
-    return _su(program, words, read) if grammar is _SU else _exec(program, words, read)
+    return _su(program, words, read) if grammar is _SU else _by_operands(program, words, read)
 
 
 def _su(program: str, words: Sequence[Word], read: _Read) -> UserChange:
@@ -166,7 +166,7 @@ def _sudo(program: str, words: Sequence[Word], read: _Read) -> UserChange:
     )
 
 
-def _exec(program: str, words: Sequence[Word], read: _Read) -> UserChange | None:
+def _by_operands(program: str, words: Sequence[Word], read: _Read) -> UserChange | None:
     if not read.operands:
         return None
     first = read.operands[0]

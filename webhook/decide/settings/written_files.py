@@ -26,7 +26,7 @@ _COPYING = frozenset({"cp", "install", "ln", "mv"})
 _WRITING = re.compile(r"\b(?:cp|dd|install|ln|mv|sed)\s|\bopen\(|\bwrite")
 #: Programs that change files without new content.
 _CHANGING = re.compile(r"\b(?:chmod|chown|rm|touch|truncate|unlink)\s")
-#: Programs whose output the words of a command do not have, unless it is a here-document.
+#: Programs whose output the text of a command does not show, except that of a here-document.
 _FILLING = frozenset({"awk", "base64", "cat", "curl", "envsubst", "jq", "python", "sed", "wget"})
 #: What ends a simple command; a single `|` does not, since `tee` may write what another made.
 _SEPARATORS = re.compile(r"(?:[;&\n]|\|\|)++")
@@ -63,7 +63,7 @@ def file_filled_from_elsewhere(words: Iterable[str]) -> str:
 
 
 def _filled(line: str) -> str:
-    """Return NCCL's file if a simple command fills it with something that its words do not have."""
+    """Return NCCL's file if a simple command fills it with content that its text does not show."""
     words = [word.strip("\"'()") for word in line.split() if ">" not in word]
     programs = [basename(word) for word in words]
     if line.lstrip()[:1] == "#":
@@ -72,10 +72,11 @@ def _filled(line: str) -> str:
         into_folder = words[-1].rstrip("/") in _FOLDERS and any(
             _NCCL_FILE in word for word in words
         )
-        return _NCCL_FILE if into_folder else _of_nccl(words[-1:])
+        return _NCCL_FILE if into_folder else _first_nccl_file(words[-1:])
     filled = "<<" not in line and not _FILLING.isdisjoint(programs)
-    return _of_nccl(_targets(line)) if filled else ""
+    return _first_nccl_file(_targets(line)) if filled else ""
 
 
-def _of_nccl(paths: Iterable[str]) -> str:
+def _first_nccl_file(paths: Iterable[str]) -> str:
+    """Return the first of these paths that is NCCL's file, or ""."""
     return next((path for path in paths if path.endswith(_NCCL_FILE)), "")

@@ -19,7 +19,7 @@ class _Wrapper(NamedTuple):
     flags: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()  #: options that take the next word as their value
     operands: int = 0  #: the number of its operands in front of the command: `timeout 60`
-    assignments: bool = False  #: whether NAME=value may precede the command
+    allows_assignments: bool = False  #: whether NAME=value may precede the command
 
 
 def _wrapper(flags: str = "", values: str = "", operands: int = 0) -> _Wrapper:
@@ -35,7 +35,7 @@ _WRAPPERS = {
     "command": _wrapper("-p"),
     "dumb-init": _wrapper("-c --single-child -v --verbose", "-r --rewrite"),
     "env": _wrapper("-i --ignore-environment - -v --debug", "-u --unset -C --chdir")._replace(
-        assignments=True
+        allows_assignments=True
     ),
     "exec": _wrapper("-c -l", "-a"),
     "ionice": _wrapper("-t --ignore", "-c --class -n --classdata"),
@@ -109,7 +109,7 @@ def split_wrappers(words: Sequence[Word], start: int = 0) -> WrappedCommand:
         begin, index = index, _past_options(words, index + 1, wrapper)
         if index is not None:
             index += wrapper.operands
-            if wrapper.assignments:
+            if wrapper.allows_assignments:
                 index = _past_assignments(words, index)
             front_parts.append(FrontPart(basename(word), begin, index))
     return WrappedCommand(tuple(front_parts), None)

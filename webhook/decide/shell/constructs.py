@@ -52,7 +52,7 @@ def open_loop(scanner: Scanner, word: str, end: int) -> None:
     inner = open_compound(scanner, contexts.LOOP, name.end(), contexts.BEFORE_LOOP_BODY)
     if scanner.here_documents:
         raise_unclear(scanner)
-    scanner.pos = patterns.EMPTY.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
+    scanner.pos = patterns.BEFORE_COMMAND.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
     following, word_end = read_word(scanner)
     if following == "in" and scanner.at(word_end) in patterns.BREAKS:
         inner.mode = contexts.LISTED

@@ -73,7 +73,7 @@ class HereDocument(NamedTuple):
     """A here-document whose operator has been read, but not its text."""
 
     delimiter: str
-    tabs: bool  #: whether leading tabs of its lines are ignored (`<<-`)
+    ignores_tabs: bool  #: whether leading tabs of its lines are ignored (`<<-`)
     literal: bool  #: whether its delimiter is quoted, so that nothing in it is expanded
 
 

@@ -208,13 +208,13 @@ def line_end(scanner: Scanner) -> None:
         scanner.pos += 1
         here_documents(scanner)
     else:
-        scanner.pos = patterns.EMPTY.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
+        scanner.pos = patterns.BEFORE_COMMAND.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 
 
 def here_documents(scanner: Scanner) -> None:
-    """Skip the here-documents that begin here, up to one that may have a search term's command.
+    """Skip the here-documents that begin here.
 
-    Open that one.
+    Stop at one that may contain a command with a search term, and open it.
     """
     while scanner.here_documents:
         document = scanner.here_documents.popleft()
@@ -250,7 +250,7 @@ def close_document(scanner: Scanner) -> None:
 def _end_of(document: HereDocument, scanner: Scanner) -> int:
     """Return the offset of the line that ends a here-document."""
     text, start, limit = scanner.text, scanner.pos, scanner.limit
-    if document.tabs:
+    if document.ignores_tabs:
         end = _end_after_tabs(text, start, limit, document.delimiter)
     else:
         end = _end_at_margin(text, start, limit, document.delimiter)
@@ -283,7 +283,7 @@ def _end_after_tabs(text: str, start: int, limit: int, delimiter: str) -> int:
 
 def _ends_in_parenthesis(text: str, start: int, end: int, document: HereDocument) -> bool:
     """Return whether bash may take `E)` for the end of a here-document in a substitution."""
-    margin = ("\n", "\t") if document.tabs else ("\n",)
+    margin = ("\n", "\t") if document.ignores_tabs else ("\n",)
     return any(
         text.find(f"{prefix}{document.delimiter})", start - 1, end) >= 0 for prefix in margin
     )

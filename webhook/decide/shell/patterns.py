@@ -33,7 +33,7 @@ _CONTINUED_WORDS = r"\\\n(?!#)|(?<=[ \t])\\\n"
 
 BLANKS = re.compile(rf"(?:[ \t]++|{_CONTINUED})*+")
 #: What may precede a command: blanks, empty lines and comments.
-EMPTY = re.compile(rf"(?:[ \t\n]++|{_CONTINUED}|#[^\n]*+)*+")
+BEFORE_COMMAND = re.compile(rf"(?:[ \t\n]++|{_CONTINUED}|#[^\n]*+)*+")
 COMMENT = re.compile(r"#[^\n]*+")
 HASHES = re.compile(r"#*+")
 #: A word, or the beginning of a word, without quotes and expansions.

@@ -199,7 +199,8 @@ TOO_LARGE = "too large"
 MAX_CHARACTERS = 32 * 1024  #: the maximum number of characters to read in a pod's scripts
 STEPS = 8192  #: the maximum number of the scanner's stops; 800 scripts of Debian took at most 2,647
 SHORT = 4096  #: the longest script, in characters, whose result is cached (16 results are kept)
-#: The maximum number of search terms in a pod's scripts, each with a command to examine.
+#: The maximum number of occurrences of search terms in a pod's scripts, each with a command to
+#: examine.
 MAX_OCCURRENCES = 128
 #: The same in a short script, whose result is cached; the pod's own limit may be lower.
 MAX_SHORT_OCCURRENCES = 1024

@@ -130,12 +130,14 @@ def judge(draft: Draft, examination: Examination, hazards: PodHazards) -> Verdic
 def _equipped(pod: PatchedPod, libraries_clause: str) -> Verdict:
     """Return a `yes`: the libraries, unless NCCL alone, and the assumptions."""
     root = _root_assumption(pod)
-    keys = (key for patched in pod.decisive_targets for key in patched.settings.unread)
-    unread = next(keys, None)
-    clause = unread_clause(unread, root) if unread else ""
+    keys = (key for patched in pod.decisive_targets for key in patched.settings.unread_scripts)
+    unread_script = next(keys, None)
+    clause = unread_clause(unread_script, root) if unread_script else ""
     message = f"{EQUIPPED.sentence}{equipped_end(libraries_clause, root + clause)}"
     assumption = ROOT_ASSUMED if root else None
-    return Verdict.of(EQUIPPED, message)._replace(assumption=assumption, unread=unread)
+    return Verdict.of(EQUIPPED, message)._replace(
+        assumption=assumption, unread_script=unread_script
+    )
 
 
 def equipped_end(libraries_clause: str, assumption_clause: str) -> str:
@@ -148,10 +150,10 @@ def equipped_end(libraries_clause: str, assumption_clause: str) -> str:
     return f"{start}{libraries}{assumption_clause}{separator}{nccl_clause}"
 
 
-def unread_clause(unread: DataKey, assumption_clause: str) -> str:
+def unread_clause(unread_script: DataKey, assumption_clause: str) -> str:
     """Return the clause on a script that was not read, after the clause on what else is assumed."""
     start = " and" if assumption_clause else ", assuming"
-    return f"{start} that {unread.title}, which was not read, does not turn RDMA off"
+    return f"{start} that {unread_script.title}, which was not read, does not turn RDMA off"
 
 
 def _root_assumption(pod: PatchedPod) -> str:

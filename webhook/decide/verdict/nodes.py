@@ -31,10 +31,10 @@ from webhook.decide.verdict.node_reasons import (
 from webhook.decide.verdict.patched_pod import PatchedPod
 from webhook.model.annotations import DEVICES_ANNOTATION
 from webhook.model.decision import Reason, Verdict
+from webhook.model.equivalent_nodes import EquivalentNodes
 from webhook.model.fabric import Fabric
 from webhook.model.names import counted
 from webhook.model.node_availability import is_of_kubernetes, state_of
-from webhook.model.node_classes import NodeClass
 from webhook.model.nodes import PRODUCT, FabricIndex
 from webhook.model.placement import Placement
 from webhook.model.resources import is_accelerator, scheduler_requests
@@ -71,7 +71,7 @@ class _Demand(NamedTuple):
             frozenset(requested),
         )
 
-    def is_met_by(self, nodes: NodeClass) -> bool:
+    def is_met_by(self, nodes: EquivalentNodes) -> bool:
         """Return whether a free node of a class has all; without RDMA resources, any has."""
         amounts = {**self.rdma, **self.gpus} if self.rdma else {}
         return all(nodes.resources.get(name, 0) >= amount for name, amount in amounts.items())
@@ -84,7 +84,7 @@ def judge_node_capacity(pod: PatchedPod) -> Verdict | None:
         return None
     if not fabric_index.by_node:
         return _many_devices(pod, fabric)
-    if fabric.name not in fabric_index.inhabited:
+    if fabric.name not in fabric_index.inhabited_fabrics:
         lack = _Lack(NO_NODES, FABRIC_NOWHERE, f"no node belongs to fabric {fabric.name}")
         return _verdict(pod, lack)
     demand = _Demand.of(pod, fabric)
@@ -96,11 +96,11 @@ def judge_node_capacity(pod: PatchedPod) -> Verdict | None:
 
 
 def _compared_with_classes(
-    pod: PatchedPod, demand: _Demand, fabric: str, classes: Sequence[NodeClass]
+    pod: PatchedPod, demand: _Demand, fabric: str, classes: Sequence[EquivalentNodes]
 ) -> Verdict | None:
     placement = Placement(pod.view, pod.fabric_index.classes.individual_label_keys)
-    selected: list[NodeClass] = []
-    sufficient: list[NodeClass] = []
+    selected: list[EquivalentNodes] = []
+    sufficient: list[EquivalentNodes] = []
     for nodes in classes:
         if not placement.selects(nodes):
             continue
@@ -148,7 +148,7 @@ def _added_later(pod: PatchedPod) -> str:
 # What the selected nodes lack.
 
 
-def _shortage(demand: _Demand, selected: Sequence[NodeClass], subject: str) -> _Lack:
+def _shortage(demand: _Demand, selected: Sequence[EquivalentNodes], subject: str) -> _Lack:
     """Return what no class has of a demand that none meets."""
     for name, amount in demand.rdma.items():
         offering = [nodes for nodes in selected if name in nodes.resources]
@@ -206,7 +206,7 @@ def _many_devices(pod: PatchedPod, fabric: Fabric) -> Verdict | None:
 
 
 def _exclusion(
-    pod: PatchedPod, placement: Placement, fabric: str, classes: Sequence[NodeClass]
+    pod: PatchedPod, placement: Placement, fabric: str, classes: Sequence[EquivalentNodes]
 ) -> str:
     """Name the part of the pod's selection that no class meets."""
     if pod.view.node_name:
@@ -224,7 +224,7 @@ def _exclusion(
 
 
 def _repelled(
-    placement: Placement, demand: _Demand, fabric: str, sufficient: Iterable[NodeClass]
+    placement: Placement, demand: _Demand, fabric: str, sufficient: Iterable[EquivalentNodes]
 ) -> Verdict:
     """Return the verdict on nodes that would do, but do not take the pod now.
 

@@ -277,13 +277,13 @@ class LiveCluster(NamedTuple):
 
     items: tuple[Item, ...]
     #: A sentence for each list that the API server refused.
-    unread: tuple[str, ...]
+    unread_messages: tuple[str, ...]
 
 
 def read_cluster(reads: ObjectReads) -> LiveCluster:
     """Return the objects; raise ClusterError if the nodes cannot be read."""
     items: list[Item] = []
-    unread: list[str] = []
+    unread_messages: list[str] = []
     for path, kind in _LISTS:
         name = path.rpartition("/")[2]
         try:
@@ -292,8 +292,8 @@ def read_cluster(reads: ObjectReads) -> LiveCluster:
             if name == _NEEDED:
                 raise ClusterError(_refusal_of_nodes(error)) from error
             if error.code != _NO_SUCH_KIND:
-                unread.append(f"cannot list {name}, so they are not used: {error}")
-    return LiveCluster(tuple(items), tuple(unread))
+                unread_messages.append(f"cannot list {name}, so they are not used: {error}")
+    return LiveCluster(tuple(items), tuple(unread_messages))
 
 
 def _is_read(item: Item) -> bool:

@@ -167,9 +167,9 @@ class InfiniBandSpeed(NamedTuple):
 
     name: str
     #: The rate that tools show for four lanes, in Gb/s.
-    shown: float
+    shown_rate: float
     #: The data rate of four lanes, in Gb/s.
-    data: float
+    data_rate: float
 
 
 #: Slowest first.

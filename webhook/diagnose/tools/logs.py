@@ -43,7 +43,7 @@ class LogReport(NamedTuple):
     #: In the order of the table.
     line_counts: tuple[LineCount, ...]
     #: Whether traffic to other nodes went over RDMA: "yes", "no", "mixed", or "" if unknown.
-    over_rdma: str
+    rdma_use: str
     #: Whether NCCL wrote anything, and whether it did so at level INFO.
     nccl: bool
     info: bool
@@ -72,7 +72,7 @@ def read_log(text: str) -> LogReport:
     channels = lines_by_code.get(TRANSPORTS[0].code)
     return LogReport(
         matched,
-        _over_rdma(lines_by_code.keys()),
+        _rdma_use(lines_by_code.keys()),
         nccl=any(word in text for word in _NCCL),
         info=_NCCL_INFO in text,
         gpu_direct=any("/GDRDMA" in line for line in channels) if channels else None,
@@ -105,7 +105,7 @@ def _lines_with(text: str, clue: str) -> Iterator[tuple[int, str]]:
         position = text.find(clue, end)
 
 
-def _over_rdma(codes: Collection[str]) -> str:
+def _rdma_use(codes: Collection[str]) -> str:
     for rdma, sockets in _PAIRS:
         if rdma.code in codes and sockets.code in codes:
             return "mixed"

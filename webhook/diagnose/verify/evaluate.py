@@ -82,11 +82,11 @@ def _lowest_first(causes: Iterable[KnownLine]) -> list[KnownLine]:
 
 def grade_log(log: LogReport) -> BenchmarkResult | None:
     """Grade the log of a job that ran no benchmark; None if the text is not such a log."""
-    if log.over_rdma == "no":
+    if log.rdma_use == "no":
         return _result_over_sockets(log)
-    if log.over_rdma == "mixed":
+    if log.rdma_use == "mixed":
         return BenchmarkResult(MIXED_TRANSPORTS.finding("warning", MIXED_TRANSPORTS.meaning))
-    if log.over_rdma == "yes":
+    if log.rdma_use == "yes":
         return _result_over_rdma(log)
     if log.nccl:
         text = "The log does not show which network NCCL uses."

@@ -84,8 +84,9 @@ class _FaultSearch:
         self.suspects: list[Finding] = []
         self._order = {node: index for index, node in enumerate(matrix.nodes)}
         self._measurements = pair_measurements(matrix)
+        cell_count = sum(map(len, matrix.cells_by_figure.values()))
         #: Whether cells are unsure, or are of a node with itself.
-        self._has_cells_left_out = sum(map(len, matrix.columns.values())) > len(self._measurements)
+        self._has_cells_left_out = cell_count > len(self._measurements)
         self._unexplained = [
             measurement for measurement in self._measurements if measurement.level in _BAD
         ]

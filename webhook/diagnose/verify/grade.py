@@ -168,7 +168,7 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
     if gbps is None:
         text = "The unit of the bandwidth is uncertain: no row has a message rate that confirms it."
         return BenchmarkResult(UNIT_UNPROVEN.finding("unsure", text))
-    if measurement.program == "ucx_perftest" and context.log.over_rdma == "no":
+    if measurement.program == "ucx_perftest" and context.log.rdma_use == "no":
         finding = NOT_RDMA.finding(
             "error",
             f"UCX carried {_rate_text(gbps)} over TCP, not over RDMA.",
@@ -265,12 +265,12 @@ def _collective(measurement: Measurement, log: LogReport) -> Finding:
     if measurement.wrong_elements:
         elements = counted(measurement.wrong_elements, "wrong element")
         return WRONG_RESULTS.finding("error", f"The results have {elements}.")
-    if log.over_rdma == "no":
+    if log.rdma_use == "no":
         return NOT_RDMA.finding("error", f"{figure} over TCP sockets, not over RDMA.")
     if measurement.nodes == 1:
         text = f"{figure} within one node. No cable was tested."
         return LOOPBACK.finding("unsure", text, "Run the benchmark on at least two nodes.")
-    if log.over_rdma == "yes":
+    if log.rdma_use == "yes":
         text = f"{figure} over RDMA, without wrong results. The bandwidth is not graded."
         return OVER_RDMA.finding("ok", text)
     text = f"{figure}; the output does not show which network was used."

@@ -32,7 +32,7 @@ class MatrixCell(NamedTuple):
         return self.worst.finding.level
 
     @property
-    def number(self) -> str:
+    def number_text(self) -> str:
         """The worst number, in Gb/s unless "µs" follows; "" without a number."""
         result = self.worst
         if result.graded_figure is None:
@@ -43,18 +43,18 @@ class MatrixCell(NamedTuple):
 Cells = dict[NodePair, MatrixCell]
 
 
-class MatrixColumn(NamedTuple):
-    """The device and the kind of number that a column, or a table, shows."""
+class DeviceFigure(NamedTuple):
+    """What a table, or a column of a list, shows: a device, and its bandwidths or its latencies."""
 
     #: None for failures without a device.
     device: str | None
-    latency: bool
+    is_latency: bool
 
     @property
     def title(self) -> str:
         """A heading."""
         name = "no device" if self.device is None else self.device
-        return f"{name} latency" if self.latency else name
+        return f"{name} latency" if self.is_latency else name
 
 
 class PairMatrix(NamedTuple):
@@ -64,17 +64,19 @@ class PairMatrix(NamedTuple):
     cells: Cells
 
     @property
-    def columns(self) -> dict[MatrixColumn, Cells]:
+    def cells_by_figure(self) -> dict[DeviceFigure, Cells]:
         """The cells of each device, of bandwidths and of latencies, sorted by device."""
-        columns: dict[MatrixColumn, dict[NodePair, list[BenchmarkResult]]] = {}
+        results_by_figure: dict[DeviceFigure, dict[NodePair, list[BenchmarkResult]]] = {}
         for pair, cell in self.cells.items():
             for result in cell.results:
-                columns.setdefault(_column_of(result), {}).setdefault(pair, []).append(result)
+                results_by_pair = results_by_figure.setdefault(_figure_of(result), {})
+                results_by_pair.setdefault(pair, []).append(result)
         return {
-            column: {pair: MatrixCell(pair, tuple(results)) for pair, results in pairs.items()}
-            for column, pairs in sorted(
-                columns.items(), key=lambda column_cells: _column_order(column_cells[0])
-            )
+            figure: {
+                pair: MatrixCell(pair, tuple(results))
+                for pair, results in results_by_figure[figure].items()
+            }
+            for figure in sorted(results_by_figure, key=_figure_order)
         }
 
 
@@ -110,17 +112,17 @@ def pair_title(pair: NodePair) -> str:
     return f"{pair.client} → {pair.server}"
 
 
-def _column_of(result: BenchmarkResult) -> MatrixColumn:
+def _figure_of(result: BenchmarkResult) -> DeviceFigure:
     measurement = result.measurement
     if measurement is None:
-        return MatrixColumn(None, False)
-    return MatrixColumn(measurement.device, measurement.kind == "latency")
+        return DeviceFigure(None, False)
+    return DeviceFigure(measurement.device, measurement.kind == "latency")
 
 
-def _column_order(column: MatrixColumn) -> tuple[bool, int, str, bool]:
-    """Sort mlx5_2 before mlx5_10, and columns without a device last."""
-    name = column.device or ""
-    return column.device is None, len(name), name, column.latency
+def _figure_order(figure: DeviceFigure) -> tuple[bool, int, str, bool]:
+    """Sort mlx5_2 before mlx5_10, and figures without a device last."""
+    name = figure.device or ""
+    return figure.device is None, len(name), name, figure.is_latency
 
 
 def _rank(result: BenchmarkResult) -> tuple[int, int, bool, float]:
@@ -137,7 +139,7 @@ class PairStatement(NamedTuple):
 
     text: str
     #: The test and its device; "" if unknown.
-    tested: str
+    test_title: str
     #: A pair is repeated for each of its results.
     pairs: tuple[NodePair, ...]
 
@@ -180,8 +182,8 @@ def group_findings(matrix: PairMatrix) -> tuple[FindingGroup, ...]:
 def _statements(results: list[tuple[NodePair, BenchmarkResult]]) -> tuple[PairStatement, ...]:
     by_statement: dict[tuple[str, str], list[NodePair]] = defaultdict(list)
     for pair, result in sorted(results, key=lambda pair_result: _by_bandwidth(pair_result[1])):
-        tested = title_of(result.measurement) if result.measurement else ""
-        by_statement[result.finding.text, tested].append(pair)
+        test_title = title_of(result.measurement) if result.measurement else ""
+        by_statement[result.finding.text, test_title].append(pair)
     return tuple(PairStatement(*key, tuple(pairs)) for key, pairs in by_statement.items())
 
 

@@ -159,7 +159,7 @@ def run_title(report: RunReport, matrix: PairMatrix) -> str:
 def _write_overview(sheet: Sheet, matrix: PairMatrix) -> None:
     """Write the widest matrix that fits, or a list if none fits or few pairs were measured."""
     if is_dense(matrix):
-        of_all = ", the worst device of each pair" if len(matrix.columns) > 1 else ""
+        of_all = ", the worst device of each pair" if len(matrix.cells_by_figure) > 1 else ""
         sheet.paragraph(Span(f"Gb/s{of_all}", "dim"))
         if (
             sheet.grid(_matrix(matrix, named=True, numbers=True))
@@ -204,16 +204,19 @@ def _cell_span(cell: MatrixCell | None, *, numbers: bool = True) -> Span:
     if cell is None:
         return _NOT_MEASURED
     sign = SIGNS[cell.level]
-    return Span(f"{sign.text} {cell.number}".rstrip() if numbers else sign.text, sign.style)
+    return Span(f"{sign.text} {cell.number_text}".rstrip() if numbers else sign.text, sign.style)
 
 
 def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:
     """Return a row for each pair, and a column for each device."""
-    columns = matrix.columns
-    titles = (column.title for column in columns)
+    cells_by_figure = matrix.cells_by_figure
+    titles = (figure.title for figure in cells_by_figure)
     heading = [Span(title, "dim") for title in ("client → server", *titles)]
     rows = [
-        [Span(pair_title(pair)), *(_cell_span(cells.get(pair)) for cells in columns.values())]
+        [
+            Span(pair_title(pair)),
+            *(_cell_span(cells.get(pair)) for cells in cells_by_figure.values()),
+        ]
         for pair in matrix.cells
     ]
     return [heading, *rows]
@@ -221,12 +224,12 @@ def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:
 
 def _pair_lines(matrix: PairMatrix) -> Iterator[list[Span]]:
     """Yield a line for each pair."""
-    columns = matrix.columns
+    cells_by_figure = matrix.cells_by_figure
     for pair in matrix.cells:
         line = [Span(pair_title(pair), "bold")]
-        for column, cells in columns.items():
+        for figure, cells in cells_by_figure.items():
             if pair in cells:
-                line += [Span("  "), _cell_span(cells[pair]), Span(f" {column.title}")]
+                line += [Span("  "), _cell_span(cells[pair]), Span(f" {figure.title}")]
         yield line
 
 
@@ -257,7 +260,7 @@ def _write_finding_group(sheet: Sheet, group: FindingGroup) -> None:
     sheet.paragraph(Span(finding.code, "bold"), sign=SIGNS[finding.level])
     for statement in group.statements[:_MAX_STATEMENTS]:
         pairs = shortened_list(statement.names, _MAX_PAIRS)
-        subject = f"{statement.tested}, {pairs}" if statement.tested else pairs
+        subject = f"{statement.test_title}, {pairs}" if statement.test_title else pairs
         sheet.paragraph(Span(f"{subject}: ", "dim"), Span(statement.text), indent=_INDENT)
     omitted = sum(len(statement.pairs) for statement in group.statements[_MAX_STATEMENTS:])
     if omitted:

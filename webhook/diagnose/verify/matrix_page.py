@@ -97,11 +97,11 @@ class _Page:
         if not is_dense(matrix):
             yield from self._list()
             return
-        columns = matrix.columns
-        if len(columns) > 1:
+        cells_by_figure = matrix.cells_by_figure
+        if len(cells_by_figure) > 1:
             yield from self._table("All devices: the worst of each pair", matrix.cells)
-        for column, cells in columns.items():
-            yield from self._table(column.title, cells)
+        for figure, cells in cells_by_figure.items():
+            yield from self._table(figure.title, cells)
 
     def _table(self, title: str, cells: Cells) -> Iterator[str]:
         """Yield a heat map: a row for each client, a column for each server."""
@@ -122,16 +122,16 @@ class _Page:
 
     def _list(self) -> Iterator[str]:
         """Yield a table with a row for each pair, and a column for each device."""
-        columns = self._matrix.columns
+        cells_by_figure = self._matrix.cells_by_figure
         yield '<h2>Pairs</h2>\n<div class="scroll"><table>\n'
         yield "<caption>Gb/s</caption>\n"
         yield '<thead><tr><th scope="col">client</th><th scope="col">server</th>'
-        yield "".join(f'<th scope="col">{_html(column.title)}</th>' for column in columns)
+        yield "".join(f'<th scope="col">{_html(figure.title)}</th>' for figure in cells_by_figure)
         yield "</tr></thead>\n<tbody>\n"
         for pair in self._matrix.cells:
             yield f'<tr><th scope="row">{_html(pair.client)}</th>'
             yield f'<th scope="row">{_html(pair.server)}</th>'
-            yield "".join(self._cell(cells.get(pair)) for cells in columns.values())
+            yield "".join(self._cell(cells.get(pair)) for cells in cells_by_figure.values())
             yield "</tr>\n"
         yield "</tbody></table></div>\n"
 
@@ -141,7 +141,7 @@ class _Page:
         result = cell.worst
         finding = result.finding
         title = f"{pair_title(cell.pair)}: {finding.text} {finding.remedy}".rstrip()
-        label = f"{_sign(finding.level)} {cell.number}".rstrip()
+        label = f"{_sign(finding.level)} {cell.number_text}".rstrip()
         anchor = self._anchors.get(group_key(finding))
         linked = f'<a href="#{anchor}">{label}</a>' if anchor else label
         shade = f"{finding.level} t{_tenths(result)}"
@@ -196,6 +196,6 @@ def _finding_group(group: FindingGroup, anchor: str) -> Iterator[str]:
 
 
 def _statement(statement: PairStatement) -> str:
-    tested = f"{statement.tested}, " if statement.tested else ""
-    subject = f"{tested}{shortened_list(statement.names, _MAX_PAIRS)}"
+    test_text = f"{statement.test_title}, " if statement.test_title else ""
+    subject = f"{test_text}{shortened_list(statement.names, _MAX_PAIRS)}"
     return f"<li><b>{_html(subject)}:</b> {_html(statement.text)}</li>\n"

@@ -83,6 +83,6 @@ def _policies(reads: ObjectReads, best_effort: BestEffortReads) -> list[Manifest
 
 def _record(best_effort: BestEffortReads, tolerant_reads: BestEffortReads) -> None:
     """Record the failed reads in `best_effort`, other than of what does not exist."""
-    best_effort.unread += [
-        failure for failure in tolerant_reads.unread if failure.code != NOT_FOUND
+    best_effort.failures += [
+        failure for failure in tolerant_reads.failures if failure.code != NOT_FOUND
     ]

@@ -63,7 +63,7 @@ def explain_pod(evidence: PodEvidence) -> Explanation:
         ),
         "log": tuple(log_findings(evidence)),
         "redecision": tuple(redecision_findings(evidence)),
-        "unread": tuple(NOT_READ.finding("info", text) for text in evidence.unread),
+        "unread": tuple(NOT_READ.finding("info", text) for text in evidence.unread_sentences),
     }
     return Explanation(
         namespace=evidence.namespace_name,

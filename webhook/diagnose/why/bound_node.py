@@ -46,7 +46,7 @@ class BoundNode(NamedTuple):
     #: The fabrics that the node may belong to; None if unknown.
     fabrics: frozenset[str] | None = None
     #: Why they are unknown, as a clause.
-    unknown: str = ""
+    unknown_reason: str = ""
 
     @property
     def is_of_fabric(self) -> bool:
@@ -97,10 +97,12 @@ def _judged(evidence: PodEvidence, status: StatusAnnotation, name: str) -> Bound
     node = BoundNode(name, status.fabric, _is_in_doubt(status))
     facts, configuration = evidence.placement_nodes.get(name), configuration_of(evidence, status)
     if facts is None:
-        return node._replace(unknown="the node could not be read")
+        return node._replace(unknown_reason="the node could not be read")
     if configuration is None:
-        unknown = "the configuration of the admission could not be read, or has changed since"
-        return node._replace(unknown=unknown)
+        unknown_reason = (
+            "the configuration of the admission could not be read, or has changed since"
+        )
+        return node._replace(unknown_reason=unknown_reason)
     return node._replace(fabrics=build_fabric_index({name: facts}, configuration).by_node[name])
 
 
@@ -110,7 +112,7 @@ def doubt_that_stays(evidence: PodEvidence, node: BoundNode) -> tuple[str, str]:
         return problem.text, problem.remedy
     sentence = (
         f"The pod is now on node {node.name}, but whether this node belongs to the fabric is "
-        f"unknown, since {node.unknown}."
+        f"unknown, since {node.unknown_reason}."
     )
     remedy = (
         f"Ask the cluster administrator whether node {node.name} belongs to fabric {node.fabric}: "

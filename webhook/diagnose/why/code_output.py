@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
-from webhook.model.decision import Rdma
+from webhook.model.decision import POD_REMARKS, Rdma
 from webhook.model.finding import Code
 from webhook.text.terminal import Sheet, Span, write_remedy
 
 _PARTS = {
     "verdict": "a verdict",
     "decision": "a decision",
-    "request": "the check of a pod's request",
+    POD_REMARKS: "the check of a pod's request",
     "log": "a log",
 }
 
@@ -24,8 +24,8 @@ class CodeRow(NamedTuple):
 
     #: "webhook" for decisions on pods, else the command that prints the code.
     tool: str
-    #: In a decision: "verdict", "decision", the name of a mutation, or "request" for the remarks
-    #: about a pod that belong to no mutation. "log" for a line of a library's log, else "".
+    #: In a decision: "verdict", "decision", the name of a mutation, or POD_REMARKS. For a line
+    #: of a library's log: "log". Else "".
     part: str
     code: Code
     #: The verdict that the code explains, if any.

@@ -109,7 +109,7 @@ class Collector:
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else pending.own_node(pod),
             placement_nodes=self._node_facts() if pod.waits_for_node else {},
             missing_claims=tuple(pending.missing_claims(pod)),
-            volume_claims=tuple(pending.volume_claims(pod)),
+            unmountable_claims=tuple(pending.unmountable_claims(pod)),
             processes=self._processes(pod_only, namespace) if options.processes else None,
             logs=self._logs(pod_only, namespace) if options.logs else None,
             configuration=options.configuration,
@@ -130,8 +130,8 @@ class Collector:
                 other_mutators=others,
                 runtime_class=runtime_class,
             )
-        unread = tuple(dict.fromkeys(map(unread_sentence, self._best_effort.unread)))
-        return replace(evidence, unread=unread)
+        unread_sentences = tuple(dict.fromkeys(map(unread_sentence, self._best_effort.failures)))
+        return replace(evidence, unread_sentences=unread_sentences)
 
     def _cluster_configuration(self, status: StatusAnnotation) -> CompiledConfiguration | None:
         """Return the cluster's configuration, unless the given one is that of the admission."""

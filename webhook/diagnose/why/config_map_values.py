@@ -95,7 +95,9 @@ def verdict_with_config_maps(evidence: PodEvidence) -> Verdict | None:
     if verdict is None or verdict.rdma == "none":
         return None
     if status.rdma != "unsure":
-        return verdict if verdict.rdma != "yes" and _was_right(evidence, status) else None
+        is_worse = verdict.rdma != "yes"
+        is_by_config_maps = is_worse and _has_same_verdict_without_config_maps(evidence, status)
+        return verdict if is_by_config_maps else None
     if verdict.rdma == "no":
         return verdict
     is_known = configuration_of(evidence, status) is not None
@@ -105,8 +107,11 @@ def verdict_with_config_maps(evidence: PodEvidence) -> Verdict | None:
     return verdict if is_known and was_unseen and not is_unseen else None
 
 
-def _was_right(evidence: PodEvidence, status: StatusAnnotation) -> bool:
-    """Return whether only ConfigMaps can be why a verdict is worse than that of admission."""
+def _has_same_verdict_without_config_maps(evidence: PodEvidence, status: StatusAnnotation) -> bool:
+    """Return whether the verdict without ConfigMaps is still that of admission.
+
+    If it is, only ConfigMaps make the verdict with them worse.
+    """
     verdict = verdict_of(evidence, status)
     return verdict is not None and verdict.rdma == status.rdma
 
@@ -128,11 +133,11 @@ def changed_finding(
 ) -> Finding | None:
     """Return the finding on a ConfigMap that may decide, and was changed since; or None.
 
-    `status` has the present `verdict`.
+    `verdict` is the present one, and `status` that of admission with `verdict` in it.
     """
     if verdict is None or not (status.rdma == "yes" or status.verdict_reason in _UNSEEN):
         return None
-    changed, key = evidence.changed_config_maps, verdict.unread or verdict.key
+    changed, key = evidence.changed_config_maps, verdict.unread_script or verdict.key
     if key is None or key.config_map not in changed:
         return None
     name = key.config_map

@@ -160,7 +160,7 @@ def _container(
     restarts = container.restart_count
     waiting = container.state.waiting
     if waiting and waiting.reason in _CODES_AND_CAUSES:
-        yield _not_started(subject.title, waiting)
+        yield _not_started_finding(subject.title, waiting)
     ended = _end_of(container)
     if ended and not _is_good_end(ended) and not is_by_deletion(evidence, container.name, ended):
         yield _end(evidence, subject, ended, restarts)
@@ -183,7 +183,7 @@ def _restarted(evidence: PodEvidence, container: ContainerStatus, subject: _Subj
     return RESTARTED.finding(level, text, f"{remedy}{commands[1:]}")
 
 
-def _not_started(title: str, waiting: Waiting) -> Finding:
+def _not_started_finding(title: str, waiting: Waiting) -> Finding:
     """Return the finding on a container that the kubelet cannot start."""
     code, cause = _CODES_AND_CAUSES[waiting.reason]
     remedy = code.remedy

@@ -176,7 +176,7 @@ def _held(
         yield PAUSED.finding("error", text, remedy)
 
 
-def not_due(workload: Workload) -> Iterator[Finding]:
+def not_due_findings(workload: Workload) -> Iterator[Finding]:
     """Yield a finding on a CronJob that has no Job."""
     controller = workload.controller
     if controller.kind == "CronJob" and not workload.intermediates:

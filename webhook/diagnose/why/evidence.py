@@ -46,7 +46,7 @@ class MissingClaim(NamedTuple):
     is_ending: bool = False
 
 
-class VolumeClaim(NamedTuple):
+class UnmountableClaim(NamedTuple):
     """A PersistentVolumeClaim that a pod cannot mount."""
 
     name: str
@@ -122,7 +122,7 @@ class PodEvidence:
     #: The ResourceClaims in the pod's spec that it cannot get.
     missing_claims: tuple[MissingClaim, ...] = ()
     #: The PersistentVolumeClaims that it cannot mount.
-    volume_claims: tuple[VolumeClaim, ...] = ()
+    unmountable_claims: tuple[UnmountableClaim, ...] = ()
     #: The nodes by name, for the placement of the pod: all of them while it waits for one; later
     #: its own, if the verdict depends on it. From files: all nodes in the files.
     placement_nodes: Mapping[str, Node] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class PodEvidence:
     #: The others, which were changed since: name → when, as the API server writes times.
     changed_config_maps: Mapping[str, str] = field(default_factory=dict)
     #: Sentences on what could not be read.
-    unread: tuple[str, ...] = ()
+    unread_sentences: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

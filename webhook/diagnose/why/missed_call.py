@@ -97,7 +97,7 @@ _COMPARE = (
 )
 
 
-def not_called(code: Code | Reason, text: str, remedy: str = "") -> Finding:
+def not_called_finding(code: Code | Reason, text: str, remedy: str = "") -> Finding:
     """Return the finding that the webhook was not called; the remedy of the code is the default."""
     return Finding("error", code.code, text, remedy or code.remedy)
 
@@ -105,7 +105,7 @@ def not_called(code: Code | Reason, text: str, remedy: str = "") -> Finding:
 def missed_call_reasons(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the reasons why a pod with the annotation was missed, the most certain first."""
     if not evidence.pod.status.phase:
-        yield not_called(
+        yield not_called_finding(
             NO_STATUS,
             "No: the manifest has no status, so this pod was never created.",
             "Use rdma-webhook preview to see what the webhook would change.",
@@ -120,7 +120,7 @@ def missed_call_reasons(evidence: PodEvidence) -> Iterator[Finding]:
 
 def _missing_label(evidence: PodEvidence) -> Iterator[Finding]:
     if unlabeled := unlabeled_clause(evidence):
-        yield not_called(NAMESPACE_NOT_LABELED, f"No: {unlabeled}.", label_remedy(evidence))
+        yield not_called_finding(NAMESPACE_NOT_LABELED, f"No: {unlabeled}.", label_remedy(evidence))
 
 
 def unlabeled_clause(evidence: PodEvidence) -> str:
@@ -152,28 +152,30 @@ def label_remedy(evidence: PodEvidence) -> str:
 
 def _missing_installation(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.registrations == ():
-        yield not_called(NOT_INSTALLED, "No: the cluster has no webhook pods.rdma.lab.")
+        yield not_called_finding(NOT_INSTALLED, "No: the cluster has no webhook pods.rdma.lab.")
     for registration in evidence.registrations or ():
         if not ca_bundle_of(registration):
             text = (
                 "No: the webhook configuration has no caBundle, so the API server cannot call the "
                 "webhook."
             )
-            yield not_called(NO_CA_BUNDLE, text)
+            yield not_called_finding(NO_CA_BUNDLE, text)
 
 
 def _missing_selection(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield why the selectors and rules of the installed webhook leave the pod out."""
     called, reason = _selection(evidence)
     if called is False:
-        yield not_called(NOT_SELECTED, f"No: {reason}.")
+        yield not_called_finding(NOT_SELECTED, f"No: {reason}.")
 
 
 def _unknown_selection(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield a condition of the installed webhook that may leave the pod out, since it needs CEL."""
     called, reason = _selection(evidence)
     if called is None and evidence.namespace is not None:
-        yield not_called(NOT_SELECTED, f"No: {reason}, and may leave the pod out.", _COMPARE)
+        yield not_called_finding(
+            NOT_SELECTED, f"No: {reason}, and may leave the pod out.", _COMPARE
+        )
 
 
 def _selection(evidence: PodEvidence) -> CallPrediction:
@@ -196,20 +198,20 @@ def _newer_prerequisites(evidence: PodEvidence) -> Iterator[Finding]:
             f"No: the pod was created at {created}, before the webhook was installed, at "
             f"{installed}."
         )
-        yield not_called(CREATED_BEFORE_WEBHOOK, text)
+        yield not_called_finding(CREATED_BEFORE_WEBHOOK, text)
     if annotated > created:
         text = (
             f"No: the annotation {ENABLE_ANNOTATION} was set at {annotated}, after the pod was "
             f"created at {created}; the webhook changes pods only when they are created."
         )
         remedy = with_rollout(f"Set it in {template_title(evidence)}", evidence)
-        yield not_called(ANNOTATED_LATER, text, remedy)
+        yield not_called_finding(ANNOTATED_LATER, text, remedy)
     if labeled > created:
         text = (
             f"No: the pod was created at {created}, before namespace {evidence.namespace_name} "
             f"got the label {OPT_IN_LABEL} (its labels were last changed at {labeled})."
         )
-        yield not_called(CREATED_BEFORE_LABEL, text)
+        yield not_called_finding(CREATED_BEFORE_LABEL, text)
 
 
 def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
@@ -220,7 +222,7 @@ def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
             "No: the webhook did not respond when the pod was created. With failurePolicy: Ignore, "
             "the API server then creates the pod unchanged."
         )
-        yield not_called(DID_NOT_ANSWER, text)
+        yield not_called_finding(DID_NOT_ANSWER, text)
     missing = [
         title
         for title, prerequisite in (
@@ -238,21 +240,21 @@ def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
             f'Check that the namespace has the label {OPT_IN_LABEL}: "true" (kubectl get namespace '
             f"{shlex.quote(evidence.namespace_name)} --show-labels), and {_CREATE_AGAIN}."
         )
-        yield not_called(NOT_CALLED, text, remedy)
+        yield not_called_finding(NOT_CALLED, text, remedy)
     elif _has_older_prerequisites(evidence):
         text = (
             "No: the annotation, the label of its namespace and the webhook configuration are "
             "older than the pod. Probably, the webhook did not respond when the pod was created, "
             "while its failurePolicy was Ignore."
         )
-        yield not_called(DID_NOT_ANSWER, text)
+        yield not_called_finding(DID_NOT_ANSWER, text)
     else:
         text = (
             "No: the pod has the annotation and its namespace the label, but it was created "
             "before one of them was set, before the webhook was installed, or while the webhook "
             "did not respond, with failurePolicy: Ignore."
         )
-        yield not_called(CREATED_EARLIER, text)
+        yield not_called_finding(CREATED_EARLIER, text)
 
 
 def _has_older_prerequisites(evidence: PodEvidence) -> bool:
@@ -265,7 +267,7 @@ def _has_older_prerequisites(evidence: PodEvidence) -> bool:
 def _prerequisites(evidence: PodEvidence) -> tuple[str, str, str]:
     """Return when the webhook was installed, and annotation and label were set; "" if unknown."""
     registrations, namespace = evidence.registrations or (), evidence.namespace
-    installed = min((registration.created for registration in registrations), default="")
+    installed = min((registration.creation_time for registration in registrations), default="")
     annotated = evidence.pod.metadata.annotation_written_at(ENABLE_ANNOTATION)
     labeled = namespace.metadata.label_written_at(OPT_IN_LABEL) if namespace else ""
     return installed, annotated, labeled

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from webhook.diagnose.why.answer import NOT_READ
 from webhook.diagnose.why.collector import unread_sentence
 from webhook.diagnose.why.controller_record import ControllerRecord
-from webhook.diagnose.why.controller_state import not_due, own_reasons
+from webhook.diagnose.why.controller_state import not_due_findings, own_reasons
 from webhook.diagnose.why.explanation import Chapter, Explanation
 from webhook.diagnose.why.messages import cut, pronoun
 from webhook.diagnose.why.pod_status import finalizers_clause
@@ -57,8 +57,10 @@ _REMAINING = ("NamespaceContentRemaining", "NamespaceFinalizersRemaining")
 
 def explain_without_pods(workload: Workload) -> Explanation:
     """Explain why a controller has no pods; there is no RDMA, whatever the reason."""
-    unread = tuple(NOT_READ.finding("info", unread_sentence(part)) for part in workload.unread)
-    return _explanation(workload, [*_findings(workload)], unread)
+    not_read_findings = tuple(
+        NOT_READ.finding("info", unread_sentence(part)) for part in workload.read_failures
+    )
+    return _explanation(workload, [*_findings(workload)], not_read_findings)
 
 
 def explain_missing_pods(workload: Workload) -> Explanation | None:
@@ -68,10 +70,10 @@ def explain_missing_pods(workload: Workload) -> Explanation | None:
 
 
 def _explanation(
-    workload: Workload, findings: list[Finding], unread: tuple[Finding, ...] = ()
+    workload: Workload, findings: list[Finding], not_read_findings: tuple[Finding, ...] = ()
 ) -> Explanation:
     """Return the explanation of pods that do not exist; the first finding is the answer."""
-    chapters = (Chapter("podStatus", tuple(findings[1:])), Chapter("unread", unread))
+    chapters = (Chapter("podStatus", tuple(findings[1:])), Chapter("unread", not_read_findings))
     return Explanation(
         namespace=workload.namespace,
         pod="",
@@ -87,7 +89,7 @@ def _findings(workload: Workload) -> Iterator[Finding]:
     """Yield the reasons, the answer first."""
     title = workload.controller.title
     reasons = [*_deletions(workload), *_refusals(workload), *own_reasons(workload)]
-    reasons = reasons or [*not_due(workload), *used_up_quotas(workload)]
+    reasons = reasons or [*not_due_findings(workload), *used_up_quotas(workload)]
     yield from reasons
     if not reasons:
         yield NO_PODS.finding("error", f"{title} has no pods, and reports no reason.")

@@ -35,11 +35,11 @@ def old_template_finding(
             f"{', '.join(blamed)}: not in the present {template}, which has been changed since the "
             "pod was created"
         )
-    text = f"{start}; the {controller.kind} {not_replaced(controller, evidence)}."
+    text = f"{start}; the {controller.kind} {not_replaced_predicate(controller, evidence)}."
     return OLD_TEMPLATE.finding(level, text, replacement_remedy(controller, evidence))
 
 
-def not_replaced(controller: KubernetesObject, evidence: PodEvidence) -> str:
+def not_replaced_predicate(controller: KubernetesObject, evidence: PodEvidence) -> str:
     """Return the predicate on a controller that has not replaced the pod, with the cause."""
     obstacle = replacement_obstacle(controller, evidence)
     return f"has not replaced the pod{f', since {obstacle.cause}' if obstacle else ''}"

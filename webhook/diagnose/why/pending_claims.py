@@ -84,7 +84,8 @@ class _Pattern(NamedTuple):
 
     regex: re.Pattern[str]
     code: Code
-    #: A clause about the pod; the groups of `regex` fill {0} and {1}.
+    #: A clause about the pod. The groups of `regex` fill {0} and {1}; {claims} becomes the names of
+    #: the pod's claims in parentheses.
     clause: str
 
 

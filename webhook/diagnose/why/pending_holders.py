@@ -18,7 +18,7 @@ INSUFFICIENT = Code(
 _MAX_HOLDERS = 4
 
 
-def held_finding(evidence: PodEvidence, name: str, nodes: Collection[str], quote: str) -> Finding:
+def in_use_finding(evidence: PodEvidence, name: str, nodes: Collection[str], quote: str) -> Finding:
     """Return the finding on a resource that is in use, with the pods that hold most of it.
 
     `quote` goes at the end of the text: a space, and a sentence with the scheduler's message.

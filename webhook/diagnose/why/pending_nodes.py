@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.messages import cut
-from webhook.diagnose.why.pending_holders import INSUFFICIENT, held_finding
+from webhook.diagnose.why.pending_holders import INSUFFICIENT, in_use_finding
 from webhook.diagnose.why.pending_placement import Candidates, message_findings, placement_findings
 from webhook.errors import ShapeError
 from webhook.model.finding import Code, Finding
@@ -140,7 +140,7 @@ def _judged(evidence: PodEvidence, lacking: list[str], quote: str) -> Iterator[F
         return
     candidates = Candidates.of(evidence, names)
     if candidates.open:
-        yield from (held_finding(evidence, name, candidates.open, quote) for name in lacking)
+        yield from (in_use_finding(evidence, name, candidates.open, quote) for name in lacking)
     yield from placement_findings(evidence, candidates, quote)
 
 

@@ -17,10 +17,10 @@ from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.pod_template import template_title, with_rollout
 from webhook.errors import ShapeError
+from webhook.model.equivalent_nodes import EquivalentNodes
 from webhook.model.finding import Code, Finding
 from webhook.model.names import capitalized, natural_key, shortened_list
 from webhook.model.node_availability import CORDONED, NOT_READY, is_of_kubernetes, state_of
-from webhook.model.node_classes import NodeClass
 from webhook.model.nodes import Node
 from webhook.model.placement import Placement
 from webhook.model.pod import Pod
@@ -59,7 +59,7 @@ class Candidates(NamedTuple):
     """The nodes that offer what a pod requests, by what keeps the pod from them."""
 
     #: All of them, as classes of one node.
-    classes: tuple[NodeClass, ...] = ()
+    classes: tuple[EquivalentNodes, ...] = ()
     #: The names that the pod's node selection leaves.
     selected: tuple[str, ...] = ()
     #: The selected nodes without an untolerated taint: they lack free resources, or another thing.
@@ -99,8 +99,8 @@ class Candidates(NamedTuple):
         )
 
 
-def _class(name: str, node: Node) -> NodeClass:
-    return NodeClass(
+def _class(name: str, node: Node) -> EquivalentNodes:
+    return EquivalentNodes(
         frozenset((name,)), node.labels, node.resources, node.availability, frozenset()
     )
 
@@ -135,7 +135,7 @@ def placement_findings(
 ) -> Iterator[Finding]:
     """Yield what keeps the pod from the nodes that offer what it requests."""
     if candidates.classes and not candidates.selected and not candidates.open:
-        yield _not_selected(evidence, candidates, quote)
+        yield _not_selected_finding(evidence, candidates, quote)
         return
     by_taint = dict(candidates.by_taint)
     workers = {taint: nodes for taint, nodes in by_taint.items() if taint.key != _CONTROL_PLANE}
@@ -143,7 +143,7 @@ def placement_findings(
         yield _tainted(evidence, taint, sorted(nodes, key=natural_key), quote)
 
 
-def _not_selected(evidence: PodEvidence, candidates: Candidates, quote: str) -> Finding:
+def _not_selected_finding(evidence: PodEvidence, candidates: Candidates, quote: str) -> Finding:
     template = template_title(evidence)
     names = _names(name for nodes in candidates.classes for name in nodes.names)
     start = f"The pod is pending: the nodes that offer what it requests ({names})"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.diagnose.why.evidence import MissingClaim, PodEvidence, UnfinishedPod, VolumeClaim
+from webhook.diagnose.why.evidence import MissingClaim, PodEvidence, UnfinishedPod, UnmountableClaim
 from webhook.diagnose.why.pending_scheduler import DEFAULT_SCHEDULER, preemptor_uid
 from webhook.errors import ClusterError, ShapeError
 from webhook.kube.api import ObjectReads, StatusError, path_segment
@@ -61,20 +61,20 @@ class PendingReads:
         is_ending = KubernetesObject.read(claim).metadata.is_deleted
         return MissingClaim(name, is_ending=True) if is_ending else None
 
-    def volume_claims(self, pod: PodRecord) -> Iterator[VolumeClaim]:
+    def unmountable_claims(self, pod: PodRecord) -> Iterator[UnmountableClaim]:
         """Yield the PersistentVolumeClaims of a pod without a node that it cannot mount."""
         for name in pod.spec.volume_claim_names if pod.waits_for_node else ():
-            if problem := self._volume_claim(name):
+            if problem := self._unmountable_claim(name):
                 yield problem
 
-    def _volume_claim(self, name: str) -> VolumeClaim | None:
+    def _unmountable_claim(self, name: str) -> UnmountableClaim | None:
         collection = f"/api/v1/namespaces/{self._namespace}/persistentvolumeclaims"
         manifest = self._existing(collection, "PersistentVolumeClaim", name)
         if manifest is None:
-            return VolumeClaim(name, "missing")
+            return UnmountableClaim(name, "missing")
         claim = _VolumeClaimRecord.read(manifest)
         if claim.metadata.is_deleted:
-            return VolumeClaim(name, "ending")
+            return UnmountableClaim(name, "ending")
         if claim.status.phase != "Pending":
             return None
         storage_class = claim.spec.storage_class_name
@@ -82,7 +82,7 @@ class PendingReads:
         if storage_class:
             class_manifest = self._existing(_STORAGE_CLASSES, "StorageClass", storage_class)
         provisioner = text_of((class_manifest or {}).get("provisioner"))
-        return VolumeClaim(name, "unbound", storage_class, class_manifest is None, provisioner)
+        return UnmountableClaim(name, "unbound", storage_class, class_manifest is None, provisioner)
 
     def _existing(self, collection: str, kind: str, name: str) -> Manifest | None:
         """Return an object, {} if it could not be read; None if it does not exist."""

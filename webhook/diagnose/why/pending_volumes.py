@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from webhook.diagnose.why.evidence import PodEvidence, VolumeClaim
+from webhook.diagnose.why.evidence import PodEvidence, UnmountableClaim
 from webhook.diagnose.why.messages import cut
 from webhook.diagnose.why.pending_scheduler import is_being_bound
 from webhook.model.finding import Code, Finding
@@ -51,10 +51,10 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     """Yield the reasons why volumes keep a pod pending; `message` is the scheduler's, or ""."""
     if not evidence.pod.waits_for_node:
         return
-    claims = {claim.name: claim for claim in evidence.volume_claims}
+    claims = {claim.name: claim for claim in evidence.unmountable_claims}
     for name, problem in _NOT_FOUND.findall(message):
         is_ending = problem == "is being deleted"
-        claims[name] = VolumeClaim(name, "ending" if is_ending else "missing")
+        claims[name] = UnmountableClaim(name, "ending" if is_ending else "missing")
     yield from (_missing(claim) for claim in claims.values() if claim.state != "unbound")
     if _UNBOUND in message or is_being_bound(evidence.pod):
         unbound = [claim for claim in claims.values() if claim.state == "unbound"]
@@ -72,7 +72,7 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
         yield VOLUME_ELSEWHERE.finding("error", text)
 
 
-def _missing(claim: VolumeClaim) -> Finding:
+def _missing(claim: UnmountableClaim) -> Finding:
     predicate = "is being deleted" if claim.state == "ending" else "does not exist"
     text = f"The pod is pending: its PersistentVolumeClaim {claim.name} {predicate}."
     is_ending = claim.state == "ending"
@@ -83,7 +83,7 @@ def _missing(claim: VolumeClaim) -> Finding:
     return VOLUME_CLAIM_MISSING.finding("error", text, remedy)
 
 
-def _unbound(claim: VolumeClaim) -> Finding:
+def _unbound(claim: UnmountableClaim) -> Finding:
     start = f"The pod is pending: its PersistentVolumeClaim {claim.name} has no volume"
     if claim.is_class_missing:
         text = f"{start}, since the StorageClass {claim.storage_class} does not exist."

@@ -112,7 +112,7 @@ class _Judged(NamedTuple):
     #: The containers that the verdict is about.
     targets: tuple[str, ...]
     #: What admission wrote, and the same with a verdict by what is known now.
-    written: StatusAnnotation
+    written_status: StatusAnnotation
     status: StatusAnnotation
     #: The verdict of what the pod carries now, which has the details; None if it is unknown.
     verdict: Verdict | None
@@ -135,7 +135,7 @@ class _Judged(NamedTuple):
 
     def without_assumptions(self) -> _Judged:
         """Return the pod with a verdict that takes nothing for granted."""
-        verdict = self.verdict._replace(unread=None) if self.verdict else None
+        verdict = self.verdict._replace(unread_script=None) if self.verdict else None
         return self.without_root()._replace(verdict=verdict)
 
 
@@ -154,7 +154,7 @@ def _as_admitted(
 
 def _with_later_facts(pod: _Judged) -> _Judged:
     """Return a pod with the verdict that admission would give with the ConfigMaps and the node."""
-    evidence, status = pod.evidence, pod.written
+    evidence, status = pod.evidence, pod.written_status
     verdict, node = verdict_with_config_maps(evidence), bound_node(evidence)
     if verdict is not None:
         is_well = verdict.rdma == "yes"
@@ -172,7 +172,7 @@ def _with_later_facts(pod: _Judged) -> _Judged:
 
 def _by_change(pod: _Judged, comparison: Comparison, changed: Finding) -> Answer:
     """Return the answer for a pod that was changed after the call, perhaps for the worse."""
-    rdma, written = comparison.rdma, pod.written.rdma
+    rdma, written = comparison.rdma, pod.written_status.rdma
     if worse(rdma, written) == written:
         return _by_verdict(pod)
     start = "No RDMA" if rdma == "no" else "RDMA is not certain"
@@ -194,7 +194,7 @@ def _by_rights(pod: _Judged) -> Answer | None:
     cannot = cannot_lock_memory(pod.evidence, pod.targets) if pod.status.assumption_reason else None
     if cannot is None:
         return None
-    start = f"No RDMA, although rdma.lab/status says {pod.written.rdma}"
+    start = f"No RDMA, although rdma.lab/status says {pod.written_status.rdma}"
     return "no", cannot._replace(text=f"{start}: {uncapitalized(cannot.text)}")
 
 
@@ -244,7 +244,7 @@ def _by_node(pod: _Judged) -> Answer | None:
 def _by_changed_fabric(pod: _Judged) -> Answer | None:
     """Return the answer for a well-equipped pod with values that its fabric no longer has."""
     is_equipped = pod.status.rdma == "yes"
-    finding = changed_fabric_finding(pod.evidence, pod.written) if is_equipped else None
+    finding = changed_fabric_finding(pod.evidence, pod.written_status) if is_equipped else None
     if finding is None:
         return None
     return "unsure", finding._replace(text=f"{_start_of_unsure(pod.status)}: {finding.text}")
@@ -314,6 +314,6 @@ def _details(status: StatusAnnotation, libraries_clause: str, verdict: Verdict |
     if status.rdma != "yes":
         return f". Libraries: {libraries_clause}." if libraries_clause else "."
     root_clause = f", {IMAGE_RUNS_AS_ROOT}" if status.assumption_reason == ROOT_ASSUMED.code else ""
-    unread: DataKey | None = verdict.unread if verdict else None
-    clause = unread_clause(unread, root_clause) if unread else ""
+    unread_script: DataKey | None = verdict.unread_script if verdict else None
+    clause = unread_clause(unread_script, root_clause) if unread_script else ""
     return f"{equipped_end(libraries_clause, root_clause + clause)}."

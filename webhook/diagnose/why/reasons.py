@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
-from webhook.model.decision import Reason
+from webhook.model.decision import POD_REMARKS, Reason
 
 
 class ReasonRow(NamedTuple):
     """A row of docs/reasons.md: a reason, in one part of a decision."""
 
-    #: "verdict", "decision", the name of a mutation, or "request" for the remarks about a pod that
-    #: belong to no mutation.
+    #: "verdict", "decision", the name of a mutation, or POD_REMARKS.
     part: str
     reason: Reason
 
@@ -27,7 +26,7 @@ def _rows(part: str, reasons: Iterable[Reason]) -> Iterator[ReasonRow]:
 REASON_ROWS: tuple[ReasonRow, ...] = (
     *_rows("verdict", VERDICT_REASONS),
     *_rows("decision", DECISION_REASONS),
-    *_rows("request", REASONS_OUTSIDE_MUTATIONS),
+    *_rows(POD_REMARKS, REASONS_OUTSIDE_MUTATIONS),
     *(row for mutation in MUTATIONS for row in _rows(mutation.name, mutation.reasons)),
 )
 

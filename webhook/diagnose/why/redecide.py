@@ -125,7 +125,7 @@ def _outcome_text(decision: Decision) -> str:
 
 
 def template_of(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
-    """Return the pod before the webhook's changes, and its source; None if it cannot be read."""
+    """Return the pod before the webhook's changes, after its source; "" and None if unknown."""
     owner, manifest = template_of_owner(evidence)
     if manifest is not None:
         return f"a pod from the template of {owner}", manifest

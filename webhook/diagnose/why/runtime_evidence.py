@@ -138,7 +138,7 @@ def _findings_on_log(log: ContainerLog, *, is_failed: bool) -> Iterator[Finding]
     report = log.report
     suffix = " from before its last restart" if log.previous else ""
     title = f"The log of container {log.container}{suffix}"
-    if report.over_rdma or report.nccl:
+    if report.rdma_use or report.nccl:
         yield _finding_on_transport(report, title)
     elif not report.line_counts:
         yield _finding_without_lines(report, title, is_failed=is_failed)
@@ -158,13 +158,13 @@ _LEVELS: dict[LineKind, Level] = {
 
 
 def _finding_on_transport(report: LogReport, title: str) -> Finding:
-    if report.over_rdma == "yes":
+    if report.rdma_use == "yes":
         suffixes = {True: ", with GPUDirect RDMA", False: ", without GPUDirect RDMA", None: ""}
         text = f"{title} shows RDMA{suffixes[report.gpu_direct]}."
         return RDMA_IN_USE.finding("ok", text)
-    if report.over_rdma == "no":
+    if report.rdma_use == "no":
         return SOCKETS_IN_USE.finding("error", f"{title} shows TCP sockets, not RDMA.")
-    if report.over_rdma == "mixed":
+    if report.rdma_use == "mixed":
         return MIXED_TRANSPORTS.finding("unsure", f"{title} shows both RDMA and TCP sockets.")
     if report.nccl and not report.info:
         text = f"{title} does not show which network NCCL uses, since NCCL_DEBUG is not INFO."
@@ -191,12 +191,12 @@ def transport_evidence(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
     for inspection in evidence.processes or ():
         if any(process.registered_kib for process in inspection.rdma_processes):
             return "yes", MEMORY_REGISTERED
-    over_rdma = [log.report.over_rdma for log in evidence.logs or () if not log.previous]
-    if "no" in over_rdma:
+    rdma_uses = [log.report.rdma_use for log in evidence.logs or () if not log.previous]
+    if "no" in rdma_uses:
         return "no", SOCKETS_IN_USE
-    if "mixed" in over_rdma:
+    if "mixed" in rdma_uses:
         return "unsure", MIXED_TRANSPORTS
-    return ("yes", RDMA_IN_USE) if "yes" in over_rdma else None
+    return ("yes", RDMA_IN_USE) if "yes" in rdma_uses else None
 
 
 #: Layers whose failures come before any RDMA traffic.

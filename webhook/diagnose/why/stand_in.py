@@ -20,12 +20,12 @@ from webhook.model.fabric import (
     build_configuration,
 )
 from webhook.model.pod import Container, Pod
-from webhook.model.resources import FOREIGN_RESOURCES
+from webhook.model.resources import FOREIGN_NIC_RESOURCES
 
 #: The domains of vendors of accelerators. Their resources count as GPUs here, unless the name shows
 #: a NIC: the pod was equipped, so one of them is what the fabric's GPUs are called.
 _GPU_DOMAINS = ("nvidia.com/", "amd.com/", "gpu.intel.com/", "habana.ai/")
-_NICS = Globs(FOREIGN_RESOURCES)
+_NICS = Globs(FOREIGN_NIC_RESOURCES)
 
 
 def stand_in(pod: Pod, status: StatusAnnotation) -> CompiledConfiguration:

@@ -12,10 +12,10 @@ from webhook.diagnose.why.evidence import PodEvidence
 from webhook.diagnose.why.missed_call import (
     label_remedy,
     missed_call_reasons,
-    not_called,
+    not_called_finding,
     unlabeled_clause,
 )
-from webhook.diagnose.why.old_template import not_replaced
+from webhook.diagnose.why.old_template import not_replaced_predicate
 from webhook.diagnose.why.pod_template import (
     controller_with_template,
     template_title,
@@ -86,7 +86,7 @@ def call_finding(evidence: PodEvidence, comparison: Comparison) -> Finding:
     if malformed := _malformed_value(evidence):
         return malformed
     if not evidence.has_opted_in:
-        return _not_opted_in(evidence)
+        return _not_opted_in_finding(evidence)
     if exclusion := _exclusion(evidence):
         return exclusion
     if evidence.status is not None:
@@ -127,7 +127,7 @@ def _malformed_value(evidence: PodEvidence) -> Finding | None:
         text = f"No: {denial}. The webhook denies such pods, so it was not called for this one."
         change = f'Set {ENABLE_ANNOTATION}: "true" in {template_title(evidence)}'
         remedy = with_rollout(change, evidence)
-        return not_called(denial.reason, text, remedy)
+        return not_called_finding(denial.reason, text, remedy)
     return None
 
 
@@ -135,24 +135,24 @@ def _exclusion(evidence: PodEvidence) -> Finding | None:
     """Return a finding if the API server never calls the webhook for such a pod."""
     if MIRROR in evidence.annotations:
         text = "No: this is the mirror pod of a static pod, so changing it has no effect."
-        return not_called(
+        return not_called_finding(
             MIRROR_POD, text, "Add what RDMA needs to the static pod's file on the node."
         )
     if evidence.pod.spec.os.name == "windows":
         text = "No: the pod runs on Windows; the webhook equips only Linux pods."
-        return not_called(WINDOWS_POD, text, "Run the job in a Linux container.")
+        return not_called_finding(WINDOWS_POD, text, "Run the job in a Linux container.")
     if evidence.namespace_name in EXCLUDED_NAMESPACES:
         text = (
             f"No: the API server never calls the webhook for namespace {evidence.namespace_name}."
         )
-        return not_called(NAMESPACE_EXCLUDED, text)
+        return not_called_finding(NAMESPACE_EXCLUDED, text)
     return None
 
 
-def _not_opted_in(evidence: PodEvidence) -> Finding:
+def _not_opted_in_finding(evidence: PodEvidence) -> Finding:
     """Return why a pod has not opted in: no annotation, or a misspelled or misplaced one."""
     if corrected := _corrected_controller(evidence):
-        return _not_replaced(evidence, corrected)
+        return _not_replaced_finding(evidence, corrected)
     hint = _hint(evidence)
     copied = (
         " Its rdma.lab/status was copied or set by hand."
@@ -167,10 +167,10 @@ def _not_opted_in(evidence: PodEvidence) -> Finding:
     remedy = with_rollout(f'Set {ENABLE_ANNOTATION}: "true" under {place}', evidence)
     if not hint:
         text = f"No: the pod {_UNANNOTATED}{others}.{copied}"
-        return not_called(NOT_OPTED_IN, text, remedy)
+        return not_called_finding(NOT_OPTED_IN, text, remedy)
     has_opted_out = evidence.annotations.get(ENABLE_ANNOTATION) == "false"
     code = OPTED_OUT if has_opted_out else ANNOTATION_MISSPELLED
-    return not_called(code, f"No: {hint}.{copied}", remedy)
+    return not_called_finding(code, f"No: {hint}.{copied}", remedy)
 
 
 def _corrected_controller(evidence: PodEvidence) -> KubernetesObject | None:
@@ -190,17 +190,17 @@ def _corrected_controller(evidence: PodEvidence) -> KubernetesObject | None:
     return controller if is_old or has_old_template(evidence) else None
 
 
-def _not_replaced(evidence: PodEvidence, controller: KubernetesObject) -> Finding:
+def _not_replaced_finding(evidence: PodEvidence, controller: KubernetesObject) -> Finding:
     """Return the finding on a pod that is older than the annotation in its template."""
     places = _annotated_fields(controller)
     has_opted_out = ENABLE_ANNOTATION in evidence.annotations
     state = f'sets {ENABLE_ANNOTATION}: "false"' if has_opted_out else _UNANNOTATED
     text = (
         f"No: the pod {state}. {controller.title} has {ENABLE_ANNOTATION} in {places} now, but "
-        f"{not_replaced(controller, evidence)}."
+        f"{not_replaced_predicate(controller, evidence)}."
     )
     remedy = replacement_remedy(controller, evidence)
-    return not_called(OPTED_OUT if has_opted_out else NOT_OPTED_IN, text, remedy)
+    return not_called_finding(OPTED_OUT if has_opted_out else NOT_OPTED_IN, text, remedy)
 
 
 def _hint(evidence: PodEvidence) -> str:

@@ -56,7 +56,7 @@ class Workload(NamedTuple):
     quotas: tuple[KubernetesObject, ...] = ()
     #: The namespace itself; None if it has pods, or if it cannot be read.
     namespace_object: KubernetesObject | None = None
-    unread: tuple[ReadFailure, ...] = ()
+    read_failures: tuple[ReadFailure, ...] = ()
 
 
 class _Owned(NamedTuple):
@@ -101,7 +101,7 @@ class WorkloadReads:
             events,
             quotas,
             None if names else self._namespace_object(best_effort),
-            tuple(best_effort.unread),
+            tuple(best_effort.failures),
         )
 
     def _controller(self, kinds: Sequence[WorkloadKind], name: str) -> KubernetesObject:

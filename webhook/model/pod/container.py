@@ -115,7 +115,10 @@ class Container:
         )
 
     def derivation(self, name: str) -> str:
-        """Return how the value of a variable in `env` comes about; "" for a literal, or None."""
+        """Return how the value of a variable in `env` comes about.
+
+        "" for a literal, and for a value that is not known.
+        """
         return derivation(self.env_items, name) if self.env.get(name) is not None else ""
 
     def unexpanded(self, name: str) -> str:

@@ -69,9 +69,9 @@ def is_kata(name: Json) -> bool:
     return _matches(_KATA, name)
 
 
-def _matches(names: re.Pattern[str], name: Json) -> bool:
+def _matches(pattern: re.Pattern[str], name: Json) -> bool:
     return (
         isinstance(name, str)
         and len(name) <= MAX_SUBDOMAIN_LENGTH
-        and names.fullmatch(name) is not None
+        and pattern.fullmatch(name) is not None
     )

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from webhook.decide.admission_warnings import warning_sentences
 from webhook.decide.examine import HOST_NETWORK_MISSING
-from webhook.decide.reasons import NOT_OPTED_IN, REASONS_OF_EQUIPPED_PODS
-from webhook.model.decision import Decision, Outcome, PatchOp, Rdma, Reason, Verdict
+from webhook.decide.reasons import NOT_OPTED_IN, PATCH_REASONS
+from webhook.model.decision import POD_REMARKS, Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
 from webhook.model.pod import Path, PodManifest, dotted
@@ -176,7 +176,7 @@ def _pod_remarks(preview: Preview) -> Iterator[tuple[str, str]]:
     yield from (("warning", mistake) for mistake in preview.mistakes)
     decision = preview.decision
     if decision.verdict is not None and decision.allowed:
-        reason = None if decision.reason in REASONS_OF_EQUIPPED_PODS else decision.reason
+        reason = None if decision.reason in PATCH_REASONS else decision.reason
         warnings = warning_sentences(decision.verdict, reason, decision.message, decision.outcomes)
         yield from (("warning", warning) for warning in dict.fromkeys(warnings))
 
@@ -203,13 +203,13 @@ class SkipReason(NamedTuple):
     def explains(self, outcome: Outcome) -> bool:
         """Whether an outcome only repeats this reason."""
         return outcome.reason.code == self.code and (
-            outcome.status == "skipped" or outcome.mutation == "request"
+            outcome.status == "skipped" or outcome.mutation == POD_REMARKS
         )
 
 
 def skip_reason_of(decision: Decision) -> SkipReason:
     """Return why mutations were skipped: the decision's reason, or a missing hostNetwork."""
-    if decision.reason not in REASONS_OF_EQUIPPED_PODS:
+    if decision.reason not in PATCH_REASONS:
         return SkipReason(decision.reason.code, decision.message)
     network_outcomes = [
         outcome for outcome in decision.outcomes if outcome.reason.code == HOST_NETWORK_MISSING.code

@@ -142,7 +142,7 @@ def spec_template(
     )
 
 
-def not_kubernetes(document: Document) -> str | None:
+def not_kubernetes_reason(document: Document) -> str | None:
     """Return a message for a document without Kubernetes objects and pod templates; else None."""
     if any(
         mapping.is_pod or mapping.enclosing is not NO_OBJECT

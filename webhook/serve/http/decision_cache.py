@@ -58,7 +58,7 @@ class Answered(NamedTuple):
         return cls(decision, head + uid[:-2], tail)
 
     @property
-    def kept(self) -> Answered:
+    def copy_to_keep(self) -> Answered:
         """A copy to keep, of whose decision only what the log, metrics and Events need is left.
 
         The body has the rest. What is kept also makes room in the processor's caches.
@@ -128,7 +128,7 @@ class DecisionCache:
         namespace = self._namespaces.setdefault(
             request.namespace, _Namespace(decision_input.namespace, by_part)
         )
-        namespace.by_part[key] = answered.kept
+        namespace.by_part[key] = answered.copy_to_keep
         self._count += 1
         self._bytes += answered.size
         self._evict()
@@ -173,7 +173,7 @@ class DecisionCache:
         if self._hits % CHECKED:
             return cached
         new = Answered.of(self._decide(request.pod, decision_input))
-        if new.kept == cached:
+        if new.copy_to_keep == cached:
             return cached
         self._metrics.differences.inc()
         self._max_decisions = 0

@@ -95,13 +95,13 @@ class PreviewApp:
         metrics: Metrics,
         log: Log,
         worker: WorkerSupervisor,
-        turns: FairQueue | None = None,
+        queue: FairQueue | None = None,
         *,
         example: bool = False,
     ) -> None:
         """Prepare the application.
 
-        `turns`: the queue of all requests to the worker; `example`: whether the fabrics are an
+        `queue`: the queue of all requests to the worker; `example`: whether the fabrics are an
         example, as answers then mention.
         """
         self._example = example
@@ -112,7 +112,7 @@ class PreviewApp:
         self._bodies = BodyReader()
         self._preview_quota = Quota("previews", PENDING, PENDING_PER_ADDRESS, first=1)
         self._byte_quota = Quota("large previews", BYTES, BYTES_PER_ADDRESS, first=FIRST_BYTES)
-        self._turns = turns or FairQueue()
+        self._queue = queue or FairQueue()
         self._amounts = FabricAmounts(state)
         self._app = self._routes()
 
@@ -200,7 +200,7 @@ class PreviewApp:
             pending,
         ):
             try:
-                async with self._turns.turn(client_address, WAIT_SECONDS):
+                async with self._queue.turn(client_address, WAIT_SECONDS):
                     answer = await self._worker.ask(worker_request, current)
             except TimeoutError:
                 raise RequestError(503, "earlier previews took too long: try again") from None

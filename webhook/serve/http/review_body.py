@@ -46,14 +46,14 @@ class ErrorAnswer(NamedTuple):
 
 
 async def review_body(
-    path: str, scope: Scope, headers: Headers, bodies: BodyReader, receive: Receive
+    path: str, scope: Scope, headers: Headers, body_reader: BodyReader, receive: Receive
 ) -> bytes:
     """Return the body of a request to `path`; raise RequestError if it cannot be a review.
 
     The query string (`?timeout=5s`) is ignored. Raises DisconnectedError if the client disconnects.
     """
     _check(path, scope, headers)
-    body = await bodies.read(headers, receive)
+    body = await body_reader.read(headers, receive)
     _check_density(body)
     return body
 
@@ -137,10 +137,10 @@ def _parse(body: bytes) -> object:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise ReviewError(_not_json(body, error)) from None
+        raise ReviewError(_not_json_message(body, error)) from None
 
 
-def _not_json(body: bytes, error: orjson.JSONDecodeError) -> str:
+def _not_json_message(body: bytes, error: orjson.JSONDecodeError) -> str:
     try:
         body.decode()
     except UnicodeDecodeError as undecodable:

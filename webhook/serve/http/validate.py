@@ -103,13 +103,13 @@ class Validate:
     """The ASGI application of `/validate`."""
 
     def __init__(
-        self, state: State, metrics: Metrics, log: Log, worker: WorkerSupervisor, turns: FairQueue
+        self, state: State, metrics: Metrics, log: Log, worker: WorkerSupervisor, queue: FairQueue
     ) -> None:
         self._state = state
         self._metrics = metrics
         self._log = log
         self._worker = worker
-        self._turns = turns
+        self._queue = queue
         self._bodies = BodyReader()
         self._validation_quota = Quota("validations", PENDING, PENDING_PER_ADDRESS, first=1)
         self._byte_quota = Quota("large validations", BYTES, BYTES_PER_ADDRESS, first=FIRST_BYTES)
@@ -154,9 +154,9 @@ class Validate:
         try:
             answer = await self._ask_worker(request, written, client_address)
         except TimeoutError:
-            return _not_checked(request, f"it took longer than {SECONDS:g} s: apply it again")
+            return _unchecked_answer(request, f"it took longer than {SECONDS:g} s: apply it again")
         except RequestError as error:
-            return _not_checked(request, str(error))
+            return _unchecked_answer(request, str(error))
         return _of_worker(request, answer)
 
     async def _ask_worker(
@@ -177,7 +177,7 @@ class Validate:
         ):
             async with (
                 asyncio.timeout(SECONDS),
-                self._turns.turn(client_address, SECONDS, urgent=True),
+                self._queue.turn(client_address, SECONDS, urgent=True),
             ):
                 return await self._worker.ask(worker_request, max_pause=MAX_PAUSE)
 
@@ -191,7 +191,7 @@ class Validate:
         if validation.error is not None:
             self._metrics.internal_errors.inc()
             self._log.write("error", "internal error", **fields, **timing, **validation.error)
-        elif request is None or (validation.counts is None and not request.unchecked_reason):
+        elif request is None or (validation.counts is None and not request.reason_to_accept):
             fields |= {"status": validation.status, "problem": validation.problem}
             self._log.write("warning", "not validated", **fields, **timing)
         else:
@@ -216,7 +216,7 @@ def _read_body(
     if request.ignore_reason:
         unchanged = orjson.dumps(allow_unchanged(request.uid, request.ignore_reason))
         return ValidationAnswer(200, unchanged, problem=request.ignore_reason, request=request)
-    if request.unchecked_reason:
+    if request.reason_to_accept:
         accepted = orjson.dumps(configuration_answer(request.uid, {}, ConfigurationErrors()))
         return ValidationAnswer(200, accepted, request=request)
     return _pending(read, current)
@@ -248,9 +248,9 @@ def _review(document: object) -> ConfigurationRequest:
     return read_configuration_review(document, _GROUP, KIND)
 
 
-def _error_answer(unread: ErrorAnswer) -> ValidationAnswer:
-    error = None if unread.error is None else crash_summary(unread.error)
-    return ValidationAnswer(*unread[:-1], error=error)
+def _error_answer(error_answer: ErrorAnswer) -> ValidationAnswer:
+    error = None if error_answer.error is None else crash_summary(error_answer.error)
+    return ValidationAnswer(*error_answer[:-1], error=error)
 
 
 def _checked_part(configuration: dict[str, object]) -> dict[str, object]:
@@ -279,7 +279,7 @@ def _too_large(request: ConfigurationRequest, size: int) -> ValidationAnswer:
     return ValidationAnswer(200, orjson.dumps(answer), request=request, counts=(1, 0))
 
 
-def _not_checked(request: ConfigurationRequest, reason: str) -> ValidationAnswer:
+def _unchecked_answer(request: ConfigurationRequest, reason: str) -> ValidationAnswer:
     problem = NOT_CHECKED + reason
     return ValidationAnswer(
         503, orjson.dumps(failure(503, problem)), problem=problem, request=request
@@ -296,13 +296,13 @@ def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validatio
             broken = defect_answer(request.uid, RuntimeError(), {}, MAX_DEPTH)
             return _error_answer(broken)._replace(error=answer.defect)
         case _:
-            return _not_checked(request, answer.sentence)
+            return _unchecked_answer(request, answer.sentence)
 
 
 def _log_fields(request: ConfigurationRequest) -> dict[str, object]:
     return {
         "name": request.name[:MAX_NAME_LENGTH],
         "operation": request.operation,
-        "because": request.unchecked_reason or None,
+        "because": request.reason_to_accept or None,
         "dryRun": request.dry_run or None,
     }

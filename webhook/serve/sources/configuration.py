@@ -65,7 +65,7 @@ class FileConfiguration:
         self._file = file
         self._in_use = in_use
         self._applied_load_count = 0
-        self._prepared: PreparedConfiguration | None = None
+        self._prepared_configuration: PreparedConfiguration | None = None
         self._not_usable = f"{file.path} is not usable, for the reason in the webhook's log"
         self._no_fabrics = f"{file.path} has no fabrics: add them under spec.fabrics"
         state.probes.append(self.check)
@@ -80,16 +80,24 @@ class FileConfiguration:
         """Read the file, and return whether anything changed; blocks the calling thread."""
         file = self._file
         changed = file.poll()
-        if changed and file.loaded is not None and file.load_count != self._applied_load_count:
-            self._prepared = self._in_use.prepare(file.loaded)
+        if (
+            changed
+            and file.loaded_configuration is not None
+            and file.load_count != self._applied_load_count
+        ):
+            self._prepared_configuration = self._in_use.prepare(file.loaded_configuration)
         return changed
 
     def apply(self, _metrics: Metrics, _log: Log) -> None:
         """Use the result of `poll`, in the event loop."""
         file = self._file
-        if file.loaded is not None and file.load_count != self._applied_load_count:
+        if file.loaded_configuration is not None and file.load_count != self._applied_load_count:
             self._applied_load_count = file.load_count
-            self._in_use.use(file.loaded, self._prepared, reason_without_fabrics=self._no_fabrics)
+            self._in_use.use(
+                file.loaded_configuration,
+                self._prepared_configuration,
+                reason_without_fabrics=self._no_fabrics,
+            )
         if file.error:
             self._in_use.refuse(file.error, reason_without_fabrics=self._not_usable)
         else:
@@ -98,13 +106,13 @@ class FileConfiguration:
     @property
     def reason_without_fabrics(self) -> str:
         """The reason why there are no fabrics to decide by, on one line; "" if there are."""
-        if self._file.loaded is None:
+        if self._file.loaded_configuration is None:
             return self._file.error.partition("\n")[0] or "not read yet"
         return self._in_use.reason_without_fabrics
 
     def check(self) -> ReadinessCheck:
         """Report to `/readyz`: ready after the first valid configuration."""
-        ready = self._in_use.loaded is not None
+        ready = self._in_use.loaded_configuration is not None
         return ReadinessCheck(
             "configuration", ready, self._in_use.detail if ready else self._reason()
         )
@@ -129,10 +137,10 @@ class PolledConfigFile:
     def __init__(self, path: File, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         #: The last good configuration; None before the first.
-        self.loaded: LoadedConfiguration | None = None
+        self.loaded_configuration: LoadedConfiguration | None = None
         #: The number of good configurations so far.
         self.load_count = 0
-        #: The time of reading `loaded`, in seconds since the epoch.
+        #: The time of reading `loaded_configuration`, in seconds since the epoch.
         self.loaded_at: float | None = None
         #: The reasons why the current file is not in use, one per line; "" if it is in use.
         self.error = ""
@@ -160,11 +168,18 @@ class PolledConfigFile:
         """Use new content; return a problem, or ""."""
         name = str(self.path)
         try:
-            loaded, loaded_at = parse_fabrics(decode(content, name), name), self._clock()
+            loaded_configuration, loaded_at = (
+                parse_fabrics(decode(content, name), name),
+                self._clock(),
+            )
         except InvalidConfiguration as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 - not even a defect here may end the watch
             return visible(f"{name}: {error!r}")
-        self.loaded, self.loaded_at, self._good_content = loaded, loaded_at, content
+        self.loaded_configuration, self.loaded_at, self._good_content = (
+            loaded_configuration,
+            loaded_at,
+            content,
+        )
         self.load_count += 1
         return ""

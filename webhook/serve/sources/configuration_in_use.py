@@ -28,7 +28,7 @@ class ConfigurationInUse:
 
     def __init__(self, state: State, metrics: Metrics, log: Log) -> None:
         #: The last good configuration; None before the first, or without an object.
-        self.loaded: LoadedConfiguration | None = None
+        self.loaded_configuration: LoadedConfiguration | None = None
         #: The number of configurations that have come into use.
         self.load_count = 0
         #: The reasons why the latest configuration is not in use, one per line; "" if it is.
@@ -46,28 +46,30 @@ class ConfigurationInUse:
     def detail(self) -> str:
         """A line for `/readyz`."""
         error = "; ".join(self.error.splitlines())
-        if self.loaded is None:
+        if self.loaded_configuration is None:
             return error or self.reason_without_fabrics
-        used = self.loaded.compiled
+        used = self.loaded_configuration.compiled
         names = shortened_list(list(used.fabrics), _MAX_NAMES) or self.reason_without_fabrics
         detail = f"load {self.load_count}, config {used.config_hash} ({names})"
         if error:
             return f"{detail}; still in use, because a newer one cannot be used: {error}"
         return detail
 
-    def prepare(self, loaded: LoadedConfiguration) -> PreparedConfiguration | None:
+    def prepare(self, loaded_configuration: LoadedConfiguration) -> PreparedConfiguration | None:
         """Return a prepared configuration with the latest nodes; None if it has no fabrics.
 
         May take 0.1 s, and may be called in any thread.
         """
-        if not loaded.compiled.fabrics:
+        if not loaded_configuration.compiled.fabrics:
             return None
         nodes = self._state.snapshot.facts.nodes
-        return PreparedConfiguration.of(loaded.compiled, nodes, loaded.fabrics_text)
+        return PreparedConfiguration.of(
+            loaded_configuration.compiled, nodes, loaded_configuration.fabrics_text
+        )
 
     def use(
         self,
-        loaded: LoadedConfiguration,
+        loaded_configuration: LoadedConfiguration,
         prepared: PreparedConfiguration | None,
         *,
         reason_without_fabrics: str,
@@ -78,16 +80,16 @@ class ConfigurationInUse:
         `reason_without_fabrics`: why no pod can be decided in that case. `is_kept`: whether it is
         the last good one, kept in the object's status.
         """
-        self.loaded, self.error = loaded, ""
+        self.loaded_configuration, self.error = loaded_configuration, ""
         self.load_count += 1
         self._metrics.configuration.loads.inc()
         self._log.write(
             "info",
             "last good configuration loaded" if is_kept else "configuration loaded",
             load_count=self.load_count,
-            config=loaded.compiled.config_hash,
-            fabrics=list(loaded.compiled.fabrics)[:_MAX_NAMES],
-            warnings=_warnings(loaded) or None,
+            config=loaded_configuration.compiled.config_hash,
+            fabrics=list(loaded_configuration.compiled.fabrics)[:_MAX_NAMES],
+            warnings=_warnings(loaded_configuration) or None,
         )
         self._metrics.configuration.reloaded.set(time.time())
         if prepared is not None:
@@ -105,7 +107,7 @@ class ConfigurationInUse:
             return
         self.error = error
         self._log.write("error", "configuration not usable", problem=error)
-        if self.loaded is None:
+        if self.loaded_configuration is None:
             self._state.send(ConfigurationMissing(reason_without_fabrics))
         self._set_gauges()
 
@@ -116,7 +118,7 @@ class ConfigurationInUse:
 
     def lose(self, reason: str) -> None:
         """Use no configuration from now on."""
-        self.loaded, self.error = None, ""
+        self.loaded_configuration, self.error = None, ""
         self._use_none(reason)
 
     def _use_none(self, reason: str) -> None:
@@ -131,7 +133,7 @@ class ConfigurationInUse:
         self._metrics.configuration.successful.set(not self.error)
 
 
-def _warnings(loaded: LoadedConfiguration) -> list[str]:
-    warnings = [located_text(finding) for finding in loaded.findings]
-    left_out = loaded.truncation.text()
-    return [*warnings, f"{loaded.name}: {left_out}"] if left_out else warnings
+def _warnings(loaded_configuration: LoadedConfiguration) -> list[str]:
+    warnings = [located_text(finding) for finding in loaded_configuration.findings]
+    left_out = loaded_configuration.truncation.text()
+    return [*warnings, f"{loaded_configuration.name}: {left_out}"] if left_out else warnings

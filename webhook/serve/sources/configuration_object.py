@@ -83,7 +83,7 @@ class ObservedObject(NamedTuple):
     #: Its metadata.generation.
     generation: int
     #: The configuration; None if it cannot be used.
-    loaded: LoadedConfiguration | None
+    loaded_configuration: LoadedConfiguration | None
     #: The reasons why it cannot be used, one per line.
     problem: str
     spec: Mapping[str, object] = MappingProxyType({})
@@ -101,7 +101,7 @@ class _Learned(NamedTuple):
     #: Puts it to use, in the event loop.
     use: Callable[[], None]
     #: The configuration, if the change brings fabrics.
-    prepared: PreparedConfiguration | None = None
+    prepared_configuration: PreparedConfiguration | None = None
 
 
 class ObjectConfiguration:
@@ -122,7 +122,7 @@ class ObjectConfiguration:
         self._clock, self._wall_clock = clock, wall_clock
         self._ready_at = 0.0
         #: None without an object. The thread of the watch assigns it; any thread may read it.
-        self.observed: ObservedObject | None = None
+        self.observed_object: ObservedObject | None = None
         #: metadata.generation of the object when it had the spec in use; 0 without one.
         self.used_generation = 0
         self._waiting: deque[_Learned] = deque()
@@ -169,9 +169,9 @@ class ObjectConfiguration:
         Nor does its status: if nothing else changed, only the status in `observed` is replaced.
         """
         before, self._last = self._last, _content(projection)
-        if before != self._last or self.observed is None:
+        if before != self._last or self.observed_object is None:
             return True
-        self.observed = self.observed._replace(**_status_of(projection))
+        self.observed_object = self.observed_object._replace(**_status_of(projection))
         return False
 
     def _is_recent(self, projection: _Projection | None) -> bool:
@@ -187,46 +187,48 @@ class ObjectConfiguration:
     ) -> tuple[Callable[[], None], PreparedConfiguration | None]:
         """Return a function that puts the object to use, and its configuration."""
         self._reported_absence = ""
-        self.observed, prepared = self._read(projection)
-        generation, loaded, problem, *_ = self.observed
-        if loaded is not None:
-            return partial(self._use, generation, loaded, prepared), prepared
-        kept = last_good(kept_specs(self.observed.status))
-        prepared = self._in_use.prepare(kept.loaded) if kept else None
+        self.observed_object, prepared = self._read(projection)
+        generation, loaded_configuration, problem, *_ = self.observed_object
+        if loaded_configuration is not None:
+            return partial(self._use, generation, loaded_configuration, prepared), prepared
+        kept = last_good(kept_specs(self.observed_object.status))
+        prepared = self._in_use.prepare(kept.loaded_configuration) if kept else None
         return partial(self._refuse, problem, kept, prepared), None
 
     def _read(self, projection: _Projection) -> tuple[ObservedObject, PreparedConfiguration | None]:
         """Read the object; never raises, since the watch would lose the change."""
         generation = projection["metadata"].get("generation", 0)
-        loaded, prepared, problem = None, None, ""
+        loaded_configuration, prepared, problem = None, None, ""
         try:
-            loaded = parse_object(projection, CONFIGURATION_TITLE)
-            prepared = self._in_use.prepare(loaded)
+            loaded_configuration = parse_object(projection, CONFIGURATION_TITLE)
+            prepared = self._in_use.prepare(loaded_configuration)
         except InvalidConfiguration as error:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 -- a defect here must not end the watch either
-            loaded, problem = None, visible(f"{CONFIGURATION_TITLE}: {error!r}")
+            loaded_configuration, problem = None, visible(f"{CONFIGURATION_TITLE}: {error!r}")
         spec = projection.get("spec", {})
         status = _status_of(projection)
-        return ObservedObject(generation, loaded, problem, spec, **status), prepared
+        return ObservedObject(generation, loaded_configuration, problem, spec, **status), prepared
 
     def _use(
         self,
         generation: int,
-        loaded: LoadedConfiguration,
+        loaded_configuration: LoadedConfiguration,
         prepared: PreparedConfiguration | None,
         *,
         is_kept: bool = False,
     ) -> None:
         self.used_generation = generation
-        self._in_use.use(loaded, prepared, reason_without_fabrics=NO_FABRICS, is_kept=is_kept)
+        self._in_use.use(
+            loaded_configuration, prepared, reason_without_fabrics=NO_FABRICS, is_kept=is_kept
+        )
 
     def _refuse(
         self, problem: str, kept: LastGood | None, prepared: PreparedConfiguration | None
     ) -> None:
         """Use the last good spec: this replica's own, or the object's if that is newer."""
         if kept is not None and kept.generation > self.used_generation:
-            self._use(kept.generation, kept.loaded, prepared, is_kept=True)
+            self._use(kept.generation, kept.loaded_configuration, prepared, is_kept=True)
         self._in_use.refuse(problem, reason_without_fabrics=NOT_USABLE)
 
     def _lose(self, absence: str) -> None:
@@ -235,7 +237,7 @@ class ObjectConfiguration:
 
     def _absence(self) -> Iterator[Callable[[], None]]:
         """Yield the reaction to a missing object, unless the last list had the same result."""
-        self.observed, self._last = None, {}
+        self.observed_object, self._last = None, {}
         absence = NO_KIND if self._reflector.absent else NO_OBJECT
         if absence != self._reported_absence:
             self._reported_absence = absence
@@ -245,8 +247,8 @@ class ObjectConfiguration:
         self._synced = True
         self._waiting += learned
         for change in learned:
-            if change.prepared is not None:
-                self._state.send(ConfigurationLearned(change.prepared))
+            if change.prepared_configuration is not None:
+                self._state.send(ConfigurationLearned(change.prepared_configuration))
         self.use_due()
 
     def use_due(self) -> None:

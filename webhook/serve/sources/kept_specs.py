@@ -33,7 +33,7 @@ class LastGood(NamedTuple):
     """A kept spec that this version of the webhook can use."""
 
     generation: int
-    loaded: LoadedConfiguration
+    loaded_configuration: LoadedConfiguration
 
 
 def kept_specs(status: Mapping[str, object]) -> list[KeptSpec]:

@@ -58,7 +58,7 @@ def status_writer(
         return ()
 
     def content() -> StatusUpdate | None:
-        observed = configuration.observed
+        observed = configuration.observed_object
         stored = replica_reports(observed.status) if observed else {}
         live = live_reports(stored, datetime.now(UTC)) | {replica: report()}
         used = state.snapshot.current_configuration
@@ -75,7 +75,7 @@ def status_writer(
         yield from filter(None, (calls.condition(), lease.condition()))
 
     node_summary = NodeSummary()
-    own = OwnPart(replica, lambda: configuration.observed, report)
+    own = OwnPart(replica, lambda: configuration.observed_object, report)
     lease = lease_of(options, replica=replica, namespace=namespace)
     calls = call_check_of(options, environment, chain, replica)
     writer = StatusWriter(

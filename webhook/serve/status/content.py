@@ -79,7 +79,11 @@ def status_update(
     """
     if observed is None:
         return None
-    configuration = observed.loaded.compiled if observed.loaded else used and used.compiled
+    configuration = (
+        observed.loaded_configuration.compiled
+        if observed.loaded_configuration
+        else used and used.compiled
+    )
     fields = {
         "fabricNames": shortened_list(
             list(configuration.fabrics) if configuration else [], _MAX_FABRICS
@@ -118,17 +122,17 @@ def _ready(
 
 
 def _valid(observed: ObservedObject) -> Condition:
-    if observed.loaded is None:
+    if observed.loaded_configuration is None:
         return Condition("Valid", False, "NotUsable", _cut(observed.problem))
-    warnings = "\n".join(_warnings(observed.loaded))
+    warnings = "\n".join(_warnings(observed.loaded_configuration))
     return Condition("Valid", True, "Accepted", _cut(warnings or "There are no findings."))
 
 
-def _warnings(loaded: LoadedConfiguration) -> Iterator[str]:
-    for finding in loaded.findings:
+def _warnings(loaded_configuration: LoadedConfiguration) -> Iterator[str]:
+    for finding in loaded_configuration.findings:
         path = finding.location.path
         yield f"{path}: {text_after_path(finding)}" if path else finding.text
-    if left_out := loaded.truncation.text():
+    if left_out := loaded_configuration.truncation.text():
         yield left_out
 
 
@@ -137,10 +141,10 @@ def _active(observed: ObservedObject, used: PreparedConfiguration | None) -> Con
         message = "No fabrics are in use, so failurePolicy applies to pods that opted in."
         return Condition("Active", False, "NothingInUse", message)
     in_use = f"config {used.config_hash}"
-    if observed.loaded is None:
+    if observed.loaded_configuration is None:
         message = f"The last good configuration stays in use ({in_use})."
         return Condition("Active", False, "LastGoodInUse", message)
-    if observed.loaded.compiled.config_hash != used.config_hash:
+    if observed.loaded_configuration.compiled.config_hash != used.config_hash:
         message = (
             "This configuration takes effect in a few seconds; until then the previous one is in "
             f"use ({in_use})."

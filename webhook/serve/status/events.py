@@ -67,7 +67,7 @@ class ConditionEvents:
     def __init__(
         self,
         conditions: Callable[[], Iterable[Condition]],
-        events: EventApi,
+        event_api: EventApi,
         reporter: str,
         lost: Callable[[str], None],
     ) -> None:
@@ -76,7 +76,7 @@ class ConditionEvents:
         `reporter`: the name of this pod; `lost` is called with the reason for a missing Event.
         """
         self._conditions = conditions
-        self._events = events
+        self._event_api = event_api
         self._reporter = reporter
         self._lost = lost
         #: By type: the conditions of the last look, and those that have been reported.
@@ -119,7 +119,7 @@ class ConditionEvents:
 
     def _create(self) -> None:
         while self._waiting:
-            problem = self._events.create_about_configuration(
+            problem = self._event_api.create_about_configuration(
                 self._waiting[0], self._reporter, datetime.now(UTC)
             )
             self._failures = self._failures + 1 if problem else 0

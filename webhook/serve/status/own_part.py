@@ -43,9 +43,9 @@ class OwnPart:
 
     def _keep(self, observed: ObservedObject, api: StatusApi) -> None:
         """Keep the spec, unless the object has changed in the meantime."""
-        if observed.loaded is None:
+        if observed.loaded_configuration is None:
             return
-        config = observed.loaded.compiled.config_hash
+        config = observed.loaded_configuration.compiled.config_hash
         newest = KeptSpec(observed.generation, config, observed.spec)
         kept = with_newest(kept_specs(observed.status), newest)
         if kept is not None:

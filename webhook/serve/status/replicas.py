@@ -29,7 +29,7 @@ class StoredReport(NamedTuple):
 
     report: ReplicaReport
     #: When its replica wrote it.
-    seen: datetime
+    seen_at: datetime
 
 
 def replica_reports(status: Mapping[str, object]) -> dict[str, StoredReport]:
@@ -52,12 +52,14 @@ def _read(entry: object) -> StoredReport:
 
 def live_reports(stored: Mapping[str, StoredReport], now: datetime) -> dict[str, ReplicaReport]:
     """Return the reports of replicas that run."""
-    return {name: entry.report for name, entry in stored.items() if abs(now - entry.seen) <= LIVE}
+    return {
+        name: entry.report for name, entry in stored.items() if abs(now - entry.seen_at) <= LIVE
+    }
 
 
 def expired(stored: Mapping[str, StoredReport], now: datetime) -> list[str]:
     """Return the names of the entries to remove."""
-    return [name for name, entry in stored.items() if abs(now - entry.seen) > EXPIRY]
+    return [name for name, entry in stored.items() if abs(now - entry.seen_at) > EXPIRY]
 
 
 class OwnEntry:
@@ -74,9 +76,9 @@ class OwnEntry:
         """Return the entry to write now; None if the stored one will do."""
         entry = stored.get(self.name)
         written = self._written
-        delivering = written is not None and now - written.seen < _DELIVERY
+        delivering = written is not None and now - written.seen_at < _DELIVERY
         latest = written if delivering else entry
-        if latest is not None and latest.report == report and now - latest.seen < REFRESH:
+        if latest is not None and latest.report == report and now - latest.seen_at < REFRESH:
             return None
         return {**report._asdict(), "seen": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
 

@@ -138,7 +138,7 @@ class HoldersPart:
         self._clock, self._now = clock, now
         #: The last written status, and the version of the object at that time. The stored status
         #: may stay different, since an older definition of the kind drops unknown fields. It is not
-        #: compared itself: a thief may have put an earlier one back.
+        #: compared itself: a thief of a replica's token may have put an earlier status back.
         self._written: JsonObject = {}
         self._version: str | None = None
         self._next_write = 0.0

@@ -105,13 +105,13 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Send the rest of the answer, and close a connection that has to end after it."""
         self._joining.flush()  # the answer to HEAD has no body
-        answered = not self.pipeline
+        all_answered = not self.pipeline
         super().on_response_complete()
         if self._incomplete:
             self._release()
         if self._arriving or not self._owes_answer():
             self.usage.mark_closable()
-        if answered and self._last_words is not None:
+        if all_answered and self._last_words is not None:
             self._close(self._last_words)
 
     def on_message_begin(self) -> None:

@@ -231,10 +231,10 @@ def test_a_script_that_is_not_known() -> None:
         ("sh", "-c", ". /scripts/a; ./x"),
         ("sh", "-c", "bash /scripts/a; bash /scripts/a; ./x"),
     ):
-        assert read(*words) == CommandSettings(unread=(DataKey("m", "a"),))
-    assert read("bash", "/scripts/a", maps={"a": None}).unread == (DataKey("m", "a"),)
+        assert read(*words) == CommandSettings(unread_scripts=(DataKey("m", "a"),))
+    assert read("bash", "/scripts/a", maps={"a": None}).unread_scripts == (DataKey("m", "a"),)
     assert read("python", "/scripts/a") == NO_SETTINGS
-    assert read("bash", "-c", "./x", BASH_ENV="/scripts/a").unread == (DataKey("m", "a"),)
+    assert read("bash", "-c", "./x", BASH_ENV="/scripts/a").unread_scripts == (DataKey("m", "a"),)
 
 
 def test_mutations_do_not_see_scripts() -> None:

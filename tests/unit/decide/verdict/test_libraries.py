@@ -434,8 +434,8 @@ def test_a_script_that_is_not_known_is_assumed_to_be_harmless() -> None:
     mount = {"name": "conf", "mountPath": "/scripts"}
     container = gpu(command=["bash", "/scripts/a"], volumeMounts=[mount])
     verdict = verdict_on(pod(container, volumes=[CONF_VOLUME]))
-    assert verdict.unread is not None
-    assert verdict.unread.title == "key a of ConfigMap nccl"
+    assert verdict.unread_script is not None
+    assert verdict.unread_script.title == "key a of ConfigMap nccl"
     clause = "that key a of ConfigMap nccl, which was not read, does not turn RDMA off"
     assert verdict.message.endswith(f", assuming that the image runs as root and {clause}")
     root = pod(container, volumes=[CONF_VOLUME], securityContext={"runAsUser": 0})
@@ -443,4 +443,4 @@ def test_a_script_that_is_not_known_is_assumed_to_be_harmless() -> None:
     known_text = {"nccl": {"a": "vllm serve --kv-transfer-config NixlConnector\n"}}
     facts = decision_input(V100)._replace(namespace=NamespaceFacts(config_maps=known_text))
     read = verdict_on(pod(container, volumes=[CONF_VOLUME]), facts)
-    assert (read.unread, read.libraries) == (None, ("NIXL",))
+    assert (read.unread_script, read.libraries) == (None, ("NIXL",))

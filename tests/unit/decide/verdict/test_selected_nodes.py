@@ -10,8 +10,8 @@ import pytest
 from tests.builders import READY, V100, container, decision_input, fabric, gpu, pod, quantities
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.decide.analysis import DecisionInput
+from webhook.model.equivalent_nodes import NO_CLASSES
 from webhook.model.facts import Facts
-from webhook.model.node_classes import NO_CLASSES
 from webhook.model.pod import PodManifest
 
 EQUIPPED = ("yes", "Equipped")

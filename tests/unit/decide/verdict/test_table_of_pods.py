@@ -58,8 +58,8 @@ NVSHMEM = fabric(
     env=FabricEnv(library_variables=(("NVSHMEM_HCA_PREFIX", "ibp"),)),
 )
 TWINS = tuple(fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
-NODES = FabricIndex(by_node={"n": frozenset({"v100-ib"})}, inhabited=frozenset({"v100-ib"}))
-OTHER_NODES = FabricIndex(by_node={"n": frozenset({"x"})}, inhabited=frozenset({"x"}))
+NODES = FabricIndex(by_node={"n": frozenset({"v100-ib"})}, inhabited_fabrics=frozenset({"v100-ib"}))
+OTHER_NODES = FabricIndex(by_node={"n": frozenset({"x"})}, inhabited_fabrics=frozenset({"x"}))
 RESTRICTED = NamespaceFacts(name="lab", labels={PSA_ENFORCE: "baseline"})
 
 

@@ -104,12 +104,12 @@ def test_all_pages_of_a_cluster_are_read() -> None:
     assert [item["kind"] for item in live.items] == ["Node", "Node", "ConfigMap"]
     assert live.items[2]["data"] == config
     assert set(kube_nodes(live.items)) == {"n1", "n2"}
-    assert live.unread == ()
+    assert live.unread_messages == ()
 
 
 def test_refused_lists_are_reported() -> None:
     """Each refused list has a sentence; a missing kind would have none."""
-    assert read_cluster(_Api(NODES)).unread == tuple(
+    assert read_cluster(_Api(NODES)).unread_messages == tuple(
         f"cannot list {name}, so they are not used: the API server answered 403: refused"
         for name in ("nicclusterpolicies", "configmaps", "resourceslices", "deviceclasses")
     )

@@ -134,7 +134,7 @@ _RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (
 )
 def test_channels_say_more_than_choices(lines: list[str], transport: str) -> None:
     """Actual channels decide, else the network that NCCL chose, else UCX."""
-    assert read(*lines).over_rdma == transport
+    assert read(*lines).rdma_use == transport
 
 
 def test_gpu_direct() -> None:

@@ -27,25 +27,25 @@ def cell(*texts: str) -> MatrixCell:
 def test_a_cell_shows_the_worst() -> None:
     """The worst level decides, and its number is shown."""
     slowest = cell(bandwidth(row(95)), bandwidth(row(12)), bandwidth(row(80)))
-    assert (slowest.level, slowest.number) == ("error", "12.0")
+    assert (slowest.level, slowest.number_text) == ("error", "12.0")
 
 
 def test_of_equals_the_lowest_bandwidth() -> None:
     """Among devices that are ok, the slowest is shown."""
-    assert cell(bandwidth(row(97)), bandwidth(row(95)), bandwidth(row(96))).number == "95.0"
+    assert cell(bandwidth(row(97)), bandwidth(row(95)), bandwidth(row(96))).number_text == "95.0"
 
 
 def test_bandwidths_before_latencies() -> None:
     """A latency is shown only if no bandwidth is as bad; then the longest latency."""
     mixed = cell(latency(1.61), bandwidth(row(97)), latency(2.2))
-    assert mixed.number == "97.0"
-    assert cell(latency(1.61), latency(2.2)).number == "2.20 µs"
+    assert mixed.number_text == "97.0"
+    assert cell(latency(1.61), latency(2.2)).number_text == "2.20 µs"
 
 
 def test_a_failure_has_no_number() -> None:
     """A pair without a measurement has only a sign."""
     failed = cell(NO_MEMORY)
-    assert (failed.level, failed.number) == ("error", "")
+    assert (failed.level, failed.number_text) == ("error", "")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_devices_in_the_order_of_their_numbers() -> None:
         devices=("mlx5_10", "mlx5_2"),
     )
     matrix = pair_matrix(report)
-    sizes = [(column.title, len(cells)) for column, cells in matrix.columns.items()]
+    sizes = [(figure.title, len(cells)) for figure, cells in matrix.cells_by_figure.items()]
     assert sizes == [("mlx5_2", 5), ("mlx5_10", 6), ("no device", 1)]
 
 
@@ -82,7 +82,9 @@ def test_latencies_have_a_column() -> None:
     results = evaluated(latency(device="mlx5_4"), bandwidth(row(97), device="mlx5_4")).results
     report = measured_run(("a", "b"), lambda _pair, _device: 96)
     matrix = pair_matrix(report._replace(pairs=(PairResult(PAIR, results),)))
-    numbers = {column.title: cells[PAIR].number for column, cells in matrix.columns.items()}
+    numbers = {
+        figure.title: cells[PAIR].number_text for figure, cells in matrix.cells_by_figure.items()
+    }
     assert numbers == {"mlx5_4": "97.0", "mlx5_4 latency": "1.61 µs"}
 
 

@@ -21,10 +21,10 @@ def test_digits(gbps: float, digits: str) -> None:
 
 def test_a_collective_says_its_bandwidth() -> None:
     """The reason has the bus bandwidth, if there is any, and no ratio."""
-    over_rdma = TRANSPORTS[0].example
+    rdma_line = TRANSPORTS[0].example
     ending = "over RDMA, without wrong results. The bandwidth is not graded."
     assert (
-        only_result(nccl_tests() + over_rdma).finding.text == f"Bus bandwidth 373.2 Gb/s {ending}"
+        only_result(nccl_tests() + rdma_line).finding.text == f"Bus bandwidth 373.2 Gb/s {ending}"
     )
     unreadable = nccl_tests().replace("0.00", "n/a").replace("46.65", "n/a").replace("46.48", "n/a")
-    assert only_result(unreadable + over_rdma).finding.text == f"The collective ran {ending}"
+    assert only_result(unreadable + rdma_line).finding.text == f"The collective ran {ending}"

@@ -349,6 +349,8 @@ def test_owners_are_named() -> None:
 
 def test_what_could_not_be_read() -> None:
     """The last chapter has a finding for each."""
-    explanation = explain(pod_in_cluster(), unread=("You do not have the right to read nodes.",))
+    explanation = explain(
+        pod_in_cluster(), unread_sentences=("You do not have the right to read nodes.",)
+    )
     assert explanation.chapters[-1].name == "unread"
     assert codes(explanation, "unread") == ["NotRead"]

@@ -34,7 +34,7 @@ from webhook.diagnose.why.evidence import (
     PodEvidence,
     RdmaProcess,
     UnfinishedPod,
-    VolumeClaim,
+    UnmountableClaim,
 )
 from webhook.diagnose.why.process_reads import PROCESS_SCRIPT
 from webhook.errors import ClusterError
@@ -134,7 +134,7 @@ def test_with_all_rights() -> None:
     """Namespace, webhooks, owner and events are read, and nothing is missing."""
     pod = pod_without_call(metadata=OWNED)
     evidence = collect(FakeCluster(everything(pod)))
-    assert evidence.unread == ()
+    assert evidence.unread_sentences == ()
     assert evidence.pod == PodRecord.read(pod)
     assert evidence.namespace == KubernetesObject.read(namespace())
     assert [owner.kind for owner in evidence.owners] == ["Job"]
@@ -152,7 +152,7 @@ def test_with_the_right_to_read_pods_only() -> None:
     pod = pod_without_call(metadata=OWNED, phase="Pending")
     api = FakeCluster(dict.fromkeys(everything(pod), 403) | {f"{LAB}/pods/train-0": pod})
     evidence = collect(api, logs=True)
-    assert evidence.unread == (
+    assert evidence.unread_sentences == (
         "You do not have the right to read the kinds of batch/v1.",
         "You do not have the right to read namespace lab.",
         "You do not have the right to read mutatingwebhookconfigurations.",
@@ -168,7 +168,7 @@ def test_with_the_right_to_read_pods_only() -> None:
 def test_only_what_is_needed() -> None:
     """For a running pod that is as its status says, neither webhooks nor nodes are read."""
     api = FakeCluster(everything(pod_in_cluster()))
-    assert collect(api).unread == ()
+    assert collect(api).unread_sentences == ()
     paths = [f"{LAB}/pods/train-0", LAB, f"{LAB}/events", CONFIGURATION_PATH]
     assert [path for path, _ in api.asked] == paths
 
@@ -198,7 +198,7 @@ def test_what_may_have_changed_the_pod() -> None:
     evidence = collect(FakeCluster(answers | {POLICIES: listed(policy)}))
     assert evidence.later_mutators is not None
     assert evidence.later_mutators[1:] == ("MutatingAdmissionPolicy drop",)
-    assert evidence.unread == ()
+    assert evidence.unread_sentences == ()
 
 
 def test_the_runtime_class_may_have_changed_the_pod() -> None:
@@ -214,7 +214,7 @@ def test_the_runtime_class_may_have_changed_the_pod() -> None:
         assert (evidence.runtime_class, evidence.other_mutators) == (title, ())
     assert collect(FakeCluster(everything(pod_in_cluster(CHANGED)))).runtime_class == ""
     missing = collect(FakeCluster(answers | {path: 404}))
-    assert missing.unread == ("Could not read RuntimeClass kata: not found.",)
+    assert missing.unread_sentences == ("Could not read RuntimeClass kata: not found.",)
 
 
 def test_what_may_have_changed_the_pod_may_not_be_read() -> None:
@@ -222,13 +222,15 @@ def test_what_may_have_changed_the_pod_may_not_be_read() -> None:
     answers = everything(pod_in_cluster(CHANGED, spec=SPEC)) | {HOOKS: 403, CONFIGURATION_PATH: 403}
     evidence = collect(FakeCluster(answers))
     assert evidence.later_mutators is None
-    assert evidence.unread == (
+    assert evidence.unread_sentences == (
         "You do not have the right to read fabricconfigurations.rdma.lab/default.",
         "You do not have the right to read mutatingwebhookconfigurations.",
     )
     evidence = collect(FakeCluster(answers | {HOOKS: listed(), POLICIES: 403, LAB: 403}))
     assert evidence.later_mutators == ()
-    assert evidence.unread[-1] == ("You do not have the right to read mutatingadmissionpolicies.")
+    assert evidence.unread_sentences[-1] == (
+        "You do not have the right to read mutatingadmissionpolicies."
+    )
 
 
 def test_the_configuration_of_the_admission() -> None:
@@ -283,7 +285,7 @@ def test_for_what_would_be_decided() -> None:
         ),
     }
     evidence = collect(FakeCluster(answers), configuration=fabrics(V100))
-    assert evidence.unread == ()
+    assert evidence.unread_sentences == ()
     assert evidence.nodes is None
     assert list(evidence.facts.nodes) == ["n"]
     required = evidence.facts.namespace("lab").memory_limit_rejection
@@ -343,7 +345,7 @@ def test_config_maps_of_an_unsure_pod() -> None:
     evidence = collect(api)
     assert config_maps_read(api) == ["configmaps/b", "configmaps/a"]
     assert evidence.config_maps == {"a": {"NCCL_NET": "IB"}}
-    assert evidence.unread == ("You do not have the right to read ConfigMap lab/b.",)
+    assert evidence.unread_sentences == ("You do not have the right to read ConfigMap lab/b.",)
     sure = FakeCluster(everything(pod_in_cluster(spec={"containers": containers})))
     assert collect(sure).config_maps == {}
     assert config_maps_read(sure) == []
@@ -379,7 +381,7 @@ def test_config_maps_for_what_would_be_decided() -> None:
     evidence = collect(FakeCluster(answers), configuration=fabrics(V100))
     assert evidence.config_maps == {}
     assert evidence.facts.namespace("lab").config_maps == {"a": {"NCCL_NET": "IB"}}
-    assert "Could not read ConfigMap lab/b: not found." in evidence.unread
+    assert "Could not read ConfigMap lab/b: not found." in evidence.unread_sentences
 
 
 def test_many_config_maps() -> None:
@@ -443,7 +445,7 @@ def test_claims_of_a_pod_without_a_node(node: str, phase: str, is_asked: bool) -
     missing = (MissingClaim("mine"), MissingClaim("ending", is_ending=True))
     assert evidence.missing_claims == (missing if is_asked else ())
     assert len(paths) == (5 if is_asked else 0)
-    sentences = [sentence for sentence in evidence.unread if "ResourceClaim" in sentence]
+    sentences = [sentence for sentence in evidence.unread_sentences if "ResourceClaim" in sentence]
     forbidden = ["You do not have the right to read ResourceClaim of-others."]
     assert sentences == (forbidden if is_asked else [])
 
@@ -476,7 +478,7 @@ def test_owners_of_owners() -> None:
     }
     evidence = collect(FakeCluster(answers))
     assert [owner.kind for owner in evidence.owners] == ["Job"]
-    assert evidence.unread == ("Could not read JobSet set: not found.",)
+    assert evidence.unread_sentences == ("Could not read JobSet set: not found.",)
     answers["/apis/jobset.x-k8s.io/v1alpha2/namespaces/lab/jobsets/set"] = {
         "metadata": {"name": "set"}
     }
@@ -518,7 +520,7 @@ def test_a_node_is_no_owner() -> None:
         "/api/v1": {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False}]}
     }
     evidence = collect(FakeCluster(answers))
-    assert (evidence.owners, evidence.unread) == ((), ())
+    assert (evidence.owners, evidence.unread_sentences) == ((), ())
 
 
 def test_a_pod_that_is_not_there() -> None:
@@ -575,7 +577,7 @@ def test_other_refusals() -> None:
     with pytest.raises(StatusError):
         collect(FakeCluster({f"{LAB}/pods/train-0": 500}))
     answers = everything(pod_in_cluster()) | {f"{LAB}/events": ClusterError("it is silent")}
-    assert collect(FakeCluster(answers)).unread == (
+    assert collect(FakeCluster(answers)).unread_sentences == (
         "Could not read the events of Pod train-0: it is silent.",
     )
 
@@ -622,7 +624,7 @@ def test_logs() -> None:
         log=lambda query: TRANSPORTS[1 if "previous" in query else 0].example,
     )
     logs = collect(api, logs=True).logs or ()
-    assert [(log.container, log.previous, log.report.over_rdma) for log in logs] == [
+    assert [(log.container, log.previous, log.report.rdma_use) for log in logs] == [
         ("main", False, "yes"),
         ("main", True, "no"),
         ("done", False, "yes"),
@@ -643,7 +645,7 @@ def test_logs_of_init_containers() -> None:
         waiting["state"] = {"waiting": {"reason": "PodInitializing"}}
     evidence = collect(FakeCluster(everything(pod), log=lambda _: "x"), logs=True)
     assert [log.container for log in evidence.logs or ()] == ["fetch", "again"]
-    assert evidence.unread == ()
+    assert evidence.unread_sentences == ()
 
 
 def test_long_logs() -> None:
@@ -653,7 +655,7 @@ def test_long_logs() -> None:
         return TRANSPORTS[1].example if "tailLines" in query else "x\n" * (HEAD // 2)
 
     (log, _) = collect(FakeCluster(everything(running()), log=long), logs=True).logs or ()
-    assert log.report.over_rdma == "no"
+    assert log.report.rdma_use == "no"
 
 
 def test_logs_that_may_not_be_read() -> None:
@@ -661,7 +663,7 @@ def test_logs_that_may_not_be_read() -> None:
     api = FakeCluster(everything(running(restarts=1)), log=StatusError(403, "no"))
     evidence = collect(api, logs=True)
     assert evidence.logs == ()
-    assert evidence.unread == (
+    assert evidence.unread_sentences == (
         "You do not have the right to read the log of container main.",
         "You do not have the right to read the log of container done.",
     )
@@ -679,7 +681,7 @@ def test_a_log_that_the_node_has_removed() -> None:
         ("main", False),
         ("done", False),
     ]
-    assert evidence.unread == (
+    assert evidence.unread_sentences == (
         "Could not read the log of container main: the node does not have it any more.",
     )
 
@@ -728,18 +730,20 @@ def test_volume_claims(claim: Any, storage_class: Any, problem: Any) -> None:
         f"{CLAIMS_PATH}/data": claim,
         "/apis/storage.k8s.io/v1/storageclasses/fast": storage_class,
     }
-    expected = () if problem is None else (VolumeClaim("data", *problem),)
-    assert collect(FakeCluster(answers)).volume_claims == expected
+    expected = () if problem is None else (UnmountableClaim("data", *problem),)
+    assert collect(FakeCluster(answers)).unmountable_claims == expected
     started = FakeCluster(answers | everything(pod_in_cluster(spec={"volumes": MOUNT})))
-    assert collect(started).volume_claims == ()
+    assert collect(started).unmountable_claims == ()
 
 
 def test_volume_claims_that_may_not_be_read() -> None:
     """They are reported as unread, not as missing."""
     answers = everything(unplaced(volumes=MOUNT)) | {f"{CLAIMS_PATH}/data": 403}
     evidence = collect(FakeCluster(answers))
-    assert evidence.volume_claims == ()
-    assert "You do not have the right to read PersistentVolumeClaim data." in evidence.unread
+    assert evidence.unmountable_claims == ()
+    assert (
+        "You do not have the right to read PersistentVolumeClaim data." in evidence.unread_sentences
+    )
 
 
 def placed(name: str, node: str = "n", phase: str = "Running", **spec: Any) -> dict[str, Any]:
@@ -797,10 +801,12 @@ def test_pods_without_the_right_to_list_them() -> None:
     evidence = collect(FakeCluster(answers))
     assert evidence.unfinished_pods is not None
     assert len(evidence.unfinished_pods) == 1
-    assert evidence.unread == ("You do not have the right to read pods of all namespaces.",)
+    assert evidence.unread_sentences == (
+        "You do not have the right to read pods of all namespaces.",
+    )
     evidence = collect(FakeCluster(answers | {f"{LAB}/pods": 403}))
     assert evidence.unfinished_pods is None
-    assert "You do not have the right to read pods of namespace lab." in evidence.unread
+    assert "You do not have the right to read pods of namespace lab." in evidence.unread_sentences
     evidence = collect(FakeCluster(answers | {"/api/v1/pods": 500}))
     assert evidence.unfinished_pods is None
 
@@ -822,7 +828,7 @@ def test_the_node_that_settles_a_doubt() -> None:
     api = FakeCluster(answers)
     evidence = collect(api)
     assert evidence.placement_nodes["node-1"].labels == {"a": "b"}
-    assert evidence.unread == ()
+    assert evidence.unread_sentences == ()
     assert [path for path, _ in api.asked if "/nodes" in path] == [node]
     without_fabric = FakeCluster(
         answers | everything(pod_in_cluster(status("no", "FabricUnknown")))
@@ -870,7 +876,7 @@ def test_a_node_that_cannot_be_read(answer: Any, unread: tuple[str, ...]) -> Non
     """The node then settles nothing."""
     answers = everything(pod_in_cluster(IN_DOUBT)) | {"/api/v1/nodes/node-1": answer}
     evidence = collect(FakeCluster(answers))
-    assert (evidence.placement_nodes, evidence.unread) == ({}, unread)
+    assert (evidence.placement_nodes, evidence.unread_sentences) == ({}, unread)
 
 
 def test_the_limit_range_of_a_limit() -> None:
@@ -882,7 +888,7 @@ def test_the_limit_range_of_a_limit() -> None:
     answers |= {path: listed(limit_range), f"{LAB}/resourcequotas": listed()}
     evidence = collect(FakeCluster(answers))
     assert evidence.facts.namespace("lab").memory_limit_rejection == "LimitRange lr sets max.memory"
-    assert evidence.unread == ()
+    assert evidence.unread_sentences == ()
     api = FakeCluster(answers | everything(pod_in_cluster()))
     assert collect(api).facts.namespace("lab").memory_limit_rejection == ""
     assert path not in [asked for asked, _ in api.asked]
@@ -904,7 +910,7 @@ def test_the_node_of_a_running_pod_is_read_if_the_pod_is_not_ready() -> None:
         evidence = collect(FakeCluster(everything(pod_in_cluster(**state)) | {path: answer}))
         records = evidence.nodes
         assert (records and [record.metadata.name for record in records]) == nodes
-        assert evidence.unread == unread
+        assert evidence.unread_sentences == unread
     deleted = pod_in_cluster(metadata={"deletionTimestamp": LATER})
     evidence = collect(FakeCluster(everything(deleted) | {path: node}))
     assert [record.metadata.name for record in evidence.nodes or ()] == ["node-1"]

@@ -147,7 +147,7 @@ def test_a_pod_that_a_node_kept_from_a_fabric(
     cluster_configuration: CompiledConfiguration | None,
 ) -> None:
     """Without the node, its GPU implies a fabric: but what it would get there was never applied."""
-    index = FabricIndex(by_node={"cpu-0": frozenset()}, inhabited=frozenset({"v100-ib"}))
+    index = FabricIndex(by_node={"cpu-0": frozenset()}, inhabited_fabrics=frozenset({"v100-ib"}))
     bound = new_pod(gpu("trainer", limits={"memory": "8Gi"}), nodeName="cpu-0")
     decision = decide_on(bound, decision_input(fabric_index=index))
     assert decision.fabric is None

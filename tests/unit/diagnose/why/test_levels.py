@@ -121,7 +121,7 @@ def _of_call() -> Iterator[Explanation]:
 
 def _of_status() -> Iterator[Explanation]:
     """Explain pods in each state."""
-    yield explain(pod_in_cluster(), unread=("x",))
+    yield explain(pod_in_cluster(), unread_sentences=("x",))
     yield with_interfaces("bond0")
     yield explain(pod_in_cluster({"k8s.v1.cni.cncf.io/networks": "a"}))
     capable = {"name": "main", "securityContext": {"privileged": True}}

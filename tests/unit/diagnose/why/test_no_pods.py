@@ -42,14 +42,14 @@ def without_pods(
     kind: str,
     *intermediates: KubernetesObject,
     events: Iterable[dict[str, Any]] = (),
-    unread: tuple[ReadFailure, ...] = (),
+    read_failures: tuple[ReadFailure, ...] = (),
     **fields: Any,
 ) -> Explanation:
     """Explain a controller that has no pods."""
     about = tuple(map(Event.model_validate, events))
     subject = controller(kind, **fields)
     return explain_without_pods(
-        Workload("lab", subject, intermediates, events=about, unread=unread)
+        Workload("lab", subject, intermediates, events=about, read_failures=read_failures)
     )
 
 
@@ -406,7 +406,7 @@ def test_the_newest_object_between() -> None:
 
 def test_reads_that_failed() -> None:
     """Each has a line."""
-    explanation = without_pods("Job", unread=(ReadFailure("events", 403, "no"),))
+    explanation = without_pods("Job", read_failures=(ReadFailure("events", 403, "no"),))
     (finding,) = chapter_findings(explanation, "unread")
     assert finding.text == "You do not have the right to read events."
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.diagnose.why.pods import chapter_findings, event, explain, pod_in_cluster
 from tests.unit.diagnose.why.test_pod_status import pending
-from webhook.diagnose.why.evidence import UnfinishedPod, VolumeClaim
+from webhook.diagnose.why.evidence import UnfinishedPod, UnmountableClaim
 from webhook.model.finding import Finding
 
 UID = "8b8f5a46-8f4d-4a0e-9e5c-0123456789ab"
@@ -153,8 +153,8 @@ def _nominated(*conditions: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_pod_that_waits_for_its_volume() -> None:
     """The scheduler names the node before it binds the pod; nothing is preempted."""
-    unbound = VolumeClaim("data", "unbound", "lustre")
-    waiting = explain(_nominated(), volume_claims=(unbound,))
+    unbound = UnmountableClaim("data", "unbound", "lustre")
+    waiting = explain(_nominated(), unmountable_claims=(unbound,))
     (finding,) = chapter_findings(waiting, "podStatus")
     assert finding.code == "VolumeClaimUnbound"
     assert "provisioner of the StorageClass lustre is running" in finding.remedy

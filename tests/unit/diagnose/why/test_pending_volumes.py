@@ -6,28 +6,28 @@ import pytest
 
 from tests.unit.diagnose.why.pods import chapter_findings, explain, pod_in_cluster
 from tests.unit.diagnose.why.test_pod_status import pending
-from webhook.diagnose.why.evidence import VolumeClaim
+from webhook.diagnose.why.evidence import UnmountableClaim
 from webhook.model.finding import Finding
 
 VOLUMES = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "tmp"}]
 UNBOUND = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."
 
 
-def now(message: str, *claims: VolumeClaim) -> list[Finding]:
+def now(message: str, *claims: UnmountableClaim) -> list[Finding]:
     """Explain a pod with a volume, with this message of the scheduler."""
     pod = pending(message, volumes=VOLUMES)
-    return chapter_findings(explain(pod, volume_claims=claims), "podStatus")
+    return chapter_findings(explain(pod, unmountable_claims=claims), "podStatus")
 
 
 @pytest.mark.parametrize(
     ("claims", "message"),
     [
         ((), '0/3 nodes are available: persistentvolumeclaim "data" not found.'),
-        ((VolumeClaim("data", "missing"),), 'x persistentvolumeclaim "data" not found.'),
-        ((VolumeClaim("data", "missing"),), ""),
+        ((UnmountableClaim("data", "missing"),), 'x persistentvolumeclaim "data" not found.'),
+        ((UnmountableClaim("data", "missing"),), ""),
     ],
 )
-def test_a_missing_claim(claims: tuple[VolumeClaim, ...], message: str) -> None:
+def test_a_missing_claim(claims: tuple[UnmountableClaim, ...], message: str) -> None:
     """It is named once, from the scheduler's message or the cluster; nothing else is blamed."""
     (finding,) = now(message, *claims)
     assert (finding.code, finding.level) == ("VolumeClaimMissing", "error")
@@ -38,7 +38,7 @@ def test_a_missing_claim(claims: tuple[VolumeClaim, ...], message: str) -> None:
 def test_a_claim_that_is_being_deleted() -> None:
     """It can only be created again once it is gone."""
     message = 'persistentvolumeclaim "data" is being deleted'
-    for findings in (now(message), now("", VolumeClaim("data", "ending"))):
+    for findings in (now(message), now("", UnmountableClaim("data", "ending"))):
         (finding,) = findings
         assert "its PersistentVolumeClaim data is being deleted." in finding.text
         assert finding.remedy.startswith("Once the claim is gone, create it again;")
@@ -53,28 +53,28 @@ def test_a_claim_that_is_being_deleted() -> None:
             "with kubectl describe pvc: no such",
         ),
         (
-            (VolumeClaim("data", "unbound", "fast", is_class_missing=True),),
+            (UnmountableClaim("data", "unbound", "fast", is_class_missing=True),),
             "data has no volume, since the StorageClass fast does not exist.",
             "Create the StorageClass fast",
         ),
         (
-            (VolumeClaim("data", "unbound", "fast"),),
+            (UnmountableClaim("data", "unbound", "fast"),),
             "data has no volume from fast.",
             "check that the provisioner of the StorageClass fast is running",
         ),
         (
-            (VolumeClaim("data", "unbound", "m", provisioner="kubernetes.io/no-provisioner"),),
+            (UnmountableClaim("data", "unbound", "m", provisioner="kubernetes.io/no-provisioner"),),
             "data has no volume from m.",
             "Volumes of the StorageClass m are made by hand, and none that is free fits. Compare",
         ),
         (
-            (VolumeClaim("data", "unbound"),),
+            (UnmountableClaim("data", "unbound"),),
             "data has no volume.",
             "The claim names no StorageClass",
         ),
     ],
 )
-def test_an_unbound_claim(claims: tuple[VolumeClaim, ...], says: str, remedy: str) -> None:
+def test_an_unbound_claim(claims: tuple[UnmountableClaim, ...], says: str, remedy: str) -> None:
     """The StorageClass decides what to do."""
     (finding,) = now(UNBOUND, *claims)
     assert finding.code == "VolumeClaimUnbound"
@@ -85,7 +85,7 @@ def test_an_unbound_claim(claims: tuple[VolumeClaim, ...], says: str, remedy: st
 def test_a_claim_that_waits_for_its_first_consumer() -> None:
     """It is unbound by design, so the scheduler does not mention it, and neither do we."""
     message = "0/1 nodes are available: 1 Insufficient a/b."
-    (finding,) = now(message, VolumeClaim("data", "unbound", "local"))
+    (finding,) = now(message, UnmountableClaim("data", "unbound", "local"))
     assert finding.code == "Insufficient"
 
 
@@ -106,11 +106,13 @@ def test_a_volume_elsewhere(reason: str) -> None:
 
 def test_a_pod_with_a_node() -> None:
     """It waits for no claim."""
-    explanation = explain(pod_in_cluster(), volume_claims=(VolumeClaim("data", "missing"),))
+    claims = (UnmountableClaim("data", "missing"),)
+    explanation = explain(pod_in_cluster(), unmountable_claims=claims)
     assert [f.code for f in chapter_findings(explanation, "podStatus")] == ["Running"]
 
 
 def test_claims_in_different_states() -> None:
     """Each is named once."""
-    findings = now(UNBOUND, VolumeClaim("data", "unbound", "fast"), VolumeClaim("logs", "missing"))
+    unbound = UnmountableClaim("data", "unbound", "fast")
+    findings = now(UNBOUND, unbound, UnmountableClaim("logs", "missing"))
     assert [finding.code for finding in findings] == ["VolumeClaimMissing", "VolumeClaimUnbound"]

@@ -60,7 +60,7 @@ def test_text() -> None:
         namespace=namespace({}),
         owners=(job(),),
         events=(event("FailedCreate", "quota", "Job", "train"),),
-        unread=("You do not have the right to read nodes.",),
+        unread_sentences=("You do not have the right to read nodes.",),
     )
     assert why_text([explanation]) == UNLABELED
 
@@ -88,7 +88,7 @@ def test_characters_that_hide_something() -> None:
 
 def test_pods_fit_the_schema() -> None:
     """The form of `-o json` for a pod fits."""
-    explanation = explain(pod_without_call(), namespace=namespace({}), unread=("x",))
+    explanation = explain(pod_without_call(), namespace=namespace({}), unread_sentences=("x",))
     form = why_form([explanation])
     VALIDATOR.validate(form)
     (pod,) = form["pods"]

@@ -60,7 +60,7 @@ def test_pods_through_the_objects_between() -> None:
     assert workload.pods == ("new-9", "old-9", "new-10")
     assert [child.metadata.name for child in workload.intermediates] == ["d-2", "d-1"]
     assert workload.controller.title == "Deployment d"
-    assert (workload.unread, workload.namespace, workload.newest) == ((), "lab", "3")
+    assert (workload.read_failures, workload.namespace, workload.newest) == ((), "lab", "3")
 
 
 def test_events_where_there_are_no_pods() -> None:
@@ -80,7 +80,9 @@ def test_quotas_where_there_are_no_pods() -> None:
     quotas = {f"{LAB}/resourcequotas": listed(owned("q")), LAB: owned("lab")}
     assert [item.metadata.name for item in read(deployment() | quotas).quotas] == ["q"]
     workload = read(deployment() | {f"{LAB}/resourcequotas": 403, LAB: owned("lab")})
-    assert [failure.subject for failure in workload.unread] == ["resourcequotas of namespace lab"]
+    assert [failure.subject for failure in workload.read_failures] == [
+        "resourcequotas of namespace lab"
+    ]
     assert read(deployment(owned("p", "d")) | quotas).quotas == ()
 
 
@@ -91,7 +93,7 @@ def test_the_namespace_where_there_are_no_pods() -> None:
     assert workload.namespace_object.metadata.name == "lab"
     refused = read(deployment() | {LAB: 403, f"{LAB}/resourcequotas": listed()})
     assert refused.namespace_object is None
-    assert [failure.subject for failure in refused.unread] == ["namespace lab"]
+    assert [failure.subject for failure in refused.read_failures] == ["namespace lab"]
     assert read(deployment(owned("p", "d")) | {LAB: owned("lab")}).namespace_object is None
 
 
@@ -113,7 +115,9 @@ def test_without_the_rights_for_the_rest() -> None:
     answers[f"{APPS}/replicasets"] = 403
     workload = read(answers)
     assert workload.pods == ("p",)
-    assert [failure.subject for failure in workload.unread] == ["replicasets of namespace lab"]
+    assert [failure.subject for failure in workload.read_failures] == [
+        "replicasets of namespace lab"
+    ]
 
 
 def test_owners_in_a_circle() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from webhook.model.pod import dotted
-from webhook.preview.workloads.templates import not_kubernetes, templates_of
+from webhook.preview.workloads.templates import not_kubernetes_reason, templates_of
 from webhook.text.yaml.documents import read_documents
 
 
@@ -161,7 +161,7 @@ def test_a_train_job_has_no_template() -> None:
 def test_other_documents_are_refused_with_their_line(text: str) -> None:
     """A Helm values file or a compose file is a common mistake."""
     _, document = read_documents(f"a: 1\n---\n{text}", "values.yaml")
-    assert not_kubernetes(document) == (
+    assert not_kubernetes_reason(document) == (
         "values.yaml: document 2, line 3: this is not a Kubernetes object, since it has neither "
         "apiVersion and kind nor a pod template"
     )
@@ -174,7 +174,7 @@ def test_other_documents_are_refused_with_their_line(text: str) -> None:
 def test_objects_and_bare_templates_are_kubernetes(text: str) -> None:
     """A pod template file, as Spark uses it, has no kind."""
     (document,) = read_documents(text)
-    assert not_kubernetes(document) is None
+    assert not_kubernetes_reason(document) is None
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,10 @@ class Server:
         assert json.loads(cached.body) == json.loads(new.body)
         assert cached.decision is not None
         assert new.decision is not None
-        assert Answered.of(cached.decision).kept.decision == Answered.of(new.decision).kept.decision
+        assert (
+            Answered.of(cached.decision).copy_to_keep.decision
+            == Answered.of(new.decision).copy_to_keep.decision
+        )
         return new.decision
 
     def counts(self) -> tuple[float, ...]:

@@ -370,7 +370,7 @@ def test_many_of_a_few_addresses_leave_room_for_a_small_one(size: int, status: i
     taken = BYTES - FIRST_BYTES // 2
 
     async def flood() -> int:
-        async with server.app._turns.turn("192.0.2.9", 60):
+        async with server.app._queue.turn("192.0.2.9", 60):
             with (
                 server.app._byte_quota.take("192.0.2.1", taken // 2),
                 server.app._byte_quota.take("192.0.2.2", taken // 2),

@@ -46,13 +46,13 @@ class Server:
     runner: asyncio.Runner
     worker: WorkerSupervisor
 
-    def __init__(self, worker: Any = None, turns: FairQueue | None = None) -> None:
+    def __init__(self, worker: Any = None, queue: FairQueue | None = None) -> None:
         self.lines = Lines()
         self.metrics = Metrics()
         self.state = State()
-        self.turns = turns or FairQueue()
+        self.queue = queue or FairQueue()
         self.app = Validate(
-            self.state, self.metrics, self.lines.log, worker or self.worker, self.turns
+            self.state, self.metrics, self.lines.log, worker or self.worker, self.queue
         )
 
     def post(self, body: bytes, *headers: tuple[bytes, bytes]) -> Answer:
@@ -415,7 +415,7 @@ def test_a_flood_from_an_address_ends() -> None:
 
     async def flood() -> list[Answer]:
         server = Server()
-        async with server.turns.turn("preview", 60, urgent=True):
+        async with server.queue.turn("preview", 60, urgent=True):
             tasks = [
                 asyncio.create_task(server.posted(review(item(VALID))))
                 for _ in range(PENDING_PER_ADDRESS + 1)
@@ -437,7 +437,7 @@ def _during_a_flood(flooders: list[str], flood: bytes, honest: dict[str, bytes])
 
     async def answers() -> list[Answer]:
         server = Server()
-        async with server.turns.turn("preview", 60, urgent=True):
+        async with server.queue.turn("preview", 60, urgent=True):
             posted = [
                 asyncio.create_task(server.posted(body, client=client))
                 for client, body in [*((client, flood) for client in flooders), *honest.items()]
@@ -474,7 +474,7 @@ def test_other_addresses_are_not_concerned_by_a_flood() -> None:
 
     async def flood() -> list[Answer]:
         server = Server()
-        async with server.turns.turn("preview", 60, urgent=True):
+        async with server.queue.turn("preview", 60, urgent=True):
             body = review(item("x" * (BYTES_PER_ADDRESS // 2)))
             posted = [
                 asyncio.create_task(server.posted(body, client=client))
@@ -521,8 +521,8 @@ class NotingWorker:
 
 def test_the_worker_gets_only_the_parts_to_check() -> None:
     """The API server's additions are left out. A validation is urgent, since its client waits."""
-    worker, turns = NotingWorker(), NotingTurns()
-    server = Server(worker, turns)
+    worker, queue = NotingWorker(), NotingTurns()
+    server = Server(worker, queue)
     assert server.post(review(item(VALID))).response == "whole"
     ((worker_request, max_pause),) = worker.requests
     checked = {**item(VALID), "metadata": {"name": "default"}}
@@ -535,7 +535,7 @@ def test_the_worker_gets_only_the_parts_to_check() -> None:
     )
     assert worker_request.message("{noun}: {advice}") == "validation: apply it again"
     assert max_pause == validate.MAX_PAUSE
-    assert turns.requests == [("10.0.0.1", validate.SECONDS, True)]
+    assert queue.requests == [("10.0.0.1", validate.SECONDS, True)]
 
 
 def test_a_worker_that_never_answers_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -556,7 +556,7 @@ def test_the_wait_for_the_worker_has_an_end(monkeypatch: pytest.MonkeyPatch) -> 
 
     async def late() -> Answer:
         server = Server()
-        async with server.turns.turn("other", 60, urgent=True):
+        async with server.queue.turn("other", 60, urgent=True):
             return await server.posted(review(item(VALID)))
 
     answer = Server.runner.run(late())
@@ -570,7 +570,7 @@ def test_a_client_that_leaves_costs_no_turn() -> None:
         server = Server()
         body = review(item(VALID))
         headers = [JSON, (b"content-length", b"%d" % len(body))]
-        async with server.turns.turn("other", 60, urgent=True):
+        async with server.queue.turn("other", 60, urgent=True):
             return await request(server.app, "POST", "/validate", body, None, headers=headers)
 
     assert Server.runner.run(leave()).status == 0

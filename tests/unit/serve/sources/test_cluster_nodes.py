@@ -160,7 +160,7 @@ def test_nodes_come_change_and_go() -> None:
         lambda: server.knows("b"),
     )
     assert fabric_indexes[0].by_node == {"a": HOME}
-    assert server.fabric_index.inhabited == HOME
+    assert server.fabric_index.inhabited_fabrics == HOME
 
 
 def test_nodes_stay_during_an_outage_of_the_api_server() -> None:

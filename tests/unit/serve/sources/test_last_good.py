@@ -90,7 +90,7 @@ def test_a_deletion_is_obeyed() -> None:
     server = started(kept(100, 8))
     server.run(server.watching, server.put(None), server.later(DELAY))
     assert (server.rate(), server.source.used_generation) == (None, 0)
-    assert server.source.observed is None
+    assert server.source.observed_object is None
 
 
 def test_a_changed_status_changes_only_what_is_observed() -> None:
@@ -102,14 +102,14 @@ def test_a_changed_status_changes_only_what_is_observed() -> None:
     observed: list[Any] = []
 
     def put() -> bool:
-        observed.append(server.source.observed)
+        observed.append(server.source.observed_object)
         cluster.put(PATH, patched)
         return True
 
-    server.run(server.watching, put, lambda: server.source.observed is not observed[0])
-    before, after = observed[0], server.source.observed
+    server.run(server.watching, put, lambda: server.source.observed_object is not observed[0])
+    before, after = observed[0], server.source.observed_object
     assert after is not None
     assert after == before._replace(status=patched["status"], version=after.version)
     assert after.version != before.version
-    assert after.loaded is before.loaded
+    assert after.loaded_configuration is before.loaded_configuration
     assert server.logged() == ["configuration loaded"]

@@ -20,7 +20,7 @@ def watch(path: Path) -> PolledConfigFile:
 
 def state(of: PolledConfigFile) -> tuple[list[str] | None, int, float | None, str]:
     """Return what a server reads from the watch."""
-    names = list(of.loaded.compiled.fabrics) if of.loaded else None
+    names = list(of.loaded_configuration.compiled.fabrics) if of.loaded_configuration else None
     return names, of.load_count, of.loaded_at, of.error
 
 
@@ -113,7 +113,7 @@ def test_a_start_without_a_valid_file_is_not_the_end(tmp_path: Path, content: by
         path.write_bytes(content)
     config = watch(path)
     assert config.poll()
-    assert config.loaded is None
+    assert config.loaded_configuration is None
     assert config.error.startswith(f"{path}:")
     path.write_text(text())
     assert config.poll()

@@ -60,9 +60,9 @@ def find_ansible(lines: Sequence[Line], index: int) -> NodeMarker | None:
             for part in _PARTS.split(raw["stdout"] or "")
             for line in plain_lines(part.replace("\\r", "").replace("\\n", "\n"))
         )
-        enclosed = printed if raw["stdout"] else None
+        enclosed_lines = printed if raw["stdout"] else None
         return NodeMarker(
-            (raw["node"],), index + 1, exit_status=int(raw["status"]), enclosed=enclosed
+            (raw["node"],), index + 1, exit_status=int(raw["status"]), enclosed_lines=enclosed_lines
         )
     return NodeMarker((None,), index + 1) if _STATUS_LINE.fullmatch(text) else None
 
@@ -77,9 +77,9 @@ def _marker_of(result: re.Match[str], lines: Sequence[Line], index: int) -> Node
     below = lines[index + 1 : end]
     node = result["play"] or result["adhoc"]
     if result["json"] is None:
-        return NodeMarker((node,), end, enclosed=lines_in_yaml(below))
+        return NodeMarker((node,), end, enclosed_lines=lines_in_yaml(below))
     first = lines[index]._replace(text=result["json"])
-    return NodeMarker((node,), end, enclosed=lines_in_json((first, *below)))
+    return NodeMarker((node,), end, enclosed_lines=lines_in_json((first, *below)))
 
 
 # The lines of a registered output in a result of Ansible, as JSON or as YAML.

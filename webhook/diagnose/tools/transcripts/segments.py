@@ -51,7 +51,7 @@ class NodeMarker(NamedTuple):
     command: str | None = None
     exit_status: int | None = None
     #: The lines inside the marker; None for the lines after it, up to the next marker.
-    enclosed: tuple[Line, ...] | None = None
+    enclosed_lines: tuple[Line, ...] | None = None
 
 
 #: Returns the marker that begins at an index of the lines, or None.
@@ -70,8 +70,8 @@ def split(output: NodeOutput, finders: Sequence[FindsMarker]) -> Iterator[NodeOu
             continue
         yield from _outputs(nodes, lines[start:index], command, status)
         nodes, command, status = marker.nodes, marker.command, marker.exit_status
-        if marker.enclosed is not None:
-            yield from _outputs(nodes, marker.enclosed, command, status)
+        if marker.enclosed_lines is not None:
+            yield from _outputs(nodes, marker.enclosed_lines, command, status)
             nodes, command, status = (None,), None, None
         start = index = marker.end
     yield from _outputs(nodes, lines[start:], command, status)

@@ -32,7 +32,8 @@ VERIFY = "rdma-webhook-verify"
 CONTAINER, NCCL_CONTAINER = "perftest", "nccl-tests"
 Role = Literal["server", "client"]
 _FOLDER = "/tmp/rdma-verify"  # noqa: S108 -- in the container
-#: The kubelet turns `$$(` into `$(`, and `$(NAME)` into the value of a variable.
+#: The kubelet turns `$$(` into `$(`, and `$(NAME)` into the value of a variable. In place of
+#: @ROOT@, before paths such as /proc, tests put a folder.
 _SCRIPT = (
     files(__package__)
     .joinpath("pair.sh")

@@ -1,4 +1,4 @@
-"""Classes of nodes that the scheduler does not distinguish, apart from their names.
+"""Equivalence classes of nodes: the scheduler distinguishes only the names in one.
 
 A fabric has few of them, whatever the number of its nodes, so each decision may look at all. A
 label with many values, such as the host name, or the rack in a large cluster, would make a class of
@@ -30,8 +30,11 @@ _MAX_VALUES = (32, 8, 2, 0)
 Labels = Mapping[str, Mapping[str, str]]
 
 
-class NodeClass(NamedTuple):
-    """Nodes of a fabric with equal resources, availability, and labels that are not individual."""
+class EquivalentNodes(NamedTuple):
+    """A class: nodes of a fabric with equal resources, availability and labels.
+
+    Labels that are individual may differ.
+    """
 
     names: frozenset[str]
     #: The labels that are not individual.
@@ -45,14 +48,14 @@ class NodeClass(NamedTuple):
     host_names: frozenset[str] = frozenset()
 
 
-class NodeClasses(NamedTuple):
+class EquivalenceClasses(NamedTuple):
     """The classes of each fabric's nodes, {} above the limits, and the labels that they lack."""
 
-    by_fabric: Mapping[str, tuple[NodeClass, ...]] = MappingProxyType({})
+    by_fabric: Mapping[str, tuple[EquivalentNodes, ...]] = MappingProxyType({})
     individual_label_keys: frozenset[str] = frozenset()
 
 
-NO_CLASSES = NodeClasses()
+NO_CLASSES = EquivalenceClasses()
 
 
 class _Table(NamedTuple):
@@ -67,7 +70,7 @@ class _Table(NamedTuple):
     columns: dict[str, tuple[str, ...]]
 
 
-def refine(coarse: Collection[NodeClass], labels: Labels) -> NodeClasses:
+def refine(coarse: Collection[EquivalentNodes], labels: Labels) -> EquivalenceClasses:
     """Divide coarse classes, each with nodes of any labels, by the labels of the nodes."""
     classes_of_fabrics = [one_class for one_class in coarse if one_class.fabric_names]
     tables = _tables(classes_of_fabrics, labels)
@@ -79,11 +82,11 @@ def refine(coarse: Collection[NodeClass], labels: Labels) -> NodeClasses:
             if HOSTNAME in individual:
                 hosts = _host_names(tables)
                 classes = [_with_host_names(nodes, hosts) for nodes in classes]
-            return NodeClasses(_by_fabric(classes), individual)
+            return EquivalenceClasses(_by_fabric(classes), individual)
     return NO_CLASSES
 
 
-def _tables(coarse: Iterable[NodeClass], labels: Labels) -> list[_Table]:
+def _tables(coarse: Iterable[EquivalentNodes], labels: Labels) -> list[_Table]:
     tables: list[_Table] = []
     for number, nodes in enumerate(coarse):
         by_keys: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -115,8 +118,8 @@ def _values_by_key(tables: Iterable[_Table]) -> dict[str, set[str]]:
 
 
 def _divide(
-    coarse: list[NodeClass], tables: Iterable[_Table], individual: frozenset[str]
-) -> list[NodeClass]:
+    coarse: list[EquivalentNodes], tables: Iterable[_Table], individual: frozenset[str]
+) -> list[EquivalentNodes]:
     """Divide coarse classes by the labels that are not individual."""
     members: dict[tuple[int, frozenset[tuple[str, str]]], list[str]] = {}
     for table in tables:
@@ -151,13 +154,13 @@ def _host_names(tables: Iterable[_Table]) -> dict[str, str]:
     return hosts
 
 
-def _with_host_names(nodes: NodeClass, hosts: Mapping[str, str]) -> NodeClass:
+def _with_host_names(nodes: EquivalentNodes, hosts: Mapping[str, str]) -> EquivalentNodes:
     names = frozenset(hosts.get(name, name) for name in nodes.names)
     return nodes._replace(host_names=nodes.names if names == nodes.names else names)
 
 
-def _by_fabric(classes: Iterable[NodeClass]) -> dict[str, tuple[NodeClass, ...]]:
-    by_fabric: dict[str, list[NodeClass]] = {}
+def _by_fabric(classes: Iterable[EquivalentNodes]) -> dict[str, tuple[EquivalentNodes, ...]]:
+    by_fabric: dict[str, list[EquivalentNodes]] = {}
     for nodes in classes:
         for fabric in nodes.fabric_names:
             by_fabric.setdefault(fabric, []).append(nodes)

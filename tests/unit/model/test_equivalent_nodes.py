@@ -1,19 +1,27 @@
 from __future__ import annotations
 
-from webhook.model import node_classes
+from webhook.model import equivalent_nodes
+from webhook.model.equivalent_nodes import (
+    MAX_CLASSES,
+    NO_CLASSES,
+    EquivalenceClasses,
+    EquivalentNodes,
+    refine,
+)
 from webhook.model.node_availability import AVAILABLE, CORDON, Availability
-from webhook.model.node_classes import MAX_CLASSES, NO_CLASSES, NodeClass, NodeClasses, refine
 
 HOSTNAME = "kubernetes.io/hostname"
 FABRIC = frozenset({"a"})
 
 
-def coarse(*names: str, fabrics: frozenset[str] = FABRIC, **amounts: int) -> NodeClass:
+def coarse(*names: str, fabrics: frozenset[str] = FABRIC, **amounts: int) -> EquivalentNodes:
     """Make a class that labels do not divide yet."""
-    return NodeClass(frozenset(names), {}, amounts, AVAILABLE, fabrics)
+    return EquivalentNodes(frozenset(names), {}, amounts, AVAILABLE, fabrics)
 
 
-def described(classes: NodeClasses, fabric: str = "a") -> list[tuple[list[str], dict[str, str]]]:
+def described(
+    classes: EquivalenceClasses, fabric: str = "a"
+) -> list[tuple[list[str], dict[str, str]]]:
     """Return the nodes and labels of a fabric's classes."""
     listed = classes.by_fabric[fabric]
     return sorted((sorted(nodes.names), dict(nodes.labels)) for nodes in listed)
@@ -130,4 +138,4 @@ def test_above_the_last_limit_there_are_no_classes() -> None:
     labels: dict[str, dict[str, str]] = {f"n{i}": {} for i in range(MAX_CLASSES + 1)}
     assert refine(nodes, labels) is NO_CLASSES
     assert len(refine(nodes[1:], labels).by_fabric["a"]) == MAX_CLASSES
-    assert NodeClasses({}, frozenset()) == node_classes.NO_CLASSES
+    assert EquivalenceClasses({}, frozenset()) == equivalent_nodes.NO_CLASSES
