@@ -24,7 +24,8 @@ FILE_UNREADABLE = Code(
 NOT_YAML = Code("NotYAML", "The file is not YAML.", "Correct the line that the message names.")
 YAML_UNSUPPORTED = Code(
     "YAMLUnsupported",
-    "The file has a repeated key, a tag, a merge key, or another part of YAML that is not read.",
+    "The file has a repeated key, a tag, a merge key, or another part of YAML that is not "
+    "supported.",
     "Write the values out, each key once.",
 )
 NOT_A_CONFIGURATION = Code(
@@ -56,7 +57,8 @@ REJECTED_BY_API_SERVER = Code(
 )
 INVALID_FACTS = Code(
     "InvalidFacts",
-    "The file of --facts, or of fabrics -f, has no objects of a cluster, or unreadable objects.",
+    "The file of --facts, or of fabrics -f, has no objects of a cluster, or has some that "
+    "cannot be read.",
     "Use the output of kubectl get ns,limitrange,quota,node -A -o yaml; for fabrics -f, the output "
     "of kubectl get nodes -o yaml.",
 )

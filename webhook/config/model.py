@@ -90,10 +90,11 @@ class DefaultsEntry(Entry):
     more than any node currently offers gets the verdict `unsure` or `no`, respectively."""
 
     non_root_images: list[Text] = shared_default([])
-    """Globs of images that do not run as root, e.g. `lab/train*`. A container without
-    `runAsUser` or `runAsNonRoot` is assumed to run as root unless its image matches a glob; then
-    `memlock` decides. Registry, tag and digest may be omitted. Known without an entry: the images
-    of Ray, Jupyter, Kubeflow's notebooks, Dynamo and llm-d, and Bitnami's PyTorch and DeepSpeed."""
+    """Globs of images that do not run as root, e.g. `lab/train*`. A container without `runAsUser`
+    or `runAsNonRoot` is assumed to run as root unless its image matches a glob; then `memlock`
+    decides. Registry, tag and digest may be omitted. The webhook knows these without an entry: the
+    images of Ray, Jupyter, Kubeflow's notebooks, Dynamo and llm-d, and Bitnami's PyTorch and
+    DeepSpeed."""
 
 
 class NvlinkEntry(Entry):
@@ -125,7 +126,7 @@ class MatchEntry(Entry):
     `h100.gpu.example.com`. A class is treated as one for NICs if its name contains `rdma`, `roce`,
     `sriov`, `infiniband`, `connectx`, `mlnx`, `mlx5`, `dranet`, or the word `nic`, `hca`, `efa`,
     `ib`, `vf` or `rail`, but neither `gpu` nor the word `mig`. A pod that claims a NIC of such a
-    class gets no other."""
+    class gets no other NIC."""
 
     gpu_products: list[Text] = shared_default([])
     """Globs of GPU products, e.g. `Tesla-V100-*`: short for `nodeLabels` with the key
@@ -174,8 +175,8 @@ class ClaimEntry(Entry):
     with their NICs. In the second case, containers must not request other GPUs."""
 
     request: Text | None = None
-    """Name of the request in the template whose devices a container gets. Without it, a container
-    gets the devices of all requests."""
+    """Name of the template's request whose devices a container gets. Without it, a container gets
+    the devices of all requests."""
 
     per: SharedBy = "container"
     """Whether each `container` has its own claim, or the containers of a `pod` share one."""

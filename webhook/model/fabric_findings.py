@@ -51,7 +51,8 @@ _NODE_TAINTED = Code(
 )
 _RESOURCE_NOT_OFFERED = Code(
     "ResourceNotOffered",
-    "No node of the fabric, or none that takes pods, offers one of the fabric's RDMA resources.",
+    "One of the fabric's RDMA resources is offered by no node of the fabric, or by none that "
+    "takes pods.",
     "Check the name of the resource in the configuration, and whether the device plugin "
     "that offers it is running on the nodes.",
 )

@@ -99,7 +99,7 @@ def test_a_mirror_pod_is_not_touched() -> None:
     assert answer(decision) == (
         True,
         "MirrorPod",
-        "the pod mirrors a static pod, so changes to it have no effect",
+        "the pod only mirrors a static pod, so changes to the mirror have no effect",
     )
     assert (decision.patch, decision.pod) == ((), manifest)
 

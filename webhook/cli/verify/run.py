@@ -95,7 +95,7 @@ def _add_measurement_options(command: argparse.ArgumentParser) -> None:
         "--ring", action="store_true", help="measure each node against the next one (default)"
     )
     pairs.add_argument(
-        "--all-pairs", action="store_true", help="measure each node with every other node"
+        "--all-pairs", action="store_true", help="measure all pairs of nodes, each in one direction"
     )
     add(
         "--seconds",

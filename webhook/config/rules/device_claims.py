@@ -20,7 +20,7 @@ from webhook.model.pod import Path
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject names of templates, requests and device classes that no such object can have.
 
-    The API server rejects a pod that names one.
+    The API server rejects a pod that contains such a name.
     """
     objects: list[tuple[Path, str]] = [
         (("match", "deviceClasses", index), name)
@@ -84,7 +84,8 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
 def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a template that is listed twice.
 
-    An error: a pod with a claim from the template is already treated as equipped.
+    An error: a pod that already has one claim from the template counts as equipped, so it would get
+    fewer claims than other pods.
     """
     first: dict[str, int] = {}
     for index, claim in enumerate(fabric.claims):
@@ -104,7 +105,8 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
 def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than 10 claims, or a fabric name of more than 50 characters in mode `dra`.
 
-    An error: `rdma-lab-NAME-NUMBER` is the name of a pod's claim, which may have 63 characters.
+    An error: the name of a pod's claim is `rdma-lab-NAME-NUMBER`, and may have at most 63
+    characters.
     """
     if len(fabric.claims) > MAX_CLAIMS:
         yield Violation(

@@ -79,10 +79,10 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Give each network an interface of its own, or leave out @interface.")
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an `@interface` of two networks, or of the network of several devices.
+    """Reject an `@interface` that two networks share, or that several devices of a network share.
 
     An error: with two networks of the same interface, a pod never starts. Only the first device of
-    a resource gets an interface of that name, so it cannot be meant for several.
+    a resource gets an interface of that name, so the name cannot be meant for several devices.
     """
     interfaces: set[str] = set()
     for path, name, repeats in _networks(fabric):
@@ -151,7 +151,7 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
 def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject `gpusPerDevice` together with `devicesPerGpu`.
 
-    An error: GPUs share a device, or each has several.
+    An error: either several GPUs share a device, or a GPU has several devices.
     """
     for index, resource in enumerate(fabric.resources):
         if {"gpus_per_device", "devices_per_gpu"} <= resource.model_fields_set:
@@ -165,7 +165,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric without a resource, except in modes `host-network` and `dra`.
 
-    A warning: nothing mounts a device into the pod, but a site may do so in another way.
+    A warning: no resource mounts a device into the pod, but a site may mount one in another way.
     """
     if fabric.mode not in ("host-network", "dra") and not fabric.resources:
         yield Violation(("resources",), "resources is empty, so no device gets into the pod")

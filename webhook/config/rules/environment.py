@@ -64,9 +64,9 @@ _BY_LOWERCASE_NAME = {name.lower(): name for name in KNOWN_VARIABLES}
 
 @rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", tolerates_other_errors=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject NCCL_IB_DISABLE and NCCL_NET=Socket in `env`.
+    """Reject an NCCL_IB_DISABLE other than 0, or NCCL_NET=Socket, in `env`.
 
-    An error: they switch RDMA off, which contradicts the fabric.
+    An error: either setting switches RDMA off, which contradicts the fabric.
     """
     off = fabric.env.get("NCCL_IB_DISABLE", "0").strip()
     if off != "0":
@@ -114,7 +114,7 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
 def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject an NCCL_IB_TIMEOUT in `env` outside the range 1 to 31.
 
-    An error: 0 and values above 31 wait forever, so a broken link hangs the job.
+    An error: with 0 or a value above 31, NCCL waits forever, so a broken link hangs the job.
     """
     written = fabric.env.get("NCCL_IB_TIMEOUT")
     if written is not None and not re.fullmatch(r"0?[1-9]|[12][0-9]|3[01]", written):
@@ -125,9 +125,9 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Remove the variable from env, or remove socketInterface and hostSocketInterface.")
 def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env` if a field sets the interface.
+    """Reject NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME in `env` if a field also sets the interface.
 
-    An error: it is not clear which of the two to use.
+    An error: it is not clear whether the variable or the field is meant.
     """
     if _names_interface(fabric):
         for name in SOCKET_VARIABLES:
@@ -141,7 +141,7 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
     "the variable in env.",
 )
 def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME in `env`.
+    """Warn about NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME in `env`.
 
     A warning: with `env`, pods with hostNetwork get the same interface name as other pods, and UCX
     gets none.
@@ -206,7 +206,8 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
 def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about the library `openmpi` in mode `host-network`.
 
-    A warning: it has no effect there, since mpirun aborts on a node without the interface.
+    A warning: the webhook does not set Open MPI's variables there, since mpirun would abort on a
+    node without the interface.
     """
     if "openmpi" in fabric.libraries and fabric.mode == "host-network":
         index = fabric.libraries.index("openmpi")

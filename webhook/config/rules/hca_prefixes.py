@@ -31,7 +31,8 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
 def prefixes_of_others(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about a prefix that also matches a device that another fabric names.
 
-    A warning: the two fabrics may have different nodes.
+    A warning: on a node with that device, pods of the prefix's fabric would use it too, but the two
+    fabrics may have different nodes.
     """
     owners = _owners_by_prefix(spec)
     for path, fabric in spec.fabrics():

@@ -61,7 +61,7 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject devices that are not `name[:port[:rail[:plane]]]`: globs, `=`, `^`, spaces.
+    """Reject devices that are not `name[:port[:rail[:plane]]]`, such as `mlx5_*` and `=mlx5_0`.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """
@@ -125,7 +125,8 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
 
-    A warning: case matters to NCCL, and neither drivers nor udev use capitals; but a site may.
+    A warning: case matters to NCCL, and neither drivers nor udev use other capitals; but a site
+    may.
     """
     for path, name, _ in _device_names(fabric):
         lower = _DOMAIN.sub("p", name)
@@ -204,7 +205,7 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject HCA names in modes `sr-iov`, `host-device` and `dra`.
 
-    An error: the name differs from pod to pod, so a fixed list is wrong in most of them.
+    An error: the names differ from pod to pod, so a fixed list would be wrong in most pods.
     """
     if fabric.mode in MODES_WITH_OWN_DEVICE:
         for key in dict.fromkeys(key for key, _, _ in _hcas(fabric)):
@@ -219,7 +220,7 @@ def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
 def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject more than 32 devices, or a device that is listed twice.
 
-    An error: NCCL reads no more than 32.
+    An error: NCCL reads at most 32 devices, and a repeated one is probably a typing error.
     """
     counts = Counter((key, _device_and_port(written)) for key, _, written in _hcas(fabric))
     for (key, written), times in counts.items():

@@ -33,8 +33,8 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about two fabrics with the same GPUs or device class, unless a label distinguishes them.
 
-    A warning: a pod that only requests those GPUs is ambiguous, but that may be intended. Pairs
-    with `defaults.fabric` are not reported.
+    A warning: the fabric of a pod that requests only those GPUs is ambiguous, but a site may intend
+    this overlap. Pairs that include `defaults.fabric` are not reported.
     """
     default = spec.model.defaults.fabric
     if spec.default_unsure or (default is not None and default not in spec.names):

@@ -54,7 +54,7 @@ def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject a `defaults.fabric` that is not in the file."""
+    """Reject a `defaults.fabric` that names no fabric in the file."""
     name = spec.model.defaults.fabric
     if name is not None and name not in spec.names:
         hint = suggestion(name, spec.names) or f" ({_fabrics_text(spec.names)})"
@@ -107,9 +107,9 @@ def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject GPU resources, RDMA resources and aliases that are not `domain/name`.
+    """Reject resources and aliases that are not `domain/name` with a domain outside kubernetes.io.
 
-    The API server rejects other names, including those in kubernetes.io (IsExtendedResourceName).
+    The API server rejects all other names (IsExtendedResourceName).
     """
     for path, name in _resources(fabric):
         if not names.is_extended_resource(name):

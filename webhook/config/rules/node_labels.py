@@ -20,7 +20,7 @@ _MAX_GLOBS = 20
 def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject GPU products both in `gpuProducts` and in `nodeLabels`.
 
-    An error: it is not clear which of the two to use.
+    An error: it is not clear which of the two fields is meant.
     """
     if fabric.match.gpu_products and PRODUCT_LABEL in fabric.match.node_labels:
         yield Violation(
@@ -35,7 +35,7 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a GPU product that no known GPU has, and that resembles one: `V100`, `h100*`.
+    """Warn about a GPU product that merely resembles a known one: `V100`, `h100*`.
 
     A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
     case matters. Otherwise no node, and no pod's nodeSelector, ever fits the fabric.
@@ -58,8 +58,8 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about GPU products with `-SHARED` or `-MIG-...`.
 
-    A warning: both suffixes are removed from the node's value first, so such a glob may never
-    match.
+    A warning: both suffixes are removed from the node's value before the comparison, so such a glob
+    may never match.
     """
     for index, glob in enumerate(fabric.match.gpu_products):
         if glob.endswith("-SHARED") or "-MIG-" in glob:

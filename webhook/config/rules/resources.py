@@ -33,8 +33,8 @@ _MODEL = re.compile(
 def aliases_of_two(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject an alias of two resources of the same fabric.
 
-    An error: it cannot be renamed to both. Two fabrics may share an alias: the pod's fabric decides
-    which resource it becomes.
+    An error: an alias cannot be renamed to two resources. Two fabrics may share an alias: the pod's
+    fabric decides which resource the alias becomes.
     """
     for path, fabric in spec.fabrics():
         owners: dict[str, str] = {}
@@ -101,7 +101,8 @@ def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
 def gpu_model_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
 
-    A warning: a site may name a device after the GPU of its nodes.
+    A warning: pods would probably request GPUs instead of RDMA, but a site may name an RDMA device
+    after the GPU of its nodes.
     """
     gpus = _listed_gpus(spec)
     for path, name in _resources(spec):

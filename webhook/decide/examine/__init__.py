@@ -37,7 +37,7 @@ from webhook.model.resources import ContainerDevices, requested_devices
 
 MIRROR_POD = Reason(
     "MirrorPod",
-    "The pod mirrors a static pod, so changes to it have no effect.",
+    "The pod only mirrors a static pod, so changes to the mirror have no effect.",
     remedy="Add the RDMA settings to the static pod's file on the node.",
     rdma="no",
 )
@@ -51,8 +51,8 @@ HOST_NETWORK_MISSING = Reason(
     "HostNetworkMissing",
     "The fabric works only in the host network, but the pod lacks hostNetwork: true.",
     remedy=(
-        "Add hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet to the pod, or "
-        "choose another fabric with the annotation rdma.lab/fabric."
+        "Add hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet to the pod, or set the "
+        "annotation rdma.lab/fabric to another fabric."
     ),
     rdma="no",
 )

@@ -41,7 +41,7 @@ OTHER_INJECTOR = Reason(
 NOT_APP = Reason(
     "NotAppContainer",
     "Init containers and sidecars never get the claim.",
-    remedy="If the init container needs RDMA, move that work to an app container.",
+    remedy="If the container needs RDMA, move its work to an app container.",
 )
 NAME_TAKEN = Reason(
     "ClaimNameTaken",

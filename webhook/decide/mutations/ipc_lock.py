@@ -33,8 +33,8 @@ CAPABILITY = "IPC_LOCK"
 
 #: The remedy of last resort, as a clause; the verdict uses it, too.
 RAISE_MEMLOCK = (
-    "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd or to run the NRI "
-    "ulimit-adjuster, and to record that in the configuration (`memlock`)."
+    "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd or to run the "
+    "NRI ulimit-adjuster, and to set `memlock` in the configuration accordingly."
 )
 _AS_ROOT = (
     "the container as root (runAsUser: 0, without runAsNonRoot: true), remove hostUsers: false if "
@@ -60,8 +60,8 @@ RAISED = Reason(
 )
 DROPPED = Reason(
     "DroppedByUser",
-    "The container drops IPC_LOCK itself, so adding it has no effect.",
-    remedy="Remove IPC_LOCK from securityContext.capabilities.drop; ALL may stay.",
+    "The container drops IPC_LOCK by name, so adding it has no effect.",
+    remedy="Remove IPC_LOCK from securityContext.capabilities.drop; ALL may stay in that list.",
 )
 POD_SECURITY = Reason(
     "PodSecurity",

@@ -37,8 +37,8 @@ REQUIRED = Reason(
     "LimitRequired",
     "The namespace rejects pods without a memory limit.",
     remedy=(
-        "Make sure that the limit covers the job's memory and all memory that it "
-        "registers, or use a namespace without that LimitRange or quota."
+        "Make sure that the limit covers the job's memory and all memory that it registers, or "
+        "use a namespace whose LimitRanges and quotas require no limit."
     ),
 )
 READ = Reason(
@@ -51,7 +51,7 @@ READ = Reason(
 )
 GUARANTEED = Reason(
     "Guaranteed",
-    "The pod is Guaranteed, and keep-guaranteed preserves that.",
+    "The pod's QoS class is Guaranteed, which keep-guaranteed preserves.",
     remedy="Make sure that the limit covers the job's memory and all memory that it registers.",
 )
 SHARED_GPU = Reason(
@@ -72,7 +72,8 @@ POD_LIMIT_SHARED = Reason(
 )
 BURSTABLE = Reason(
     "GuaranteedLost",
-    "Without the limit, the pod is Burstable: no exclusive CPUs, no NUMA-aligned memory.",
+    "Without the limit, the pod is Burstable: it gets no exclusive CPUs and no NUMA-aligned "
+    "memory.",
     remedy=(
         "If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise, no action "
         "is needed."

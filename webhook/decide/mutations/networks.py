@@ -31,7 +31,7 @@ HOST_NETWORK = Reason(
 TOO_MANY = Reason(
     "TooManyDevices",
     "The pod needs one network per device, but requests more devices than any node has.",
-    remedy="Request fewer devices: rdma.lab/devices.",
+    remedy="Request fewer devices (rdma.lab/devices).",
 )
 UNREADABLE = Reason(
     "Unreadable",

@@ -19,7 +19,10 @@ VOLUME = "rdma-lab-shm"
 ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.", remedy="")
 PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.", remedy="")
 NOT_CONFIGURED = Reason(
-    "NotConfigured", "No fabric is known, or it sets no sharedMemory.", remedy="", reportable=False
+    "NotConfigured",
+    "No fabric is known, or the fabric sets no sharedMemory.",
+    remedy="",
+    reportable=False,
 )
 OWN_SHARED_MEMORY = Reason(
     "OwnSharedMemory",

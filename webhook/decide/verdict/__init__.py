@@ -84,8 +84,8 @@ RANKS_UNKNOWN = Reason(
     "RanksUnknown",
     "The pod starts ranks, but whether they run in it or in other pods is unknown.",
     remedy=(
-        "If the container's own ranks use RDMA, list it in rdma.lab/containers. If it only starts "
-        "ranks in other pods, no action is needed."
+        "If the container's own ranks use RDMA, list the container in rdma.lab/containers. If "
+        "it only starts ranks in other pods, no action is needed."
     ),
     rdma="unsure",
 )

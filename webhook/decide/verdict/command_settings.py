@@ -11,8 +11,8 @@ from webhook.model.decision import Reason, Verdict
 
 COMPUTED = Reason(
     "SettingComputed",
-    "The command sets a variable that may turn RDMA off, to a value that is known only when it "
-    "runs.",
+    "The command sets a variable that may turn RDMA off, to a value that is known only when "
+    "the command runs.",
     remedy=(
         "Write the value itself into the command, or remove the setting there and set the variable "
         "in the container's env."
@@ -21,8 +21,8 @@ COMPUTED = Reason(
 )
 POSSIBLE = Reason(
     "SettingPossible",
-    "The command turns RDMA off under a condition, or for some of its processes, or a hook or "
-    "probe of the container writes such a setting to a file.",
+    "A setting in the command turns RDMA off under a condition, or for some of its processes, "
+    "or a hook or probe of the container writes such a setting to a file.",
     remedy=(
         "Remove the setting from the command or hook if it is not needed. If it affects only "
         "processes without RDMA, no action is needed."

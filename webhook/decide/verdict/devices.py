@@ -27,8 +27,9 @@ HOST_PATH = Reason(
     "DeviceByHostPath",
     "A container sees /dev/infiniband through a hostPath, but cannot open its devices.",
     remedy=(
-        "Remove the hostPath volume of /dev/infiniband, and rdma-resources from rdma.lab/skip if "
-        "it is there, so that the webhook requests the device plugin's resource instead."
+        "Remove the hostPath volume of /dev/infiniband. If rdma.lab/skip lists rdma-resources, "
+        "remove it from that list. The webhook then requests the device plugin's resource "
+        "instead."
     ),
     rdma="no",
 )

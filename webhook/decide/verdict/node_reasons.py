@@ -56,8 +56,8 @@ FABRIC_NOWHERE = Reason(
     "FabricNowhere",
     "No node belongs to the fabric, and the configuration has nodes: static.",
     remedy=(
-        "Choose another fabric with rdma.lab/fabric, or ask the cluster administrator whether its "
-        "nodes are down or lack the configured labels."
+        "Set rdma.lab/fabric to another fabric, or ask the cluster administrator whether the "
+        "nodes of this one are down or lack the configured labels."
     ),
     rdma="no",
 )
@@ -108,7 +108,7 @@ NOT_TOLERATED = Reason(
     "Each node of the fabric that fits the pod has a taint that the pod does not tolerate.",
     remedy=(
         "If the pod is meant for these nodes, add a toleration for the taint to the pod. "
-        "Otherwise, choose another fabric with rdma.lab/fabric."
+        "Otherwise, set rdma.lab/fabric to another fabric."
     ),
     rdma="unsure",
 )
@@ -116,7 +116,9 @@ MANY_DEVICES = Reason(
     "DevicesExceedHCAs",
     "The pod sets rdma.lab/devices to more than the number of the fabric's HCAs, and what its "
     "nodes offer is unknown.",
-    remedy="Set rdma.lab/devices to at most the number of HCAs of a node, or remove it.",
+    remedy=(
+        "Set rdma.lab/devices to at most the number of HCAs of a node, or remove the annotation."
+    ),
     rdma="unsure",
 )
 CAPACITY_REASONS = (

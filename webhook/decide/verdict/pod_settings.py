@@ -16,8 +16,8 @@ HOST_NETWORK_WRONG = Reason(
     "HostNetworkWrong",
     "The pod has hostNetwork: true, but the fabric's devices work only in a pod's own network.",
     remedy=(
-        "Remove hostNetwork: true from the pod, or choose a fabric that works in the host network "
-        "with the annotation rdma.lab/fabric."
+        "Remove hostNetwork: true from the pod, or set the annotation rdma.lab/fabric to a "
+        "fabric that works in the host network."
     ),
     rdma="no",
 )

@@ -50,8 +50,9 @@ CARD_WITHOUT_RDMA_DEVICE = Code(
 )
 NODES_SLOWER = Code(
     "NodesSlower",
-    "All ports of a node run slower than the ports of nodes with the same GPUs and cards.",
-    "Compare the cables and switch ports. A job on both groups of nodes runs at the slower rate.",
+    "All ports of a node run slower than those of other nodes with the same GPUs and cards.",
+    "Compare the cables and switch ports. A job that runs on both slower and faster nodes runs "
+    "at the slower rate.",
 )
 
 
@@ -71,7 +72,7 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
 
 
 def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
-    """Yield nodes whose ports run slower than the ports of nodes with the same GPUs and cards."""
+    """Yield nodes whose ports run slower than those of others with the same GPUs and cards."""
     fastest_by_card: dict[tuple[object, ...], Group] = {}
     ordered = sorted(groups, key=lambda group: -(group.rate or 0))
     for group in ordered:

@@ -149,7 +149,7 @@ PORT_STATE_UNKNOWN = Code(
 )
 PORT_SLOW = Code(
     "PortSlow",
-    "A port runs slower than the fabric.",
+    "A port runs below the rate of the fabric.",
     "Reseat or replace the cable, and check the speed of the switch port.",
 )
 CARD_MISSING = Code(
@@ -228,7 +228,7 @@ def unknown_states(plan: FabricPlan) -> Iterator[Finding]:
 
 
 def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
-    """Yield ports slower than the fabric."""
+    """Yield ports below the rate of the fabric."""
     for node_ports, port in used_ports(plan):
         if port.rate_gbps is not None and port.rate_gbps < (plan.group.rate or 0):
             text = (

@@ -79,8 +79,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "Fewer than three runs can be compared, and the latency is above the limit of NVIDIA's own "
-    "test, or that test has no limit for it.",
+    "Fewer than three runs can be compared, and NVIDIA's own test has either no limit for the "
+    "latency or a lower one.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 OVER_RDMA = Code(

@@ -61,7 +61,7 @@ class MatrixForm(TypedDict):
     nodes: list[str]
     """The nodes in the run."""
     pairs: list[PairForm]
-    """Each pair that was measured, once for each direction."""
+    """Each pair that was measured, in one direction; the opposite direction is a separate pair."""
     findings: list[FindingForm]
     """What to check first, and findings on the run as a whole."""
 

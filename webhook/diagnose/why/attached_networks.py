@@ -19,8 +19,8 @@ from webhook.model.pod import at
 NETWORKS_NOT_ATTACHED = Code(
     "NetworksNotAttached",
     "There is no report that the secondary networks of the running pod were attached.",
-    "Ask the cluster administrator whether Multus is installed and running on the pod's node, and "
-    "create the pod again once it is.",
+    "Ask the cluster administrator whether Multus is installed and running on the pod's node, "
+    "and create the pod again once Multus runs there.",
 )
 CODES = (NETWORKS_NOT_ATTACHED,)
 

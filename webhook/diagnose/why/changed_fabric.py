@@ -14,9 +14,9 @@ from webhook.model.libraries import VARIABLES, ValueSource
 
 FABRIC_CHANGED = Code(
     "FabricChanged",
-    "The fabric has other devices, or another GID index or partition, than when the pod was "
-    "admitted, and the pod still has the old ones.",
-    "Create the pod again, so that it gets the present values of the fabric.",
+    "The fabric's devices, GID index or partition have changed since the pod was admitted, and "
+    "the pod still has the old values.",
+    "Create the pod again, so that it gets the fabric's current values.",
 )
 CODES = (FABRIC_CHANGED,)
 

@@ -19,7 +19,7 @@ WAITS_FOR_SIDECAR = Code(
 WAITS_FOR_INIT_CONTAINER = Code(
     "WaitsForInitContainer",
     "The pod's containers wait for an init container to end.",
-    "Read the log of the init container. If it waits for another pod, look at that one.",
+    "Read the log of the init container. If the container waits for another pod, look at that pod.",
 )
 CODES = (WAITS_FOR_SIDECAR, WAITS_FOR_INIT_CONTAINER)
 

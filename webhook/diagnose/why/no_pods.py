@@ -31,16 +31,18 @@ BEING_DELETED = Code(
     "BeingDeleted",
     "The controller, an object between it and its pods, or their namespace is being deleted, so "
     "there are no pods.",
-    "Wait until it is gone, and create it again, or create it in another namespace. An object that "
-    "a controller creates, such as the Job of a CronJob, is created again automatically.",
+    "Wait until the deletion is complete, and create the controller again, or create it in "
+    "another namespace. An object that a controller creates, such as the Job of a CronJob, is "
+    "created again automatically.",
 )
 WAITS_FOR_READY = Code(
     "WaitsForReady",
     "The StatefulSet lacks pods: with podManagementPolicy OrderedReady, it creates a pod only when "
     "those before it are ready.",
-    "Find out why the pod that it waits for is not ready. If that pod waits for the others, as the "
-    "ranks of a job do, set podManagementPolicy: Parallel. For that, delete the StatefulSet with "
-    "kubectl delete --cascade=orphan, which keeps its pods, and create it again.",
+    "Find out why the pod that the StatefulSet waits for is not ready. If that pod waits for "
+    "the others, as the ranks of a job do, delete the StatefulSet with kubectl delete "
+    "--cascade=orphan, which keeps its pods, and create it again with podManagementPolicy: "
+    "Parallel.",
 )
 CODES = (
     NO_PODS,

@@ -13,7 +13,7 @@ from webhook.model.names import first_names, natural_key, shortened_list
 INSUFFICIENT = Code(
     "Insufficient",
     "The pod is pending: no node that it may use has enough of a resource free.",
-    "Wait until a pod that holds it ends, or request a smaller amount.",
+    "Wait until a pod that holds the resource ends, or request a smaller amount.",
 )
 _MAX_HOLDERS = 4
 

@@ -31,7 +31,7 @@ VOLUME_CLAIM_UNBOUND = Code(
 )
 VOLUME_ELSEWHERE = Code(
     "VolumeElsewhere",
-    "The pod is pending: only other nodes can reach a volume that it mounts.",
+    "The pod is pending: one of its volumes cannot be reached from any node that otherwise fits.",
     "Let the pod run on the volume's nodes (kubectl get pv -o yaml: nodeAffinity), or give it a "
     "claim whose volume the nodes with its devices can reach.",
 )
@@ -66,8 +66,8 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     if _ELSEWHERE.search(message):
         names = shortened_list(evidence.pod.spec.volume_claim_names)
         text = (
-            f"The pod is pending: only other nodes can reach the volume of one of its claims "
-            f"({names}). The scheduler reports: {cut(message)}"
+            "The pod is pending: no node that otherwise fits can reach the volume of one of its "
+            f"claims ({names}). The scheduler reports: {cut(message)}"
         )
         yield VOLUME_ELSEWHERE.finding("error", text)
 

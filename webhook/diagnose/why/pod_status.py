@@ -73,8 +73,9 @@ REJECTED_BY_NODE = Code(
     "RejectedByNode",
     "The kubelet refused the pod after it was assigned to the node, for example because a device "
     "was already taken.",
-    "Create the pod again, unless its controller does. If that is refused too, ask the cluster "
-    "administrator about the node, and for UnexpectedAdmissionError about its device plugins.",
+    "Create the pod again, unless its controller does. If the new pod is refused too, ask the "
+    "cluster administrator about the node or, if the reason is UnexpectedAdmissionError, about "
+    "the node's device plugins.",
 )
 OTHER_EVENT = Code(
     "Event", "There is another Event of type Warning about the pod or one of its controllers."

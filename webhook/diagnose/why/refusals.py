@@ -26,8 +26,8 @@ from webhook.model.quantity import resource_billionths
 QUOTA_EXCEEDED = Code(
     "QuotaExceeded",
     "The controller cannot create a pod: a ResourceQuota of the namespace does not allow it.",
-    "Ask the cluster administrator to raise the quota, request less, or delete pods that use it: "
-    "kubectl describe quota. The controller then creates the pod automatically.",
+    "Request less, delete pods that use the quota, or ask the cluster administrator to raise "
+    "it: kubectl describe quota. The controller then creates the pod automatically.",
 )
 WEBHOOK_SILENT = Code(
     "WebhookSilent",
@@ -39,8 +39,9 @@ POD_SECURITY_REFUSED = Code(
     "PodSecurityRefused",
     "The controller cannot create a pod: the namespace enforces a Pod Security level that the pod "
     "does not meet.",
-    "Run the job in a namespace with the Pod Security level privileged: baseline and restricted "
-    "forbid IPC_LOCK, so a pod that meets them may have no RDMA.",
+    "Run the job in a namespace with the Pod Security level privileged: baseline and "
+    "restricted forbid IPC_LOCK, so RDMA might not work in a pod that meets one of these "
+    "levels.",
 )
 LIMIT_RANGE_EXCEEDED = Code(
     "LimitRangeExceeded",
@@ -105,8 +106,8 @@ def _quota(workload: Workload, start: str, name: str, amounts: str) -> Finding:
 def _quota_remedy(workload: Workload, name: str) -> str:
     arguments = shlex.join([name, "-n", workload.namespace])
     return (
-        f"Ask the cluster administrator to raise the quota {name}, request less, or delete pods "
-        f"that use it: kubectl describe quota {arguments}. The controller then creates the pod "
+        "Request less, delete pods that use the quota, or ask the cluster administrator to raise "
+        f"it: kubectl describe quota {arguments}. The controller then creates the pod "
         "automatically."
     )
 

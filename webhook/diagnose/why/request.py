@@ -29,7 +29,9 @@ NO_DEVICE_REQUESTED = Code(
     "NoDeviceRequested", "No container requests a GPU, an RDMA resource or another device."
 )
 REQUESTS = Code("Requests", "A container requests extended resources, such as GPUs and NICs.")
-ANNOTATIONS = Code("Annotations", "The pod has annotations of the webhook, other than its status.")
+ANNOTATIONS = Code(
+    "Annotations", "The pod has annotations of the webhook, other than rdma.lab/status."
+)
 NO_ANNOTATIONS = Code("NoAnnotations", f"The pod has no annotation {ENABLE_ANNOTATION}.")
 
 _MAX_VALUE = 120

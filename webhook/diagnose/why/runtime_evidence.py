@@ -66,7 +66,7 @@ TRANSPORT_UNKNOWN = Code(
 NO_CHANNEL = Code(
     "NoChannel",
     "The log shows no NCCL channel to another node.",
-    "If the job runs on several nodes, run this command again after it starts to communicate.",
+    "If the job runs on several nodes, run this command again after the job starts to communicate.",
 )
 NOTHING_LOGGED = Code("NothingLogged", "The log has no lines from NCCL or UCX.", _USE_INFO)
 CODES = (

@@ -44,8 +44,8 @@ STATUS_UNREADABLE = Code(
 )
 STATUS_NOT_OURS = Code(
     "StatusNotOurs",
-    "The pod has an rdma.lab/status that does not prove a call: it is incomplete, nothing "
-    "that it names is left in the pod, or the pod's namespace lacks the label.",
+    "The pod has an rdma.lab/status that does not prove a call: the status is incomplete, "
+    "nothing that it names is left in the pod, or the pod's namespace lacks the label.",
     "Remove rdma.lab/status from the manifest that the pod was created from, and create the pod "
     "again.",
 )

@@ -6,6 +6,7 @@ from tests.generated_pages import DOCS, assert_up_to_date
 from tests.unit.diagnose.verify.measured_runs import Outcome, measured_run
 from webhook.diagnose.verify.matrix_output import matrix_text
 from webhook.diagnose.verify.results import NodePair
+from webhook.diagnose.verify.runs.plan import all_pair_rounds
 
 PAGE = DOCS / "verify.md"
 NODES = ("v100-01", "v100-02", "v100-03", "v100-04")
@@ -18,7 +19,8 @@ def _outcome(pair: NodePair, device: str) -> Outcome:
 
 
 def test_the_example() -> None:
-    """The example is the output for a run, graded from outputs of perftest."""
-    report = measured_run(NODES, _outcome, devices=("mlx5_0", "mlx5_1"))
+    """The example is the output of a run with --all-pairs, graded from outputs of perftest."""
+    pairs = [pair for pairs_at_once in all_pair_rounds(NODES) for pair in pairs_at_once]
+    report = measured_run(NODES, _outcome, pairs=pairs, devices=("mlx5_0", "mlx5_1"))
     section = f"\n```text\n{matrix_text(report, width=100)}```\n"
     assert_up_to_date(PAGE, "<!-- matrix -->", "<!-- end of matrix -->", section)

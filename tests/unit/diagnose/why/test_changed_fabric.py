@@ -51,7 +51,7 @@ def test_devices_that_were_corrected() -> None:
         "Container trainer has NCCL_IB_HCA==mlx5_0,mlx5_1, and the fabric has =mlx5_4,mlx5_5 now."
     )
     assert explanation.answer.remedy == (
-        "Create the pod again, so that it gets the present values of the fabric."
+        "Create the pod again, so that it gets the fabric's current values."
     )
 
 

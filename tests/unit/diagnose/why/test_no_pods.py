@@ -607,7 +607,9 @@ def test_a_controller_that_is_being_deleted() -> None:
             "the removal of its finalizers (x/y)."
         ),
     )
-    assert finding.remedy.startswith("Wait until it is gone, and create it again")
+    assert finding.remedy.startswith(
+        "Wait until the deletion is complete, and create the controller again"
+    )
     metadata = {"name": "a-1", "deletionTimestamp": LATER}
     (finding,) = now("CronJob", controller("Job", metadata=metadata))
     assert finding.text == "CronJob a has no pods, since Job a-1 is being deleted."

@@ -213,7 +213,10 @@ def test_many_nodes_are_counted() -> None:
     nodes = [node(f"n{number}", gpus="8") for number in range(11)]
     (finding,) = now(FULL, *nodes)
     assert "(n0, n1, n2 and 8 more)" in finding.text
-    assert finding.remedy == "Wait until a pod that holds it ends, or request a smaller amount."
+    assert (
+        finding.remedy
+        == "Wait until a pod that holds the resource ends, or request a smaller amount."
+    )
 
 
 def test_a_taint() -> None:

@@ -101,7 +101,10 @@ def test_a_volume_elsewhere(reason: str) -> None:
     """The volume's own nodes are the remedy."""
     finding = now(f"0/1 nodes are available: {reason}.")[0]
     assert finding.code == "VolumeElsewhere"
-    assert "only other nodes can reach the volume of one of its claims (data)" in finding.text
+    assert (
+        "no node that otherwise fits can reach the volume of one of its claims (data)"
+        in finding.text
+    )
 
 
 def test_a_pod_with_a_node() -> None:

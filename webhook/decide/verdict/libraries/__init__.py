@@ -53,7 +53,7 @@ ENV_UNSEEN = Reason(
     "The variables of envFrom may turn RDMA off, but admission cannot see them.",
     remedy=(
         "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET, "
-        "NCCL_NET_PLUGIN or NCCL_IB_HCA, or set all four in env, which overrides envFrom: "
+        "NCCL_NET_PLUGIN or NCCL_IB_HCA. Or set all four in env, which overrides envFrom: "
         "NCCL_IB_DISABLE=0, NCCL_NET=IB, NCCL_NET_PLUGIN=none and the fabric's NCCL_IB_HCA. "
         f"{_WHO_READS_THEM}"
     ),
@@ -65,15 +65,16 @@ FILE_UNSEEN = Reason(
     "see its content.",
     remedy=(
         "Check that the file sets none of NCCL_IB_DISABLE, NCCL_NET and NCCL_IB_HCA, and neither "
-        "of Open MPI's parameters pml and btl, or set the variables (for Open MPI "
-        f"OMPI_MCA_pml=ucx) in env instead. {_WHO_READS_THEM}"
+        "of Open MPI's parameters pml and btl. Or set the variables in env (for Open MPI, "
+        f"OMPI_MCA_pml=ucx). {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
 VALUE_UNSEEN = Reason(
     "ValueUnseen",
-    "The value of a variable that may turn RDMA off comes from valueFrom or $(NAME), and admission "
-    "cannot see it; or $(NAME) stays as it is, since env does not define NAME before it.",
+    "The value of a variable that may turn RDMA off comes from valueFrom or $(NAME), and "
+    "admission cannot see it; or $(NAME) stays as it is, since env does not define NAME "
+    "earlier.",
     remedy=(
         "Check that the value does not turn RDMA off, or write it in env as a literal `value`. Put "
         f"NAME before the variable that refers to it. {_WHO_READS_THEM}"

@@ -82,7 +82,7 @@ def ring_rounds(nodes: Sequence[str]) -> list[Round]:
 
 
 def all_pair_rounds(nodes: Sequence[str]) -> list[Round]:
-    """Pair each node with every other node, once.
+    """Pair each node with all the others, once.
 
     This is the circle method of round-robin tournaments: one node stays, the others move by one
     seat, so that n nodes need n - 1 rounds, or n if their number is odd.
