@@ -19,7 +19,7 @@ import pytest
 from tests.builders import container, env
 from tests.integration.programs import require_program
 from webhook.decide.settings.effective import effective_env
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.setting import CommandSettings
 from webhook.model.pod import Pod
 
@@ -85,7 +85,7 @@ def run(words: list[str], folder: Path) -> list[Got]:
 def read(words: list[str]) -> CommandSettings:
     """Read the same command."""
     manifest = {"spec": {"containers": [container(command=words, env=env(**ENV))]}}
-    return CommandReader(Pod(manifest)).settings(("spec", "containers", 0))
+    return SettingsReader(Pod(manifest)).settings(("spec", "containers", 0))
 
 
 def expected(settings: CommandSettings) -> dict[str, str | None]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import Claim, brings_gpu, may_claim_gpu
@@ -111,7 +111,7 @@ class PodAnalysis(NamedTuple):
     #: The commands that the containers of the original run.
     commands: Commands
     #: The settings that those commands make.
-    command_reader: CommandReader
+    settings_reader: SettingsReader
     #: Whether there was an earlier call for this pod.
     called_before: bool = False
     #: Whether the status on the pod is from a call with another configuration.

@@ -24,7 +24,7 @@ from webhook.decide.examine.foreign_nic import FOREIGN_NIC, FOREIGN_REMEDY, fore
 from webhook.decide.examine.node_selection import unknown_label_messages
 from webhook.decide.examine.targets import Selection, select
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.errors import ShapeError
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import claims_of
@@ -150,7 +150,7 @@ def examine(
         resolution = resolve(
             pod, container_devices, annotations, decision_input, earlier_fabric, claims=claims
         )
-    reader = CommandReader(pod, decision_input.namespace.config_maps)
+    reader = SettingsReader(pod, decision_input.namespace.config_maps)
     analysis = PodAnalysis(
         fabric=resolution.fabric,
         targets=tuple([_as_its_command_runs(target, reader) for target in selection.targets]),
@@ -162,7 +162,7 @@ def examine(
         containers={container.path: container for container in pod.containers},
         claims=claims,
         commands=commands,
-        command_reader=reader,
+        settings_reader=reader,
         workload_settings=decision_input.workload_settings,
         called_before=bool(earlier.config),
         status_from_other_configuration=from_other_configuration,
@@ -212,7 +212,7 @@ def _devices_of(pod: Pod, configuration: CompiledConfiguration) -> ContainerDevi
 _MAX_PROBLEMS = 4  # the most containers and values that a message names
 
 
-def _as_its_command_runs(target: Target, reader: CommandReader) -> Target:
+def _as_its_command_runs(target: Target, reader: SettingsReader) -> Target:
     """Return a target with the user to whom its command certainly changes."""
     user = reader.settings(target.path).user
     return target._replace(user="other") if user is not None and user.certain else target

@@ -231,7 +231,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 
 def _warn_dropped(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
     """Warn about variables that a target's command drops, and that no file replaces."""
-    settings = analysis.command_reader.settings(target.path)
+    settings = analysis.settings_reader.settings(target.path)
     if not settings.drops_env:
         return
     env, fabric = draft.container(target.path).env, analysis.fabric
@@ -266,7 +266,7 @@ def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[R
 def _is_needed(analysis: PodAnalysis, target: Target) -> bool:
     container = analysis.containers[target.path]
     return bool(
-        container.env_from or analysis.command_reader.settings(target.path).env_dropped_by
+        container.env_from or analysis.settings_reader.settings(target.path).env_dropped_by
     ) or may_lack_env(analysis.original, target.path, analysis.commands, container.env)
 
 

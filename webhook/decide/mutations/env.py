@@ -220,7 +220,7 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
     else:
         draft.append((*container.path, "env"), *missing)
         draft.applied(container.name, ADDED, f"set {names_text}")
-    settings = analysis.command_reader.settings(container.path)
+    settings = analysis.settings_reader.settings(container.path)
     if settings.changes_env:
         user_env = effective_env(user_env, settings, draft.container(container.path).env)
     if user_env:

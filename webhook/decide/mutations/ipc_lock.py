@@ -142,7 +142,7 @@ def _allow_locking(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
 def _add(draft: Draft, analysis: PodAnalysis, target: Target, *, misspelled: bool) -> None:
     reason = ineffective_reason(analysis.original, target, analysis.configuration.defaults)
     draft.append((*target.path, "securityContext", "capabilities", "add"), CAPABILITY)
-    raised = reason is not None and _raise(draft, analysis, target)
+    raised = reason is not None and _raise_memlock(draft, analysis, target)
     details = f", and {_RAISED}" if raised else ""
     purpose = ", so that memory can be registered" if reason is None else ""
     draft.applied(target.name, ADDED, f"added capability IPC_LOCK{purpose}{details}")
@@ -161,7 +161,7 @@ def _leave(
     no_effect_reason = ineffective_reason(
         analysis.original, target, analysis.configuration.defaults
     )
-    if no_effect_reason is not None and _raise(draft, analysis, target):
+    if no_effect_reason is not None and _raise_memlock(draft, analysis, target):
         draft.applied(target.name, RAISED, _RAISED)
     else:
         draft.already(target.name, reason, message)
@@ -174,7 +174,7 @@ def _without_capability(draft: Draft, analysis: PodAnalysis, target: Target, lev
     if memlock == "unlimited":
         message = f"not added: Pod Security {level} forbids it, and memlock is unlimited"
         draft.skipped(target.name, POD_SECURITY, message)
-    elif _raise(draft, analysis, target):
+    elif _raise_memlock(draft, analysis, target):
         message = f"{_RAISED}; Pod Security {level} forbids IPC_LOCK"
         draft.applied(target.name, RAISED, message)
     elif _is_raised(draft, analysis, target):
@@ -200,7 +200,7 @@ def _report_refusal(draft: Draft, analysis: PodAnalysis, target: Target, level: 
 _RAISED = "annotated the pod, so that NRI raises memlock"
 
 
-def _raise(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
+def _raise_memlock(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
     """Add annotations that raise memlock, if the site has the plugin; return whether any."""
     if analysis.configuration.defaults.memlock != "nri":
         return False
@@ -238,7 +238,7 @@ def _circumstance(analysis: PodAnalysis, target: Target, reason: Reason) -> str:
     """Return when IPC_LOCK has no effect; a command that changes the user is named."""
     if reason is USER_NAMESPACE:
         return "with hostUsers: false"
-    user = analysis.command_reader.settings(target.path).user
+    user = analysis.settings_reader.settings(target.path).user
     if user is None or not user.certain:
         return "for non-root users"
     return f"after {user.source.removesuffix(' in its command'):.30}"

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from webhook.decide.launchers.commands import MPI_BY_LAUNCHER, RAY_HEAD, Commands
 from webhook.decide.launchers.openmpi import shows_other_mpi
 from webhook.decide.launchers.roles import launchers_of
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.setting import NO_SETTINGS, CommandSettings, Setting
 from webhook.decide.shell.argv import basename
 from webhook.errors import ShapeError
@@ -24,7 +24,7 @@ _LAUNCHER = "in the launcher's command"
 
 
 def rank_settings(
-    pod: Pod, path: Path, commands: Commands, reader: CommandReader
+    pod: Pod, path: Path, commands: Commands, reader: SettingsReader
 ) -> CommandSettings:
     """Return what ranks in other pods get from the launcher in the container at `path`."""
     settings = reader.settings_with_files(path)
@@ -60,7 +60,7 @@ def settings_of_launchers(
 
 
 def _settings_of_pod(pod: Pod, config_maps: ConfigMaps) -> Iterable[CommandSettings]:
-    commands, reader = Commands(pod), CommandReader(pod, config_maps)
+    commands, reader = Commands(pod), SettingsReader(pod, config_maps)
     for index, evidence in launchers_of(pod, commands).items():
         if evidence.ranks_in_other_pods:
             yield rank_settings(pod, ("spec", "containers", index), commands, reader)

@@ -21,7 +21,7 @@ from webhook.model.pod.hooks import HookCommand, hook_commands
 _MAX_OCCURRENCES = 1024
 
 
-class CommandReader:
+class SettingsReader:
     """The settings of one pod's commands, each read once, on demand.
 
     `config_maps` are the known ConfigMaps, which only a preview may have.

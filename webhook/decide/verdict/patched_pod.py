@@ -58,7 +58,7 @@ class PatchedTarget(NamedTuple):
         cls, target: Target, pod: Pod, analysis: PodAnalysis, claims: Claims = _NO_CLAIMS
     ) -> PatchedTarget:
         """Return the view of a target in `pod`, the pod after all mutations."""
-        path, reader = target.path, analysis.command_reader
+        path, reader = target.path, analysis.settings_reader
         visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         settings = _settings(analysis, path)
         container, declared_env = pod.container(path), reader.env(path)
@@ -173,7 +173,7 @@ class PatchedPod(NamedTuple):
 
 def _settings(analysis: PodAnalysis, path: Path) -> CommandSettings:
     """Return what the command of a container, its hooks, its workload and its files set."""
-    reader, original = analysis.command_reader, analysis.containers[path]
+    reader, original = analysis.settings_reader, analysis.containers[path]
     by_command = with_possible(reader.settings_with_files(path), reader.written_by_hooks(path))
     settings = overridden_by(by_command, analysis.workload_settings)
     return with_library_files(settings, analysis.original, original, analysis.namespace.config_maps)

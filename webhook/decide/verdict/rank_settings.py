@@ -52,7 +52,7 @@ def _settings_of_ranks(analysis: PodAnalysis, path: Path) -> Mapping[str, Settin
     Some launchers pass all of these on; the others do so with a name in `-x`, where the command
     may only have a default.
     """
-    pod, commands, reader = analysis.original, analysis.commands, analysis.command_reader
+    pod, commands, reader = analysis.original, analysis.commands, analysis.settings_reader
     settings = rank_settings(pod, path, commands, reader).certain
     if reader.settings_with_files(path).drops_env:
         return settings
@@ -82,7 +82,7 @@ def _mpi_verdict(
 
     Open MPI's ranks get the launcher's OMPI_*.
     """
-    path, reader = launcher.path, analysis.command_reader
+    path, reader = launcher.path, analysis.settings_reader
     is_certain = moves_data_by_mpi(reader.text_with_files(path))
     if not is_certain and not _may_use_mpi(analysis, path):
         return None
@@ -102,7 +102,7 @@ def _mpi_verdict(
 
 def _may_use_mpi(analysis: PodAnalysis, path: Path) -> bool:
     """Return whether MPI starts a program that shows no library."""
-    reader = analysis.command_reader
+    reader = analysis.settings_reader
     own_env = without_ours(reader.env(path).variables, analysis.fabric)
     return bool(analysis.commands.launches(path)) and shows_no_library(
         reader.text_with_files(path), own_env

@@ -23,7 +23,7 @@ from webhook.diagnose.discover.port_checks import (
     unknown_states,
 )
 from webhook.diagnose.discover.port_selection import NodePorts
-from webhook.diagnose.discover.site import MergedNode, gbps
+from webhook.diagnose.discover.site import MergedNode, rate_text
 from webhook.diagnose.discover.used_ports import most_common
 from webhook.model.finding import Code, Finding, Location, severity
 from webhook.model.names import shortened_list
@@ -79,8 +79,8 @@ def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
         fastest = fastest_by_card.setdefault((group.product, group.card_kind), group)
         if group.rate is not None and fastest.rate is not None and group.rate < fastest.rate:
             text = (
-                f"all ports run at {gbps(group.rate)}, but those of nodes with the same GPUs and "
-                f"cards ({shortened_list(fastest.nodes)}) run at {gbps(fastest.rate)}"
+                f"all ports run at {rate_text(group.rate)}, but those of nodes with the same GPUs "
+                f"and cards ({shortened_list(fastest.nodes)}) run at {rate_text(fastest.rate)}"
             )
             yield NODES_SLOWER.finding("warning", text, location=Location(nodes=group.nodes))
 

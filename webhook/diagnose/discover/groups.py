@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.port_selection import CardKind, NodePorts
-from webhook.diagnose.discover.site import MergedPort, gbps
+from webhook.diagnose.discover.site import MergedPort, rate_text
 from webhook.model.names import natural_key
 
 
@@ -170,7 +170,7 @@ def _two_cards(device: str, foreign: NodePorts, ours: NodePorts) -> str:
 
 
 def _port_text(port: MergedPort) -> str:
-    parts = [port.model or "a card", port.link_layer or "", gbps(port.rate_gbps)]
+    parts = [port.model or "a card", port.link_layer or "", rate_text(port.rate_gbps)]
     return " ".join(part for part in parts if part)
 
 
@@ -224,9 +224,9 @@ def _obstacle(instances: Sequence[MergedPort], group: Group) -> Obstacle | None:
         return Obstacle(text, is_down=state == "Down")
     rates = {port.rate_gbps for port in active}
     if group.rate not in rates and None not in rates:
-        other_rates = ", ".join(gbps(rate) for rate in sorted(rate for rate in rates if rate))
+        other_rates = ", ".join(rate_text(rate) for rate in sorted(rate for rate in rates if rate))
         share = _share_of_nodes(active, group)
-        text = f"{other_rates}{share}; the fabric's rate is {gbps(group.rate)}"
+        text = f"{other_rates}{share}; the fabric's rate is {rate_text(group.rate)}"
         return Obstacle(text, is_down=False)
     return None
 

@@ -13,7 +13,7 @@ from webhook.diagnose.discover.fabric_entry import FabricEntryForm, ResourceEntr
 from webhook.diagnose.discover.groups import Devices, Group, devices_of, names_for
 from webhook.diagnose.discover.plan_fields import HcaList, HostInterface, hca_list, host_interface
 from webhook.diagnose.discover.plan_match import Match, match_entry_form, matches
-from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, gbps
+from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, rate_text
 from webhook.model.fabric import Mode
 from webhook.model.finding import Code, Finding, Location
 from webhook.model.names import counted, shortened_list
@@ -123,7 +123,7 @@ def _add_link(
     if group.rate is not None and group.rate.is_integer():
         entry["rateGbps"], reason_by_field["rateGbps"] = int(group.rate), _rate_reason(group)
     elif group.rate is not None:
-        omission = f"rateGbps is omitted, since {gbps(group.rate)} is not a whole number"
+        omission = f"rateGbps is omitted, since {rate_text(group.rate)} is not a whole number"
         reason_by_field["linkLayer"] += f"; {omission}"
 
 
@@ -233,7 +233,7 @@ def describe_group(group: Group) -> str:
     """Describe a group: "2 nodes (a, b), NVIDIA-H100-80GB-HBM3, InfiniBand 400 Gb/s"."""
     count = counted(len(group.nodes), "node")
     gpus = group.product or ("no GPU" if group.without_gpus else "GPUs unknown")
-    rate = ", rate unknown" if group.rate is None else f" {gbps(group.rate)}"
+    rate = ", rate unknown" if group.rate is None else f" {rate_text(group.rate)}"
     link = f"{group.card_kind.link_layer}{rate}"
     split = f"; a separate fabric because {group.split_reason}" if group.split_reason else ""
     hardware = f"{gpus}, {group.model or 'card unknown'}, {link}"

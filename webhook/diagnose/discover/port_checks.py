@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.ports import pci_key
-from webhook.diagnose.discover.site import MergedNode, MergedPort, gbps
+from webhook.diagnose.discover.site import MergedNode, MergedPort, rate_text
 from webhook.diagnose.discover.used_ports import most_common, used_devices, used_ports
 from webhook.diagnose.tools.hardware import card_model, data_rate, link_capacity
 from webhook.diagnose.tools.observations import CardObservation, PcieLink
@@ -82,7 +82,7 @@ def slow_slots(plan: FabricPlan) -> Iterator[Finding]:
         if expected.limit == "PCIe" and too_slow:
             text = (
                 f"the PCI Express link of {port.name} ({_link(card.link)}) carries only "
-                f"{expected.gbps:.0f} of {gbps(port.rate_gbps)}"
+                f"{expected.gbps:.0f} of {rate_text(port.rate_gbps)}"
                 f"{f'; the card supports {_link(best_link)}' if best_link else ''}"
             )
             yield PCIE_LINK_SLOW.finding("error", text, location=node_ports.location(port))
@@ -232,8 +232,8 @@ def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
     for node_ports, port in used_ports(plan):
         if port.rate_gbps is not None and port.rate_gbps < (plan.group.rate or 0):
             text = (
-                f"{_name(node_ports.node, port)} runs at {gbps(port.rate_gbps)}, but the fabric "
-                f"runs at {gbps(plan.group.rate)}"
+                f"{_name(node_ports.node, port)} runs at {rate_text(port.rate_gbps)}, but the "
+                f"fabric runs at {rate_text(plan.group.rate)}"
             )
             yield PORT_SLOW.finding("error", text, location=node_ports.location(port))
 

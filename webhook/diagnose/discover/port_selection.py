@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.discover.site import MergedNode, MergedPort, gbps
+from webhook.diagnose.discover.site import MergedNode, MergedPort, rate_text
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.model.finding import Location
 
@@ -130,7 +130,7 @@ def _exclusion_reason(
         return _unusable_reason(port)
     if port.virtual and port not in candidates:
         return "a virtual function, which a single pod gets"
-    rate = gbps(port.rate_gbps) if port.state in ("Active", None) else port.state
+    rate = rate_text(port.rate_gbps) if port.state in ("Active", None) else port.state
     if port.link_layer != fabric_card_kind.link_layer:
         bond = " bond" if "_bond_" in port.device else ""
         return f"{port.link_layer}{bond}, {rate}; the fabric is {fabric_card_kind.link_layer}"

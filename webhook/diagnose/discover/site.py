@@ -158,7 +158,7 @@ class MergedNode(NamedTuple):
         return self.properties.get("gpus") == "none"
 
 
-def gbps(rate: float | None) -> str:
+def rate_text(rate: float | None) -> str:
     """Return a rate as text: "400 Gb/s"."""
     return "unknown rate" if rate is None else f"{rate:g} Gb/s"
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.site import gbps
+from webhook.diagnose.discover.site import rate_text
 from webhook.diagnose.discover.used_ports import EqualNodes, ShownPort, equal_nodes
 from webhook.model.names import counted, natural_key
 from webhook.text.escape import visible
@@ -105,7 +105,7 @@ def picture(plans: Sequence[FabricPlan]) -> str:
 
 def _fabric(plan: FabricPlan, y: int) -> tuple[list[str], int]:
     """Draw a fabric: its title, the network as a bar, and its nodes in rows below."""
-    link = f"{plan.group.card_kind.link_layer} network, {gbps(plan.group.rate)}"
+    link = f"{plan.group.card_kind.link_layer} network, {rate_text(plan.group.rate)}"
     count = counted(len(plan.group.nodes), "node")
     about = ", ".join(filter(None, (count, plan.group.product, plan.group.model, plan.mode)))
     bar = y + _TITLE

@@ -11,7 +11,7 @@ import jsonpatch
 from webhook.decide.analysis import Mutation, PodAnalysis, Target
 from webhook.decide.draft import Draft
 from webhook.decide.launchers.commands import Commands
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.model.annotations import UserAnnotations
 from webhook.model.claims import claims_of
 from webhook.model.fabric import Defaults, Fabric, build_configuration
@@ -59,7 +59,7 @@ def run(
         containers={container.path: container for container in pod.containers},
         claims=claims_of(pod),
         commands=Commands(pod),
-        command_reader=CommandReader(pod),
+        settings_reader=SettingsReader(pod),
     )
     mutation.mutate(draft, analysis)
     assert manifest == before

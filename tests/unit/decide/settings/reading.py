@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.builders import container, env
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.setting import CommandSettings, Setting
 from webhook.model.pod import Pod
 
@@ -11,7 +11,7 @@ from webhook.model.pod import Pod
 def settings_of(*words: str, **variables: str) -> CommandSettings:
     """Read a container with these words and variables."""
     manifest = {"spec": {"containers": [container(command=list(words), env=env(**variables))]}}
-    return CommandReader(Pod(manifest)).settings(("spec", "containers", 0))
+    return SettingsReader(Pod(manifest)).settings(("spec", "containers", 0))
 
 
 def settings_in(script: str, **variables: str) -> CommandSettings:

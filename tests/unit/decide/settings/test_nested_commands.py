@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import container
 from tests.unit.decide.settings.reading import certain, possible, settings_in, settings_of
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.setting import Setting
 from webhook.model.pod import Pod
 
@@ -95,6 +95,6 @@ def test_variables_of_the_shell_before_the_last_command() -> None:
 def test_containers_that_share_a_long_script() -> None:
     """Each command of it counts once for each container."""
     member = container(command=["sh", "-c", "export NCCL_NET=Socket\n" * 1000 + "torchrun a"])
-    reader = CommandReader(Pod({"spec": {"containers": [member] * 3}}))
+    reader = SettingsReader(Pod({"spec": {"containers": [member] * 3}}))
     members = [reader.settings(("spec", "containers", index)) for index in range(3)]
     assert [certain(settings) for settings in members] == [SOCKET] * 3

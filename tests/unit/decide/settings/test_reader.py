@@ -5,7 +5,7 @@ import pytest
 from tests.builders import container
 from tests.growth import MAX_CPU_RATIO, cpu_ratio
 from tests.unit.decide.settings.reading import certain, possible, settings_in, settings_of
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.setting import NO_SETTINGS
 from webhook.decide.shell.scripts import SHORT
 from webhook.model.pod import Pod
@@ -263,7 +263,7 @@ def test_each_container_is_read_once() -> None:
     """Two containers have settings of their own, and share the limits of the pod."""
     words = ["env", "NCCL_NET=Socket", "torchrun"]
     members = [container(command=words), container("b"), container("c", command=words)]
-    reader = CommandReader(Pod({"spec": {"containers": members}}))
+    reader = SettingsReader(Pod({"spec": {"containers": members}}))
     first = reader.settings(("spec", "containers", 0))
     assert reader.settings(("spec", "containers", 0)) is first
     assert reader.settings(("spec", "containers", 1)) is NO_SETTINGS
@@ -274,7 +274,7 @@ def test_containers_share_the_limits_of_their_pod() -> None:
     """A script that many containers run costs its commands each time; the last are not read."""
     words = ["sh", "-c", "export NCCL_NET=Socket\n" * 1000 + "torchrun a"]
     pod = Pod({"spec": {"containers": [container(str(i), command=words) for i in range(9)]}})
-    reader = CommandReader(pod)
+    reader = SettingsReader(pod)
     members = [reader.settings(("spec", "containers", index)) for index in range(9)]
     assert certain(members[0]) == SOCKET
     assert (certain(members[8]), possible(members[8])) == ({}, SOCKET)

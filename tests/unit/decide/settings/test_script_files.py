@@ -11,7 +11,7 @@ from tests.builders import pod as pod_of
 from tests.case_names import case_name
 from tests.unit.decide.settings.reading import certain, possible
 from webhook.decide.settings.config_map_names import config_maps_of_pod
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.script_files import (
     ScriptFile,
     config_maps_with_scripts,
@@ -41,7 +41,7 @@ def read(*words: str, maps: Any = None, **variables: str) -> CommandSettings:
     """Read the command of that pod; `maps` are the files of `m`, or all ConfigMaps."""
     config_maps = maps if not maps or isinstance(next(iter(maps.values())), dict) else {"m": maps}
     manifest = manifest_of(*words, env=env(**variables))
-    return CommandReader(Pod(manifest), config_maps or {}).settings_with_files(PATH)
+    return SettingsReader(Pod(manifest), config_maps or {}).settings_with_files(PATH)
 
 
 def read_script(script: str, **files: str) -> CommandSettings:
@@ -239,7 +239,7 @@ def test_a_script_that_is_not_known() -> None:
 
 def test_mutations_do_not_see_scripts() -> None:
     """Admission cannot read them."""
-    reader = CommandReader(Pod(manifest_of("bash", "/scripts/a")), {"m": {"a": OFF}})
+    reader = SettingsReader(Pod(manifest_of("bash", "/scripts/a")), {"m": {"a": OFF}})
     assert reader.settings(PATH) is NO_SETTINGS
     assert certain(reader.settings_with_files(PATH)) == SOCKET
     assert reader.settings_with_files(PATH) is reader.settings_with_files(PATH)
@@ -248,7 +248,7 @@ def test_mutations_do_not_see_scripts() -> None:
 
 def test_a_command_without_files_is_read_once() -> None:
     """Both readings are the same."""
-    reader = CommandReader(Pod(manifest_of("sh", "-c", OFF)), {"m": {"a": OFF}})
+    reader = SettingsReader(Pod(manifest_of("sh", "-c", OFF)), {"m": {"a": OFF}})
     assert reader.settings_with_files(PATH) is reader.settings(PATH)
     assert reader.text_with_files(PATH) == f"sh\n-c\n{OFF}"
 
@@ -324,7 +324,7 @@ def test_containers_share_the_limits() -> None:
         manifest = manifest_of("bash", words[0])
         container = manifest["spec"]["containers"][0]
         manifest["spec"]["containers"] += [{**container, "name": "b", "command": ["sh", words[1]]}]
-        reader = CommandReader(Pod(manifest), maps)
+        reader = SettingsReader(Pod(manifest), maps)
         paths: list[Path] = [PATH, ("spec", "containers", 1)]
         return [certain(reader.settings_with_files(path)) for path in paths]
 
@@ -336,7 +336,7 @@ def test_several_words_for_a_file() -> None:
     """Its text counts once."""
     words = "/scripts/a /scripts//a /scripts/./a"
     pod = Pod(manifest_of("sh", "-c", words))
-    reader = CommandReader(pod, {"m": {"a": '{"NCCL_NET": "Socket"}'}})
+    reader = SettingsReader(pod, {"m": {"a": '{"NCCL_NET": "Socket"}'}})
     assert reader.script_texts(PATH) == ['{"NCCL_NET": "Socket"}']
     settings = reader.settings_with_files(PATH)
     assert [setting.source for setting in settings.possible] == ["text in key a of ConfigMap m"]
@@ -359,14 +359,14 @@ def test_a_script_gets_what_a_config_map_sets() -> None:
     """An assignment in it changes a variable of envFrom, which is exported."""
     manifest = manifest_of("bash", "/scripts/a", envFrom=[{"configMapRef": {"name": "n"}}])
     maps = {"m": {"a": "NCCL_NET=Socket\n./train\n"}, "n": {"NCCL_NET": "IB"}}
-    assert certain(CommandReader(Pod(manifest), maps).settings_with_files(PATH)) == SOCKET
+    assert certain(SettingsReader(Pod(manifest), maps).settings_with_files(PATH)) == SOCKET
 
 
 def test_the_texts_of_scripts_have_a_limit() -> None:
     """One that exceeds what is left is skipped."""
     files = {"a": "a", "b": "b" * MAX_CHARACTERS, "c": "c" * (MAX_CHARACTERS - 1), "d": "", "e": ""}
     pod = Pod(manifest_of("sh", "-c", " ".join(f"/scripts/{name}" for name in (*files, "f"))))
-    reader = CommandReader(pod, {"m": files})
+    reader = SettingsReader(pod, {"m": files})
     assert reader.script_texts(PATH) == [files["a"], files["c"]]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import container
-from webhook.decide.settings.reader import CommandReader
+from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.setting import Setting
 from webhook.model.pod import Pod
 
@@ -20,7 +20,7 @@ def written(*scripts: str, **fields: Any) -> tuple[Setting, ...]:
     for script in scripts:
         fields["lifecycle"] = {"postStart": {"exec": {"command": ["sh", "-c", script]}}}
     manifest = {"spec": {"containers": [container(**fields)]}}
-    return CommandReader(Pod(manifest)).written_by_hooks(PATH)
+    return SettingsReader(Pod(manifest)).written_by_hooks(PATH)
 
 
 @pytest.mark.parametrize(

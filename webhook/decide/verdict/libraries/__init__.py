@@ -157,7 +157,7 @@ def _unseen_file(pod: PatchedPod, patched: PatchedTarget) -> MountedFile | None:
 
 
 def _scripts(pod: PatchedPod, patched: PatchedTarget) -> list[str]:
-    return pod.analysis.command_reader.script_texts(patched.target.path)
+    return pod.analysis.settings_reader.script_texts(patched.target.path)
 
 
 def _file_from_elsewhere(container: Container, scripts: list[str]) -> str:
