@@ -75,7 +75,7 @@ class Inspection:
     #: The earliest removal of the previous CA.
     retire_after: datetime | None
     #: A request that no replica has acted on yet: rotate or revoke; "" if there is none.
-    rotation_request: str
+    requested: str
     authorities: tuple[InspectedCa, ...]
     handshakes: tuple[Handshake, ...]
 
@@ -116,7 +116,7 @@ def inspect(api: Api, installation: Installation, addresses: Sequence[str] = ())
             )
         ),
         retire_after=authorities.retire_after if authorities else None,
-        rotation_request=(authorities.rotation_request or "") if authorities else "",
+        requested=(authorities.rotation_request or "") if authorities else "",
         authorities=inspected_cas,
         handshakes=_handshakes(api, installation, addresses, bundles, roles),
     )

@@ -184,8 +184,8 @@ def _state(inspection: Inspection) -> Iterator[str]:
         yield f"    {authority.role:<9} {fingerprint}  until {ends}  {presence}"
     if inspection.retire_after is not None:
         yield f"  the previous CA stays at least until {_moment(inspection.retire_after)}"
-    if inspection.rotation_request:
-        request = inspection.rotation_request
+    if inspection.requested:
+        request = inspection.requested
         yield f"  a request to {request} is pending; a replica starts it in its next round"
 
 
