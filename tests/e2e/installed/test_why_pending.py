@@ -168,7 +168,9 @@ def test_a_suspended_job(space: Space) -> None:
     space.create(document)
     answer = run_why(space, "job/paused")
     assert answer.code == 1
-    assert "Job paused is suspended (spec.suspend: true)" in " ".join(answer.out.split())
+    assert "Job paused has no pods, since it is suspended (spec.suspend: true)" in " ".join(
+        answer.out.split()
+    )
     missing = run_why(space, "job", "of-nobody")
     assert missing.code == 2
     assert f"there is no Job of-nobody in namespace {space.name}" in missing.err
