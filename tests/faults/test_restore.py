@@ -91,8 +91,11 @@ def test_etcd_is_restored(
             _bump(cluster, latest)
     began = time.monotonic()
     cluster.processes.until("API server ready", lambda: _is_ready(cluster))
-    with cluster.processes.without("kube-proxy"):
-        pass  # it waits for versions in the future, as every client that resumes its watches
+    # Kubernetes' documentation asks for this: kube-proxy waits for versions in the future, and the
+    # controllers wait for what they wrote after the snapshot.
+    for component in ("kube-proxy", "kube-controller-manager"):
+        with cluster.processes.without(component):
+            pass
     wait_for_api_server(cluster)
     wait_until_in_use(webhook, before)
     took = time.monotonic() - began
