@@ -193,12 +193,12 @@ def _unread_variables(
     indexed = variables.intersection(env_names)
     if not indexed:
         return set()
-    written = _written(container)
+    written = json_of(container)
     return {name for name in indexed if _occurs_once(name, written)}
 
 
-def _written(node: JsonObject) -> bytes:
-    """Return a part of the pod as JSON, b"" if it is nested too deeply for that."""
+def json_of(node: JsonObject) -> bytes:
+    """Return a pod, or a part of one, as JSON; b"" if it is nested too deeply for that."""
     try:
         return orjson.dumps(node)
     except orjson.JSONEncodeError:
@@ -257,7 +257,7 @@ def _reads_resource(volume: JsonObject) -> bool:
 
     The messages of the mutation `memory-limit` may then have the volume's name.
     """
-    written = _written(volume)
+    written = json_of(volume)
     return not written or b"resourceFieldRef" in written
 
 

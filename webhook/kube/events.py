@@ -139,7 +139,7 @@ def configuration_event(
 ) -> JsonObject:
     """Return an event about the FabricConfiguration.
 
-    `metadata` is that of the object, {} if there is none.
+    `metadata` is the object's own, {} if the object does not exist.
 
     One in about 4,000 other notices gets the same name. Such a notice has no event until the first
     event has expired, after an hour.

@@ -19,7 +19,7 @@ import orjson
 from webhook.admission.response import answer
 from webhook.admission.review import AdmissionRequest
 from webhook.decide.analysis import DecisionInput
-from webhook.decide.common_part import common_part
+from webhook.decide.common_part import common_part, json_of
 from webhook.model.annotations import asks_for_rdma
 from webhook.model.decision import Decision, Outcome
 from webhook.model.fabric import CompiledConfiguration
@@ -61,7 +61,7 @@ class Answered(NamedTuple):
     def copy_to_keep(self) -> Answered:
         """A copy to keep, of whose decision only what the log, metrics and Events need is left.
 
-        The body has the rest. What is kept also makes room in the processor's caches.
+        The body has the rest. A small copy leaves more of the processor's caches to new decisions.
         """
         outcomes = [
             Outcome(mutation, container, status, reason, "")
@@ -114,7 +114,7 @@ class DecisionCache:
         if not self._max_decisions or not asks_for_rdma(request.pod):
             return Answered.of(self._decide(request.pod, decision_input))
         part = common_part(request.pod, decision_input.configuration)
-        written = _written(part)
+        written = json_of(part)
         if not 0 < len(written) <= MAX_PART_BYTES:
             return Answered.of(self._decide(request.pod, decision_input))
         key = sha256(written).digest()
@@ -186,11 +186,3 @@ class DecisionCache:
             name=request.name[:MAX_NAME_LENGTH],
         )
         return new
-
-
-def _written(part: PodManifest) -> bytes:
-    """Return a common part as JSON, b"" if it is nested too deeply for that."""
-    try:
-        return orjson.dumps(part)
-    except orjson.JSONEncodeError:
-        return b""

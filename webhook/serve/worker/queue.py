@@ -1,4 +1,4 @@
-"""Fair sharing of the worker: limits in total and for each address, and turns."""
+"""Fair sharing of the worker, and of `/mutate` between large requests: limits, and turns."""
 
 from __future__ import annotations
 
