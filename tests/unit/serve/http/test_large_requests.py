@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -15,6 +14,7 @@ from tests.api_server import review_of
 from tests.builders import fabrics, gpu, pod
 from tests.server_state import configured
 from tests.unit.serve.client import JSON, Answer, Lines, request
+from tests.virtual_time import run, virtual_loop, virtual_time
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.model.decision import Decision
@@ -25,7 +25,12 @@ from webhook.serve.http.mutate import CROWDED, LARGE, Mutate
 from webhook.serve.metrics import Metrics
 
 #: Seconds that each decision takes.
-SLOW = 0.05
+SLOW = 0.0625
+
+
+@pytest.fixture(autouse=True)
+def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutate, "perf_counter", virtual_time)
 
 
 class Server:
@@ -39,7 +44,7 @@ class Server:
 
     def _decide(self, manifest: Any, decision_input: DecisionInput) -> Decision:
         self.decided.append(manifest["metadata"]["name"])
-        time.sleep(self._seconds)
+        virtual_loop().advance(self._seconds)
         return decide(manifest, decision_input)
 
     def ask(
@@ -67,7 +72,7 @@ def test_a_small_request_waits_for_one_large_request_at_most() -> None:
         assert server.decided.index("small") <= 2
         assert all([(await task).status == 200 for task in large])
 
-    asyncio.run(crowd())
+    run(crowd())
 
 
 def test_a_rest_is_as_long_as_the_request_before_it() -> None:
@@ -75,15 +80,15 @@ def test_a_rest_is_as_long_as_the_request_before_it() -> None:
 
     async def in_sequence() -> list[float]:
         server = Server()
-        began = time.perf_counter()
+        began = virtual_time()
         tasks = [server.ask("first"), server.ask("second"), server.ask("third")]
         ends = []
         for task in tasks:
             await task
-            ends.append(time.perf_counter() - began)
+            ends.append(virtual_time() - began)
         return ends
 
-    first, second, third = asyncio.run(in_sequence())
+    first, second, third = run(in_sequence())
     assert SLOW <= first < 2 * SLOW
     assert second >= 3 * SLOW
     assert third >= 5 * SLOW
@@ -95,11 +100,11 @@ def test_a_rest_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def in_sequence() -> float:
         server = Server(0.1)
-        began = time.perf_counter()
+        began = virtual_time()
         await asyncio.gather(server.ask("first"), server.ask("second"))
-        return time.perf_counter() - began
+        return virtual_time() - began
 
-    assert asyncio.run(in_sequence()) < 0.3
+    assert run(in_sequence()) < 0.3
 
 
 def test_addresses_take_turns() -> None:
@@ -112,7 +117,7 @@ def test_addresses_take_turns() -> None:
         await asyncio.gather(*tasks)
         return server.decided
 
-    assert asyncio.run(crowd()).index("other") == 1
+    assert run(crowd()).index("other") == 1
 
 
 def test_a_request_that_waits_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +129,7 @@ def test_a_request_that_waits_too_long_is_refused(monkeypatch: pytest.MonkeyPatc
         async with server.app._large_requests.turn("10.0.0.2", 60), asyncio.timeout(5):
             return await server.ask("late")
 
-    answer = asyncio.run(crowd())
+    answer = run(crowd())
     assert answer.status == 503
     assert json.loads(answer.body)["message"] == CROWDED
 
@@ -143,4 +148,4 @@ def test_a_request_whose_client_has_left_is_not_decided(monkeypatch: pytest.Monk
         assert server.decided == ["stays"]
 
     monkeypatch.setattr(mutate, "until_disconnect", disconnected)
-    asyncio.run(leave())
+    run(leave())

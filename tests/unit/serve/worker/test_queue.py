@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.virtual_time import run
 from webhook.errors import RequestError
 from webhook.serve.worker import queue as queue_module
 from webhook.serve.worker.queue import FairQueue, Quota
@@ -105,16 +106,16 @@ async def _shared(*waiting: tuple[str, float]) -> list[str]:
 
 def test_the_address_that_used_the_least_time_is_next() -> None:
     """A few addresses with slow requests do not make another one wait for all of them."""
-    order = asyncio.run(_shared(("a", 0.12), ("b", 0.35), ("c", 0.0), ("b", 0.0), ("c", 0.0)))
+    order = run(_shared(("a", 0.12), ("b", 0.35), ("c", 0.0), ("b", 0.0), ("c", 0.0)))
     assert order == ["a", "b", "c", "c", "a", "b"]
-    order = asyncio.run(_shared(("a", 0.12), ("a", 0.0), ("b", 0.25), ("b", 0.0)))
+    order = run(_shared(("a", 0.12), ("a", 0.0), ("b", 0.25), ("b", 0.0)))
     assert order == ["a", "b", "a", "b", "a"]  # 0.24 s, and 0.25 s
 
 
 def test_few_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise those of an attacker would fill the memory; then all are equal again."""
     monkeypatch.setattr(queue_module, "_MAX_ADDRESSES", 1)
-    order = asyncio.run(_shared(("a", 0.0), ("b", 0.25), ("a", 0.0), ("b", 0.0)))
+    order = run(_shared(("a", 0.0), ("b", 0.25), ("a", 0.0), ("b", 0.0)))
     assert order == ["a", "b", "a", "b", "a"]
 
 
