@@ -23,8 +23,8 @@ import uvloop
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from tests.waiting import PATIENCE, until
+from webhook.serve import worker_supervisor
 from webhook.serve.server import ServeOptions, WebhookServer
-from webhook.serve.worker import supervisor
 
 _HOUR = timedelta(hours=1)
 #: The name at which an API server calls the webhook.
@@ -51,10 +51,10 @@ _NICEST = 1
 _PROGRAM = """\
 import json, sys
 from pathlib import Path
-from webhook.serve.worker import supervisor
+from webhook.serve import worker_supervisor
 from webhook.serve.server import ServeOptions, serve
 given = json.loads(sys.argv[1])
-supervisor.NICEST = given.pop("nicest")
+worker_supervisor.NICEST = given.pop("nicest")
 files = {key: Path(given.pop(key)) for key in ("config", "tls_cert", "tls_key")}
 sys.exit(serve(ServeOptions(**files, **given)))
 """
@@ -208,7 +208,7 @@ class Running(_Server):
     def __init__(self, tls: Certificates, config: Path | None, **options: Any) -> None:
         self.tls = tls
         self.config = config
-        supervisor.NICEST = _NICEST
+        worker_supervisor.NICEST = _NICEST
         given = {
             "poll_seconds": 0.1, "drain_seconds": 0.0, "log_level": "error",
             "preview_seconds": _PREVIEW_SECONDS, **options,

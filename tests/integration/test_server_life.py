@@ -233,7 +233,7 @@ def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
         # The preview gets processor time, and enough of it, however busy the machine is.
         [
             *(sys.executable, "-c"),
-            "from webhook.serve.worker import supervisor; supervisor.NICEST = 1; "
+            "from webhook.serve import worker_supervisor; worker_supervisor.NICEST = 1; "
             + _SERVE.format(f"dev=True, preview_seconds=120.0, {free}, announce=print"),
         ],
         cwd=_ROOT,

@@ -18,10 +18,10 @@ import pytest
 
 from tests.integration.serving import UID, Certificates, Process, Reply, Running, fabrics, pod
 from tests.waiting import until
+from webhook.serve.fair_queue import INTERRUPTED
 from webhook.serve.http import validate
 from webhook.serve.http.preview import PENDING
 from webhook.serve.http.validate import NOT_CHECKED
-from webhook.serve.worker.queue import INTERRUPTED
 
 POD = json.dumps(pod()).encode()
 FABRIC: dict[str, Any] = {

@@ -21,12 +21,12 @@ from tests.property.strategies import pods
 from tests.server_state import configured
 from webhook.cli import main
 from webhook.decide import decide
+from webhook.serve import worker_supervisor
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.http.preview import PreviewApp
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
-from webhook.serve.worker import supervisor
-from webhook.serve.worker.supervisor import WorkerSupervisor
+from webhook.serve.worker_supervisor import WorkerSupervisor
 
 _FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
@@ -87,7 +87,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Faces]:
     """Start all three interfaces once."""
     started = _Faces(tmp_path_factory.mktemp("faces"))
     with started.runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(supervisor, "NICEST", 1)  # gets processor time on a busy machine
+        patch.setattr(worker_supervisor, "NICEST", 1)  # gets processor time on a busy machine
         yield started
         started.runner.run(started.worker.stop())
 

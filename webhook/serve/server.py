@@ -34,6 +34,7 @@ from webhook.decide import decide
 from webhook.errors import ConfigError, WebhookError, crash_summary
 from webhook.serve import dev
 from webhook.serve.events import owner_notifier
+from webhook.serve.fair_queue import FairQueue
 from webhook.serve.http import mutate, validate
 from webhook.serve.http.apps import AdmissionApp, Health
 from webhook.serve.http.mutate import Mutate
@@ -58,8 +59,7 @@ from webhook.serve.transport.process import (
     keep_memory_private,
     raise_descriptors,
 )
-from webhook.serve.worker.queue import FairQueue
-from webhook.serve.worker.supervisor import WorkerSupervisor
+from webhook.serve.worker_supervisor import WorkerSupervisor
 
 #: Python's switch interval, for the threads that read a changed configuration and the events of
 #: watches. Next to a thread that is always busy, the p99 of /mutate at 100 requests/s is 20 to

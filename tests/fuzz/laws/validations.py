@@ -25,12 +25,12 @@ from webhook.decide.admission_warnings import MAX_WARNING_LENGTH
 from webhook.model.pod import at
 from webhook.preview.worker.frames import frame_start
 from webhook.preview.worker.operations import Operations
+from webhook.serve.fair_queue import FairQueue
 from webhook.serve.http.validate import PATH, Validate
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker.queue import FairQueue
-from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest
+from webhook.serve.worker_supervisor import WorkerAnswer, WorkerRequest
 
 #: How the messages name the object and the file, which is not compared.
 _NAME = "the object"

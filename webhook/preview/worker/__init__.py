@@ -2,5 +2,5 @@
 
 `__main__` is its program, `confinement` its restrictions, `frames` its protocol, `operations` its
 work. It loads no server, no TLS, no keys and no client of a cluster; the server's side is
-`webhook.serve.worker`. Start with `__main__`.
+`webhook.serve.worker_supervisor`. Start with `__main__`.
 """

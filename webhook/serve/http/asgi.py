@@ -15,7 +15,7 @@ from fastapi import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from webhook.errors import RequestError
-from webhook.serve.worker.queue import Quota
+from webhook.serve.fair_queue import Quota
 
 Headers = Mapping[bytes, bytes]
 

@@ -39,6 +39,7 @@ from webhook.model.annotations import asks_for_rdma
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision
 from webhook.serve.events import NotifyOwner, notify_nobody
+from webhook.serve.fair_queue import FairQueue
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import (
     JSON,
@@ -62,7 +63,6 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.waiting_requests import claim_key
-from webhook.serve.worker.queue import FairQueue
 
 PATH = "/mutate"
 #: Bytes of memory for each structural character of a parsed request that waits.

@@ -18,6 +18,7 @@ from webhook.model.inventory import build_inventory
 from webhook.model.nodes import FabricIndex
 from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
 from webhook.preview.formats import FOR_CLUSTER, HTTP_FORMATS, TEXT_TYPES
+from webhook.serve.fair_queue import FairQueue, Quota
 from webhook.serve.http.asgi import (
     BodyReader,
     DisconnectedError,
@@ -28,8 +29,7 @@ from webhook.serve.http.query import Query, negotiate, read_query, requested_for
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration, State
-from webhook.serve.worker.queue import FairQueue, Quota
-from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
+from webhook.serve.worker_supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
 # `/preview`: the webhook's changes to a pod or a workload, for people and their tools.
 #

@@ -38,6 +38,7 @@ from webhook.config.load import spec_too_large
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import RequestError, crash_summary
 from webhook.model.pod import at
+from webhook.serve.fair_queue import FairQueue, Quota
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import JSON, BodyReader, DisconnectedError, Headers, until_disconnect
 from webhook.serve.http.review_body import (
@@ -53,8 +54,7 @@ from webhook.serve.http.review_body import (
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration, State
-from webhook.serve.worker.queue import FairQueue, Quota
-from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
+from webhook.serve.worker_supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
 PATH = "/validate"
 #: The time limit of a validation, including its wait for others: less than `timeoutSeconds` of our

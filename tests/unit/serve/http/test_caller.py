@@ -8,9 +8,9 @@ from starlette.types import Message
 
 from tests.unit.serve.client import Answer
 from webhook.errors import RequestError
+from webhook.serve.fair_queue import Quota
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import DisconnectedError, PiecewiseResponse, until_disconnect
-from webhook.serve.worker.queue import Quota
 
 
 async def _stays() -> Message:

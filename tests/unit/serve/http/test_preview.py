@@ -12,6 +12,7 @@ from tests.server_state import learn, use
 from tests.unit.serve.client import Answer, Lines, request
 from webhook.config.load import FabricsText, parse_fabrics
 from webhook.model.facts import Facts
+from webhook.serve import worker_supervisor
 from webhook.serve.http.preview import (
     BYTES,
     FIRST_BYTES,
@@ -22,8 +23,7 @@ from webhook.serve.http.preview import (
 )
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker import supervisor
-from webhook.serve.worker.supervisor import WorkerSupervisor
+from webhook.serve.worker_supervisor import WorkerSupervisor
 
 FABRICS = single_fabric("ib", "nvidia.com/gpu", "rdma/hca")
 POD = b"""\
@@ -87,7 +87,7 @@ class Server:
 def _work() -> Iterator[None]:
     """Start one worker for all tests of this module."""
     with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(supervisor, "NICEST", 1)  # so that a busy machine does not starve it
+        patch.setattr(worker_supervisor, "NICEST", 1)  # so that a busy machine does not starve it
         Server.worker = WorkerSupervisor(Metrics(), Lines().log, seconds=120.0)
         yield
         Server.runner.run(Server.worker.stop())

@@ -14,6 +14,8 @@ from tests.unit.serve.client import JSON, Answer, Lines, request
 from webhook.config.load import MAX_SPEC_BYTES, FabricsText, parse_object
 from webhook.errors import RequestError
 from webhook.model.nodes import Node
+from webhook.serve import worker_supervisor
+from webhook.serve.fair_queue import FairQueue
 from webhook.serve.http import validate
 from webhook.serve.http.review_body import MAX_DEPTH
 from webhook.serve.http.validate import (
@@ -26,9 +28,7 @@ from webhook.serve.http.validate import (
 )
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import ConfigurationApplied, PreparedConfiguration, State
-from webhook.serve.worker import supervisor
-from webhook.serve.worker.queue import FairQueue
-from webhook.serve.worker.supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
+from webhook.serve.worker_supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -89,7 +89,7 @@ class Instead:
 def _work() -> Iterator[None]:
     """Start one worker for all tests of this module."""
     with asyncio.Runner() as Server.runner, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(supervisor, "NICEST", 1)  # so that a busy machine does not starve it
+        patch.setattr(worker_supervisor, "NICEST", 1)  # so that a busy machine does not starve it
         patch.setattr(validate, "SECONDS", 120.0)
         Server.worker = WorkerSupervisor(Metrics(), Lines().log, seconds=120.0)
         yield

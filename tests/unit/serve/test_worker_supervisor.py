@@ -24,11 +24,18 @@ from tests.unit.serve.client import Lines
 from webhook.config.load import FabricsText, LoadedConfiguration, parse_fabrics, parse_object
 from webhook.errors import RequestError
 from webhook.preview.worker.frames import MAX_HEAD_BYTES
+from webhook.serve import worker_supervisor
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration
-from webhook.serve.worker import supervisor
-from webhook.serve.worker import supervisor as child
-from webhook.serve.worker.supervisor import NICEST, WorkerRequest, WorkerSupervisor
+from webhook.serve.worker_supervisor import (
+    CRASHED,
+    NICEST,
+    NOT_STARTED,
+    STOPPING,
+    TOO_LONG,
+    WorkerRequest,
+    WorkerSupervisor,
+)
 
 FABRICS = """\
 apiVersion: rdma.lab/v1alpha1
@@ -126,8 +133,8 @@ Test = Callable[[Bench], Coroutine[None, None, None]]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Test], None]:
     """Run a test with a worker whose children execute requests."""
-    monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
-    monkeypatch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
+    monkeypatch.setattr(worker_supervisor, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
+    monkeypatch.setattr(worker_supervisor, "NICEST", 1)  # so that a busy machine does not starve it
 
     def run(test: Test) -> None:
         async def with_bench() -> None:
@@ -175,7 +182,7 @@ def test_a_child_has_nothing_of_the_server(
     """It has no variables, descriptors or folder of the server, and the lowest priority."""
     facts = 'os.listdir("/proc/self/fd"), os.getcwd(), os.nice(0), os.getpgrp() == os.getpid()'
     program = f'say({{"status": 200}}, json.dumps([dict(os.environ), {facts}]).encode())'
-    monkeypatch.setattr(child, "NICEST", NICEST)
+    monkeypatch.setattr(worker_supervisor, "NICEST", NICEST)
     descriptor = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(descriptor, True)
 
@@ -216,7 +223,7 @@ def test_a_crash_costs_a_single_request(
 
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
-        assert await bench.refused(program) == (503, _message(supervisor.CRASHED))
+        assert await bench.refused(program) == (503, _message(CRASHED))
         line = await bench.ended()
         assert (line["level"], line["reason"], line["pid"]) == ("warning", "crash", int(before))
         assert how.items() <= line.items()
@@ -268,7 +275,7 @@ def test_nonsense_ends_the_child(run: Callable[[Test], None], program: str) -> N
     """Other bytes, and answers that are larger than allowed, are not accepted."""
 
     async def test(bench: Bench) -> None:
-        assert await bench.refused(program) == (503, _message(supervisor.CRASHED))
+        assert await bench.refused(program) == (503, _message(CRASHED))
         assert (await bench.ended())["reason"] == "malformed"
 
     run(test)
@@ -280,7 +287,10 @@ def test_a_child_that_takes_too_long_is_ended(run: Callable[[Test], None]) -> No
     async def test(bench: Bench) -> None:
         before = await bench.ask(PID)
         bench.worker._seconds = 0.05
-        assert await bench.refused("time.sleep(1000)") == (504, _message(supervisor.TOO_LONG, 0.05))
+        assert await bench.refused("time.sleep(1000)") == (
+            504,
+            _message(TOO_LONG, 0.05),
+        )
         bench.worker._seconds = 120.0
         line = await bench.ended()
         assert (line["reason"], line["signal"], line["pid"]) == ("timeout", "SIGKILL", int(before))
@@ -315,10 +325,10 @@ def test_stopping_ends_the_child_and_waiting_requests(run: Callable[[Test], None
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         await bench.worker.stop()
-        assert await task == (503, supervisor.STOPPING)
+        assert await task == (503, STOPPING)
         with pytest.raises(ProcessLookupError):
             os.kill(before, 0)
-        assert await bench.refused(PID) == (503, supervisor.STOPPING)
+        assert await bench.refused(PID) == (503, STOPPING)
         assert (bench.ends("stop"), bench.ends("crash")) == (1, 0)
 
     run(test)
@@ -330,7 +340,7 @@ def test_a_child_that_starts_is_not_wasted(
 ) -> None:
     """If the client leaves meanwhile, at any moment, the next gets the same child."""
     slow = PROGRAM.replace('say({"status": 200})\n', 'time.sleep(0.2)\nsay({"status": 200})\n', 1)
-    monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", slow))
+    monkeypatch.setattr(worker_supervisor, "COMMAND", (sys.executable, "-I", "-c", slow))
 
     async def test(bench: Bench) -> None:
         asking = asyncio.create_task(bench.ask(PID))
@@ -379,7 +389,7 @@ def test_stopping_ends_a_pause(run: Callable[[Test], None]) -> None:
         task = asyncio.create_task(bench.refused(PID))
         await asyncio.sleep(0)
         await bench.worker.stop()
-        assert await task == (503, supervisor.STOPPING)
+        assert await task == (503, STOPPING)
 
     run(test)
 
@@ -395,15 +405,17 @@ def test_failing_starts_are_paced(
             paused.append(seconds)
             yield seconds
 
-    monkeypatch.setattr(supervisor, "delays", delays)
+    monkeypatch.setattr(worker_supervisor, "delays", delays)
 
     async def test(bench: Bench) -> None:
-        monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", "raise SystemExit(3)"))
+        monkeypatch.setattr(
+            worker_supervisor, "COMMAND", (sys.executable, "-I", "-c", "raise SystemExit(3)")
+        )
         for number in range(3):
-            assert await bench.refused(PID) == (503, _message(supervisor.NOT_STARTED))
+            assert await bench.refused(PID) == (503, _message(NOT_STARTED))
             assert len(paused) == number + 1
         assert (await bench.ended())["exit"] == 3
-        monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
+        monkeypatch.setattr(worker_supervisor, "COMMAND", (sys.executable, "-I", "-c", PROGRAM))
         await bench.ask(PID)
         await bench.refused("sys.exit()")
         assert paused == [0.01, 0.02, 0.03, 0.01]
@@ -417,8 +429,8 @@ def test_a_program_that_cannot_start_has_a_message(
     """A missing program, or no memory for another process, gives the same message."""
 
     async def test(bench: Bench) -> None:
-        monkeypatch.setattr(child, "COMMAND", ("/nonexistent",))
-        assert await bench.refused(PID) == (503, _message(supervisor.NOT_STARTED))
+        monkeypatch.setattr(worker_supervisor, "COMMAND", ("/nonexistent",))
+        assert await bench.refused(PID) == (503, _message(NOT_STARTED))
 
     run(test)
 
@@ -431,8 +443,8 @@ def test_a_child_that_starts_too_slowly_is_ended(
     async def test(bench: Bench) -> None:
         bench.worker._seconds = 0.01
         hangs = "import time; time.sleep(1000)"
-        monkeypatch.setattr(child, "COMMAND", (sys.executable, "-I", "-c", hangs))
-        assert await bench.refused(PID) == (503, _message(supervisor.NOT_STARTED))
+        monkeypatch.setattr(worker_supervisor, "COMMAND", (sys.executable, "-I", "-c", hangs))
+        assert await bench.refused(PID) == (503, _message(NOT_STARTED))
         assert (await bench.ended())["reason"] == "timeout"
 
     run(test)
@@ -493,7 +505,7 @@ def test_the_real_child_makes_the_same_hash(
     monkeypatch: pytest.MonkeyPatch, is_object: bool
 ) -> None:
     """The real child parses the text with the same code; otherwise every preview would fail."""
-    monkeypatch.setattr(child, "NICEST", 1)  # so that a busy machine does not starve it
+    monkeypatch.setattr(worker_supervisor, "NICEST", 1)  # so that a busy machine does not starve it
 
     async def ask() -> None:
         loaded = _loaded(is_object=is_object)

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from tests.virtual_time import run
+from tests.virtual_time import run, virtual_time
 from webhook.errors import RequestError
-from webhook.serve.worker import queue as queue_module
-from webhook.serve.worker.queue import FairQueue, Quota
+from webhook.serve import fair_queue
+from webhook.serve.fair_queue import INTERRUPTED, SECONDS_LEFT, FairQueue, Quota
 
 
 def test_a_quota_limits_the_total_and_each_address() -> None:
@@ -52,7 +52,7 @@ def test_others_do_not_take_the_first_amount_of_an_address() -> None:
 
 def test_first_amounts_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many addresses as there are could take all memory."""
-    monkeypatch.setattr(queue_module, "_FIRST_AMOUNTS", 2)
+    monkeypatch.setattr(fair_queue, "_FIRST_AMOUNTS", 2)
     quota = Quota("cakes", 4, 4, first=3)
     with (
         quota.take("a", 4),
@@ -114,7 +114,7 @@ def test_the_address_that_used_the_least_time_is_next() -> None:
 
 def test_few_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise those of an attacker would fill the memory; then all are equal again."""
-    monkeypatch.setattr(queue_module, "_MAX_ADDRESSES", 1)
+    monkeypatch.setattr(fair_queue, "_MAX_ADDRESSES", 1)
     order = run(_shared(("a", 0.0), ("b", 0.25), ("a", 0.0), ("b", 0.0)))
     assert order == ["a", "b", "a", "b", "a"]
 
@@ -190,9 +190,8 @@ def test_urgent_requests_come_first() -> None:
     assert asyncio.run(_mixed("a", "b", "XY", "X", "Z", "c")) == ["XY", "Z", "X", "a", "b", "c"]
 
 
-def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_urgent_request_interrupts_another() -> None:
     """The request with the turn keeps it for a moment; the next waiting request is not ended."""
-    monkeypatch.setattr(queue_module, "SECONDS_LEFT", 0.01)
 
     async def interrupted() -> None:
         turns = FairQueue()
@@ -207,16 +206,16 @@ def test_an_urgent_request_interrupts_another(monkeypatch: pytest.MonkeyPatch) -
         await began.wait()
         async with turns.turn("b", 60, urgent=True):
             assert task.done()
+            assert virtual_time() == SECONDS_LEFT
         with pytest.raises(RequestError) as error:
             await task
-        assert (error.value.status, str(error.value)) == (503, queue_module.INTERRUPTED)
+        assert (error.value.status, str(error.value)) == (503, INTERRUPTED)
 
-    asyncio.run(interrupted())
+    run(interrupted())
 
 
-def test_only_requests_that_are_not_urgent_are_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_requests_that_are_not_urgent_are_interrupted() -> None:
     """Urgent ones wait for each other, and a request that is done in time is not interrupted."""
-    monkeypatch.setattr(queue_module, "SECONDS_LEFT", 0.01)
 
     async def undisturbed() -> list[str]:
         turns, done = FairQueue(), []
@@ -227,13 +226,13 @@ def test_only_requests_that_are_not_urgent_are_interrupted(monkeypatch: pytest.M
                 done.append(name)
 
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(work("quick", 0.0, urgent=False))
+            tasks.create_task(work("quick", 0.5, urgent=False))
             await asyncio.sleep(0)
-            tasks.create_task(work("first", 0.1, urgent=True))
+            tasks.create_task(work("first", 5.0, urgent=True))
             tasks.create_task(work("second", 0.0, urgent=True))
         return done
 
-    assert asyncio.run(undisturbed()) == ["quick", "first", "second"]
+    assert run(undisturbed()) == ["quick", "first", "second"]
 
 
 def test_a_timeout_of_the_work_is_its_own() -> None:
