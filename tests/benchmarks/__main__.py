@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import version
 
 from tests.benchmarks import decide, facts, hostile, node_list, serving, worker, worst
+from tests.benchmarks.figures import print_rows
 from webhook.serve.transport.process import collect_garbage_rarely
 
 
@@ -18,9 +19,7 @@ def main() -> int:
     rows = [*decide.run(), *worst.run(), *serving.run(), *worker.run(), *facts.run()]
     rows += node_list.run()
     rows += hostile.run()
-    print("| what | measured | goal | met |\n|---|---|---|---|")
-    for row in rows:
-        print(f"| {row.title} | {row.measured} | {row.goal} | {'yes' if row.met else 'NO'} |")
+    print_rows(rows)
     return 0 if all(row.met for row in rows) else 1
 
 

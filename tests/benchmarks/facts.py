@@ -21,8 +21,7 @@ from statistics import median
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.benchmarks.decide import Row
-from tests.benchmarks.figures import figure_text
+from tests.benchmarks.figures import Row, figure_text
 from tests.integration.kubeconfig import KUBECONFIG
 from tests.integration.serving import Process, certificates, fabrics
 

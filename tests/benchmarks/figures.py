@@ -1,6 +1,20 @@
-"""The figures of the tables, with as many digits as show on which side of the goal they are."""
+"""The rows of the tables, with as many digits as show on which side of the goal a figure is."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+NO_GOAL = "none set"
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    title: str
+    measured: str
+    goal: str = NO_GOAL
+    met: bool = True
 
 
 def figure_text(figure: float, goal: float, decimals: int = 2) -> str:
@@ -10,3 +24,11 @@ def figure_text(figure: float, goal: float, decimals: int = 2) -> str:
         decimals += 1
         text = f"{figure:.{decimals}f}"
     return text
+
+
+def print_rows(rows: Iterable[Row]) -> None:
+    """Print a table in Markdown."""
+    print("| what | measured | goal | met |\n|---|---|---|---|")
+    for row in rows:
+        met = "" if row.goal == NO_GOAL else "yes" if row.met else "NO"
+        print(f"| {row.title} | {row.measured} | {row.goal} | {met} |")

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 import yaml
 
-from tests.benchmarks.decide import Row
-from tests.benchmarks.figures import figure_text
+from tests.benchmarks.figures import Row, figure_text
 from tests.unit.config import hostile
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LIMITS, MAX_FABRICS, parse_fabrics

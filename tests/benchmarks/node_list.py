@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.benchmarks import facts
-from tests.benchmarks.decide import FABRICS, Row
-from tests.benchmarks.figures import figure_text
+from tests.benchmarks.decide import FABRICS
+from tests.benchmarks.figures import Row, figure_text
 from tests.benchmarks.steady_load import GOAL, PER_SECOND, load
 from tests.benchmarks.workloads import new_pods
 from tests.integration.kubeconfig import KUBECONFIG

@@ -25,14 +25,16 @@ from typing import NamedTuple
 
 import uvloop
 
-from tests.benchmarks.decide import FABRICS, TYPICAL, Row
-from tests.benchmarks.figures import figure_text
+from tests.benchmarks.decide import FABRICS, TYPICAL
+from tests.benchmarks.figures import Row, figure_text
 from tests.benchmarks.hostile import files
 from tests.benchmarks.reviews import pod
-from tests.benchmarks.steady_load import GOAL, PER_SECOND, Turn, load
+from tests.benchmarks.steady_load import PER_SECOND, Turn, load
 from tests.integration.serving import Process, certificates, fabrics
 from webhook.text.yaml.documents import read_documents
 
+#: The largest growth of the 99th percentile during an attack.
+GOAL = 2.5
 TURNS = 5
 #: The number of attacking addresses, and of connections from each: more than may wait at once.
 ATTACKERS, CONNECTIONS = 3, 6
@@ -61,7 +63,7 @@ def run() -> list[Row]:
         ) as server:
             usual = _usual(server)
             rows = [_compared(attack, server, ca) for attack in ATTACKS]
-    row = Row("a typical preview over HTTPS, median", f"{usual:.1f} ms", "none set", met=True)
+    row = Row("a typical preview over HTTPS, median", f"{usual:.1f} ms")
     return [*rows, row]
 
 

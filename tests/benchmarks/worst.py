@@ -15,8 +15,7 @@ import re
 import time
 from typing import Any
 
-from tests.benchmarks.decide import Row
-from tests.benchmarks.figures import figure_text
+from tests.benchmarks.figures import Row, figure_text
 from tests.families import FAMILIES, LONG, PER_CONTAINER, busy_decision_input
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput

@@ -25,8 +25,7 @@ from tests.benchmarks.cluster.modes import (
     Mode,
 )
 from tests.benchmarks.cluster.stage import staged
-from tests.benchmarks.decide import Row
-from tests.benchmarks.figures import figure_text
+from tests.benchmarks.figures import NO_GOAL, Row, figure_text, print_rows
 from tests.cluster.missing import missing
 from tests.cluster.versions import DEFAULT_MINOR, KUBERNETES, MODULES
 
@@ -67,7 +66,8 @@ def _large(chosen: _Chosen) -> list[Row]:
     print(f"{_machine()}, load before {before:.1f}, after {os.getloadavg()[0]:.1f},", end=" ")
     print(f"the hypervisor kept {withheld / passed:.0%} of the processors\n{_software()}")
     print("replicas and their clients with real-time priority" if chosen.realtime else "")
-    _print_rows(rows)
+    print()
+    print_rows(rows)
     return rows
 
 
@@ -82,15 +82,9 @@ def _admission(effort: Effort) -> list[Row]:
     print(f"patches of {operations} operations\n")
     _print_figures(figures)
     rows = _rows(figures)
-    _print_rows(rows)
+    print()
+    print_rows(rows)
     return rows
-
-
-def _print_rows(rows: list[Row]) -> None:
-    print("\n| what | measured | goal | met |\n|---|---|---|---|")
-    for row in rows:
-        met = "" if row.goal == "none set" else "yes" if row.met else "NO"
-        print(f"| {row.title} | {row.measured} | {row.goal} | {met} |")
 
 
 def _chosen() -> _Chosen:
@@ -164,7 +158,7 @@ def _ratio(figures: Figures, to: Mode, goal: float | None = None) -> Row:
     return Row(
         f"pods/s, {OURS.title} / {to.title}",
         f"{_middle(middle, goal)} ({low:.2f} to {high:.2f})",
-        "none set" if goal is None else f">= {goal}",
+        NO_GOAL if goal is None else f">= {goal}",
         goal is None or middle >= goal,
     )
 

@@ -16,6 +16,18 @@ from tests.cluster.kinds import install_kinds
 from tests.cluster.namespaces import INSIDE
 
 _NAMESPACE = "gatekeeper-system"
+#: It runs as a process on the node, but its reports need a pod as their owner: with a name that no
+#: pod has (its flag --debug-use-fake-pod), the garbage collector deletes them, and it writes them
+#: again, all the time. This pod is never scheduled.
+_POD: Document = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"namespace": _NAMESPACE, "name": "gatekeeper"},
+    "spec": {
+        "schedulerName": "none",
+        "containers": [{"name": "manager", "image": "gatekeeper"}],
+    },
+}
 _CONTAINER = "spec.containers[name: *]"
 _PODS = {"kinds": [{"apiGroups": [""], "kinds": ["Pod"]}], "namespaces": [GATEKEEPER.namespace]}
 _VERSIONS = [{"groups": [""], "versions": ["v1"], "kinds": ["Pod"]}]
@@ -25,6 +37,7 @@ def start_gatekeeper(cluster: Cluster, files: Path, patch: list[Document]) -> No
     """Start it with the folder's `tls.crt` and `tls.key`, and wait until it uses its mutators."""
     install_kinds(cluster, str(module_dir("gatekeeper") / "charts/gatekeeper/crds"))
     cluster.kubectl("create", "namespace", _NAMESPACE)  # where it reports on its mutators
+    cluster.kubectl("apply", "--filename=-", input=json.dumps(_POD))
     flags = [
         f"--host={cluster.network.gateway}",
         f"--port={GATEKEEPER.port}",
@@ -32,11 +45,14 @@ def start_gatekeeper(cluster: Cluster, files: Path, patch: list[Document]) -> No
         "--disable-cert-rotation",
         "--operation=mutation-webhook",
         "--operation=mutation-controller",
-        "--debug-use-fake-pod",  # it is not in a pod
         "--health-addr=0",
         "--log-level=WARNING",
     ]
-    environ = {"KUBECONFIG": str(cluster.kubeconfig), "POD_NAMESPACE": _NAMESPACE}
+    environ = {
+        "KUBECONFIG": str(cluster.kubeconfig),
+        "POD_NAMESPACE": _NAMESPACE,
+        "POD_NAME": _POD["metadata"]["name"],
+    }
     started = cluster.start("gatekeeper", [binary("gatekeeper"), *flags], environ)
     mutators = _mutators(patch)
     listed = {"apiVersion": "v1", "kind": "List", "items": mutators}

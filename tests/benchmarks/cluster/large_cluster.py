@@ -22,9 +22,9 @@ from typing import Any
 from tests.benchmarks.cluster import counts
 from tests.benchmarks.cluster.changing import NodeChanges
 from tests.benchmarks.cluster.many_objects import create, namespaces, nodes
-from tests.benchmarks.decide import FABRICS, Row
+from tests.benchmarks.decide import FABRICS
 from tests.benchmarks.facts import MEMORY
-from tests.benchmarks.figures import figure_text
+from tests.benchmarks.figures import Row, figure_text
 from tests.benchmarks.steady_load import GOAL, PER_SECOND, load
 from tests.cluster import progress
 from tests.cluster.binaries import binary
@@ -243,8 +243,6 @@ def large_rows(figures: LargeFigures, objects: int) -> list[Row]:
         Row(
             f"creating {objects:,} Nodes of {figures.size / 1000:.0f} kB / {objects:,} Namespaces",
             f"{figures.nodes:.0f} / {figures.namespaces:.0f} s",
-            "none set",
-            met=True,
         ),
         _seconds("start to ready", [turn.ready for turn in turns]),
         _seconds("start to the end of the first list of nodes", [turn.listed for turn in turns]),
@@ -274,7 +272,7 @@ def large_rows(figures: LargeFigures, objects: int) -> list[Row]:
 
 def _seconds(title: str, figures: list[float]) -> Row:
     text = ", ".join(f"{figure:.1f}" for figure in figures)
-    return Row(title, f"{text} s", "none set", met=True)
+    return Row(title, f"{text} s")
 
 
 def _ratio(title: str, ratios: list[float]) -> Row:
@@ -290,9 +288,4 @@ def stolen() -> tuple[int, int]:
 
 
 def _counted(title: str, amounts: Mapping[str, int]) -> Row:
-    return Row(
-        title,
-        ", ".join(f"{key}: {amount}" for key, amount in amounts.items()),
-        "none set",
-        met=True,
-    )
+    return Row(title, ", ".join(f"{key}: {amount}" for key, amount in amounts.items()))
